@@ -1,0 +1,54 @@
+//! The columns as the filter language sees them.
+
+use std::borrow::Cow;
+
+use super::{ColumnId, Unit, find};
+use crate::model::Row;
+use crate::model::filter::{Catalog, Quantity, Subject, Word};
+
+/// The names and kinds of the columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue;
+
+impl Catalog for Catalogue {
+    fn column(&self, name: &str) -> Option<(usize, Quantity)> {
+        let id = find(name)?;
+        let quantity = match id.get().unit {
+            Unit::Bytes | Unit::Delta => Quantity::Bytes,
+            Unit::Growth | Unit::Chart => Quantity::Rate,
+            Unit::PerSecond | Unit::Count => Quantity::Number,
+            Unit::Share => Quantity::Percent,
+            Unit::Seconds => Quantity::Seconds,
+            Unit::Text => return None,
+        };
+        Some((id.0, quantity))
+    }
+}
+
+/// A row as a filter sees it.
+#[derive(Debug)]
+pub struct RowSubject<'a>(pub Row<'a>);
+
+impl Subject for RowSubject<'_> {
+    fn word(&self, word: Word) -> Option<Cow<'_, [u8]>> {
+        let sample = self.0.sample?;
+        let facts = &sample.facts;
+        Some(match word {
+            Word::Command => facts.command(),
+            Word::Name => Cow::Borrowed(&facts.comm),
+            Word::User => Cow::Borrowed(facts.user.as_ref().ok()?),
+            Word::Unit => Cow::Borrowed(facts.unit.as_deref()?),
+            Word::Container => Cow::Borrowed(facts.container.as_deref()?),
+            Word::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
+            Word::State => Cow::Owned(vec![sample.stat.state]),
+        })
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.0.sample.map(|s| s.id.pid)
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        (ColumnId(column).get().value)(&self.0).number()
+    }
+}

@@ -1,0 +1,65 @@
+//! What a column takes from a row, before it is written.
+
+use std::borrow::Cow;
+
+use crate::model::history::window::Spark;
+use crate::model::sort::SortKey;
+use crate::model::{Missing, Reading};
+
+/// A value of a column.
+#[derive(Clone, Debug)]
+pub enum Value<'a> {
+    /// Bytes.
+    Bytes(u64),
+    /// A change in bytes.
+    Delta(i64),
+    /// Bytes a second.
+    Growth(f64),
+    /// Events a second.
+    PerSecond(f64),
+    /// A share, 1.0 being the whole.
+    Share(f64),
+    /// A plain number.
+    Count(u64),
+    /// Seconds.
+    Seconds(f64),
+    /// Foreign bytes; made safe when written.
+    Text(Cow<'a, [u8]>),
+    /// Values over time.
+    Chart(&'a Spark),
+    /// Unknown, and why.
+    Missing(Missing),
+    /// Nothing to say here, such as the pid of a total.
+    Blank,
+}
+
+impl<'a> Value<'a> {
+    /// A byte reading.
+    pub fn bytes(reading: Reading<u64>) -> Self {
+        reading.map_or_else(Self::Missing, Self::Bytes)
+    }
+
+    /// Borrowed foreign bytes.
+    pub fn text(reading: Reading<&'a [u8]>) -> Self {
+        reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
+    }
+
+    /// The figure, for sorting and for filters.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Bytes(n) | Self::Count(n) => Some(*n as f64),
+            Self::Delta(n) => Some(*n as f64),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
+            Self::Chart(spark) => spark.slope(),
+            Self::Text(_) | Self::Missing(_) | Self::Blank => None,
+        }
+    }
+
+    /// What to order by.
+    pub fn sort_key(&self) -> SortKey {
+        match self {
+            Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
+            other => other.number().map_or(SortKey::Missing, SortKey::Number),
+        }
+    }
+}

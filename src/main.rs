@@ -1,0 +1,2 @@
+//! The `zmtop` program: everything is in the library.
+fn main() {}

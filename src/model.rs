@@ -1,0 +1,19 @@
+//! The pure middle: what was seen, what is derived from it, and how rows are chosen and ordered.
+//! No I/O and no terminal here.
+
+pub mod filter;
+pub mod history;
+pub mod memory;
+pub mod reading;
+pub mod row;
+pub mod snapshot;
+pub mod sort;
+pub mod system;
+pub mod tree;
+
+pub use history::{Change, History, Series};
+pub use memory::Memory;
+pub use reading::{Missing, Reading};
+pub use row::Row;
+pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
+pub use system::SystemSample;

@@ -1,0 +1,218 @@
+//! What one tick saw: raw readings, nothing derived.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::memory::Memory;
+use super::reading::{Missing, Reading};
+use super::system::SystemSample;
+
+/// What a row is: a reused pid has another start time, so it is another row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// Process id (thread group leader).
+    pub pid: u32,
+    /// Field 22 of `stat`: clock ticks after boot at which the process started.
+    pub starttime: u64,
+}
+
+/// The fields of `/proc/<pid>/stat` that zmtop uses. `comm` is in [`Facts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Field 3: `R`, `S`, `D`, `Z`, `T`, …
+    pub state: u8,
+    /// Field 4.
+    pub ppid: u32,
+    /// Field 9: the kernel's `PF_*` bits.
+    pub flags: u64,
+    /// Field 10: minor faults.
+    pub minflt: u64,
+    /// Field 12: major faults, those that waited for a disk or for swap.
+    pub majflt: u64,
+    /// Fields 14 and 15, user and system time in clock ticks.
+    pub cpu_ticks: u64,
+    /// Field 20.
+    pub threads: u64,
+    /// Field 24 in bytes: the kernel's quick figure, not that of a walk.
+    pub rss: u64,
+    /// A digest of fields 26–28: the addresses that an exec lays anew. 0 where the kernel hides them.
+    pub image: u64,
+    /// A digest of fields 48–49: where argv lies; it moves when a process sets its title by `prctl`.
+    pub argv: u64,
+}
+
+impl Stat {
+    /// `PF_KTHREAD` of `include/linux/sched.h`.
+    pub const PF_KTHREAD: u64 = 0x0020_0000;
+
+    /// Whether this is a kernel thread.
+    pub const fn is_kernel_thread(&self) -> bool {
+        self.flags & Self::PF_KTHREAD != 0
+    }
+
+    /// Whether the process has ended and waits to be reaped.
+    pub const fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// Facts that hold for as long as the program runs: read once per identity, and again after an exec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The kernel's short name, up to 15 bytes, anyone's to choose.
+    pub comm: Box<[u8]>,
+    /// argv with NULs between; empty for kernel threads.
+    pub cmdline: Reading<Box<[u8]>>,
+    /// Real uid (`Uid:` of `status`).
+    pub uid: Reading<u32>,
+    /// The name of `uid`, raw, or its number where it has none.
+    pub user: Reading<Arc<[u8]>>,
+    /// The memory (v1) or unified (v2) cgroup path, raw.
+    pub cgroup: Reading<Arc<[u8]>>,
+    /// The systemd unit that the cgroup path names.
+    pub unit: Option<Arc<[u8]>>,
+    /// The container id that the cgroup path names, its first twelve digits.
+    pub container: Option<Arc<[u8]>>,
+}
+
+impl Facts {
+    /// Facts of which only the name is known.
+    pub fn pending(comm: &[u8]) -> Self {
+        Self {
+            comm: comm.into(),
+            cmdline: Err(Missing::Pending),
+            uid: Err(Missing::Pending),
+            user: Err(Missing::Pending),
+            cgroup: Err(Missing::Pending),
+            unit: None,
+            container: None,
+        }
+    }
+
+    /// The command line with its NULs as spaces, or `[comm]` where there is none to show.
+    pub fn command(&self) -> std::borrow::Cow<'_, [u8]> {
+        match self.cmdline.as_deref() {
+            Ok(line) if line.iter().any(|b| *b != 0) => {
+                let end = line.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+                line[..end]
+                    .iter()
+                    .map(|b| if *b == 0 { b' ' } else { *b })
+                    .collect::<Vec<_>>()
+                    .into()
+            }
+            _ => [b"[", &*self.comm, b"]"].concat().into(),
+        }
+    }
+}
+
+/// One walk and when it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// What it saw.
+    pub memory: Memory,
+    /// When, on the snapshot's monotonic clock.
+    pub at: Duration,
+    /// How long the read took.
+    pub cost: Duration,
+}
+
+/// One process in a snapshot.
+#[derive(Clone, Debug)]
+pub struct ProcessSample {
+    /// Which process.
+    pub id: Identity,
+    /// How many execs zmtop has seen it make: another program, so history starts anew.
+    pub exec: u32,
+    /// The glance of this tick.
+    pub stat: Stat,
+    /// What holds for as long as the program runs.
+    pub facts: Arc<Facts>,
+    /// The last walk, or why there is none.
+    pub walk: Reading<Walk>,
+    /// `oom_score`; read only while someone looks at it.
+    pub oom_score: Reading<u32>,
+}
+
+impl ProcessSample {
+    /// The memory of the last walk.
+    pub fn memory(&self) -> Reading<&Memory> {
+        self.walk.as_ref().map(|w| &w.memory).map_err(|e| *e)
+    }
+}
+
+/// What zmtop itself has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelfCost {
+    /// User and system time since start.
+    pub cpu: Duration,
+    /// Resident set in bytes.
+    pub rss: u64,
+}
+
+/// How the tick went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// Walks finished in this tick.
+    pub walks: usize,
+    /// Reads that have overrun their deadline and not returned.
+    pub stuck: usize,
+    /// Reader threads alive.
+    pub threads: usize,
+    /// Wall time from the start of the tick to the snapshot.
+    pub took: Duration,
+}
+
+/// What one tick saw.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Wall clock; for showing and recording only, never for rates.
+    pub time: SystemTime,
+    /// `CLOCK_MONOTONIC`; rates and ages are taken on it.
+    pub monotonic: Duration,
+    /// Counts the snapshots of this source from 1.
+    pub tick: u64,
+    /// The host name, raw.
+    pub host: Arc<[u8]>,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: Reading<Arc<str>>,
+    /// The interval asked for.
+    pub interval: Duration,
+    /// How the tick went.
+    pub sampling: Sampling,
+    /// What zmtop itself costs.
+    pub own: Reading<SelfCost>,
+    /// The system as a whole.
+    pub system: SystemSample,
+    /// Every process that could be listed, in order of pid; or why `/proc` could not be listed.
+    pub processes: Reading<Vec<ProcessSample>>,
+}
+
+impl Snapshot {
+    /// The processes, none where they could not be listed.
+    pub fn rows(&self) -> &[ProcessSample] {
+        self.processes.as_deref().unwrap_or(&[])
+    }
+
+    /// How many processes have memory that can be read, and how many of those were.
+    pub fn readable(&self) -> (usize, usize) {
+        let mut readable = 0;
+        let mut hidden = 0;
+        for row in self.rows() {
+            match row.walk {
+                Ok(_) => readable += 1,
+                Err(e) if e.hides_memory() => hidden += 1,
+                Err(_) => {}
+            }
+        }
+        (readable, readable + hidden)
+    }
+
+    /// The age of the oldest walk shown.
+    pub fn oldest(&self) -> Option<Duration> {
+        self.rows()
+            .iter()
+            .filter_map(|p| p.walk.ok())
+            .map(|w| self.monotonic.saturating_sub(w.at))
+            .max()
+    }
+}

@@ -1,0 +1,193 @@
+//! Processes as a forest: who started whom, and what a whole subtree holds.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::history::Change;
+use super::memory::Memory;
+use super::reading::{Missing, Reading};
+use super::snapshot::ProcessSample;
+
+/// A process and all its descendants, summed.
+#[derive(Clone, Debug)]
+pub struct Subtree {
+    /// How many processes, with the topmost.
+    pub count: usize,
+    /// Their memory.
+    pub memory: Reading<Memory>,
+    /// Some of it could not be read.
+    pub partial: bool,
+    /// Their changes.
+    pub change: Change,
+}
+
+/// One row of a drawn forest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Which process, by its place in the snapshot.
+    pub index: usize,
+    /// The lines drawn before its command: `│  ├─ `.
+    pub guide: String,
+    /// It has shown children.
+    pub parent: bool,
+    /// They are folded away.
+    pub folded: bool,
+}
+
+/// The forest of one snapshot's processes.
+#[derive(Debug)]
+pub struct Forest {
+    parent: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    /// Every process after its parent.
+    preorder: Vec<usize>,
+}
+
+/// Deeper levels are drawn no further to the right.
+const MAX_GUIDE_LEVELS: usize = 24;
+
+impl Forest {
+    /// The forest by parent pid. A process whose parent is not listed, or that is its own ancestor (which
+    /// a made tree can claim), is a root: every process is in it exactly once.
+    pub fn new(processes: &[ProcessSample]) -> Self {
+        let by_pid: HashMap<u32, usize> = processes.iter().enumerate().map(|(i, p)| (p.id.pid, i)).collect();
+        let mut parent: Vec<Option<usize>> = processes
+            .iter()
+            .enumerate()
+            .map(|(i, p)| by_pid.get(&p.stat.ppid).copied().filter(|up| *up != i))
+            .collect();
+        break_cycles(&mut parent);
+        let mut children = vec![Vec::new(); processes.len()];
+        let mut roots = Vec::new();
+        for (i, up) in parent.iter().enumerate() {
+            match up {
+                Some(up) => children[*up].push(i),
+                None => roots.push(i),
+            }
+        }
+        let mut preorder = Vec::with_capacity(processes.len());
+        let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
+        while let Some(i) = stack.pop() {
+            preorder.push(i);
+            stack.extend(children[i].iter().rev());
+        }
+        Self {
+            parent,
+            children,
+            roots,
+            preorder,
+        }
+    }
+
+    /// What each process holds together with its descendants, in the order of the snapshot.
+    pub fn subtrees(
+        &self,
+        processes: &[ProcessSample],
+        change: impl Fn(&ProcessSample) -> Option<Change>,
+    ) -> Vec<Subtree> {
+        let mut all: Vec<Subtree> = processes
+            .iter()
+            .map(|p| Subtree {
+                count: 1,
+                memory: p.memory().copied(),
+                partial: p.walk.is_err_and(Missing::hides_memory),
+                change: change(p).unwrap_or_default(),
+            })
+            .collect();
+        for &i in self.preorder.iter().rev() {
+            let Some(up) = self.parent[i] else { continue };
+            let below = all[i].clone();
+            let top = &mut all[up];
+            top.count += below.count;
+            top.partial |= below.partial;
+            top.change.add(&below.change);
+            match (&mut top.memory, below.memory) {
+                (Ok(sum), Ok(more)) => sum.add(&more),
+                (sum @ Err(_), Ok(more)) => *sum = Ok(more),
+                (_, Err(_)) => {}
+            }
+        }
+        all
+    }
+
+    /// The rows to draw: every process that is `matching`, its ancestors, and nothing below one that is
+    /// `folded`; siblings in the order of `compare`.
+    pub fn rows(
+        &self,
+        matching: impl Fn(usize) -> bool,
+        folded: impl Fn(usize) -> bool,
+        compare: impl Fn(usize, usize) -> Ordering,
+    ) -> Vec<Node> {
+        let mut shown = vec![false; self.parent.len()];
+        for &i in self.preorder.iter().rev() {
+            shown[i] |= matching(i);
+            if let (true, Some(up)) = (shown[i], self.parent[i]) {
+                shown[up] = true;
+            }
+        }
+        let sorted = |of: &[usize]| -> Vec<usize> {
+            let mut list: Vec<usize> = of.iter().copied().filter(|i| shown[*i]).collect();
+            list.sort_by(|a, b| compare(*a, *b));
+            list
+        };
+        let mut rows = Vec::new();
+        // (process, the guide of its children's level, whether it is its parent's last)
+        let mut stack: Vec<(usize, Vec<bool>, bool)> = sorted(&self.roots)
+            .into_iter()
+            .rev()
+            .map(|i| (i, Vec::new(), true))
+            .collect();
+        while let Some((i, levels, last)) = stack.pop() {
+            let below = sorted(&self.children[i]);
+            let node = Node {
+                index: i,
+                guide: guide(&levels, last, self.parent[i].is_some()),
+                parent: !below.is_empty(),
+                folded: !below.is_empty() && folded(i),
+            };
+            if !node.folded {
+                let mut next = levels;
+                if self.parent[i].is_some() && next.len() < MAX_GUIDE_LEVELS {
+                    next.push(!last);
+                }
+                let end = below.len();
+                for (at, child) in below.into_iter().enumerate().rev() {
+                    stack.push((child, next.clone(), at + 1 == end));
+                }
+            }
+            rows.push(node);
+        }
+        rows
+    }
+}
+
+fn guide(levels: &[bool], last: bool, child: bool) -> String {
+    let mut text: String = levels.iter().map(|open| if *open { "│  " } else { "   " }).collect();
+    if child {
+        text.push_str(if last { "└─ " } else { "├─ " });
+    }
+    text
+}
+
+/// Cuts one link of every circle of parents.
+fn break_cycles(parent: &mut [Option<usize>]) {
+    // 0 not seen, 1 on the path now walked, 2 known to reach a root
+    let mut state = vec![0_u8; parent.len()];
+    let mut path = Vec::new();
+    for start in 0..parent.len() {
+        let mut at = start;
+        while state[at] == 0 {
+            state[at] = 1;
+            path.push(at);
+            match parent[at] {
+                Some(up) if state[up] == 1 => parent[at] = None,
+                Some(up) => at = up,
+                None => {}
+            }
+        }
+        for i in path.drain(..) {
+            state[i] = 2;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Bytes, rates and durations as short text of a known width, and back.
+
+use std::time::Duration;
+
+/// How byte figures are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Units {
+    /// The unit that leaves two to four digits: `4.0K`, `120M`, `2.1G`.
+    #[default]
+    Auto,
+    /// KiB.
+    K,
+    /// MiB, one decimal below ten.
+    M,
+    /// GiB, two decimals.
+    G,
+    /// Whole bytes.
+    Bytes,
+}
+
+impl Units {
+    /// Every choice, in the order the monitor steps through them.
+    pub const ALL: [Self; 5] = [Self::Auto, Self::K, Self::M, Self::G, Self::Bytes];
+
+    /// The name used in the config and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::K => "k",
+            Self::M => "m",
+            Self::G => "g",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    /// The unit of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|u| u.name() == name)
+    }
+
+    /// The next choice, round and round.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|u| *u == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+
+    /// The widest text that [`bytes`] gives for up to a tebibyte.
+    pub const fn width(self) -> u16 {
+        match self {
+            Self::Auto => 5,
+            Self::K => 11,
+            Self::M | Self::G => 8,
+            Self::Bytes => 13,
+        }
+    }
+}
+
+const KIB: u64 = 1024;
+const SUFFIX: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+
+/// A byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `120M`, `2.1G`.
+pub fn bytes(n: u64, units: Units) -> String {
+    match units {
+        Units::Auto => auto(n),
+        Units::K => format!("{}K", n / KIB),
+        Units::M if n < 10 << 20 => format!("{:.1}M", n as f64 / 1_048_576.0),
+        Units::M => format!("{}M", n >> 20),
+        Units::G => format!("{:.2}G", n as f64 / 1_073_741_824.0),
+        Units::Bytes => n.to_string(),
+    }
+}
+
+fn auto(n: u64) -> String {
+    if n == 0 {
+        return "0".into();
+    }
+    if n < KIB {
+        return format!("{n}B");
+    }
+    let mut value = n as f64 / KIB as f64;
+    let mut step = 0;
+    while value >= 1023.5 && step + 1 < SUFFIX.len() {
+        value /= KIB as f64;
+        step += 1;
+    }
+    if value < 9.95 {
+        format!("{value:.1}{}", SUFFIX[step])
+    } else {
+        format!("{value:.0}{}", SUFFIX[step])
+    }
+}
+
+/// A change in bytes with its sign: `+12M`, `-4.0K`, `0`.
+pub fn delta(n: i64, units: Units) -> String {
+    let text = bytes(n.unsigned_abs(), units);
+    match n {
+        0 => "0".into(),
+        1.. => format!("+{text}"),
+        _ => format!("-{text}"),
+    }
+}
+
+/// Bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12K/s`, `+3.1M/min`.
+pub fn growth(per_second: f64) -> String {
+    if !per_second.is_finite() {
+        return "-".into();
+    }
+    let size = per_second.abs();
+    let sign = if per_second < 0.0 { '-' } else { '+' };
+    let (scaled, unit) = [(1.0, "s"), (60.0, "min"), (3600.0, "h"), (86_400.0, "d")]
+        .into_iter()
+        .map(|(k, u)| (size * k, u))
+        .find(|(v, _)| *v >= 1024.0)
+        .unwrap_or((0.0, ""));
+    if unit.is_empty() {
+        "0".into()
+    } else {
+        format!("{sign}{}/{unit}", auto(scaled as u64))
+    }
+}
+
+/// A plain count, shortened past five digits: `412`, `99999`, `123k`, `4.2M`.
+pub fn count(n: u64) -> String {
+    match n {
+        0..=99_999 => n.to_string(),
+        100_000..=999_999 => format!("{}k", n / 1000),
+        1_000_000..=9_949_999 => format!("{:.1}M", n as f64 / 1e6),
+        10_000_000..=999_499_999 => format!("{:.0}M", n as f64 / 1e6),
+        1_000_000_000..=9_949_999_999 => format!("{:.1}G", n as f64 / 1e9),
+        _ => format!("{:.0}G", n as f64 / 1e9),
+    }
+}
+
+/// A span of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `340d`.
+pub fn span(d: Duration) -> String {
+    let s = d.as_secs();
+    match s {
+        0 if d.subsec_millis() > 0 => format!("{:.1}s", d.as_secs_f64().min(0.9)),
+        0..=99 => format!("{s}s"),
+        100..=3599 => format!("{}m{:02}", s / 60, s % 60),
+        3600..=86_399 => format!("{}h{:02}", s / 3600, s / 60 % 60),
+        _ => format!("{}d", s / 86_400),
+    }
+}
+
+/// A length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`.
+/// A bare number is seconds. `None` where it is not one, or does not fit.
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let at = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let scale = match unit.trim() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    let seconds = number.parse::<f64>().ok()? * scale;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Powers of 1024 whatever the case.
+pub fn parse_size(text: &str) -> Option<f64> {
+    let at = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let unit = unit.to_ascii_lowercase();
+    let scale = match unit
+        .strip_suffix("ib")
+        .or_else(|| unit.strip_suffix('b'))
+        .unwrap_or(&unit)
+    {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1_048_576.0,
+        "g" => 1_073_741_824.0,
+        "t" => 1_099_511_627_776.0,
+        _ => return None,
+    };
+    let value = number.parse::<f64>().ok()? * scale;
+    value.is_finite().then_some(value)
+}
+
+/// A size per time as written in a filter, in bytes a second: `1M/min`, `10K/s`, `1G/h`.
+pub fn parse_rate(text: &str) -> Option<f64> {
+    let (size, per) = text.split_once('/')?;
+    let seconds = match per {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    Some(parse_size(size)? / seconds)
+}

@@ -1,0 +1,19 @@
+//! All of the tests, in one binary: one link step.
+#![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+mod arch;
+mod cli;
+mod columns;
+mod config;
+mod faults;
+mod filter;
+mod history;
+mod kernel;
+mod proc;
+mod pty;
+mod sampler;
+mod screens;
+mod support;
+mod text;
+mod tree;
+mod update;
