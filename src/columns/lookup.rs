@@ -23,6 +23,14 @@ impl Catalog for Catalogue {
         };
         Some((id.0, quantity))
     }
+
+    fn names(&self) -> Vec<&str> {
+        super::COLUMNS
+            .iter()
+            .filter(|c| c.unit != Unit::Text)
+            .map(|c| c.id)
+            .collect()
+    }
 }
 
 /// A row as a filter sees it.

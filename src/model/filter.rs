@@ -1,6 +1,30 @@
 //! The filter language, the same in the monitor and on the command line.
+//!
+//! ```text
+//! filter  = and ('|' and)*                 either
+//! and     = not+                           a space is "and"
+//! not     = '!'* (term | '(' filter ')')
+//! term    = WORD | "QUOTED" | /RE/         command line, comm or user; a regular expression not on the user
+//!         | KEY ':' (VALUE | "QUOTED" | /RE/)
+//!         | COLUMN ('>' | '>=' | '<' | '<=' | '=' | '!=') FIGURE
+//! ```
+//!
+//! Words are compared without regard to case, as parts of the text; `user:` wants the whole name or a uid.
+//! A regular expression disregards case unless it holds an upper-case letter.
+//!
+//! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
+//! `!swap>0`. A bare word looks only at what is known.
+
+mod eval;
+mod figure;
+mod help;
+mod hint;
+mod lexer;
+mod parser;
 
 use std::borrow::Cow;
+
+pub use help::help;
 
 /// The words of a process that a filter can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +64,10 @@ pub enum Quantity {
 pub trait Catalog {
     /// The number and kind of the column of that name.
     fn column(&self, name: &str) -> Option<(usize, Quantity)>;
+    /// The names it knows, to offer the nearest where one was mistyped.
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// What a filter is asked about.
@@ -64,21 +92,60 @@ pub struct FilterError {
 
 /// A filter that was understood.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {}
+pub struct Filter {
+    root: Option<eval::Expr>,
+}
 
 impl Filter {
+    /// The longest filter, in bytes.
+    pub const MAX_BYTES: usize = 4096;
+    /// How deep parentheses may nest.
+    pub const MAX_DEPTH: usize = 64;
+    /// The most regular expressions in one filter: each may take a mebibyte.
+    pub const MAX_PATTERNS: usize = 16;
+
     /// Understands a filter; an empty one matches everything.
-    pub fn parse(_text: &str, _catalog: &dyn Catalog) -> Result<Self, FilterError> {
-        Ok(Self {})
+    ///
+    /// # Errors
+    /// Says what is wrong, and at which character.
+    pub fn parse(text: &str, catalog: &dyn Catalog) -> Result<Self, FilterError> {
+        if text.len() > Self::MAX_BYTES {
+            let at = text
+                .char_indices()
+                .take_while(|(byte, _)| *byte < Self::MAX_BYTES)
+                .count();
+            return Err(FilterError::new(
+                at,
+                format!("a filter is at most {} bytes long", Self::MAX_BYTES),
+            ));
+        }
+        let root = parser::parse(&lexer::tokens(text)?, catalog)?;
+        Ok(Self { root })
     }
 
     /// Whether it lets everything through.
-    pub fn is_empty(&self) -> bool {
-        true
+    pub const fn is_empty(&self) -> bool {
+        self.root.is_none()
     }
 
     /// Whether the subject passes.
-    pub fn matches(&self, _subject: &dyn Subject) -> bool {
-        true
+    pub fn matches(&self, subject: &dyn Subject) -> bool {
+        self.root.as_ref().is_none_or(|root| root.matches(subject))
+    }
+}
+
+impl FilterError {
+    pub(crate) fn new(at: usize, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
+    }
+}
+
+/// `text` as a value that means just itself in a filter: in quotes where it needs them.
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    if !text.is_empty() && text.chars().all(plain) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
     }
 }

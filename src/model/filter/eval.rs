@@ -1,0 +1,209 @@
+//! Asking a subject.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use regex::bytes::Regex;
+
+use super::lexer::Compare;
+use super::{Subject, Word};
+
+/// A tree of tests. An answer is yes, no, or unknown (`None`), as in Kleene's logic.
+#[derive(Clone, Debug)]
+pub(super) enum Expr {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    Test(Test),
+}
+
+/// One question.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// A folded part of command line, comm or user.
+    Anywhere(String),
+    /// A pattern on command line or comm.
+    Pattern(Regex),
+    Text(Word, TextTest),
+    User(UserTest),
+    Pid(Vec<u32>),
+    State(Vec<u8>),
+    Figure {
+        column: usize,
+        compare: Compare,
+        bound: f64,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum TextTest {
+    /// A folded part.
+    Part(String),
+    Pattern(Regex),
+}
+
+/// Whole names, folded, or uids.
+#[derive(Clone, Debug)]
+pub(super) struct UserTest {
+    pub(super) names: Vec<String>,
+    pub(super) uids: Vec<u32>,
+    pub(super) uid_column: Option<usize>,
+}
+
+/// Text in the form that comparisons are made in: lower case, character by character, so that a part of a
+/// text folds to a part of the folded text.
+pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let sigma = |c| if c == 'ς' { 'σ' } else { c };
+    text.chars().flat_map(char::to_lowercase).map(sigma).collect()
+}
+
+/// One subject under several tests: no word is fetched or folded twice.
+struct Look<'a> {
+    subject: &'a dyn Subject,
+    raw: [OnceCell<Option<Cow<'a, [u8]>>>; WORDS],
+    folded: [OnceCell<Option<String>>; WORDS],
+}
+
+const WORDS: usize = Word::State as usize + 1;
+
+impl Look<'_> {
+    fn raw(&self, word: Word) -> Option<&[u8]> {
+        self.raw[word as usize]
+            .get_or_init(|| self.subject.word(word))
+            .as_deref()
+    }
+
+    fn folded(&self, word: Word) -> Option<&str> {
+        self.folded[word as usize]
+            .get_or_init(|| self.raw(word).map(|bytes| fold(&String::from_utf8_lossy(bytes))))
+            .as_deref()
+    }
+
+    /// What it means that there is no such word: not known, or that the process has none.
+    fn absent(&self, word: Word) -> Option<bool> {
+        match word {
+            // These are taken from the cgroup path; most processes are in no container.
+            Word::Unit | Word::Container => self.raw(Word::Cgroup).map(|_| false),
+            Word::Command | Word::Name | Word::User | Word::Cgroup | Word::State => None,
+        }
+    }
+}
+
+impl Expr {
+    pub(super) fn all(mut list: Vec<Self>) -> Self {
+        if list.len() == 1 {
+            list.remove(0)
+        } else {
+            Self::All(list)
+        }
+    }
+
+    pub(super) fn any(mut list: Vec<Self>) -> Self {
+        if list.len() == 1 {
+            list.remove(0)
+        } else {
+            Self::Any(list)
+        }
+    }
+
+    pub(super) fn matches(&self, subject: &dyn Subject) -> bool {
+        let look = Look {
+            subject,
+            raw: Default::default(),
+            folded: Default::default(),
+        };
+        self.ask(&look) == Some(true)
+    }
+
+    fn ask(&self, look: &Look<'_>) -> Option<bool> {
+        match self {
+            Self::All(list) => settle(list, look, false),
+            Self::Any(list) => settle(list, look, true),
+            Self::Not(inner) => inner.ask(look).map(|yes| !yes),
+            Self::Test(test) => test.ask(look),
+        }
+    }
+}
+
+/// Asks until one answer is `decisive`; else unknown if any was.
+fn settle(list: &[Expr], look: &Look<'_>, decisive: bool) -> Option<bool> {
+    let mut answer = Some(!decisive);
+    for expr in list {
+        match expr.ask(look) {
+            Some(yes) if yes == decisive => return Some(decisive),
+            Some(_) => {}
+            None => answer = None,
+        }
+    }
+    answer
+}
+
+impl Test {
+    fn ask(&self, look: &Look<'_>) -> Option<bool> {
+        match self {
+            Self::Anywhere(part) => Some(
+                [Word::Command, Word::Name, Word::User]
+                    .into_iter()
+                    .any(|word| look.folded(word).is_some_and(|text| text.contains(part))),
+            ),
+            Self::Pattern(pattern) => Some(
+                [Word::Command, Word::Name]
+                    .into_iter()
+                    .any(|word| look.raw(word).is_some_and(|text| pattern.is_match(text))),
+            ),
+            Self::Text(word, TextTest::Part(part)) => match look.folded(*word) {
+                Some(text) => Some(text.contains(part)),
+                None => look.absent(*word),
+            },
+            Self::Text(word, TextTest::Pattern(pattern)) => match look.raw(*word) {
+                Some(text) => Some(pattern.is_match(text)),
+                None => look.absent(*word),
+            },
+            Self::User(user) => user.ask(look),
+            Self::Pid(pids) => look.subject.pid().map(|pid| pids.contains(&pid)),
+            Self::State(states) => {
+                let state = *look.raw(Word::State)?.first()?;
+                Some(states.contains(&state))
+            }
+            Self::Figure { column, compare, bound } => {
+                let value = look.subject.number(*column).filter(|x| !x.is_nan())?;
+                Some(compare.holds(value, *bound))
+            }
+        }
+    }
+}
+
+impl UserTest {
+    fn ask(&self, look: &Look<'_>) -> Option<bool> {
+        let name = look.folded(Word::User);
+        if name.is_some_and(|name| self.names.iter().any(|wanted| wanted == name)) {
+            return Some(true);
+        }
+        let uid = self.uid_column.and_then(|column| look.subject.number(column));
+        let is = |wanted: &u32| uid.is_some_and(|uid| (f64::from(*wanted) - uid).abs() < 0.5);
+        if self.uids.iter().any(is) {
+            return Some(true);
+        }
+        // Where the name is hidden, a uid that is known still answers for uids.
+        let only_uids = self.uids.len() == self.names.len();
+        (name.is_some() || only_uids && uid.is_some()).then_some(false)
+    }
+}
+
+impl Compare {
+    fn holds(self, value: f64, bound: f64) -> bool {
+        // A figure typed in tenths of a percent is not the same float as the one measured.
+        let equal = (value - bound).abs() <= 1e-9 * value.abs().max(bound.abs());
+        match self {
+            Self::Greater => value > bound,
+            Self::AtLeast => value >= bound,
+            Self::Less => value < bound,
+            Self::AtMost => value <= bound,
+            Self::Equal => equal,
+            Self::Unequal => !equal,
+        }
+    }
+}
