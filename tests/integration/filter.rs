@@ -1,1 +1,5 @@
-//! Tests.
+//! The filter language.
+
+mod errors;
+mod laws;
+mod matches;

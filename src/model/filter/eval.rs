@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use regex::bytes::Regex;
+use regex::Regex;
 
 use super::lexer::Compare;
 use super::{Subject, Word};
@@ -76,9 +76,14 @@ impl Look<'_> {
             .as_deref()
     }
 
+    /// Bytes that are no UTF-8 count as one unknown character each.
+    fn lossy(&self, word: Word) -> Option<Cow<'_, str>> {
+        self.raw(word).map(String::from_utf8_lossy)
+    }
+
     fn folded(&self, word: Word) -> Option<&str> {
         self.folded[word as usize]
-            .get_or_init(|| self.raw(word).map(|bytes| fold(&String::from_utf8_lossy(bytes))))
+            .get_or_init(|| self.lossy(word).map(|text| fold(&text)))
             .as_deref()
     }
 
@@ -152,14 +157,14 @@ impl Test {
             Self::Pattern(pattern) => Some(
                 [Word::Command, Word::Name]
                     .into_iter()
-                    .any(|word| look.raw(word).is_some_and(|text| pattern.is_match(text))),
+                    .any(|word| look.lossy(word).is_some_and(|text| pattern.is_match(&text))),
             ),
             Self::Text(word, TextTest::Part(part)) => match look.folded(*word) {
                 Some(text) => Some(text.contains(part)),
                 None => look.absent(*word),
             },
-            Self::Text(word, TextTest::Pattern(pattern)) => match look.raw(*word) {
-                Some(text) => Some(pattern.is_match(text)),
+            Self::Text(word, TextTest::Pattern(pattern)) => match look.lossy(*word) {
+                Some(text) => Some(pattern.is_match(&text)),
                 None => look.absent(*word),
             },
             Self::User(user) => user.ask(look),

@@ -30,7 +30,7 @@ pub(super) fn unknown_key(key: &Text, value: &Text, catalog: &dyn Catalog) -> Fi
 /// `column>figure` with a column that is none.
 pub(super) fn unknown_column(key: &Text, value: &Text, catalog: &dyn Catalog) -> FilterError {
     let name = normal(&key.body);
-    let what = if parser::keys().any(|known| known == name) {
+    let what = if parser::is_key(&key.body) {
         format!("{name} is a word: write {name}:{}", show(&value.body))
     } else {
         unknown(&key.body, catalog.names())

@@ -1,6 +1,6 @@
 //! Text into tokens.
 
-use super::FilterError;
+use super::{FilterError, parser};
 
 /// How a text was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,16 @@ impl Lexer {
         }
         if let Some(key) = self.key() {
             if self.eat(':') {
-                return Ok(Some(Token::Keyed(key, self.text()?)));
+                let value_at = self.at;
+                let value = match self.text() {
+                    // The first fault is the one to tell: `http://x` has an unknown key, not a bad pattern.
+                    Err(_) if !parser::is_key(&key.body) => {
+                        self.at = value_at;
+                        self.plain()
+                    }
+                    other => other?,
+                };
+                return Ok(Some(Token::Keyed(key, value)));
             }
             if let Some(compare) = self.compare() {
                 let figure = self.plain();

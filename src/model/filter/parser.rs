@@ -1,6 +1,6 @@
 //! Tokens into a tree of tests.
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 use super::eval::{Expr, Test, TextTest, UserTest, fold};
 use super::lexer::{Style, Text, Token};
@@ -191,6 +191,12 @@ const KEYS: [(&str, Kind, &str); 10] = [
     ("cgroup", Kind::Word(Word::Cgroup), "a path"),
     ("state", Kind::State, "a letter"),
 ];
+
+/// Whether it is the name of a key.
+pub(super) fn is_key(typed: &str) -> bool {
+    let name = hint::normal(typed);
+    keys().any(|known| known == name)
+}
 
 /// The names of the keys.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {

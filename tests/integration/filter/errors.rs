@@ -1,0 +1,113 @@
+//! What a filter that is not understood says, and where.
+
+use zmtop::columns::Catalogue;
+use zmtop::model::filter::{Filter, FilterError};
+
+#[track_caller]
+fn error(text: &str) -> FilterError {
+    match Filter::parse(text, &Catalogue) {
+        Ok(_) => panic!("{text} was understood"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn every_fault_has_its_place_and_its_words() {
+    let table: &[(&str, usize, &str)] = &[
+        ("foo user:", 9, "needs a name"),
+        ("pid:", 4, "needs a number"),
+        ("pid:x", 4, "a pid is a whole number"),
+        ("pid:1,é,2", 6, "a pid is a whole number"),
+        ("pid:99999999999", 4, "a pid is a whole number"),
+        ("pid:,", 4, "needs a number"),
+        ("state:SQ", 7, "a state is one of"),
+        ("state:ß", 6, "a state is one of"),
+        ("usr:bob", 0, "unknown key usr: did you mean user?"),
+        ("a usre:bob", 2, "did you mean user?"),
+        ("http://x", 0, "put it in quotes"),
+        ("sawp>1", 0, "did you mean swap?"),
+        ("swap>", 5, "a figure is missing after swap"),
+        ("swap> 1", 5, "a figure is missing after swap"),
+        ("swap > 1", 5, "a column is missing before >"),
+        ("x swap>1Q", 7, "swap wants a size such as 100M or 1.5G, not 1Q"),
+        ("swap>ten", 5, "swap wants a size"),
+        ("swap>1.2.3", 5, "swap wants a size"),
+        ("swap>\"", 5, "this quote is not closed"),
+        ("growth>1M", 7, "growth wants a size per time"),
+        ("growth>1M/x", 7, "growth wants a size per time"),
+        ("cpu>x%", 4, "cpu wants a percentage"),
+        ("age>5q", 4, "age wants a time"),
+        ("threads>1x", 8, "threads wants a number"),
+        ("user=root", 0, "user is a word: write user:root"),
+        ("pss:100M", 0, "pss is a figure: write pss>100M"),
+        ("é \"abc", 2, "this quote is not closed"),
+        ("\"\"", 0, "nothing between the quotes"),
+        ("cmd:\"\"", 4, "nothing between the quotes"),
+        ("a /bc", 2, "this regular expression is not closed"),
+        ("/a\\/", 0, "this regular expression is not closed"),
+        ("/a\\", 0, "this regular expression is not closed"),
+        ("//", 0, "nothing between the slashes"),
+        ("/usr/bin/top", 4, "put a path in quotes"),
+        ("x /a(/", 2, "bad regular expression: unclosed group"),
+        ("user:/[/", 5, "bad regular expression: unclosed character class"),
+        ("/(\\w{500}){500}/", 0, "too large"),
+        ("(a", 0, "this ( is not closed"),
+        ("a (b (c)", 2, "this ( is not closed"),
+        ("(", 0, "this ( is not closed"),
+        ("a)", 1, "this ) closes nothing"),
+        (")", 0, "this ) closes nothing"),
+        ("a ()", 2, "nothing between the parentheses"),
+        ("a |", 2, "a term is missing after |"),
+        ("a | | b", 2, "a term is missing after |"),
+        ("(a |)", 3, "a term is missing after |"),
+        ("| a", 0, "a term is missing before |"),
+        ("(| a)", 1, "a term is missing before |"),
+        ("a !", 2, "a term is missing after !"),
+        ("a !| b", 2, "a term is missing after !"),
+        ("(a !)", 3, "a term is missing after !"),
+    ];
+    for (text, at, what) in table {
+        let e = error(text);
+        assert!(e.what.contains(what), "{text}: {e}");
+        assert_eq!(e.at, *at, "{text}: {e}");
+        assert!(!e.what.contains('\n') && e.what.chars().count() < 120, "{text}: {e}");
+    }
+}
+
+#[test]
+fn places_are_shown_from_one() {
+    assert_eq!(error("a )").to_string(), "this ) closes nothing at column 3");
+}
+
+#[test]
+fn what_was_typed_is_shown_safely() {
+    let e = error("\u{2066}x k\u{300}\u{1b}ey:1 x\u{202e}y>1 swap>1\u{1b}[31m\u{9b}");
+    assert!(!e.what.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{e}");
+    let e = error("swap>1\u{1b}[31m\u{202e}\u{9b}");
+    assert!(!e.what.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{e}");
+    let e = error(&format!("swap>{}", "9x".repeat(1000)));
+    assert!(e.what.chars().count() < 120, "{e}");
+    let e = error(&format!("{}:1", "é".repeat(1000)));
+    assert!(e.what.chars().count() < 120, "{e}");
+}
+
+#[test]
+fn length_depth_and_patterns_are_bounded() {
+    let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
+    Filter::parse(&deep(Filter::MAX_DEPTH), &Catalogue).unwrap();
+    let e = error(&deep(Filter::MAX_DEPTH + 1));
+    assert!(e.what.contains("nest more than 64 deep"), "{e}");
+    assert_eq!(e.at, Filter::MAX_DEPTH);
+    let nots = format!("{}a", "!".repeat(Filter::MAX_BYTES - 1));
+    Filter::parse(&nots, &Catalogue).unwrap();
+
+    Filter::parse(&"a ".repeat(2048), &Catalogue).unwrap();
+    let e = error(&"é".repeat(2049));
+    assert!(e.what.contains("at most 4096 bytes"), "{e}");
+    assert_eq!(e.at, 2048);
+
+    Filter::parse(&"/a/ ".repeat(Filter::MAX_PATTERNS), &Catalogue).unwrap();
+    let e = error(&"/a/ ".repeat(Filter::MAX_PATTERNS + 1));
+    assert!(e.what.contains("at most 16 regular expressions"), "{e}");
+    assert_eq!(e.at, 4 * Filter::MAX_PATTERNS);
+}

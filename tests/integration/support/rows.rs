@@ -1,0 +1,81 @@
+//! Made processes and snapshots.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use zmtop::model::system::SystemSample;
+use zmtop::model::{Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
+
+/// One mebibyte.
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// A sleeping process of root's with 10 MiB of PSS, all of it anonymous and private.
+pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
+    let comm = command.split(' ').next().unwrap_or_default();
+    let comm = comm.rsplit('/').next().unwrap_or_default();
+    ProcessSample {
+        id: Identity {
+            pid,
+            starttime: u64::from(pid) * 10,
+        },
+        exec: 0,
+        stat: Stat {
+            state: b'S',
+            ppid,
+            threads: 1,
+            ..Stat::default()
+        },
+        facts: Arc::new(Facts {
+            comm: comm.as_bytes().into(),
+            cmdline: Ok(command.replace(' ', "\0").into_bytes().into()),
+            uid: Ok(0),
+            user: Ok(Arc::from(&b"root"[..])),
+            cgroup: Ok(Arc::from(&b"/"[..])),
+            unit: None,
+            container: None,
+        }),
+        walk: Ok(walk(10 * MIB, 0)),
+        oom_score: Err(Missing::Pending),
+    }
+}
+
+/// A walk at the clock's zero that saw so much PSS, anonymous and private, and so much swap.
+pub(crate) fn walk(pss: u64, swap: u64) -> Walk {
+    Walk {
+        memory: Memory {
+            rss: pss,
+            pss,
+            pss_anon: Ok(pss),
+            private_dirty: pss,
+            swap,
+            swap_pss: Ok(swap),
+            ..Memory::default()
+        },
+        at: Duration::ZERO,
+        cost: Duration::ZERO,
+    }
+}
+
+/// Changes the facts of a process.
+pub(crate) fn with_facts(mut sample: ProcessSample, change: impl FnOnce(&mut Facts)) -> ProcessSample {
+    let mut facts = (*sample.facts).clone();
+    change(&mut facts);
+    sample.facts = Arc::new(facts);
+    sample
+}
+
+/// A snapshot of these processes at that moment; nothing is known of the system.
+pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot {
+    Snapshot {
+        time: SystemTime::UNIX_EPOCH + at,
+        monotonic: at,
+        tick: 1,
+        host: Arc::from(&b"db1"[..]),
+        boot_id: Ok(Arc::from("boot")),
+        interval: Duration::from_secs(1),
+        sampling: Sampling::default(),
+        own: Ok(SelfCost::default()),
+        system: SystemSample::missing(Missing::Unsupported),
+        processes: Ok(processes),
+    }
+}
