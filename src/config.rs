@@ -1,14 +1,27 @@
 //! Settings, keymap and themes: the shipped defaults, and the user's files over them.
 
 pub mod action;
+mod document;
+mod env;
+pub mod fault;
+mod file;
 pub mod keymap;
+pub mod schema;
 pub mod settings;
+mod slot;
 pub mod theme;
 
+use std::path::{Path, PathBuf};
+
 pub use action::Action;
-pub use keymap::{Context, Keymap};
+pub use document::{nearest, unknown};
+pub use env::Env;
+pub use fault::{ConfigError, Fault, Place};
+pub use file::MAX_BYTES;
+pub use keymap::{Chord, Context, Keymap};
 pub use settings::Settings;
-pub use theme::Theme;
+pub use slot::{column, span_text};
+pub use theme::{Depth, Theme};
 
 /// All that the monitor is configured with.
 #[derive(Clone, Debug)]
@@ -19,4 +32,115 @@ pub struct Config {
     pub keymap: Keymap,
     /// The colours, fitted to the terminal.
     pub theme: Theme,
+    /// Where the settings come from and are saved to, whether or not the file is there; `None` where the
+    /// environment names no place.
+    pub file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads `explicit`, or the file that the environment names, over the shipped settings; `keymap.toml`
+    /// and `themes/NAME.toml` beside it over the shipped ones. A file that is not there changes nothing,
+    /// except that `explicit` must be there.
+    ///
+    /// # Errors
+    /// Every fault of every file.
+    pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
+        let mut faults = Vec::new();
+        let mut keep = |e: ConfigError| faults.extend(e.faults);
+
+        let text = match file.as_deref().map(file::read) {
+            None => None,
+            Some(Ok(None)) if explicit.is_some() => {
+                keep(ConfigError::of_file(
+                    file.as_deref().unwrap_or(Path::new("")),
+                    "no such file",
+                ));
+                None
+            }
+            Some(text) => text.unwrap_or_else(|e| {
+                keep(e);
+                None
+            }),
+        };
+        let mut settings = Settings::default();
+        if let (Some(file), Some(text)) = (&file, &text) {
+            // What is sound is taken even from a faulty file, so that the faults of the theme it names show too.
+            let mut wrong = fault::Faults::new(file, text);
+            settings.read(text, &mut wrong);
+            if let Err(e) = wrong.finish() {
+                keep(e);
+            }
+        }
+        let keymap = load_keymap(file.as_deref()).unwrap_or_else(|e| {
+            keep(e);
+            Keymap::default()
+        });
+        let theme = load_theme(&settings.ui.theme, file.as_deref(), env).unwrap_or_else(|problem| {
+            keep(match problem {
+                NoTheme::Faulty(e) => e,
+                NoTheme::Unknown(what) => unknown_theme(file.as_deref(), text.as_deref(), &what),
+            });
+            Theme::default()
+        });
+        if faults.is_empty() {
+            Ok(Self {
+                settings,
+                keymap,
+                theme,
+                file,
+            })
+        } else {
+            faults.sort_by_cached_key(|f| (Some(&f.file) != file.as_ref(), f.file.clone(), f.at));
+            Err(ConfigError { faults })
+        }
+    }
+}
+
+/// Why there is no theme of a name.
+#[derive(Debug)]
+pub enum NoTheme {
+    /// Its file has faults.
+    Faulty(ConfigError),
+    /// There is none; the message names those there are.
+    Unknown(String),
+}
+
+/// The theme of that name, fitted to the terminal: the shipped one or that in `themes/` beside `config`.
+/// Where there is no colour it is `mono`, which is made to do without, but the name must still be good.
+pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme, NoTheme> {
+    let dir = config.map(|c| env::directory(c).join("themes"));
+    let depth = Depth::detect(env);
+    let load = |name: &str| {
+        let theme = Theme::load(name, dir.as_deref()).map_err(NoTheme::Faulty)?;
+        theme.ok_or_else(|| {
+            let what = unknown("theme", name, theme::SHIPPED.map(|(n, _)| n));
+            let own = dir.as_ref().map(|d| fault::shown_path(&d.join(format!("{name}.toml"))));
+            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}, or the file {own}")))
+        })
+    };
+    let named = load(name)?;
+    let theme = if depth == Depth::None { load("mono")? } else { named };
+    Ok(theme.fit(depth))
+}
+
+fn load_keymap(config: Option<&Path>) -> Result<Keymap, ConfigError> {
+    let Some(file) = config.map(|c| env::directory(c).join("keymap.toml")) else {
+        return Ok(Keymap::default());
+    };
+    match file::read(&file)? {
+        Some(text) => Keymap::parse(&file, text.into_bytes()),
+        None => Ok(Keymap::default()),
+    }
+}
+
+fn unknown_theme(file: Option<&Path>, text: Option<&str>, what: &str) -> ConfigError {
+    let (file, text) = (file.unwrap_or(Path::new("")), text.unwrap_or_default());
+    let mut faults = fault::Faults::new(file, text);
+    let span = settings::span_of(text, "ui", "theme").unwrap_or_default();
+    faults.add(&span, "ui.theme", what);
+    faults
+        .finish()
+        .err()
+        .unwrap_or_else(|| ConfigError::of_file(file, what))
 }

@@ -1,8 +1,16 @@
 //! Which key asks for which action.
 
-use crossterm::event::{KeyCode, KeyModifiers};
+mod chord;
+mod load;
+
+use crossterm::event::KeyEvent;
+
+pub use chord::{Chord, ChordError};
 
 use super::Action;
+
+/// The shipped `config/keymap.toml`.
+pub const SHIPPED: &str = include_str!("../../config/keymap.toml");
 
 /// Where a key is pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,13 +23,31 @@ pub enum Context {
     Input,
 }
 
-/// One key with its modifiers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Chord {
-    /// The key.
-    pub code: KeyCode,
-    /// Ctrl and Alt; Shift is in the character.
-    pub modifiers: KeyModifiers,
+impl Context {
+    /// Every context.
+    pub const ALL: [Self; 3] = [Self::Table, Self::List, Self::Input];
+
+    /// Its name in `keymap.toml`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::List => "list",
+            Self::Input => "input",
+        }
+    }
+
+    /// The context of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// The action without a key for which nobody could leave.
+    pub(super) const fn exit(self) -> Action {
+        match self {
+            Self::Table => Action::Quit,
+            Self::List | Self::Input => Action::Cancel,
+        }
+    }
 }
 
 /// One line of the keymap.
@@ -33,13 +59,31 @@ pub struct Binding {
     pub on: Vec<Chord>,
     /// What they do.
     pub run: Action,
-    /// What the help says.
+    /// What the help says; safe to print.
     pub desc: String,
 }
 
 /// Every binding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
     /// In the order of the file, the order of the help.
     pub bindings: Vec<Binding>,
+}
+
+impl Keymap {
+    /// What a key asks for. A release asks for nothing; Shift counts only where it is not in the
+    /// character; Ctrl with a letter is the same in either case.
+    pub fn action(&self, context: Context, key: KeyEvent) -> Option<Action> {
+        let chord = Chord::of(key)?;
+        let mut bindings = self.bindings.iter().filter(|b| b.context == context);
+        bindings.find(|b| b.on.contains(&chord)).map(|b| b.run)
+    }
+
+    /// The keys of an action, in the order they were written.
+    pub fn keys(&self, context: Context, action: Action) -> impl Iterator<Item = &Chord> {
+        let bindings = self.bindings.iter();
+        bindings
+            .filter(move |b| b.context == context && b.run == action)
+            .flat_map(|b| &b.on)
+    }
 }

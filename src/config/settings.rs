@@ -1,8 +1,15 @@
 //! The settings, typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::document::{self, found};
+use super::fault::{ConfigError, Faults, shown};
+use super::{file, schema};
 use crate::columns::ColumnId;
 use crate::units::Units;
 
@@ -66,4 +73,115 @@ pub struct LogSettings {
     pub file: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
+}
+
+/// The shipped `config/default.toml`.
+pub const SHIPPED: &str = include_str!("../../config/default.toml");
+
+static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
+    let file = Path::new("config/default.toml");
+    let mut settings = Settings::blank();
+    let mut faults = Faults::new(file, SHIPPED);
+    settings.read(SHIPPED, &mut faults);
+    debug_assert_eq!(faults.finish(), Ok(()), "the shipped settings are sound");
+    settings
+});
+
+/// What `config/default.toml` says.
+impl Default for Settings {
+    fn default() -> Self {
+        DEFAULT.clone()
+    }
+}
+
+impl Settings {
+    /// Before anything is read: only a place to read into.
+    fn blank() -> Self {
+        Self {
+            sampler: SamplerSettings {
+                interval: Duration::ZERO,
+                deadline: Duration::ZERO,
+                threads: 0,
+                max_stuck: 0,
+            },
+            ui: UiSettings {
+                columns: Vec::new(),
+                sort: ColumnId(0),
+                descending: false,
+                filter: String::new(),
+                units: Units::Auto,
+                theme: String::new(),
+                mouse: false,
+                tree: false,
+                two_tables: false,
+                totals: false,
+                kernel_threads: false,
+                delta: Duration::ZERO,
+            },
+            log: LogSettings {
+                file: None,
+                level: String::new(),
+            },
+        }
+    }
+
+    /// The default with what a config file says over it.
+    ///
+    /// # Errors
+    /// Every fault in the bytes, with its place; `file` is the name they go by.
+    pub fn parse(file: &Path, bytes: Vec<u8>) -> Result<Self, ConfigError> {
+        let text = file::utf8(file, bytes)?;
+        let mut faults = Faults::new(file, &text);
+        let mut settings = Self::default();
+        settings.read(&text, &mut faults);
+        faults.finish().map(|()| settings)
+    }
+
+    /// Takes over what a file says, setting by setting, and names everything that it could not take.
+    pub(super) fn read(&mut self, text: &str, faults: &mut Faults<'_>) {
+        for (table, value) in document::parse(text, faults) {
+            match value.get_ref() {
+                DeValue::Table(entries) if schema::tables().any(|t| t == *table.get_ref()) => {
+                    self.read_table(table.get_ref(), entries, faults);
+                }
+                _ if schema::tables().any(|t| t == *table.get_ref()) => {
+                    let what = format!("expected a table, found {}", found(value.get_ref()));
+                    faults.add(&value.span(), table.get_ref(), what);
+                }
+                _ => {
+                    let what = document::unknown("table or key", table.get_ref(), schema::tables());
+                    faults.add(&table.span(), table.get_ref(), with_table(&what, table.get_ref()));
+                }
+            }
+        }
+    }
+
+    fn read_table(&mut self, table: &str, entries: &DeTable<'_>, faults: &mut Faults<'_>) {
+        for (name, value) in entries {
+            let key = format!("{table}.{}", name.get_ref());
+            let Some(setting) = schema::find(&key) else {
+                let what = document::unknown("key", name.get_ref(), schema::names(table));
+                faults.add(&name.span(), &key, what);
+                continue;
+            };
+            for (span, what) in (setting.slot)(self).read(value).err().into_iter().flatten() {
+                faults.add(&span, &key, what);
+            }
+        }
+    }
+}
+
+/// For a key that stands outside its table: says which table has it.
+fn with_table(what: &str, name: &str) -> String {
+    match schema::SETTINGS.iter().find(|s| s.name == name) {
+        Some(s) => format!("unknown key `{}`: it belongs in [{}]", shown(name), s.table),
+        None => what.into(),
+    }
+}
+
+/// Where a key's value stands in a config file.
+pub(super) fn span_of(text: &str, table: &str, name: &str) -> Option<std::ops::Range<usize>> {
+    let document = DeTable::parse(text).ok()?.into_inner();
+    let value = document.get(table)?.get_ref().get(name)?;
+    Some(Spanned::span(value))
 }

@@ -1,68 +1,116 @@
 //! Colours by role.
 
+mod depth;
+mod load;
+
 use ratatui::style::Style;
 
-/// One style a role.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Theme {
+pub use depth::Depth;
+pub use load::{SHIPPED, shipped};
+
+macro_rules! roles {
+    ($($(#[doc = $doc:literal])* $role:ident,)*) => {
+        /// One style a role.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Theme {
+            $($(#[doc = $doc])* pub $role: Style,)*
+        }
+
+        impl Theme {
+            /// The names of the roles, as in a theme's file.
+            pub const ROLES: &[&str] = &[$(stringify!($role),)*];
+
+            /// The style of the role of that name.
+            pub fn role(&self, name: &str) -> Option<&Style> {
+                match name {
+                    $(stringify!($role) => Some(&self.$role),)*
+                    _ => None,
+                }
+            }
+
+            /// The style of the role of that name, to be changed.
+            pub fn role_mut(&mut self, name: &str) -> Option<&mut Style> {
+                match name {
+                    $(stringify!($role) => Some(&mut self.$role),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+roles! {
     /// Everything not said otherwise.
-    pub text: Style,
+    text,
     /// Labels and lesser facts.
-    pub dim: Style,
+    dim,
     /// The program's name and host in the first line.
-    pub title: Style,
+    title,
     /// Column headings.
-    pub heading: Style,
+    heading,
     /// The heading sorted by.
-    pub heading_sorted: Style,
+    heading_sorted,
     /// The selected row.
-    pub selected: Style,
+    selected,
     /// Tagged rows.
-    pub tagged: Style,
+    tagged,
     /// A row that matches the search.
-    pub found: Style,
+    found,
     /// A key in the footer and the help.
-    pub key: Style,
+    key,
     /// What the key does.
-    pub key_label: Style,
+    key_label,
     /// Bar: anonymous memory.
-    pub bar_anon: Style,
+    bar_anon,
     /// Bar: file pages.
-    pub bar_file: Style,
+    bar_file,
     /// Bar: shared memory and tmpfs.
-    pub bar_shmem: Style,
+    bar_shmem,
     /// Bar: kernel slab.
-    pub bar_slab: Style,
+    bar_slab,
     /// Bar: what remains.
-    pub bar_free: Style,
+    bar_free,
     /// Bar: swap that lies in zram or zswap.
-    pub bar_zram: Style,
+    bar_zram,
     /// Bar: swap that lies on a disk.
-    pub bar_disk: Style,
+    bar_disk,
     /// A change upwards.
-    pub up: Style,
+    up,
     /// A change downwards.
-    pub down: Style,
+    down,
     /// A zero.
-    pub zero: Style,
+    zero,
     /// A figure that is unknown.
-    pub missing: Style,
+    missing,
     /// A figure that is old.
-    pub stale: Style,
+    stale,
     /// Sparklines.
-    pub chart: Style,
+    chart,
     /// The lines of the tree.
-    pub guide: Style,
+    guide,
     /// The totals row.
-    pub totals: Style,
+    totals,
     /// Something to notice.
-    pub warning: Style,
+    warning,
     /// Something wrong.
-    pub error: Style,
+    error,
     /// The frame of a popup.
-    pub frame: Style,
+    frame,
     /// The inside of a popup.
-    pub popup: Style,
+    popup,
     /// A line of text being edited.
-    pub input: Style,
+    input,
+}
+
+impl Theme {
+    /// The theme for a terminal of that depth.
+    #[must_use]
+    pub fn fit(mut self, depth: Depth) -> Self {
+        for name in Self::ROLES {
+            if let Some(style) = self.role_mut(name) {
+                *style = depth.style(*style);
+            }
+        }
+        self
+    }
 }

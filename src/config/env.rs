@@ -1,0 +1,49 @@
+//! The environment variables that matter to the configuration.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What is taken from the environment; a value of its own, so that tests need not touch the real one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Env {
+    /// `HOME`.
+    pub home: Option<OsString>,
+    /// `XDG_CONFIG_HOME`.
+    pub xdg_config_home: Option<OsString>,
+    /// `NO_COLOR`; the option `--no-color` is the same as setting it.
+    pub no_color: Option<OsString>,
+    /// `COLORTERM`.
+    pub colorterm: Option<OsString>,
+    /// `TERM`.
+    pub term: Option<OsString>,
+}
+
+impl Env {
+    /// The real one.
+    pub fn from_process() -> Self {
+        Self {
+            home: std::env::var_os("HOME"),
+            xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
+            no_color: std::env::var_os("NO_COLOR"),
+            colorterm: std::env::var_os("COLORTERM"),
+            term: std::env::var_os("TERM"),
+        }
+    }
+
+    /// Where `config.toml` is looked for: `$XDG_CONFIG_HOME/zmtop`, else `$HOME/.config/zmtop`. As the
+    /// XDG base directory specification has it, a relative path there counts as none.
+    pub fn config_file(&self) -> Option<PathBuf> {
+        let absolute = |v: &Option<OsString>| v.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
+        absolute(&self.xdg_config_home)
+            .or_else(|| absolute(&self.home).map(|home| home.join(".config")))
+            .map(|dir| dir.join("zmtop/config.toml"))
+    }
+}
+
+/// The directory a file lies in.
+pub(super) fn directory(file: &Path) -> &Path {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,184 @@
+//! What is wrong with a file of the configuration, all of it, and where.
+
+use std::fmt;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::text;
+
+/// The most faults that are listed of one file; the rest are counted.
+const MAX_FAULTS: usize = 100;
+/// The most terminal columns that are shown of a key or value taken from a file.
+const MAX_SHOWN: usize = 60;
+
+/// A place in a text file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file.
+    pub file: PathBuf,
+    /// Where in it; `None` where the file as a whole is at fault.
+    pub at: Option<Place>,
+    /// The dotted key, safe to print; empty where none is concerned.
+    pub key: String,
+    /// What is wrong, and what would be right; safe to print.
+    pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown_path(&self.file))?;
+        if let Some(at) = self.at {
+            write!(f, ":{}:{}", at.line, at.column)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Everything that is wrong with the configuration; printed with one line a fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines(faults))]
+pub struct ConfigError {
+    /// In the order of the files and of the lines in them; at least one.
+    pub faults: Vec<Fault>,
+}
+
+fn lines(faults: &[Fault]) -> String {
+    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl ConfigError {
+    /// A fault of a file as a whole.
+    pub fn of_file(file: &Path, what: impl Into<String>) -> Self {
+        Self {
+            faults: vec![Fault {
+                file: file.into(),
+                at: None,
+                key: String::new(),
+                what: what.into(),
+            }],
+        }
+    }
+}
+
+/// A path as it is shown in a message.
+pub fn shown_path(path: &Path) -> String {
+    text::safe(path.as_os_str().as_bytes()).into_owned()
+}
+
+/// A key or value from a file or the command line as it is shown in a message: safe, and not too long.
+pub fn shown(foreign: &str) -> String {
+    let safe = text::safe_prefix(foreign.as_bytes(), MAX_SHOWN + 1);
+    if safe.chars().count() <= MAX_SHOWN {
+        return safe.into_owned();
+    }
+    safe.chars().take(MAX_SHOWN - 1).chain(['…']).collect()
+}
+
+/// Collects the faults of one file.
+#[derive(Debug)]
+pub(super) struct Faults<'a> {
+    file: &'a Path,
+    text: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// Lines that are not TOML: what was recovered from them is not judged further.
+    broken: Vec<usize>,
+    list: Vec<Fault>,
+    more: usize,
+}
+
+impl<'a> Faults<'a> {
+    /// None yet.
+    pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        Self {
+            file,
+            text,
+            lines: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect(),
+            broken: Vec::new(),
+            list: Vec::new(),
+            more: 0,
+        }
+    }
+
+    fn place(&self, byte: usize) -> Place {
+        let line = self.lines.partition_point(|begin| *begin <= byte).max(1);
+        let begin = self.lines[line - 1];
+        let before = self.text.get(begin..byte.min(self.text.len())).unwrap_or_default();
+        Place {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+
+    /// Adds what is wrong at `span`; `key` is made safe here, `what` by whoever wrote it.
+    pub(super) fn add(&mut self, span: &Range<usize>, key: &str, what: impl Into<String>) {
+        let at = self.place(span.start);
+        if !self.broken.contains(&at.line) {
+            self.push(Some(at), shown(key), what.into());
+        }
+    }
+
+    /// Adds what is wrong with the file as a whole.
+    pub(super) fn add_whole(&mut self, what: impl Into<String>) {
+        self.push(None, String::new(), what.into());
+    }
+
+    /// Adds what is not TOML: the first such fault of a line.
+    pub(super) fn add_syntax(&mut self, span: Option<Range<usize>>, message: &str) {
+        let what = format!("not TOML: {}", shown(message));
+        let Some(span) = span else {
+            return self.add_whole(what);
+        };
+        let at = self.place(span.start);
+        if !self.broken.contains(&at.line) {
+            self.broken.push(at.line);
+            self.push(Some(at), String::new(), what);
+        }
+    }
+
+    fn push(&mut self, at: Option<Place>, key: String, what: String) {
+        if self.list.len() == MAX_FAULTS {
+            self.more += 1;
+            return;
+        }
+        self.list.push(Fault {
+            file: self.file.into(),
+            at,
+            key,
+            what,
+        });
+    }
+
+    /// All of them in the order of the lines, or nothing.
+    pub(super) fn finish(mut self) -> Result<(), ConfigError> {
+        if self.list.is_empty() {
+            return Ok(());
+        }
+        self.list.sort_by_key(|f| f.at);
+        if self.more > 0 {
+            let what = format!("and {} more faults", self.more);
+            self.more = 0;
+            self.list.push(Fault {
+                file: self.file.into(),
+                at: None,
+                key: String::new(),
+                what,
+            });
+        }
+        Err(ConfigError { faults: self.list })
+    }
+}

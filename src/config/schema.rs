@@ -1,0 +1,111 @@
+//! The one table of settings: the key of each, where it lives in [`Settings`], and what it allows.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Settings;
+use crate::columns::ColumnId;
+use crate::units::Units;
+
+/// One setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its table in `config.toml`.
+    pub table: &'static str,
+    /// Its key there.
+    pub name: &'static str,
+    /// The field, with what it allows.
+    pub slot: for<'a> fn(&'a mut Settings) -> Slot<'a>,
+}
+
+impl Setting {
+    /// The dotted key.
+    pub fn key(&self) -> String {
+        format!("{}.{}", self.table, self.name)
+    }
+}
+
+/// A field of [`Settings`] by what it holds, with its limits.
+#[derive(Debug)]
+pub enum Slot<'a> {
+    /// A length of time.
+    Span(&'a mut Duration, RangeInclusive<Duration>),
+    /// A whole number.
+    Number(&'a mut u16, RangeInclusive<u16>),
+    /// true or false.
+    Switch(&'a mut bool),
+    /// Columns, at least one, each once.
+    Columns(&'a mut Vec<ColumnId>),
+    /// A column.
+    Column(&'a mut ColumnId),
+    /// A filter.
+    Filter(&'a mut String),
+    /// How bytes are written.
+    Units(&'a mut Units),
+    /// A theme; that there is one of the name is seen when it is loaded.
+    Theme(&'a mut String),
+    /// One of a few words.
+    Choice(&'a mut String, &'static [&'static str]),
+    /// A file; empty for none.
+    File(&'a mut Option<PathBuf>),
+}
+
+const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+const fn setting(table: &'static str, name: &'static str, slot: for<'a> fn(&'a mut Settings) -> Slot<'a>) -> Setting {
+    Setting { table, name, slot }
+}
+
+/// Every setting, in the order of `config/default.toml`.
+pub static SETTINGS: &[Setting] = &[
+    setting("sampler", "interval", |s| {
+        Slot::Span(&mut s.sampler.interval, ms(100)..=HOUR)
+    }),
+    setting("sampler", "deadline", |s| {
+        Slot::Span(&mut s.sampler.deadline, ms(50)..=MINUTE)
+    }),
+    setting("sampler", "threads", |s| Slot::Number(&mut s.sampler.threads, 0..=64)),
+    setting("sampler", "max_stuck", |s| {
+        Slot::Number(&mut s.sampler.max_stuck, 1..=512)
+    }),
+    setting("ui", "columns", |s| Slot::Columns(&mut s.ui.columns)),
+    setting("ui", "sort", |s| Slot::Column(&mut s.ui.sort)),
+    setting("ui", "descending", |s| Slot::Switch(&mut s.ui.descending)),
+    setting("ui", "filter", |s| Slot::Filter(&mut s.ui.filter)),
+    setting("ui", "units", |s| Slot::Units(&mut s.ui.units)),
+    setting("ui", "theme", |s| Slot::Theme(&mut s.ui.theme)),
+    setting("ui", "mouse", |s| Slot::Switch(&mut s.ui.mouse)),
+    setting("ui", "tree", |s| Slot::Switch(&mut s.ui.tree)),
+    setting("ui", "two_tables", |s| Slot::Switch(&mut s.ui.two_tables)),
+    setting("ui", "totals", |s| Slot::Switch(&mut s.ui.totals)),
+    setting("ui", "kernel_threads", |s| Slot::Switch(&mut s.ui.kernel_threads)),
+    setting("ui", "delta", |s| Slot::Span(&mut s.ui.delta, ms(1000)..=HOUR)),
+    setting("log", "file", |s| Slot::File(&mut s.log.file)),
+    setting("log", "level", |s| Slot::Choice(&mut s.log.level, LEVELS)),
+];
+
+/// The setting of that dotted key.
+pub fn find(key: &str) -> Option<&'static Setting> {
+    let (table, name) = key.split_once('.')?;
+    SETTINGS.iter().find(|s| s.table == table && s.name == name)
+}
+
+/// The tables, in order.
+pub fn tables() -> impl Iterator<Item = &'static str> {
+    let starts = SETTINGS.iter().enumerate();
+    starts
+        .filter(|(i, s)| *i == 0 || SETTINGS[i - 1].table != s.table)
+        .map(|(_, s)| s.table)
+}
+
+/// The names in a table.
+pub fn names(table: &str) -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().filter(move |s| s.table == table).map(|s| s.name)
+}

@@ -1,0 +1,225 @@
+//! How the value of a setting is read from TOML and from the command line, and written back.
+
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::document::{found, unknown};
+use super::fault::shown;
+use super::schema::Slot;
+use crate::columns::{self, COLUMNS, Catalogue, ColumnId};
+use crate::model::filter::Filter;
+use crate::units::{self, Units};
+
+/// What is wrong with a value, and which part of it.
+pub(super) type Wrong = (Range<usize>, String);
+
+impl Slot<'_> {
+    /// What a value must be, for messages.
+    pub(super) const fn expected(&self) -> &'static str {
+        match self {
+            Self::Span(..) => "a length of time such as \"250ms\" or \"1m\", or a number of seconds",
+            Self::Number(..) => "a whole number",
+            Self::Switch(_) => "true or false",
+            Self::Columns(_) => "an array of column names",
+            Self::Column(_) => "a column name in quotes",
+            Self::Filter(_) => "a filter in quotes",
+            Self::Units(_) => "a unit's name in quotes",
+            Self::Theme(_) => "a theme's name in quotes",
+            Self::Choice(..) => "a word in quotes",
+            Self::File(_) => "a path in quotes",
+        }
+    }
+
+    /// Takes a value from a file; on an error the setting is as it was.
+    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Result<(), Vec<Wrong>> {
+        let span = value.span();
+        let fail = |what: String| vec![(span.clone(), what)];
+        let expected = format!("expected {}", self.expected());
+        match (self, value.get_ref()) {
+            (Self::Switch(to), DeValue::Boolean(b)) => *to = *b,
+            (Self::Number(to, range), DeValue::Integer(i)) => {
+                let n = i128::from_str_radix(i.as_str(), i.radix()).unwrap_or(i128::MAX);
+                *to = number(n, &i.to_string(), &range).map_err(fail)?;
+            }
+            (Self::Span(to, range), DeValue::Integer(i)) => {
+                let n = i128::from_str_radix(i.as_str(), i.radix()).unwrap_or(i128::MAX);
+                *to = seconds(n as f64, &i.to_string(), &range).map_err(fail)?;
+            }
+            (Self::Span(to, range), DeValue::Float(x)) => {
+                let n = x.as_str().parse().unwrap_or(f64::NAN);
+                *to = seconds(n, x.as_str(), &range).map_err(fail)?;
+            }
+            (Self::Columns(to), DeValue::Array(items)) => {
+                let mut columns = Vec::new();
+                let mut wrong = Vec::new();
+                for item in items {
+                    let column = match item.get_ref() {
+                        DeValue::String(s) => add_column(&mut columns, s),
+                        other => Err(format!("expected a column name in quotes, found {}", found(other))),
+                    };
+                    wrong.extend(column.err().map(|what| (item.span(), what)));
+                }
+                if items.is_empty() {
+                    wrong.push((span, "at least one column is needed".into()));
+                }
+                if !wrong.is_empty() {
+                    return Err(wrong);
+                }
+                *to = columns;
+            }
+            (Self::Switch(_) | Self::Number(..) | Self::Columns(_), other) => {
+                return Err(fail(format!("{expected}, found {}", found(other))));
+            }
+            (slot, DeValue::String(s)) => slot.parse(s).map_err(fail)?,
+            (_, other) => return Err(fail(format!("{expected}, found {}", found(other)))),
+        }
+        Ok(())
+    }
+
+    /// Takes a value as typed on a command line; on an error the setting is as it was.
+    pub fn parse(self, text: &str) -> Result<(), String> {
+        let expected = self.expected();
+        let misread = || format!("expected {expected}, found `{}`", shown(text));
+        match self {
+            Self::Span(to, range) => {
+                let span = units::parse_span(text).ok_or_else(misread)?;
+                *to = within(span, &format!("`{}`", shown(text)), &range, span_text)?;
+            }
+            Self::Number(to, range) => *to = number(text.parse().map_err(|_| misread())?, text, &range)?,
+            Self::Switch(to) => *to = text.parse().map_err(|_| misread())?,
+            Self::Columns(to) => {
+                let mut columns = Vec::new();
+                for name in text.split(',') {
+                    add_column(&mut columns, name.trim())?;
+                }
+                *to = columns;
+            }
+            Self::Column(to) => *to = column(text)?,
+            Self::Filter(to) => {
+                Filter::parse(text, &Catalogue)
+                    .map_err(|e| format!("not a filter: {}", crate::text::safe(e.to_string().as_bytes())))?;
+                *to = text.into();
+            }
+            Self::Units(to) => {
+                *to = Units::from_name(text).ok_or_else(|| unknown("unit", text, Units::ALL.map(Units::name)))?;
+            }
+            Self::Theme(to) => {
+                let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+                if text.is_empty() || text.len() > 64 || !text.chars().all(good) {
+                    return Err(format!(
+                        "`{}` is no theme's name: 1 to 64 letters, digits, `-` and `_`",
+                        shown(text)
+                    ));
+                }
+                *to = text.into();
+            }
+            Self::Choice(to, words) => {
+                let word = words.iter().find(|w| **w == text);
+                *to = (*word.ok_or_else(|| unknown("word", text, words.iter().copied()))?).into();
+            }
+            Self::File(_) if text.starts_with('~') => {
+                return Err("`~` is not expanded: write the home directory out".into());
+            }
+            Self::File(_) if text.contains('\0') => return Err("a path cannot hold a zero byte".into()),
+            Self::File(to) => *to = (!text.is_empty()).then(|| PathBuf::from(text)),
+        }
+        Ok(())
+    }
+
+    /// The value as TOML on one line.
+    pub fn to_toml(&self) -> String {
+        match self {
+            Self::Span(d, _) => quoted(&span_text(d)),
+            Self::Number(n, _) => n.to_string(),
+            Self::Switch(b) => b.to_string(),
+            Self::Columns(c) => {
+                let names: Vec<_> = c.iter().map(|c| quoted(c.get().id)).collect();
+                format!("[{}]", names.join(", "))
+            }
+            Self::Column(c) => quoted(c.get().id),
+            Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) => quoted(s),
+            Self::Units(u) => quoted(u.name()),
+            Self::File(p) => quoted(&p.as_deref().map(|p| p.to_string_lossy()).unwrap_or_default()),
+        }
+    }
+}
+
+/// The column of that name.
+pub fn column(name: &str) -> Result<ColumnId, String> {
+    columns::find(name).ok_or_else(|| unknown("column", name, COLUMNS.iter().map(|c| c.id)))
+}
+
+fn add_column(to: &mut Vec<ColumnId>, name: &str) -> Result<(), String> {
+    let id = column(name)?;
+    if to.contains(&id) {
+        return Err(format!("column `{name}` is there twice"));
+    }
+    to.push(id);
+    Ok(())
+}
+
+fn number(n: i128, shown_as: &str, range: &RangeInclusive<u16>) -> Result<u16, String> {
+    let clamped = u16::try_from(n.clamp(0, i128::from(u16::MAX))).unwrap_or(u16::MAX);
+    if i128::from(clamped) != n || !range.contains(&clamped) {
+        return Err(out_of_range(
+            &shown(shown_as),
+            &range.start().to_string(),
+            &range.end().to_string(),
+        ));
+    }
+    Ok(clamped)
+}
+
+fn seconds(n: f64, shown_as: &str, range: &RangeInclusive<Duration>) -> Result<Duration, String> {
+    let name = format!("{} s", shown(shown_as));
+    let span = Duration::try_from_secs_f64(n)
+        .map_err(|_| out_of_range(&name, &span_text(range.start()), &span_text(range.end())))?;
+    within(span, &name, range, span_text)
+}
+
+fn within<T: PartialOrd>(value: T, name: &str, range: &RangeInclusive<T>, show: fn(&T) -> String) -> Result<T, String> {
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(out_of_range(name, &show(range.start()), &show(range.end())))
+    }
+}
+
+fn out_of_range(value: &str, least: &dyn Display, most: &dyn Display) -> String {
+    format!("{value} is out of range: {least} to {most}")
+}
+
+/// A length of time as it is written in the config, exact: `250ms`, `1s`, `5m`, `1h`.
+pub fn span_text(d: &Duration) -> String {
+    let s = d.as_secs();
+    if d.subsec_nanos() != 0 {
+        format!("{}ms", d.as_secs_f64() * 1000.0)
+    } else if s > 0 && s.is_multiple_of(3600) {
+        format!("{}h", s / 3600)
+    } else if s > 0 && s.is_multiple_of(60) {
+        format!("{}m", s / 60)
+    } else {
+        format!("{s}s")
+    }
+}
+
+/// A TOML string in which everything that a terminal could act on is escaped.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let plain: &str = c.encode_utf8(&mut buffer);
+        match c {
+            '"' | '\\' => out.extend(["\\", plain]),
+            _ if crate::text::safe(plain.as_bytes()) == plain => out.push(c),
+            _ => out.extend(["\\U", &format!("{:08x}", u32::from(c))]),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,164 @@
+//! The table of settings against the shipped file and the typed defaults.
+
+use std::path::Path;
+use std::time::Duration;
+
+use zmtop::columns;
+use zmtop::config::settings::SHIPPED;
+use zmtop::config::{Settings, schema};
+use zmtop::units::Units;
+
+use super::Home;
+
+#[test]
+fn the_shipped_values_are_the_documented_ones() {
+    let s = Settings::default();
+    assert_eq!(s.sampler.interval, Duration::from_secs(1));
+    assert_eq!(s.sampler.deadline, Duration::from_secs(1));
+    assert_eq!((s.sampler.threads, s.sampler.max_stuck), (0, 64));
+    let names: Vec<_> = s.ui.columns.iter().map(|c| c.get().id).collect();
+    let expected = "pss dpss swap dswap uss rss history pid user command";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(s.ui.sort, columns::find("pss").unwrap());
+    assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
+    assert!(s.ui.descending && s.ui.mouse && s.ui.totals && s.ui.kernel_threads);
+    assert!(!s.ui.tree && !s.ui.two_tables);
+    assert_eq!(s.ui.delta, Duration::from_secs(10));
+    assert_eq!((s.log.file, &*s.log.level), (None, "info"));
+}
+
+#[test]
+fn every_setting_is_in_the_shipped_file_and_documented_there() {
+    let lines: Vec<&str> = SHIPPED.lines().collect();
+    let mut table = String::new();
+    let mut seen = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        if let Some(name) = line.strip_prefix('[') {
+            table = name.trim_end_matches(']').into();
+        } else if let Some((name, _)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
+            assert!(lines[i - 1].starts_with("# "), "{table}.{name} has no comment above it");
+            seen.push(format!("{table}.{name}"));
+        }
+    }
+    let known: Vec<_> = schema::SETTINGS.iter().map(schema::Setting::key).collect();
+    assert_eq!(seen, known);
+}
+
+#[test]
+fn the_shipped_file_read_over_the_defaults_changes_nothing() {
+    let read = Settings::parse(Path::new("x"), SHIPPED.as_bytes().to_vec());
+    assert_eq!(read, Ok(Settings::default()));
+}
+
+#[test]
+fn every_setting_is_written_as_it_is_read() {
+    let mut changed = Settings::parse(Path::new("x"), ALL_CHANGED.as_bytes().to_vec()).unwrap();
+    let mut default = Settings::default();
+    let mut text = String::new();
+    for setting in schema::SETTINGS {
+        let value = (setting.slot)(&mut changed).to_toml();
+        assert_ne!(
+            value,
+            (setting.slot)(&mut default).to_toml(),
+            "{} was not changed",
+            setting.key()
+        );
+        text.extend([&setting.key(), " = ", &value, "\n"]);
+    }
+    assert_eq!(Settings::parse(Path::new("x"), text.into_bytes()), Ok(changed));
+}
+
+const ALL_CHANGED: &str = r#"
+log = { file = "/var/log/z \"q\" \u202e.log", level = "trace" }
+[sampler]
+interval = 0.25
+deadline = "1m"
+threads = 0x40
+max_stuck = 512
+[ui]
+columns = ["pid", "comm"]
+sort = "swap"
+descending = false
+filter = "user:root | pss>100M"
+units = "bytes"
+theme = "light"
+mouse = false
+tree = true
+two_tables = true
+totals = false
+kernel_threads = false
+delta = "1h"
+"#;
+
+#[test]
+fn lengths_of_time_are_read_in_every_form() {
+    for (text, ms) in [
+        ("\"250ms\"", 250),
+        ("\"1s\"", 1000),
+        ("\"1.5\"", 1500),
+        ("\"1m\"", 60_000),
+        ("\"1h\"", 3_600_000),
+        ("2", 2000),
+        ("0.1", 100),
+        ("1e2", 100_000),
+    ] {
+        let bytes = format!("sampler.interval = {text}").into_bytes();
+        let read = Settings::parse(Path::new("x"), bytes).unwrap();
+        assert_eq!(read.sampler.interval, Duration::from_millis(ms), "{text}");
+    }
+}
+
+#[test]
+fn every_fault_is_named_with_its_place_and_limit() {
+    let home = Home::new();
+    home.write(
+        "config.toml",
+        r#"
+colour = 1
+filter = "x"
+[sampler]
+intervall = "1s"
+interval = "10ms"
+deadline = "soon"
+threads = 65
+max_stuck = "many"
+[ui]
+columns = ["pss", "pps", 3, "pss"]
+sort = "swp"
+descending = "yes"
+units = "KiB"
+theme = "defualt"
+mouse = 1
+delta = -5
+[log]
+file = "~/z.log"
+level = "loud"
+"#,
+    );
+    let faults = home.faults();
+    let expected = [
+        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, log",
+        "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
+        "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`? Known: ",
+        "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",
+        "config.toml:7:12: sampler.deadline: expected a length of time such as",
+        "config.toml:8:11: sampler.threads: 65 is out of range: 0 to 64",
+        "config.toml:9:13: sampler.max_stuck: expected a whole number, found \"many\"",
+        "config.toml:11:19: ui.columns: unknown column `pps`; did you mean `pss`? Known: pss, dpss,",
+        "config.toml:11:26: ui.columns: expected a column name in quotes, found 3",
+        "config.toml:11:29: ui.columns: column `pss` is there twice",
+        "config.toml:12:8: ui.sort: unknown column `swp`; did you mean `swap`? Known: ",
+        "config.toml:13:14: ui.descending: expected true or false, found \"yes\"",
+        "config.toml:14:9: ui.units: unknown unit `KiB`",
+        "config.toml:15:9: ui.theme: unknown theme `defualt`; did you mean `default`? Known: default, light, mono, \
+         colorblind, or the file themes/defualt.toml",
+        "config.toml:16:9: ui.mouse: expected true or false, found 1",
+        "config.toml:17:9: ui.delta: -5 s is out of range: 1s to 1h",
+        "config.toml:19:8: log.file: `~` is not expanded",
+        "config.toml:20:9: log.level: unknown word `loud`. Known: error, warn, info, debug, trace",
+    ];
+    for (fault, expected) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(expected), "{fault}\n{expected}");
+    }
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+}
