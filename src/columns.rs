@@ -14,6 +14,8 @@ pub use entries::COLUMNS;
 pub use lookup::{Catalogue, RowSubject};
 pub use value::Value;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::model::Row;
 use crate::model::sort::SortKey;
 use crate::text::Align;
@@ -96,7 +98,7 @@ impl Column {
             Unit::Delta => units.width() + 1,
             _ => 0,
         };
-        self.width.max(least)
+        self.width.max(least).max(self.title.width() as u16)
     }
 
     /// What a row is ordered by in this column.

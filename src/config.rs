@@ -6,6 +6,7 @@ mod env;
 pub mod fault;
 mod file;
 pub mod keymap;
+pub mod save;
 pub mod schema;
 pub mod settings;
 mod slot;

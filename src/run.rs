@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The wiring: what was typed becomes what is done.
+
+pub mod terminal;

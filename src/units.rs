@@ -200,3 +200,17 @@ pub fn parse_rate(text: &str) -> Option<f64> {
     };
     Some(parse_size(size)? / seconds)
 }
+
+/// A length of time that [`parse_span`] reads back: `250ms`, `1s`, `90s`, `5m`, `1h`.
+pub fn span_exact(d: Duration) -> String {
+    let s = d.as_secs();
+    if d.subsec_nanos() != 0 {
+        format!("{}ms", d.as_secs_f64() * 1000.0)
+    } else if s > 0 && s.is_multiple_of(3600) {
+        format!("{}h", s / 3600)
+    } else if s > 0 && s.is_multiple_of(60) {
+        format!("{}m", s / 60)
+    } else {
+        format!("{s}s")
+    }
+}

@@ -16,7 +16,7 @@ const fn bytes(id: &'static str, title: &'static str, help: &'static str, value:
         title,
         help,
         unit: Unit::Bytes,
-        width: 6,
+        width: 5,
         grows: false,
         align: Align::Right,
         metric: None,

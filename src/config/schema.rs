@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Settings;
+use super::settings::{MAX_INTERVAL, MIN_INTERVAL};
 use crate::columns::ColumnId;
 use crate::units::Units;
 
@@ -66,7 +67,7 @@ const fn setting(table: &'static str, name: &'static str, slot: for<'a> fn(&'a m
 /// Every setting, in the order of `config/default.toml`.
 pub static SETTINGS: &[Setting] = &[
     setting("sampler", "interval", |s| {
-        Slot::Span(&mut s.sampler.interval, ms(100)..=HOUR)
+        Slot::Span(&mut s.sampler.interval, MIN_INTERVAL..=MAX_INTERVAL)
     }),
     setting("sampler", "deadline", |s| {
         Slot::Span(&mut s.sampler.deadline, ms(50)..=MINUTE)

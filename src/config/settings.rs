@@ -78,6 +78,11 @@ pub struct LogSettings {
 /// The shipped `config/default.toml`.
 pub const SHIPPED: &str = include_str!("../../config/default.toml");
 
+/// The shortest interval between snapshots.
+pub const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest.
+pub const MAX_INTERVAL: Duration = Duration::from_secs(3600);
+
 static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
     let file = Path::new("config/default.toml");
     let mut settings = Settings::blank();

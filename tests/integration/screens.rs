@@ -1,1 +1,233 @@
-//! Tests.
+//! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
+
+use ratatui::style::{Color, Modifier};
+use zmtop::config::Env;
+use zmtop::tui::Event;
+
+use crate::support::session::{Session, busy, env};
+
+/// The picture of a session's screen.
+macro_rules! photograph {
+    ($name:literal, $session:expr) => {
+        insta::with_settings!(
+            { snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true },
+            { insta::assert_snapshot!($name, $session.picture()); }
+        )
+    };
+}
+
+#[test]
+fn the_table_at_every_size() {
+    photograph!("table-80x24", Session::new(80, 24).minute());
+    photograph!("table-120x40", Session::new(120, 40).minute());
+    photograph!("table-200x50", Session::new(200, 50).minute());
+    photograph!("table-20x5", Session::new(20, 5).minute());
+}
+
+#[test]
+fn before_the_first_snapshot() {
+    photograph!("waiting-80x24", Session::new(80, 24));
+}
+
+#[test]
+fn the_tree_folded_and_open() {
+    photograph!("tree-120x40", Session::new(120, 40).minute().keys("t"));
+    photograph!("tree-folded-80x24", Session::new(80, 24).minute().keys("t * "));
+    photograph!(
+        "tree-filtered-80x24",
+        Session::new(80, 24)
+            .minute()
+            .keys("t /")
+            .types("checkpointer")
+            .keys("Enter")
+    );
+}
+
+#[test]
+fn two_tables() {
+    photograph!("two-tables-200x50", Session::new(200, 50).minute().keys("v"));
+    photograph!("two-tables-80x24", Session::new(80, 24).minute().keys("v BackTab j"));
+}
+
+#[test]
+fn a_filter_while_it_is_typed() {
+    photograph!(
+        "filter-good-80x24",
+        Session::new(80, 24).minute().keys("/").types("user:postgres pss>100M")
+    );
+    photograph!(
+        "filter-bad-80x24",
+        Session::new(80, 24).minute().keys("/").types("postgres pss>lots")
+    );
+    photograph!("filter-bad-20x5", Session::new(20, 5).minute().keys("/").types("pss>"));
+    photograph!(
+        "filter-none-80x24",
+        Session::new(80, 24)
+            .minute()
+            .keys("/")
+            .types("nobody-has-this")
+            .keys("Enter")
+    );
+}
+
+#[test]
+fn popups() {
+    photograph!("help-80x24", Session::new(80, 24).minute().keys("?"));
+    photograph!("help-end-120x40", Session::new(120, 40).minute().keys("? End"));
+    photograph!("sort-80x24", Session::new(80, 24).minute().keys("s j j"));
+    photograph!("users-80x24", Session::new(80, 24).minute().keys("u"));
+    photograph!("columns-120x40", Session::new(120, 40).minute().keys("C j j Space ]"));
+    photograph!("columns-20x5", Session::new(20, 5).minute().keys("C"));
+}
+
+#[test]
+fn tags_pause_and_messages() {
+    photograph!("tags-80x24", Session::new(80, 24).minute().keys("Space Space j z Z"));
+    photograph!(
+        "message-80x24",
+        Session::new(80, 24)
+            .minute()
+            .feed(Event::Failed("not saved: no space left on device".into()))
+    );
+}
+
+#[test]
+fn units_and_scrolled_columns() {
+    photograph!("units-k-120x40", Session::new(120, 40).minute().keys("e"));
+    photograph!(
+        "scrolled-80x24",
+        Session::new(80, 24).minute().keys("Right Right Right")
+    );
+}
+
+#[test]
+fn nothing_of_the_system_known() {
+    let mut session = Session::new(80, 24);
+    session.tick(1, busy(0));
+    let mut bare = (**session.app.snapshot.as_ref().unwrap()).clone();
+    bare.system = zmtop::model::SystemSample::missing(zmtop::model::Missing::Denied);
+    session.feed(Event::Snapshot(bare.into()));
+    photograph!("system-unknown-80x24", session);
+}
+
+#[test]
+fn every_panel_survives_every_size() {
+    let keys = [
+        "", "t", "v", "?", "s", "u", "C", "/", "F3", "d", "Space", "C Space", "t *",
+    ];
+    for (width, height) in [(1, 1), (1, 50), (2, 2), (3, 7), (20, 5), (50, 3), (500, 1), (500, 200)] {
+        for keys in keys {
+            let mut session = Session::new(80, 24);
+            session.minute().keys(keys).feed(Event::Resize(width, height));
+            session.keys("Down Up").picture();
+            session.feed(Event::Resize(80, 24)).picture();
+        }
+    }
+}
+
+#[test]
+fn a_frame_for_a_terminal_that_just_shrank_is_cut() {
+    let mut session = Session::new(200, 50);
+    session.minute().keys("?");
+    let mut small = ratatui::Terminal::new(ratatui::backend::TestBackend::new(30, 6)).unwrap();
+    small.draw(|f| zmtop::tui::view(&session.app, f)).unwrap();
+}
+
+/// The style of the first cell of `text` in the frame.
+fn style_of(session: &mut Session, text: &str) -> ratatui::style::Style {
+    let frame = session.frame();
+    for y in 0..frame.area.height {
+        let line: Vec<&str> = (0..frame.area.width).map(|x| frame[(x, y)].symbol()).collect();
+        let at = line.concat().find(text).map(|byte| {
+            let mut sum = 0;
+            line.iter().position(|s| {
+                sum += s.len();
+                sum > byte
+            })
+        });
+        if let Some(Some(x)) = at {
+            return frame[(u16::try_from(x).unwrap(), y)].style();
+        }
+    }
+    panic!("no cell shows {text:?}");
+}
+
+#[test]
+fn colours_say_what_figures_mean() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("G");
+    let theme = session.app.config.theme.clone();
+    assert_eq!(style_of(&mut session, "+30").fg, theme.up.fg, "growth");
+    assert_eq!(style_of(&mut session, "-20").fg, theme.down.fg, "shrinking");
+    assert_eq!(
+        style_of(&mut session, "6 of 7 readable").fg,
+        theme.warning.fg,
+        "unreadable rows"
+    );
+    assert_eq!(style_of(&mut session, "zmtop db1").fg, theme.title.fg, "title");
+    assert_ne!(theme.up.fg, theme.down.fg);
+    assert_ne!(theme.up.fg, None);
+}
+
+#[test]
+fn no_color_leaves_modifiers_only() {
+    let env = Env {
+        no_color: Some("1".into()),
+        ..env()
+    };
+    let mut session = Session::with_env(120, 40, &env);
+    let frame = session.minute().keys("Space").frame();
+    for cell in &frame.content {
+        assert!(
+            matches!(cell.fg, Color::Reset) && matches!(cell.bg, Color::Reset),
+            "a cell has a colour: {cell:?}"
+        );
+    }
+    assert!(
+        frame.content.iter().any(|c| c.modifier.contains(Modifier::REVERSED)),
+        "the selection is still seen"
+    );
+}
+
+#[test]
+fn hostile_names_reach_no_cell_raw_and_keep_the_columns() {
+    let hostile: &[&[u8]] = &[
+        b"\x1b[31mred\x1b]52;c;Zm9v\x07",
+        b"tab\there\nand\rthere",
+        b"\xff\xfe\x80bad utf-8",
+        "\u{202e}txt.exe\u{200b}\u{2066}".as_bytes(),
+        "日本語のプロセス名がとても長い".as_bytes(),
+        "e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".as_bytes(),
+        &"x\u{300}".repeat(1000).into_bytes(),
+        b"\xc2\x9b31m c1",
+    ];
+    let mut session = Session::new(120, 40);
+    let processes = busy(0)
+        .into_iter()
+        .zip(hostile.iter().cycle())
+        .map(|(p, name)| {
+            crate::support::rows::with_facts(p, |f| {
+                f.comm = (*name).into();
+                f.cmdline = Ok([name, b"\0--arg".as_slice()].concat().into());
+                f.user = Ok(std::sync::Arc::from(*name));
+                f.unit = Some(std::sync::Arc::from(*name));
+            })
+        })
+        .collect();
+    session.tick(1, processes);
+    for keys in ["", "t", "Down Down", "u", "Esc"] {
+        let frame = session.keys(keys).frame();
+        for cell in &frame.content {
+            let bad = |c: char| {
+                c.is_control()
+                    || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            };
+            assert!(!cell.symbol().contains(bad), "{:?} reached the screen", cell.symbol());
+            assert!(cell.symbol().chars().count() <= 6, "{:?} piles up", cell.symbol());
+        }
+    }
+    // COMMAND begins in the same column in every row, whatever USER holds.
+    let picture = session.keys("t").picture();
+    let heading = picture.lines().find(|l| l.contains("COMMAND")).unwrap();
+    assert!(heading.contains("USER"), "{picture}");
+}

@@ -1,3 +1,4 @@
 //! Tests.
 
 pub(crate) mod rows;
+pub(crate) mod session;

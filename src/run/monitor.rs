@@ -1,0 +1,335 @@
+//! The live monitor: events into `update`, effects out of it, frames onto the terminal.
+//!
+//! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
+//! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures_util::StreamExt as _;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::terminal;
+use crate::config::{Config, save};
+use crate::sampler::{self, Handle, Options};
+use crate::tui::app::{App, Privilege};
+use crate::tui::{Effect, Event, update, view};
+
+/// Why the monitor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The user asked.
+    Quit,
+    /// A signal, by number.
+    Signal(i32),
+    /// The terminal is gone.
+    Hangup,
+}
+
+/// What reaches the main thread.
+enum Input {
+    Event(Event),
+    /// A new snapshot lies in the watch channel.
+    Snapshot,
+    Stop,
+    Continued,
+    End(End),
+}
+
+/// How many inputs may wait while the terminal takes nothing; further ones are dropped.
+const QUEUE: usize = 1024;
+
+/// Everything the monitor needs beside the config.
+#[derive(Debug)]
+pub struct Setup {
+    /// The sampler's options.
+    pub options: Options,
+    /// Where `W` saves to.
+    pub config_path: PathBuf,
+}
+
+/// Runs the monitor until it ends.
+pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
+    terminal::install_panic_hook();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("zmtop-runtime")
+        .thread_stack_size(512 << 10)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let handle = sampler::spawn(setup.options, runtime.handle());
+    let (send, receive) = sync_channel(QUEUE);
+    let ended = Arc::new(AtomicBool::new(false));
+    {
+        // Signals first: one that comes while the screen is being set up must find its handler.
+        let _inside = runtime.enter();
+        watch_signals(&runtime, &send, &ended)?;
+    }
+    let mouse = config.settings.ui.mouse;
+    terminal::enter(mouse).context("cannot set up the terminal")?;
+    let _guard = terminal::Guard;
+    let pending = Arc::new(AtomicBool::new(false));
+    forward_snapshots(&runtime, &handle, &send, &pending);
+    forward_events(&runtime, &send);
+    watch_hangup(&send, &ended)?;
+
+    let end = Screen { handle, send, pending, mouse, config_path: setup.config_path }.run(config, &receive);
+    ended.store(true, Ordering::SeqCst);
+    terminal::leave();
+    // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
+    runtime.shutdown_background();
+    match end {
+        Err(error) if terminal_gone(&error) => Ok(End::Hangup),
+        other => other.context("cannot draw"),
+    }
+}
+
+fn terminal_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(5 | 6 | 32)) // EIO, ENXIO, EPIPE
+}
+
+/// The main thread's side.
+struct Screen {
+    handle: Handle,
+    send: SyncSender<Input>,
+    pending: Arc<AtomicBool>,
+    mouse: bool,
+    config_path: PathBuf,
+}
+
+impl Screen {
+    fn run(self, config: Config, inputs: &Receiver<Input>) -> io::Result<End> {
+        let out = BufWriter::with_capacity(1 << 16, terminal::output()?);
+        let mut terminal = Terminal::new(CrosstermBackend::new(out))?;
+        let size = terminal.size()?;
+        let mut app = App::new(config, privilege(), (size.width, size.height));
+        if app.wants_oom_score() {
+            self.command(sampler::Command::OomScore(true));
+        }
+        draw(&mut terminal, &mut app)?;
+        loop {
+            // Draw once for all that has come meanwhile.
+            let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
+            let mut redraw = false;
+            for input in std::iter::once(first).chain(inputs.try_iter()) {
+                let effects = match input {
+                    Input::End(end) => return Ok(end),
+                    Input::Event(event) => update(&mut app, event),
+                    Input::Snapshot => {
+                        self.pending.store(false, Ordering::SeqCst);
+                        let snapshot = self.handle.snapshots.borrow().clone();
+                        snapshot.map(|s| update(&mut app, Event::Snapshot(s))).unwrap_or_default()
+                    }
+                    Input::Stop => vec![Effect::Suspend],
+                    Input::Continued => {
+                        terminal::enter(self.mouse)?;
+                        redraw = true;
+                        Vec::new()
+                    }
+                };
+                for effect in effects {
+                    match effect {
+                        Effect::Quit => return Ok(End::Quit),
+                        Effect::Suspend => {
+                            stop();
+                            terminal::enter(self.mouse)?;
+                            redraw = true;
+                        }
+                        Effect::Redraw => redraw = true,
+                        Effect::Sampler(command) => self.command(command),
+                        Effect::Save(saved) => self.save(saved),
+                    }
+                }
+            }
+            if redraw {
+                // Forgets what the terminal is believed to show, without asking it for its cursor.
+                let area = terminal.size()?;
+                terminal.resize(ratatui::layout::Rect::new(0, 0, area.width, area.height))?;
+            }
+            draw(&mut terminal, &mut app)?;
+        }
+    }
+
+    fn command(&self, command: sampler::Command) {
+        // A full queue means a sampler that has not read its last commands yet: the newest one is lost.
+        let _ = self.handle.commands.try_send(command);
+    }
+
+    /// Saves beside the screen: a slow disk stops no key.
+    fn save(&self, saved: save::Saved) {
+        let (path, send) = (self.config_path.clone(), self.send.clone());
+        let started = std::thread::Builder::new().name("zmtop-save".into()).spawn(move || {
+            let shown = crate::text::safe(path.as_os_str().as_encoded_bytes()).into_owned();
+            let event = match save::save(&path, &saved) {
+                Ok(()) => Event::Done(format!("saved to {shown}")),
+                Err(error) => {
+                    let text = error.to_string().replace('\n', "; ");
+                    Event::Failed(format!("not saved: {}", crate::text::safe(text.as_bytes())))
+                }
+            };
+            let _ = send.try_send(Input::Event(event));
+        });
+        if let Err(error) = started {
+            let _ = self.send.try_send(Input::Event(Event::Failed(format!("not saved: {error}"))));
+        }
+    }
+}
+
+type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
+
+fn draw(terminal: &mut Screenful, app: &mut App) -> io::Result<()> {
+    let size = terminal.size()?;
+    if app.size != (size.width, size.height) {
+        update(app, Event::Resize(size.width, size.height));
+    }
+    // A terminal that knows synchronized updates shows the frame at once; another ignores the marks.
+    terminal.backend_mut().write_all(b"\x1b[?2026h")?;
+    terminal.draw(|frame| view(app, frame))?;
+    terminal.backend_mut().write_all(b"\x1b[?2026l")?;
+    io::Write::flush(terminal.backend_mut())
+}
+
+/// What this user may read, for the header's advice.
+fn privilege() -> Privilege {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Privilege {
+        root: rustix::process::geteuid().is_root(),
+        capability: if version >= (6, 15) { "CAP_PERFMON" } else { "CAP_SYS_PTRACE" },
+    }
+}
+
+/// Gives the terminal back and stops, as Ctrl-Z does any program; returns once continued.
+fn stop() {
+    terminal::leave();
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+}
+
+fn forward_snapshots(runtime: &Runtime, handle: &Handle, send: &SyncSender<Input>, pending: &Arc<AtomicBool>) {
+    let mut snapshots = handle.snapshots.clone();
+    let (send, pending) = (send.clone(), pending.clone());
+    runtime.spawn(async move {
+        loop {
+            // The latest wins: at most one notice waits, however long the screen is stuck.
+            if snapshots.borrow_and_update().is_some()
+                && !pending.swap(true, Ordering::SeqCst)
+                && send.try_send(Input::Snapshot).is_err()
+            {
+                pending.store(false, Ordering::SeqCst);
+            }
+            if snapshots.changed().await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn forward_events(runtime: &Runtime, send: &SyncSender<Input>) {
+    use crossterm::event::{Event as Raw, EventStream};
+    let send = send.clone();
+    runtime.spawn(async move {
+        let mut stream = EventStream::new();
+        let mut failures = 0;
+        while let Some(event) = stream.next().await {
+            let event = match event {
+                Ok(Raw::Key(key)) => Event::Key(key),
+                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
+                Ok(Raw::Paste(text)) => Event::Paste(text),
+                Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
+                Ok(Raw::FocusGained | Raw::FocusLost) => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "reading the terminal failed");
+                    failures += 1;
+                    if failures > 100 || terminal_gone(&error) {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            failures = 0;
+            let _ = send.try_send(Input::Event(event));
+        }
+        let _ = send.try_send(Input::End(End::Hangup));
+    });
+}
+
+/// How long the screen may take to leave before it is left to itself.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// Ends the program although the main thread may be stuck in a write.
+fn force(ended: &AtomicBool, code: i32) {
+    if !ended.load(Ordering::SeqCst) {
+        terminal::leave();
+        std::process::exit(code);
+    }
+}
+
+fn watch_signals(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
+        let (send, ended) = (send.clone(), ended.clone());
+        let number = kind.as_raw_value();
+        on_signal(runtime, signal(kind)?, move || {
+            let (send, ended) = (send.clone(), ended.clone());
+            async move {
+                let _ = send.try_send(Input::End(End::Signal(number)));
+                tokio::time::sleep(GRACE).await;
+                force(&ended, 128 + number);
+            }
+        });
+    }
+    let stopped = send.clone();
+    // 20 and 18: SIGTSTP and SIGCONT on every architecture but MIPS and Alpha.
+    let (tstp, cont) = (rustix::process::Signal::TSTP.as_raw(), rustix::process::Signal::CONT.as_raw());
+    on_signal(runtime, signal(SignalKind::from_raw(tstp))?, move || {
+        let _ = stopped.try_send(Input::Stop);
+        std::future::ready(())
+    });
+    let continued = send.clone();
+    on_signal(runtime, signal(SignalKind::from_raw(cont))?, move || {
+        let _ = continued.try_send(Input::Continued);
+        std::future::ready(())
+    });
+    Ok(())
+}
+
+fn on_signal<F, Fut>(runtime: &Runtime, mut signal: Signal, mut act: F)
+where
+    F: FnMut() -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    runtime.spawn(async move {
+        while signal.recv().await.is_some() {
+            act().await;
+        }
+    });
+}
+
+/// Looks twice a second whether the terminal is gone. A hang-up need not come as a signal, and the reader
+/// of keys may spin on a dead terminal without ever saying so.
+fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
+    let (send, ended) = (send.clone(), ended.clone());
+    std::thread::Builder::new().name("zmtop-hangup".into()).stack_size(64 << 10).spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(500));
+            if terminal::hung_up() {
+                let _ = send.try_send(Input::End(End::Hangup));
+                std::thread::sleep(GRACE);
+                force(&ended, 129);
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}

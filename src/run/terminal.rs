@@ -1,0 +1,110 @@
+//! Taking the terminal and giving it back, whatever happens.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Mutex;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{self, Action, OptionalActions, Termios};
+
+/// The modes the terminal had before zmtop, and whether the mouse was asked for.
+static BEFORE: Mutex<Option<(Termios, bool)>> = Mutex::new(None);
+
+/// Alternate screen, bracketed paste, no cursor, cleared.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J";
+/// Buttons and wheel, in the form that counts beyond 223 columns.
+const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+/// Everything back: an open synchronized update, mouse, paste, colours, main screen, cursor.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
+
+fn lock() -> std::sync::MutexGuard<'static, Option<(Termios, bool)>> {
+    BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Takes the terminal: keeps its modes, sets raw ones and the alternate screen. Called again after a stop
+/// it sets them anew; the modes kept are those of the first time.
+pub fn enter(mouse: bool) -> io::Result<()> {
+    let stdin = io::stdin();
+    let now = termios::tcgetattr(&stdin)?;
+    let mut before = lock();
+    let (original, _) = before.get_or_insert((now, mouse));
+    let mut raw = original.clone();
+    raw.make_raw();
+    drop(before);
+    set_modes(&raw)?;
+    let mut bytes = ENTER.to_vec();
+    if mouse {
+        bytes.extend_from_slice(MOUSE);
+    }
+    let mut out = io::stdout();
+    out.write_all(&bytes)?;
+    out.flush()
+}
+
+/// Gives the terminal back: safe to call from any thread, at any time, any number of times, and from the
+/// panic hook. Never blocks for long: an output that takes nothing loses only the escape sequences.
+pub fn leave() {
+    let Some((original, _)) = lock().take() else { return };
+    let stdout = io::stdout();
+    // Output stopped by Ctrl-S would keep the sequences back.
+    let _ = termios::tcflow(&stdout, Action::OOn);
+    if writable(stdout.as_fd()) {
+        // Past std's lock, which another thread may hold while its write is stuck.
+        let _ = rustix::io::write(&stdout, LEAVE);
+    }
+    let _ = set_modes(&original);
+}
+
+/// Sets the modes at once, without waiting for output to drain.
+fn set_modes(modes: &Termios) -> io::Result<()> {
+    loop {
+        match termios::tcsetattr(io::stdin(), OptionalActions::Now, modes) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+fn writable(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000_000,
+    };
+    poll(&mut fds, Some(&wait)).is_ok_and(|n| n > 0) && fds[0].revents().contains(PollFlags::OUT)
+}
+
+/// Whether the terminal on stdin is gone for good.
+pub fn hung_up() -> bool {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && fds[0].revents().intersects(gone)
+}
+
+/// Stdout for the screen's writes: unbuffered below, so that one frame is one write.
+pub fn output() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// Gives the terminal back when it is dropped.
+#[derive(Debug)]
+pub struct Guard;
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Has every panic, on any thread, give the terminal back before it is reported, and end the program:
+/// what a half-dead monitor shows cannot be trusted.
+pub fn install_panic_hook() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        leave();
+        report(info);
+        std::process::exit(101);
+    }));
+}

@@ -1,0 +1,43 @@
+//! What goes into `update`, and what comes out.
+
+use std::sync::Arc;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::config::save::Saved;
+use crate::model::Snapshot;
+use crate::sampler::Command;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A key.
+    Key(KeyEvent),
+    /// The wheel or a button.
+    Mouse(MouseEvent),
+    /// Pasted text.
+    Paste(String),
+    /// The terminal has another size.
+    Resize(u16, u16),
+    /// A new snapshot.
+    Snapshot(Arc<Snapshot>),
+    /// An effect went well; says so.
+    Done(String),
+    /// An effect failed; says why.
+    Failed(String),
+}
+
+/// Something to do, performed by the wiring.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Leave.
+    Quit,
+    /// Give the terminal back and stop, until SIGCONT.
+    Suspend,
+    /// Draw everything anew, whatever the terminal shows.
+    Redraw,
+    /// Tell the sampler.
+    Sampler(Command),
+    /// Write to the config file.
+    Save(Saved),
+}

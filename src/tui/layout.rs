@@ -1,0 +1,196 @@
+//! Where everything goes on a screen of any size.
+//!
+//! ```text
+//! title
+//! Mem
+//! Swap                        what does not fit is left out, least
+//! PSI                         needed first; three rows of the table
+//! heading and rows            are kept as long as they can be
+//! totals, tagged
+//! detail
+//! footer
+//! ```
+
+use ratatui::layout::Rect;
+
+/// The areas of one screen; an area without height is not drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The whole screen.
+    pub screen: Rect,
+    /// Host, counts, own cost.
+    pub title: Rect,
+    /// Memory bar.
+    pub mem: Rect,
+    /// Swap bar.
+    pub swap: Rect,
+    /// Pressure and faults.
+    pub pressure: Rect,
+    /// One or two tables, each with its heading as the first line.
+    pub tables: Vec<Rect>,
+    /// Sum of the shown rows, one a table.
+    pub totals: Rect,
+    /// Sum of the tagged rows.
+    pub tagged: Rect,
+    /// The selected row in full.
+    pub detail: Rect,
+    /// Keys, or the line being edited.
+    pub footer: Rect,
+}
+
+impl Layout {
+    /// Lays out a screen of `size`.
+    pub fn new((width, height): (u16, u16), two_tables: bool, totals: bool, tagged: bool) -> Self {
+        let screen = Rect::new(0, 0, width, height);
+        // In order of need: each takes its line only if the table keeps enough.
+        let mut left = height;
+        let mut take = |wanted: bool, keep: u16| {
+            let given = u16::from(wanted && left > keep);
+            left -= given;
+            given
+        };
+        let footer = take(true, 3);
+        let title = take(true, 4);
+        let mem = take(true, 5);
+        let swap = take(true, 6);
+        let totals = take(totals, 6);
+        let tagged = take(tagged, 6);
+        let detail = take(true, 7);
+        let pressure = take(true, 8);
+
+        let mut y = 0;
+        let mut line = |height: u16| {
+            let area = Rect::new(0, y, width, height);
+            y += height;
+            area
+        };
+        let title = line(title);
+        let mem = line(mem);
+        let swap = line(swap);
+        let pressure = line(pressure);
+        let table = line(left);
+        let totals = line(totals);
+        let tagged = line(tagged);
+        let detail = line(detail);
+        let footer = line(footer);
+        let tables = if two_tables && width >= 3 {
+            let half = (width - 1) / 2;
+            vec![
+                Rect { width: half, ..table },
+                Rect {
+                    x: half + 1,
+                    width: width - half - 1,
+                    ..table
+                },
+            ]
+        } else if two_tables {
+            vec![table, Rect { width: 0, ..table }]
+        } else {
+            vec![table]
+        };
+        Self {
+            screen,
+            title,
+            mem,
+            swap,
+            pressure,
+            tables,
+            totals,
+            tagged,
+            detail,
+            footer,
+        }
+    }
+
+    /// The area of a popup that would like `width` by `height`, in the middle of what lies above the footer,
+    /// whose keys stay in sight.
+    pub fn popup(&self, width: u16, height: u16) -> Rect {
+        let above = self.screen.height - self.footer.height;
+        let width = width.min(self.screen.width);
+        let height = height.min(above);
+        Rect::new((self.screen.width - width) / 2, (above - height) / 2, width, height)
+    }
+}
+
+/// One column of a table as placed on screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Its place among the table's columns.
+    pub index: usize,
+    /// Left edge, from the table's.
+    pub x: u16,
+    /// Width.
+    pub width: u16,
+    /// How many terminal columns of its text are scrolled away.
+    pub skip: usize,
+}
+
+/// What is known of a column before it is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its width, the least one if it grows.
+    pub width: u16,
+    /// It takes what is left over.
+    pub grows: bool,
+    /// Where there is room for few, those of least need are left out first, the rightmost of equal ones;
+    /// one of `u8::MAX` never.
+    pub need: u8,
+}
+
+/// Places columns side by side, a space between; the one that grows takes what is left over.
+///
+/// Where not all fit, those of least need are left out: a figure without its command says nothing. `scroll` instead takes columns away on the left, as long as not all fit, and then scrolls
+/// the text of the growing one by eights.
+pub fn place(columns: &[Wanted], width: u16, scroll: usize) -> Vec<Placed> {
+    let width = usize::from(width);
+    let need = |list: &[usize]| {
+        list.iter()
+            .map(|i| usize::from(columns[*i].width) + 1)
+            .sum::<usize>()
+            .saturating_sub(1)
+    };
+    let mut list: Vec<usize> = (0..columns.len()).collect();
+    let mut hidden = 0;
+    if scroll == 0 {
+        while need(&list) > width {
+            let least = list
+                .iter()
+                .map(|i| columns[*i].need)
+                .min()
+                .filter(|need| *need < u8::MAX);
+            let Some(at) = list.iter().rposition(|i| Some(columns[*i].need) == least) else {
+                break;
+            };
+            list.remove(at);
+        }
+    } else {
+        while hidden < scroll && list.len() > 1 && need(&list) > width {
+            list.remove(0);
+            hidden += 1;
+        }
+    }
+    let spare = width.saturating_sub(need(&list)) as u16;
+    let mut placed = Vec::new();
+    let mut x = 0_u16;
+    for index in list {
+        let left = (width as u16).saturating_sub(x);
+        if left == 0 {
+            break;
+        }
+        let column = columns[index];
+        let own = if column.grows {
+            column.width.saturating_add(spare)
+        } else {
+            column.width
+        };
+        let skip = if column.grows { (scroll - hidden) * 8 } else { 0 };
+        placed.push(Placed {
+            index,
+            x,
+            width: own.min(left),
+            skip,
+        });
+        x = x.saturating_add(own).saturating_add(1);
+    }
+    placed
+}

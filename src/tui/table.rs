@@ -1,0 +1,113 @@
+//! The state of one table: its order, its rows, and where the user is in it.
+
+use crate::columns::ColumnId;
+use crate::model::Identity;
+
+/// One row to draw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The process, by its place in the snapshot.
+    pub index: usize,
+    /// Which process that is.
+    pub id: Identity,
+    /// The tree's lines before the command; empty in a flat table.
+    pub guide: String,
+    /// It has children below it in the tree.
+    pub parent: bool,
+    /// They are folded away, and the row shows the sum.
+    pub folded: bool,
+}
+
+/// One table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The columns, from left to right.
+    pub columns: Vec<ColumnId>,
+    /// What it is sorted by.
+    pub sort: ColumnId,
+    /// Greatest first.
+    pub descending: bool,
+    /// The rows, in order.
+    pub lines: Vec<Line>,
+    /// The selected process.
+    pub selected: Option<Identity>,
+    /// Its place in `lines`.
+    pub cursor: usize,
+    /// The first row on screen.
+    pub offset: usize,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: Vec<ColumnId>, sort: ColumnId, descending: bool) -> Self {
+        Self {
+            columns,
+            sort,
+            descending,
+            lines: Vec::new(),
+            selected: None,
+            cursor: 0,
+            offset: 0,
+        }
+    }
+
+    /// Sorts by `column`: the other way round if it does so already.
+    pub fn sort_by(&mut self, column: ColumnId) {
+        if self.sort == column {
+            self.descending = !self.descending;
+        } else {
+            self.sort = column;
+            self.descending = column.get().descends_first();
+        }
+    }
+
+    /// Sorts by the column `step` places from the present one among those shown.
+    pub fn sort_beside(&mut self, step: isize) {
+        let at = self.columns.iter().position(|c| *c == self.sort);
+        let last = self.columns.len().saturating_sub(1);
+        let to = at.map_or(0, |at| at.saturating_add_signed(step).min(last));
+        if let Some(column) = self.columns.get(to).copied().filter(|c| *c != self.sort) {
+            self.sort_by(column);
+        }
+    }
+
+    /// Moves the selection by rows.
+    pub fn step(&mut self, rows: isize, height: usize) {
+        self.go(self.cursor.saturating_add_signed(rows), height);
+    }
+
+    /// Moves the selection to a row, the last one at most.
+    pub fn go(&mut self, row: usize, height: usize) {
+        self.cursor = row.min(self.lines.len().saturating_sub(1));
+        self.selected = self.lines.get(self.cursor).map(|l| l.id);
+        self.show(height);
+    }
+
+    /// Finds the selection among new rows. It stays with its process; at the first row it stays at the top
+    /// unless `follow` holds it; where its process is gone it stays at its place.
+    pub fn reselect(&mut self, follow: bool, height: usize) {
+        let found = self.selected.and_then(|id| self.lines.iter().position(|l| l.id == id));
+        let row = match found {
+            Some(_) if self.cursor == 0 && !follow => 0,
+            Some(row) => row,
+            None => self.cursor,
+        };
+        self.go(row, height);
+    }
+
+    /// Scrolls as little as is needed for the selection to be on screen and no space to be wasted.
+    pub fn show(&mut self, height: usize) {
+        let height = height.max(1);
+        let most = self.lines.len().saturating_sub(height);
+        self.offset = self
+            .offset
+            .min(self.cursor)
+            .max((self.cursor + 1).saturating_sub(height))
+            .min(most);
+    }
+
+    /// The line of the selection.
+    pub fn current(&self) -> Option<&Line> {
+        self.lines.get(self.cursor)
+    }
+}

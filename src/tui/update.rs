@@ -1,0 +1,85 @@
+//! An event and the state before give the state after, and what is to be done outside.
+
+mod input;
+mod list;
+mod mouse;
+mod search;
+mod table;
+
+pub(crate) use search::found;
+
+use std::sync::Arc;
+
+use crossterm::event::KeyEvent;
+
+use super::app::{App, Message, Mode};
+use super::event::{Effect, Event};
+use super::rows::rebuild;
+use crate::config::Context;
+use crate::model::Snapshot;
+use crate::sampler::Command;
+
+/// Takes in one event.
+pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
+    let wanted = app.wants_oom_score();
+    let mut effects = match event {
+        Event::Key(key) => press(app, key),
+        Event::Mouse(mouse) => mouse::update(app, mouse),
+        Event::Paste(text) => input::paste(app, &text),
+        Event::Resize(width, height) => {
+            app.size = (width, height);
+            let rows = app.rows_shown();
+            for table in app.tables_mut() {
+                table.show(rows);
+            }
+            Vec::new()
+        }
+        Event::Snapshot(snapshot) => {
+            take(app, snapshot);
+            Vec::new()
+        }
+        Event::Done(text) => say(app, text, false),
+        Event::Failed(text) => say(app, text, true),
+    };
+    if app.wants_oom_score() != wanted {
+        effects.push(Effect::Sampler(Command::OomScore(!wanted)));
+    }
+    effects
+}
+
+fn say(app: &mut App, text: String, bad: bool) -> Vec<Effect> {
+    app.message = Some(Message { text, bad });
+    Vec::new()
+}
+
+/// Takes in a snapshot: history goes on, rows are made anew, and what concerned processes that are gone
+/// is forgotten.
+fn take(app: &mut App, snapshot: Arc<Snapshot>) {
+    app.history.push(&snapshot);
+    if snapshot.processes.is_ok() && !(app.tags.is_empty() && app.folded.is_empty()) {
+        let alive: std::collections::HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
+        app.tags.retain(|id| alive.contains(id));
+        app.folded.retain(|id| alive.contains(id));
+    }
+    app.snapshot = Some(snapshot);
+    rebuild(app);
+}
+
+fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let context = match app.mode {
+        Mode::Table => Context::Table,
+        Mode::Input(..) => Context::Input,
+        Mode::Popup(_) => Context::List,
+    };
+    let action = app.config.keymap.action(context, key);
+    if action.is_some() {
+        app.message = None;
+    }
+    match (context, action) {
+        (Context::Table, Some(action)) => table::act(app, action),
+        (Context::List, Some(action)) => list::act(app, action),
+        (Context::Input, Some(action)) => input::act(app, action),
+        (Context::Input, None) => input::typed(app, key),
+        (_, None) => Vec::new(),
+    }
+}

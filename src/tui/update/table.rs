@@ -1,0 +1,203 @@
+//! Keys on the table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::columns::find;
+use crate::config::Action;
+use crate::sampler::Command;
+use crate::tui::app::{App, Mode, Prompt};
+use crate::tui::event::Effect;
+use crate::tui::input::LineEdit;
+use crate::tui::popup::{Chooser, Place, Popup, User};
+use crate::tui::rows::rebuild;
+use crate::units;
+
+use super::search;
+
+/// Performs an action on the table.
+pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let height = app.rows_shown();
+    let page = height.max(1).cast_signed();
+    match action {
+        Action::Quit => return vec![Effect::Quit],
+        Action::Suspend => return vec![Effect::Suspend],
+        Action::Redraw => return vec![Effect::Redraw],
+        Action::Save => return vec![Effect::Save(app.saved())],
+        Action::SampleNow => return vec![Effect::Sampler(Command::Now)],
+        Action::Pause => {
+            app.paused = !app.paused;
+            return vec![Effect::Sampler(Command::Pause(app.paused))];
+        }
+
+        Action::Up => app.table_mut().step(-1, height),
+        Action::Down => app.table_mut().step(1, height),
+        Action::PageUp => app.table_mut().step(-page, height),
+        Action::PageDown => app.table_mut().step(page, height),
+        Action::First => app.table_mut().go(0, height),
+        Action::Last => app.table_mut().go(usize::MAX, height),
+        Action::Left => app.scroll = app.scroll.saturating_sub(1),
+        Action::Right => app.scroll = (app.scroll + 1).min(MAX_SCROLL),
+
+        Action::Help => app.mode = Mode::Popup(Popup::Help(0)),
+        Action::Filter => edit(app, Prompt::Filter, &app.filter.text.clone()),
+        Action::Search => edit(app, Prompt::Search, ""),
+        Action::Interval => edit(app, Prompt::Interval, &units::span_exact(app.interval)),
+        Action::SortMenu => {
+            let at = app.table().sort.0;
+            let mut place = Place::default();
+            place.go(at, usize::MAX, usize::MAX);
+            app.mode = Mode::Popup(Popup::Sort(place));
+        }
+        Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
+        Action::Columns => {
+            app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(&app.columns)));
+        }
+
+        Action::ClearFilter => {
+            app.filter.set("");
+            app.user = None;
+            rebuild(app);
+        }
+        Action::Cancel => app.search = None,
+        Action::SearchNext => search::next(app, 1),
+        Action::SearchPrevious => search::next(app, -1),
+
+        Action::SortLeft => sort(app, |t| t.sort_beside(-1)),
+        Action::SortRight => sort(app, |t| t.sort_beside(1)),
+        Action::Reverse => sort(app, |t| t.descending = !t.descending),
+        Action::SortPss => sort_by(app, &["pss"]),
+        Action::SortSwap => sort_by(app, &["swap"]),
+        Action::SortGrowth => sort_by(app, &["growth", "history"]),
+
+        Action::Tree => {
+            app.tree = !app.tree;
+            app.apply_columns();
+            rebuild(app);
+        }
+        Action::Fold => fold(app),
+        Action::FoldAll => fold_all(app),
+        Action::TwoTables => {
+            let selected = app.table().selected;
+            app.two_tables = !app.two_tables;
+            app.table_mut().selected = selected;
+            rebuild(app);
+        }
+        Action::OtherTable => app.active = 1 - app.active,
+        Action::Follow => app.follow = !app.follow,
+        Action::Tag => {
+            if let Some(id) = app.table().selected {
+                if !app.tags.remove(&id) {
+                    app.tags.insert(id);
+                }
+                app.table_mut().step(1, height);
+                rebuild(app);
+            }
+        }
+        Action::UntagAll => {
+            app.tags.clear();
+            rebuild(app);
+        }
+        Action::Freeze => {
+            app.frozen = !app.frozen;
+            rebuild(app);
+        }
+        Action::Units => app.units = app.units.next(),
+        Action::KernelThreads => {
+            app.kernel_threads = !app.kernel_threads;
+            rebuild(app);
+        }
+
+        Action::Accept
+        | Action::MoveUp
+        | Action::MoveDown
+        | Action::Toggle
+        | Action::Backspace
+        | Action::Delete
+        | Action::DeleteWord
+        | Action::DeleteLine => {}
+    }
+    Vec::new()
+}
+
+/// Enough for the widest set of columns and a command line of thousands of characters.
+const MAX_SCROLL: usize = 1000;
+
+fn edit(app: &mut App, prompt: Prompt, text: &str) {
+    app.mode = Mode::Input(prompt, LineEdit::new(text), text.into());
+}
+
+/// Changes the order, which ends a frozen one.
+fn sort(app: &mut App, change: impl FnOnce(&mut crate::tui::table::Table)) {
+    app.frozen = false;
+    change(app.table_mut());
+    rebuild(app);
+}
+
+/// Sorts by the first of these columns that is shown, or where none is, by the first.
+fn sort_by(app: &mut App, ids: &[&str]) {
+    let mut columns = ids.iter().copied().filter_map(find);
+    let shown = columns.clone().find(|c| app.table().columns.contains(c));
+    let Some(column) = shown.or_else(|| columns.next()) else {
+        return;
+    };
+    sort(app, |table| {
+        table.sort = column;
+        table.descending = true;
+    });
+}
+
+fn fold(app: &mut App) {
+    if !app.tree {
+        return;
+    }
+    let Some(line) = app.table().current().filter(|l| l.parent) else {
+        return;
+    };
+    let id = line.id;
+    if !app.folded.remove(&id) {
+        app.folded.insert(id);
+    }
+    rebuild(app);
+}
+
+/// Folds every subtree below the topmost processes; with any folded, unfolds all.
+fn fold_all(app: &mut App) {
+    if !app.tree {
+        return;
+    }
+    if app.folded.is_empty() {
+        app.folded = app
+            .table()
+            .lines
+            .iter()
+            .filter(|l| l.parent && !l.guide.is_empty())
+            .map(|l| l.id)
+            .collect();
+    } else {
+        app.folded.clear();
+    }
+    rebuild(app);
+}
+
+/// Who has processes, by what they hold.
+fn users(app: &App) -> Vec<User> {
+    let mut by_name: HashMap<&Arc<[u8]>, (usize, u64)> = HashMap::new();
+    for sample in app.snapshot.iter().flat_map(|s| s.rows()) {
+        if let Ok(name) = &sample.facts.user {
+            let (count, pss) = by_name.entry(name).or_default();
+            *count += 1;
+            *pss += sample.memory().map_or(0, |m| m.pss);
+        }
+    }
+    let mut users: Vec<User> = by_name
+        .into_iter()
+        .map(|(name, (count, pss))| User {
+            name: name.clone(),
+            count,
+            pss,
+        })
+        .collect();
+    users.sort_by(|a, b| b.pss.cmp(&a.pss).then_with(|| a.name.cmp(&b.name)));
+    users
+}

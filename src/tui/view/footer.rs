@@ -1,0 +1,186 @@
+//! The last line: the keys, how something went, or the line being edited.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::strip::Strip;
+use crate::config::{Action, Context};
+use crate::text::{self, Align};
+use crate::tui::app::{App, Mode, Prompt};
+use crate::tui::input::LineEdit;
+use crate::tui::popup::Popup;
+
+/// Draws the line; returns where the terminal's cursor belongs.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    if area.is_empty() {
+        return None;
+    }
+    if let Mode::Input(prompt, line, _) = &app.mode {
+        return Some(edit(app, *prompt, line, area, buf));
+    }
+    let theme = &app.config.theme;
+    if let Some(message) = &app.message {
+        let style = if message.bad { theme.error } else { theme.text };
+        buf.set_stringn(
+            area.x,
+            area.y,
+            format!(" {}", message.text),
+            usize::from(area.width),
+            style,
+        );
+        return None;
+    }
+    let (context, keys): (Context, &[(Action, &str)]) = match &app.mode {
+        Mode::Popup(Popup::Columns(..)) => (Context::List, CHOOSER_KEYS),
+        Mode::Popup(Popup::Help(_)) => (Context::List, HELP_KEYS),
+        Mode::Popup(_) => (Context::List, LIST_KEYS),
+        _ => (Context::Table, TABLE_KEYS),
+    };
+    let mut strip = Strip::default();
+    for (at, (action, label)) in keys.iter().enumerate() {
+        let Some(key) = app
+            .config
+            .keymap
+            .keys(context, *action)
+            .find(|k| k.to_string().len() == 1)
+            .or_else(|| app.config.keymap.keys(context, *action).next())
+        else {
+            continue;
+        };
+        // Help and quit stay longest.
+        let need = if matches!(action, Action::Help | Action::Quit | Action::Cancel) {
+            99
+        } else {
+            90 - at as u8
+        };
+        strip.add(
+            need,
+            vec![(format!(" {key} "), theme.key), (format!("{label} "), theme.key_label)],
+        );
+    }
+    strip.draw(area, buf);
+    None
+}
+
+const TABLE_KEYS: &[(Action, &str)] = &[
+    (Action::Filter, "filter"),
+    (Action::SortMenu, "sort"),
+    (Action::SortPss, "PSS"),
+    (Action::SortSwap, "swap"),
+    (Action::SortGrowth, "growth"),
+    (Action::Users, "user"),
+    (Action::Tree, "tree"),
+    (Action::TwoTables, "two tables"),
+    (Action::Columns, "columns"),
+    (Action::Tag, "tag"),
+    (Action::Freeze, "freeze"),
+    (Action::Pause, "pause"),
+    (Action::Save, "save"),
+    (Action::Help, "help"),
+    (Action::Quit, "quit"),
+];
+const LIST_KEYS: &[(Action, &str)] = &[(Action::Accept, "choose"), (Action::Cancel, "close")];
+const HELP_KEYS: &[(Action, &str)] = &[
+    (Action::Down, "down"),
+    (Action::Up, "up"),
+    (Action::PageDown, "page"),
+    (Action::Cancel, "close"),
+];
+const CHOOSER_KEYS: &[(Action, &str)] = &[
+    (Action::Toggle, "show or hide"),
+    (Action::MoveUp, "left"),
+    (Action::MoveDown, "right"),
+    (Action::Accept, "keep"),
+    (Action::Cancel, "take back"),
+];
+
+/// The label of the line being edited.
+fn label(prompt: Prompt) -> &'static str {
+    match prompt {
+        Prompt::Filter => " Filter ",
+        Prompt::Search => " Search ",
+        Prompt::Interval => " Interval ",
+    }
+}
+
+/// What is said of the line being edited, and whether it is bad.
+fn note(app: &App, prompt: Prompt) -> (String, bool) {
+    match (prompt, &app.filter.error, &app.message) {
+        (Prompt::Filter, Some(error), _) => (error.to_string(), true),
+        (_, _, Some(message)) => (message.text.clone(), message.bad),
+        (Prompt::Filter, ..) => (format!("{} match", app.matching), false),
+        (Prompt::Search, ..) if app.search.is_some() => ("Enter keeps it, then n and N".into(), false),
+        (Prompt::Interval, ..) => ("100ms to 1h".into(), false),
+        (Prompt::Search, ..) => (String::new(), false),
+    }
+}
+
+/// Where on the line a fault of the filter lies, in columns from the screen's left edge.
+fn fault_column(app: &App, line: &LineEdit, area: Rect) -> Option<u16> {
+    let error = app.filter.error.as_ref()?;
+    let before: String = line.text().chars().take(error.at).collect();
+    let (x, from) = window(Prompt::Filter, line, area);
+    let column = before.width().checked_sub(from)?;
+    Some(x.saturating_add(u16::try_from(column).ok()?)).filter(|x| *x < area.right())
+}
+
+/// Where the text begins on screen, and how many of its columns are scrolled away: the cursor stays in sight.
+fn window(prompt: Prompt, line: &LineEdit, area: Rect) -> (u16, usize) {
+    let x = (area.x + label(prompt).width() as u16 + 1).min(area.right());
+    let room = usize::from(area.right() - x).max(1);
+    (x, (line.column() + 1).saturating_sub(room))
+}
+
+fn edit(app: &App, prompt: Prompt, line: &LineEdit, area: Rect, buf: &mut Buffer) -> Position {
+    let theme = &app.config.theme;
+    buf.set_style(area, theme.input);
+    buf.set_stringn(area.x, area.y, label(prompt), usize::from(area.width), theme.key);
+    let (x, from) = window(prompt, line, area);
+    let room = usize::from(area.right() - x);
+    let end = buf
+        .set_stringn(x, area.y, text::skip(line.text(), from), room, theme.input)
+        .0;
+    if let Some(spot) = fault_column(app, line, area).filter(|_| prompt == Prompt::Filter) {
+        buf.set_style(Rect::new(spot, area.y, 1, 1), theme.error);
+    }
+    let (note, bad) = note(app, prompt);
+    let left = usize::from(area.right().saturating_sub(end)).saturating_sub(2);
+    let style: Style = if bad { theme.error } else { theme.dim };
+    let note = text::fit(&note, note.width().min(left), Align::Left);
+    // What is wrong stands in the line above, at its place; here only where there is no such line.
+    if !(bad && prompt == Prompt::Filter && !app.layout().detail.is_empty()) {
+        buf.set_stringn(end.saturating_add(2).min(area.right()), area.y, note, left, style);
+    }
+    let cursor = u16::try_from(line.column() - from).unwrap_or(0);
+    Position::new(x.saturating_add(cursor).min(area.right().saturating_sub(1)), area.y)
+}
+
+/// The line above one whose filter does not parse: points at the place and says what is wrong there.
+pub(super) fn fault(app: &App, area: Rect, buf: &mut Buffer) -> bool {
+    let Mode::Input(Prompt::Filter, line, _) = &app.mode else {
+        return false;
+    };
+    let (Some(error), false) = (&app.filter.error, area.is_empty()) else {
+        return false;
+    };
+    let style = app.config.theme.error;
+    let words = error.what.as_str();
+    match fault_column(app, line, area) {
+        Some(x) if usize::from(area.right() - x) > words.width() + 2 => {
+            buf.set_stringn(x, area.y, format!("▾ {words}"), usize::from(area.right() - x), style);
+        }
+        // No room to the right of the place: the words end at it.
+        Some(x) => {
+            let room = usize::from(x - area.x);
+            let text = text::fit(&format!(" {words} "), room, Align::Right);
+            buf.set_stringn(area.x, area.y, text, room, style);
+            buf.set_stringn(x, area.y, "▾", 1, style);
+        }
+        None => {
+            buf.set_stringn(area.x, area.y, format!(" {words}"), usize::from(area.width), style);
+        }
+    }
+    true
+}

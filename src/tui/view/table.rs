@@ -1,0 +1,228 @@
+//! A table: its heading, its rows, its totals.
+//!
+//! ```text
+//!   PSS   ΔPSS  SWAP ΔSWAP   USS   RSS 5 MIN          PID USER      COMMAND
+//!  2.1G   +12M  120M     0  2.0G  2.2G ▁▂▂▃▄▄▅▆▇█   27213 alice     python3 train.py
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::placed;
+use crate::columns::{Column, Tone, cell};
+use crate::model::{Missing, Row};
+use crate::text::{self, Align, fit};
+use crate::tui::app::App;
+use crate::tui::layout::Placed;
+use crate::tui::rows::Totals;
+use crate::tui::table::{Line, Table};
+use crate::tui::update::found;
+
+/// Draws the heading and the rows.
+pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let columns = placed(app, table, area);
+    heading(app, table, active, &columns, area, buf);
+    let Some(snapshot) = &app.snapshot else { return };
+    let rows = usize::from(area.height - 1);
+    for (at, line) in table.lines.iter().enumerate().skip(table.offset).take(rows) {
+        let y = area.y + 1 + (at - table.offset) as u16;
+        let Some(row) = app.row(snapshot, line) else { continue };
+        let base = base_style(app, line);
+        let place = Rect { y, height: 1, ..area };
+        buf.set_style(place, base);
+        for spot in &columns {
+            draw_cell(app, table, *spot, &row, Some(line), place, buf);
+        }
+        if active && at == table.cursor {
+            buf.set_style(place, app.config.theme.selected);
+        }
+    }
+    if table.lines.is_empty() && rows > 0 {
+        let place = Rect {
+            y: area.y + 1,
+            height: 1,
+            ..area
+        };
+        let why = if snapshot.rows().is_empty() {
+            "no processes"
+        } else {
+            "no process matches"
+        };
+        buf.set_stringn(
+            place.x + 1,
+            place.y,
+            why,
+            usize::from(place.width.saturating_sub(1)),
+            app.config.theme.dim,
+        );
+    }
+}
+
+fn base_style(app: &App, line: &Line) -> Style {
+    let theme = &app.config.theme;
+    if app.tags.contains(&line.id) {
+        theme.tagged
+    } else if app.search.as_deref().is_some_and(|s| found(app, line, s)) {
+        theme.found
+    } else {
+        theme.text
+    }
+}
+
+fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let place = Rect { height: 1, ..area };
+    buf.set_style(place, theme.heading);
+    for spot in columns {
+        let id = table.columns[spot.index];
+        let column = id.get();
+        let sorted = id == table.sort;
+        let mark = if table.descending { '▼' } else { '▲' };
+        let width = usize::from(spot.width);
+        // The mark takes the place of padding, never that of the title.
+        let title = if sorted && column.title.chars().count() < width {
+            match column.align {
+                Align::Right => format!("{mark}{}", column.title),
+                Align::Left => format!("{}{mark}", column.title),
+            }
+        } else {
+            column.title.to_owned()
+        };
+        let style = if sorted && active {
+            theme.heading_sorted
+        } else {
+            theme.heading
+        };
+        put(buf, spot.x, place, width, &fit(&title, width, column.align), style);
+    }
+}
+
+fn put(buf: &mut Buffer, x: u16, area: Rect, width: usize, text: &str, style: Style) {
+    let x = area.x + x;
+    let room = usize::from(area.right().saturating_sub(x)).min(width);
+    if room > 0 {
+        buf.set_stringn(x, area.y, text, room, style);
+    }
+}
+
+fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option<&Line>, area: Rect, buf: &mut Buffer) {
+    let column = table.columns[spot.index].get();
+    let width = usize::from(spot.width);
+    let value = (column.value)(row);
+    let written = cell(&value, app.units, width + spot.skip);
+    let mut text = written.text;
+    if let (Some(line), "command") = (line, column.id) {
+        text = command(line, row, &text);
+    }
+    let shown = if spot.skip > 0 {
+        text::skip(&text, spot.skip).into_owned()
+    } else {
+        text
+    };
+    let style = tone(app, column, written.tone, row, line);
+    put(buf, spot.x, area, width, &fit(&shown, width, column.align), style);
+}
+
+/// The command with the tree's lines before it, and how much is folded below it.
+fn command(line: &Line, row: &Row<'_>, text: &str) -> String {
+    let hidden = row
+        .subtree
+        .filter(|_| line.folded)
+        .map(|t| format!("[+{}] ", t.count - 1))
+        .unwrap_or_default();
+    format!("{}{hidden}{text}", line.guide)
+}
+
+fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Line>) -> Style {
+    let theme = &app.config.theme;
+    match tone {
+        Tone::Zero => theme.zero,
+        Tone::Up => theme.up,
+        Tone::Down => theme.down,
+        Tone::Chart => theme.chart,
+        Tone::Missing => match row.memory {
+            Err(e) if e.hides_memory() && e != Missing::Pending => theme.missing,
+            _ => theme.zero,
+        },
+        Tone::Plain if line.is_some_and(|l| l.folded) && column.additive => theme.totals,
+        Tone::Plain if row.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
+        Tone::Plain => Style::default(),
+    }
+}
+
+/// Draws the sums of the rows that are shown.
+pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
+    let all = app.snapshot.as_ref().map_or(0, |s| s.rows().len());
+    let count = if app.matching == all {
+        all.to_string()
+    } else {
+        format!("{} of {all}", app.matching)
+    };
+    let labels = [format!("Σ {count} processes"), format!("Σ {count}")];
+    sums(app, table, &app.totals, &labels, table_area, area, buf);
+}
+
+/// Draws the sums of the tagged rows.
+pub(super) fn tagged(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
+    let count = app.tagged.count;
+    let labels = [format!("Σ {count} tagged"), format!("Σ {count}")];
+    sums(app, table, &app.tagged, &labels, table_area, area, buf);
+}
+
+fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area: Rect, area: Rect, buf: &mut Buffer) {
+    let Some(snapshot) = app.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+        return;
+    };
+    let theme = &app.config.theme;
+    buf.set_style(area, theme.totals);
+    let row = Row {
+        sample: None,
+        memory: totals.memory.as_ref().map_err(|e| *e),
+        change: Some(&totals.change),
+        spark: None,
+        subtree: None,
+        now: snapshot.monotonic,
+        uptime: None,
+    };
+    let columns = placed(app, table, table_area);
+    let additive = |spot: &Placed| table.columns[spot.index].get().additive;
+    for spot in columns.iter().filter(|s| additive(s)) {
+        let column = table.columns[spot.index].get();
+        let width = usize::from(spot.width);
+        let written = cell(&(column.value)(&row), app.units, width);
+        put(
+            buf,
+            spot.x,
+            area,
+            width,
+            &fit(&written.text, width, column.align),
+            theme.totals,
+        );
+    }
+    // The label goes below the widest run of columns that have no sum.
+    let runs = columns
+        .chunk_by(|a, b| !additive(a) && !additive(b))
+        .filter(|run| !additive(&run[0]));
+    let span = |run: &[Placed]| run.last().map_or(0, |l| l.x + l.width - run[0].x);
+    let Some(run) = runs.max_by_key(|run| span(run)) else {
+        return;
+    };
+    let width = usize::from(span(run));
+    let notes: &[&str] = if totals.partial {
+        &[" (partial: some rows cannot be read)", " (partial)", "*"]
+    } else {
+        &[""]
+    };
+    let fitting = labels
+        .iter()
+        .flat_map(|l| notes.iter().map(move |n| format!("{l}{n}")))
+        .find(|l| l.width() <= width);
+    if let Some(label) = fitting {
+        put(buf, run[0].x, area, width, &label, theme.totals);
+    }
+}

@@ -1,0 +1,96 @@
+//! The first line: whose machine, how many processes could be read, what zmtop costs.
+//!
+//! ```text
+//!  zmtop db1  up 12d  1s  412 procs (412 readable)  walks 412  oldest 0s  self 0.2% 11M      PAUSED  user alice
+//! ```
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::strip::Strip;
+use crate::text;
+use crate::tui::app::App;
+use crate::units::{self, Units};
+
+/// Draws the line.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let mut strip = Strip::default();
+    strip.text(90, " zmtop", theme.title);
+    let Some(snapshot) = &app.snapshot else {
+        strip.text(50, "  reading /proc …", theme.dim);
+        return strip.draw(area, buf);
+    };
+    let host = text::fit(&text::safe_prefix(&snapshot.host, 24), 24, text::Align::Left);
+    strip.text(60, format!(" {}", host.trim_end()), theme.title);
+    if let Ok(up) = snapshot.system.uptime {
+        strip.text(
+            20,
+            format!(
+                "  up {}",
+                units::span(Duration::try_from_secs_f64(up).unwrap_or_default())
+            ),
+            theme.dim,
+        );
+    }
+    strip.text(35, format!("  {}", units::span_exact(app.interval)), theme.dim);
+
+    let count = snapshot.rows().len();
+    let (readable, of) = snapshot.readable();
+    match &snapshot.processes {
+        Err(why) => strip.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
+        Ok(_) if readable == of => {
+            strip.text(55, format!("  {count} procs"), theme.text);
+            strip.text(30, format!(" ({readable} readable)"), theme.dim);
+        }
+        Ok(_) => {
+            strip.text(85, format!("  {readable} of {of} readable"), theme.warning);
+            strip.text(65, advice(app), theme.warning);
+        }
+    }
+    let sampling = &snapshot.sampling;
+    strip.text(40, format!("  walks {}/{of}", sampling.walks), theme.dim);
+    if let Some(oldest) = snapshot.oldest() {
+        strip.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
+    }
+    if sampling.stuck > 0 {
+        strip.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
+    }
+    let mut own = vec!["  self".to_owned()];
+    if let Some(cpu) = app.history.system().own_cpu {
+        own.push(format!("{:.1}%", cpu * 100.0));
+    }
+    if let Ok(cost) = snapshot.own {
+        own.push(units::bytes(cost.rss, Units::Auto));
+    }
+    strip.text(45, own.join(" "), theme.dim);
+
+    for (on, label) in [(app.paused, "PAUSED"), (app.frozen, "FROZEN"), (app.follow, "FOLLOW")] {
+        if on {
+            strip.right(75, format!(" {label} "), theme.warning);
+        }
+    }
+    if let Some(user) = &app.user {
+        strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
+    }
+    if !app.filter.good.trim().is_empty() {
+        let shown = text::fit(
+            &text::safe_prefix(app.filter.good.as_bytes(), 30),
+            30,
+            text::Align::Left,
+        );
+        strip.right(72, format!(" filter {} ", shown.trim_end()), theme.warning);
+    }
+    strip.draw(area, buf);
+}
+
+/// What would let the user read the rest.
+fn advice(app: &App) -> String {
+    if app.privilege.root {
+        String::new()
+    } else {
+        format!(": run as root, or grant {}", app.privilege.capability)
+    }
+}

@@ -1,0 +1,261 @@
+//! The whole monitor in-process: a made machine with a fake clock, keys in, a picture out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use zmtop::config::{Chord, Config, Env};
+use zmtop::model::system::{Psi, SwapArea, Zram};
+use zmtop::model::{Missing, ProcessSample, Sampling, SelfCost, Snapshot};
+use zmtop::tui::app::{App, Privilege};
+use zmtop::tui::{Effect, Event, update, view};
+
+use super::rows::{MIB, process, snapshot, walk, with_facts};
+
+/// A running monitor.
+pub(crate) struct Session {
+    pub(crate) app: App,
+    pub(crate) terminal: Terminal<TestBackend>,
+    /// Every effect asked for so far.
+    pub(crate) effects: Vec<Effect>,
+    now: Duration,
+}
+
+impl Session {
+    /// A monitor with the shipped config on a screen of that size.
+    pub(crate) fn new(width: u16, height: u16) -> Self {
+        Self::with_env(width, height, &env())
+    }
+
+    /// The same in another environment.
+    pub(crate) fn with_env(width: u16, height: u16, env: &Env) -> Self {
+        let config = Config::load(None, env).unwrap();
+        let privilege = Privilege {
+            root: false,
+            capability: "CAP_PERFMON",
+        };
+        Self {
+            app: App::new(config, privilege, (width, height)),
+            terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
+            effects: Vec::new(),
+            now: Duration::from_secs(1000),
+        }
+    }
+
+    /// One event.
+    pub(crate) fn feed(&mut self, event: Event) -> &mut Self {
+        let effects = update(&mut self.app, event);
+        self.effects.extend(effects);
+        self
+    }
+
+    /// Keys by their names, a space between: `j j Enter C-l`.
+    pub(crate) fn keys(&mut self, names: &str) -> &mut Self {
+        for name in names.split_whitespace() {
+            let chord: Chord = name.parse().unwrap();
+            self.feed(Event::Key(KeyEvent::new(chord.code, chord.modifiers)));
+        }
+        self
+    }
+
+    /// A text, typed character by character.
+    pub(crate) fn types(&mut self, text: &str) -> &mut Self {
+        for c in text.chars() {
+            self.feed(Event::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)));
+        }
+        self
+    }
+
+    /// A click of the left button.
+    pub(crate) fn click(&mut self, column: u16, row: u16) -> &mut Self {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row)
+    }
+
+    /// Any mouse event.
+    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
+        self.feed(Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        }))
+    }
+
+    /// A snapshot of these processes, `after` the last one.
+    pub(crate) fn tick(&mut self, after: u64, processes: Vec<ProcessSample>) -> &mut Self {
+        self.now += Duration::from_secs(after);
+        let made = machine(self.now, processes);
+        self.feed(Event::Snapshot(Arc::new(made)))
+    }
+
+    /// A minute of the made machine, a snapshot every five seconds: one process grows, one shrinks.
+    pub(crate) fn minute(&mut self) -> &mut Self {
+        for step in 0..=12 {
+            self.tick(5, busy(step));
+        }
+        self
+    }
+
+    /// The frame as drawn now.
+    pub(crate) fn frame(&mut self) -> Buffer {
+        let (width, height) = self.app.size;
+        self.terminal.backend_mut().resize(width, height);
+        self.terminal.draw(|f| view(&self.app, f)).unwrap();
+        self.terminal.backend().buffer().clone()
+    }
+
+    /// The frame as text, without the spaces at the ends of lines.
+    pub(crate) fn picture(&mut self) -> String {
+        let frame = self.frame();
+        let area = frame.area;
+        let lines = (0..area.height).map(|y| {
+            let line: String = (0..area.width).map(|x| frame[(x, y)].symbol()).collect();
+            line.trim_end().to_owned()
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The line of the picture that holds `text`.
+    pub(crate) fn line(&mut self, text: &str) -> String {
+        let picture = self.picture();
+        let found = picture.lines().find(|l| l.contains(text));
+        found
+            .unwrap_or_else(|| panic!("no line holds {text:?}:\n{picture}"))
+            .to_owned()
+    }
+
+    /// The pids of the active table, in order.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.app.table().lines.iter().map(|l| l.id.pid).collect()
+    }
+
+    /// The selected pid.
+    pub(crate) fn selected(&self) -> Option<u32> {
+        self.app.table().selected.map(|id| id.pid)
+    }
+}
+
+/// An environment with 256 colours and no files.
+pub(crate) fn env() -> Env {
+    Env {
+        term: Some("xterm-256color".into()),
+        ..Env::default()
+    }
+}
+
+/// The made machine's processes after so many steps.
+pub(crate) fn busy(step: u64) -> Vec<ProcessSample> {
+    let user = |name: &'static [u8], uid: u32, p: ProcessSample| {
+        with_facts(p, |f| {
+            f.user = Ok(Arc::from(name));
+            f.uid = Ok(uid);
+        })
+    };
+    let with = |p: ProcessSample, pss: u64, swap: u64| ProcessSample {
+        walk: Ok(walk(pss, swap)),
+        ..p
+    };
+    let mut kernel = process(2, 0, "");
+    kernel.stat.flags = zmtop::model::Stat::PF_KTHREAD;
+    kernel.walk = Err(Missing::KernelThread);
+    let kernel = with_facts(kernel, |f| {
+        f.comm = b"kthreadd"[..].into();
+        f.cmdline = Ok(Box::default());
+    });
+    let mut hidden = process(700, 1, "/usr/sbin/secretd --quiet");
+    hidden.walk = Err(Missing::Denied);
+    let postgres = |pid, parent, title, pss, swap| {
+        user(
+            b"postgres",
+            110,
+            with(process(pid, parent, title), pss * MIB, swap * MIB),
+        )
+    };
+    vec![
+        with(process(1, 0, "/sbin/init"), 9 * MIB, 0),
+        kernel,
+        postgres(400, 1, "/usr/bin/postgres -D /var/lib/postgresql", 310, 12),
+        postgres(401, 400, "postgres: checkpointer", 120, 4),
+        postgres(402, 400, "postgres: alice orders idle", 96, 700 - 20 * step),
+        hidden,
+        user(
+            b"alice",
+            1000,
+            with(
+                process(900, 1, "/usr/bin/python3 train.py --epochs 40"),
+                (1000 + 30 * step) * MIB,
+                0,
+            ),
+        ),
+        user(
+            b"alice",
+            1000,
+            with(process(901, 900, "/usr/bin/python3 worker.py"), 450 * MIB, 90 * MIB),
+        ),
+    ]
+}
+
+fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {
+    let mut processes = processes;
+    for walk in processes.iter_mut().filter_map(|p| p.walk.as_mut().ok()) {
+        walk.at = now;
+    }
+    let mut made = snapshot(now, processes);
+    let gib = |n: f64| Ok((n * 1024.0 * MIB as f64) as u64);
+    let s = &mut made.system;
+    s.mem_total = gib(23.5);
+    s.mem_free = gib(8.0);
+    s.mem_available = gib(13.9);
+    s.buffers = gib(0.1);
+    s.cached = gib(4.2);
+    s.shmem = gib(0.3);
+    s.anon_pages = gib(6.2);
+    s.slab = gib(0.5);
+    s.swap_total = gib(3.0);
+    s.swap_free = gib(1.6);
+    s.zswap = Ok(0);
+    s.zswapped = Ok(0);
+    s.zram = vec![Zram {
+        name: "zram0".into(),
+        stored: 1200 * MIB,
+        compressed: 410 * MIB,
+        is_swap: true,
+    }];
+    s.swaps = Ok(vec![
+        SwapArea {
+            path: b"/dev/zram0"[..].into(),
+            kind: "partition".into(),
+            size: 2048 * MIB,
+            used: 1200 * MIB,
+        },
+        SwapArea {
+            path: b"/swapfile"[..].into(),
+            kind: "file".into(),
+            size: 1024 * MIB,
+            used: 233 * MIB,
+        },
+    ]);
+    s.pswpin = Ok(0);
+    s.pswpout = Ok(now.as_secs() * 12 * 1024);
+    s.pgmajfault = Ok(now.as_secs() * 12);
+    s.psi = Ok(Psi {
+        some_avg10: 0.1,
+        full_avg10: 0.0,
+    });
+    s.uptime = Ok(12.3 * 86_400.0);
+    s.loadavg = Ok([0.42, 0.31, 0.2]);
+    made.own = Ok(SelfCost {
+        cpu: now / 500,
+        rss: 11 * MIB,
+    });
+    made.sampling = Sampling {
+        walks: 6,
+        stuck: 0,
+        threads: 2,
+        took: Duration::from_millis(12),
+    };
+    made
+}

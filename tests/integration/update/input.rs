@@ -1,0 +1,141 @@
+//! Lines of text: the filter, the search, the interval.
+
+use std::time::Duration;
+
+use zmtop::sampler::Command;
+use zmtop::tui::app::Mode;
+use zmtop::tui::input::LineEdit;
+use zmtop::tui::{Effect, Event};
+
+use crate::support::session::Session;
+
+/// Keys after `abc déf`, and what stands there then, with `|` for the cursor.
+#[test]
+fn editing() {
+    let table: &[(&str, &str)] = &[
+        ("", "abc déf|"),
+        ("Left Left", "abc d|éf"),
+        ("Left Left Backspace", "abc |éf"),
+        ("Left Left Delete", "abc d|f"),
+        ("Home", "|abc déf"),
+        ("Home Delete Right Right Right Right Right Right Right", "bc déf|"),
+        ("C-w", "abc |"),
+        ("C-w C-w", "|"),
+        ("Left C-u", "|f"),
+        ("C-a C-e", "abc déf|"),
+        ("Home Backspace Left", "|abc déf"),
+    ];
+    for (keys, after) in table {
+        let mut session = Session::new(80, 24);
+        session.minute().keys("F3").types("abc déf").keys(keys);
+        let Mode::Input(_, line, _) = &session.app.mode else {
+            panic!("the line closed after {keys:?}")
+        };
+        let (before, rest) = line.split();
+        assert_eq!(format!("{before}|{rest}"), *after, "after {keys:?}");
+    }
+}
+
+#[test]
+fn clusters_are_one_character() {
+    let mut line = LineEdit::new("e\u{301}👩‍🚀x");
+    line.left();
+    line.backspace();
+    assert_eq!(line.text(), "e\u{301}x");
+    line.backspace();
+    assert_eq!(line.text(), "x");
+}
+
+#[test]
+fn pasted_text_is_one_bounded_line() {
+    let mut session = Session::new(80, 24);
+    session
+        .minute()
+        .keys("F3")
+        .feed(Event::Paste("one\ntwo\x1b[31m".into()));
+    let Mode::Input(_, line, _) = &session.app.mode else {
+        panic!()
+    };
+    assert_eq!(line.text(), "one two [31m");
+    session.feed(Event::Paste("x".repeat(100_000)));
+    let Mode::Input(_, line, _) = &session.app.mode else {
+        panic!()
+    };
+    assert!(line.text().len() <= 4096);
+    session.keys("Esc").feed(Event::Paste("q".into()));
+    assert!(session.effects.is_empty(), "pasting on the table does nothing");
+}
+
+#[test]
+fn search_goes_to_a_match_and_on() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("F3").types("POSTGRES");
+    assert_eq!(session.selected(), Some(400));
+    session.keys("Enter n");
+    assert_eq!(session.selected(), Some(401));
+    session.keys("n n");
+    assert_eq!(session.selected(), Some(400), "round and round");
+    session.keys("N");
+    assert_eq!(session.selected(), Some(402));
+    session.keys("F3").types("900");
+    assert_eq!(session.selected(), Some(900), "a pid is found too");
+}
+
+#[test]
+fn the_interval_is_checked_and_sent() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("d C-u").types("50ms").keys("Enter");
+    assert!(session.effects.is_empty());
+    assert!(session.picture().contains("100ms to 1h"), "{}", session.picture());
+    session.keys("C-u").types("2.5s").keys("Enter");
+    assert_eq!(
+        session.effects,
+        [Effect::Sampler(Command::Interval(Duration::from_millis(2500)))]
+    );
+    assert_eq!(session.app.interval, Duration::from_millis(2500));
+}
+
+#[test]
+fn effects_of_single_keys() {
+    let table: &[(&str, Vec<Effect>)] = &[
+        ("q", vec![Effect::Quit]),
+        ("F10", vec![Effect::Quit]),
+        ("C-c", vec![Effect::Quit]),
+        ("? F10", vec![Effect::Quit]),
+        ("/ F10", vec![Effect::Quit]),
+        ("C-z", vec![Effect::Suspend]),
+        ("C-l", vec![Effect::Redraw]),
+        ("Z", vec![Effect::Sampler(Command::Pause(true))]),
+        (
+            "Z Z",
+            vec![
+                Effect::Sampler(Command::Pause(true)),
+                Effect::Sampler(Command::Pause(false)),
+            ],
+        ),
+        ("R", vec![Effect::Sampler(Command::Now)]),
+        ("/ q", vec![]),
+        ("? Esc", vec![]),
+    ];
+    for (keys, effects) in table {
+        let mut session = Session::new(80, 24);
+        session.minute().keys(keys);
+        assert_eq!(session.effects, *effects, "after {keys:?}");
+    }
+}
+
+#[test]
+fn saving_hands_over_what_is_shown() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("S I t e / ").types("pss>1M").keys("Enter W");
+    let Some(Effect::Save(saved)) = session.effects.last() else {
+        panic!("{:?}", session.effects)
+    };
+    assert_eq!(saved.sort.get().id, "swap");
+    assert!(!saved.descending && saved.tree);
+    assert_eq!(saved.filter, "pss>1M");
+    assert!(
+        saved.columns.iter().all(|c| c.get().id != "tree_pss"),
+        "the tree's own column is not the user's choice"
+    );
+}

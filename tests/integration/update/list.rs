@@ -1,0 +1,82 @@
+//! Menus, the column chooser, the help.
+
+use zmtop::columns::find;
+use zmtop::sampler::Command;
+use zmtop::tui::Effect;
+use zmtop::tui::app::Mode;
+use zmtop::tui::popup::Popup;
+
+use crate::support::session::Session;
+
+fn shown(session: &Session) -> Vec<&'static str> {
+    session.app.single.columns.iter().map(|c| c.get().id).collect()
+}
+
+#[test]
+fn the_sort_menu_chooses() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("s");
+    let down = find("uss").unwrap().0;
+    session.keys("Home").keys(&"j ".repeat(down)).keys("Enter");
+    assert_eq!(session.app.table().sort, find("uss").unwrap());
+    assert_eq!(session.app.mode, Mode::Table);
+}
+
+#[test]
+fn the_user_picker_filters_to_one_user_and_back() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("u j Enter");
+    assert_eq!(session.pids(), [900, 901], "alice holds most");
+    session.keys("u Enter");
+    assert_eq!(session.pids().len(), 8, "everyone");
+}
+
+#[test]
+fn columns_are_switched_moved_and_taken_back() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    let before = shown(&session);
+    session.keys("C Space");
+    assert_eq!(shown(&session), before[1..], "PSS is out, at once");
+    session.keys("Esc");
+    assert_eq!(shown(&session), before, "Esc takes it back");
+    session.keys("C ] Enter");
+    assert_eq!(shown(&session)[..2], ["dpss", "pss"]);
+    session.keys("C End Space Enter");
+    assert_eq!(shown(&session).len(), before.len() + 1, "one more");
+}
+
+#[test]
+fn one_column_always_stays() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("C").keys(&"Space ".repeat(100));
+    assert_eq!(shown(&session).len(), 1);
+}
+
+#[test]
+fn the_oom_score_is_read_only_while_someone_looks() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    session.app.columns.push(find("oom_score").unwrap());
+    session.keys("C").keys("Esc");
+    assert!(session.effects.is_empty(), "it was wanted before and after");
+    let at = session.app.columns.len() - 1;
+    session.keys("C Home").keys(&"j ".repeat(at)).keys("Space Enter");
+    assert_eq!(session.effects, [Effect::Sampler(Command::OomScore(false))]);
+}
+
+#[test]
+fn the_help_scrolls_within_its_lines() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("? k");
+    assert_eq!(session.app.mode, Mode::Popup(Popup::Help(0)));
+    session.keys("End");
+    let Mode::Popup(Popup::Help(end)) = session.app.mode else {
+        panic!()
+    };
+    session.keys("j PageDown");
+    assert_eq!(session.app.mode, Mode::Popup(Popup::Help(end)));
+    session.keys("q");
+    assert_eq!(session.app.mode, Mode::Table, "q closes the help, not the monitor");
+    assert!(session.effects.is_empty());
+}

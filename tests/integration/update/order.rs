@@ -1,0 +1,127 @@
+//! Which rows are shown, and in which order.
+
+use crate::support::session::{Session, busy};
+
+/// Keys, and the pids they leave on the table.
+#[test]
+fn orders() {
+    let table: &[(&str, &[u32])] = &[
+        // By PSS; what is unknown comes last in either direction.
+        ("", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        ("I", &[1, 402, 401, 400, 901, 900, 2, 700]),
+        ("S", &[402, 901, 400, 401, 1, 900, 2, 700]),
+        ("S I", &[1, 900, 401, 400, 901, 402, 2, 700]),
+        ("S M", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        // Growth: 900 grows, 402 shrinks.
+        ("L", &[900, 1, 400, 401, 901, 402, 2, 700]),
+        // To the right of PSS stands ΔPSS.
+        (">", &[900, 1, 400, 401, 402, 901, 2, 700]),
+        ("> <", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        // Already the leftmost.
+        ("<", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        ("K", &[900, 901, 400, 401, 402, 1, 700]),
+        ("K K", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        // The tree: siblings by what they hold with all below them.
+        ("t", &[1, 900, 901, 400, 401, 402, 700, 2]),
+        ("t t", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        ("t *", &[1, 900, 400, 700, 2]),
+        ("t * *", &[1, 900, 901, 400, 401, 402, 700, 2]),
+        ("t Home Down -", &[1, 900, 400, 401, 402, 700, 2]),
+        ("t Home Down - +", &[1, 900, 901, 400, 401, 402, 700, 2]),
+    ];
+    for (keys, pids) in table {
+        let mut session = Session::new(120, 40);
+        session.minute().keys(keys);
+        assert_eq!(session.pids(), *pids, "after {keys:?}");
+    }
+}
+
+#[test]
+fn equal_rows_stand_by_pid_and_do_not_dance() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("S");
+    let before = session.pids();
+    session.tick(1, busy(12)).tick(1, busy(12));
+    assert_eq!(session.pids(), before);
+}
+
+#[test]
+fn a_frozen_order_keeps_rows_while_values_go_on() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("S z");
+    let before = session.pids();
+    assert_eq!(before[0], 402, "it holds most swap");
+    let old = session.line("alice orders");
+    // By then 901 has overtaken it.
+    session.tick(5, busy(34));
+    assert_eq!(session.pids(), before);
+    assert_ne!(session.line("alice orders"), old, "values go on");
+    session.keys("z");
+    assert_eq!(session.pids()[0], 901);
+}
+
+#[test]
+fn a_frozen_order_puts_what_is_new_after_what_is_there() {
+    let mut session = Session::new(120, 40);
+    let mut fewer = busy(0);
+    fewer.retain(|p| p.id.pid != 900);
+    session.tick(1, fewer).keys("z").tick(1, busy(0));
+    assert_eq!(session.pids().last(), Some(&900));
+    session.keys("z");
+    assert_eq!(session.pids().first(), Some(&900));
+}
+
+#[test]
+fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("/").types("user:alice");
+    assert_eq!(session.pids(), [900, 901]);
+    session.types(" pss");
+    let good = session.pids();
+    session.types(">");
+    assert_eq!(session.pids(), good, "the last good filter holds");
+    assert!(session.app.filter.error.is_some());
+    session.keys("Enter");
+    assert!(
+        session.app.filter.error.is_some(),
+        "a bad filter stays open to be mended"
+    );
+    session.types("500M").keys("Enter");
+    assert_eq!(session.pids(), [900]);
+    session.keys("\\");
+    assert_eq!(session.pids().len(), 8);
+    session.keys("/").types("postgres").keys("Esc");
+    assert_eq!(session.pids().len(), 8, "Esc takes it back");
+}
+
+#[test]
+fn totals_are_those_of_the_rows_that_match() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("/").types("user:postgres").keys("Enter");
+    let totals = &session.app.totals;
+    assert_eq!(totals.count, 3);
+    assert_eq!(totals.memory.unwrap().pss, (310 + 120 + 96) << 20);
+    assert!(!totals.partial);
+    session.keys("\\");
+    assert!(session.app.totals.partial, "700 cannot be read");
+}
+
+#[test]
+fn a_folded_row_shows_the_sum_of_its_subtree() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("t Home Down -");
+    let line = session.line("train.py");
+    assert!(line.contains("1.4G") && line.contains("[+1]"), "{line}");
+    assert!(line.contains("90"), "the child's swap: {line}");
+}
+
+#[test]
+fn the_two_tables_are_ordered_by_pss_and_by_swap() {
+    let mut session = Session::new(200, 50);
+    session.minute().keys("v");
+    assert_eq!(session.pids()[0], 900);
+    session.keys("BackTab");
+    assert_eq!(session.pids()[0], 402);
+    session.keys("v");
+    assert_eq!(session.app.tables().len(), 1);
+}
