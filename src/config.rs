@@ -1,11 +1,13 @@
 //! Settings, keymap and themes: the shipped defaults, and the user's files over them.
 
 pub mod action;
+pub mod atomic;
 mod document;
 mod env;
 pub mod fault;
 mod file;
 pub mod keymap;
+pub mod log;
 pub mod save;
 pub mod schema;
 pub mod settings;
@@ -20,6 +22,7 @@ pub use env::Env;
 pub use fault::{ConfigError, Fault, Place};
 pub use file::MAX_BYTES;
 pub use keymap::{Chord, Context, Keymap};
+pub use save::{SaveError, Saved, save};
 pub use settings::Settings;
 pub use slot::{column, span_text};
 pub use theme::{Depth, Theme};

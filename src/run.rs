@@ -1,3 +1,5 @@
 //! The wiring: what was typed becomes what is done.
 
+pub mod configure;
+pub mod monitor;
 pub mod terminal;

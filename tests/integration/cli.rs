@@ -1,1 +1,207 @@
-//! Tests.
+//! The command line, and what it does to the settings.
+
+use std::time::Duration;
+
+use clap::CommandFactory;
+use zmtop::cli::{self, Cli, Command, ConfigAction, Exit, Format};
+use zmtop::columns;
+use zmtop::config::{Env, Settings};
+use zmtop::units::Units;
+
+fn parse(line: &str) -> Result<Cli, cli::Early> {
+    let words = line.split_whitespace();
+    cli::parse(std::iter::once("zmtop").chain(words).map(Into::into))
+}
+
+/// The settings with a monitor's command line over the defaults, or what is wrong with it.
+fn applied(line: &str) -> Result<Settings, String> {
+    let args = parse(line).unwrap().monitor;
+    let mut settings = Settings::default();
+    cli::apply(&mut settings, &args).map_err(|e| e.to_string())?;
+    Ok(settings)
+}
+
+#[test]
+fn the_definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn nothing_typed_changes_nothing() {
+    assert_eq!(applied(""), Ok(Settings::default()));
+    assert_eq!(parse("").unwrap().command, None);
+}
+
+#[test]
+fn each_option_changes_its_setting() {
+    type Change = fn(&mut Settings);
+    let column = |id| columns::find(id).unwrap();
+    let rows: &[(&str, Change)] = &[
+        ("--interval 0.5", |s| s.sampler.interval = Duration::from_millis(500)),
+        ("--interval 250ms", |s| s.sampler.interval = Duration::from_millis(250)),
+        ("--interval=1h", |s| s.sampler.interval = Duration::from_secs(3600)),
+        ("--filter user:root", |s| s.ui.filter = "user:root".into()),
+        ("-f !user:root", |s| s.ui.filter = "!user:root".into()),
+        ("--units bytes", |s| s.ui.units = Units::Bytes),
+        ("--theme light", |s| s.ui.theme = "light".into()),
+        ("--no-mouse", |s| s.ui.mouse = false),
+        ("--tree", |s| s.ui.tree = true),
+        ("--log /x/y", |s| s.log.file = Some("/x/y".into())),
+        ("--columns pid,pss,comm", |s| {
+            s.ui.columns = ["pid", "pss", "comm"].map(|id| columns::find(id).unwrap()).into();
+        }),
+        ("-r", |s| s.ui.descending = false),
+    ];
+    for (line, change) in rows {
+        let mut expected = Settings::default();
+        change(&mut expected);
+        assert_ne!(expected, Settings::default());
+        assert_eq!(applied(line), Ok(expected), "{line}");
+    }
+    for (line, id, descending) in [
+        ("--sort swap", "swap", true),
+        ("--sort -swap", "swap", false),
+        ("--sort=-swap", "swap", false),
+        ("--sort swap -r", "swap", false),
+        ("--sort -swap --reverse", "swap", true),
+        ("--sort user", "user", false),
+        ("--sort -user", "user", true),
+        ("--sort pid", "pid", false),
+    ] {
+        let ui = applied(line).unwrap().ui;
+        assert_eq!((ui.sort, ui.descending), (column(id), descending), "{line}");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
+    for (line, expected) in [
+        ("--interval 10ms", "--interval: `10ms` is out of range: 100ms to 1h"),
+        ("--interval 2h", "--interval: `2h` is out of range: 100ms to 1h"),
+        ("--interval soon", "--interval: expected a length of time such as"),
+        ("--interval=-1", "--interval: expected a length of time such as"),
+        (
+            "--sort pps",
+            "--sort: unknown column `pps`; did you mean `pss`? Known: pss, dpss,",
+        ),
+        ("--sort -", "--sort: unknown column ``. Known: pss,"),
+        ("--columns pss,usr", "--columns: unknown column `usr`; did you mean `"),
+        ("--columns pss,pss", "--columns: column `pss` is there twice"),
+        ("--columns=", "--columns: unknown column ``. Known:"),
+        (
+            "--units kb",
+            "--units: unknown unit `kb`; did you mean `k`? Known: auto, k, m, g, bytes",
+        ),
+        ("--theme ../x", "--theme: `../x` is no theme's name"),
+    ] {
+        let e = applied(line).unwrap_err();
+        assert!(e.starts_with(expected), "{line}: {e}");
+    }
+}
+
+#[test]
+fn an_unknown_theme_is_a_usage_error() {
+    let args = parse("--theme solarised").unwrap().monitor;
+    let e = cli::configure(&args, &Env::default()).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "--theme: unknown theme `solarised`. Known: default, light, mono, colorblind"
+    );
+    assert!(cli::configure(&parse("--theme colorblind").unwrap().monitor, &Env::default()).is_ok());
+}
+
+#[test]
+fn no_color_leaves_no_colour() {
+    let env = Env {
+        colorterm: Some("truecolor".into()),
+        ..Env::default()
+    };
+    let theme = |line| cli::configure(&parse(line).unwrap().monitor, &env).unwrap().theme;
+    assert!(theme("").bar_anon.fg.is_some());
+    let mono = zmtop::config::theme::shipped("mono").unwrap();
+    assert_eq!(theme("--no-color"), mono);
+    assert_eq!(theme("--no-color --theme light"), mono);
+}
+
+#[test]
+fn ps_has_its_own_options() {
+    let line = "ps user:root pss>1M --sort -pss --columns pid,pss --top 5 --format table --units k --no-color \
+                --proc-root /p --config /c";
+    let Some(Command::Ps(args)) = parse(line).unwrap().command else {
+        panic!("not ps");
+    };
+    assert_eq!((args.top, args.format), (Some(5), Format::Table));
+    assert_eq!(args.place.proc_root.as_deref(), Some("/p".as_ref()));
+    assert_eq!(args.place.config.as_deref(), Some("/c".as_ref()));
+    let mut settings = Settings::default();
+    settings.ui.filter = "user:alice".into();
+    cli::apply_ps(&mut settings, &args).unwrap();
+    assert_eq!(settings.ui.filter, "user:root pss>1M");
+    assert!(!settings.ui.descending);
+    assert_eq!(settings.ui.units, Units::K);
+    cli::apply_ps(&mut settings, &cli::PsArgs::default()).unwrap();
+    assert_eq!(settings.ui.filter, "", "the monitor's filter is not that of ps");
+}
+
+#[test]
+fn config_takes_its_file_on_either_side() {
+    for line in ["config show --config /c", "config --config /c show"] {
+        let Some(Command::Config(args)) = parse(line).unwrap().command else {
+            panic!("not config");
+        };
+        assert_eq!(args.action, ConfigAction::Show);
+        assert_eq!(args.config.as_deref(), Some("/c".as_ref()), "{line}");
+    }
+}
+
+#[test]
+fn what_does_not_work_is_refused_with_code_2() {
+    for (line, expected) in [
+        ("--nonsense", "--nonsense"),
+        ("confg", "similar subcommand"),
+        ("ps --format json", "possible values: table"),
+        ("ps --top 0", "1.."),
+        ("ps --tree", "--tree"),
+        ("--interval 2 ps", "--interval"),
+        ("config", "Usage"),
+        ("config frob", "frob"),
+        ("--sort", "--sort"),
+        ("--theme a\u{1b}[31mb\u{7} x", "x"),
+    ] {
+        let e = parse(line).unwrap_err();
+        assert_eq!(e.exit, Exit::Usage, "{line}");
+        assert!(e.text.contains(expected), "{line}: {}", e.text);
+        assert!(!e.text.contains(['\u{1b}', '\u{7}']), "{:?}", e.text);
+    }
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let help = parse("--help").unwrap_err();
+    assert_eq!(help.exit, Exit::Done);
+    for word in [
+        "ps",
+        "config",
+        "--interval",
+        "--sort",
+        "--filter",
+        "--theme",
+        "--no-color",
+        "--proc-root",
+        "--log",
+    ] {
+        assert!(help.text.contains(word), "{word} is not in the help");
+    }
+    let version = parse("--version").unwrap_err();
+    let expected = format!("zmtop {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!((version.exit, version.text), (Exit::Done, expected));
+}
+
+#[test]
+fn exit_codes_are_the_documented_ones() {
+    let codes = [Exit::Done, Exit::Found, Exit::Usage, Exit::Unread, Exit::Unwritten].map(|e| e as u8);
+    assert_eq!(codes, [0, 1, 2, 3, 4]);
+    let of = |kind: std::io::ErrorKind| Exit::of_output(&kind.into());
+    assert_eq!(of(std::io::ErrorKind::BrokenPipe), Exit::Done);
+    assert_eq!(of(std::io::ErrorKind::StorageFull), Exit::Unwritten);
+}

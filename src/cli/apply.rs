@@ -1,0 +1,104 @@
+//! What was typed, laid over the settings.
+
+use std::path::Path;
+
+use super::{MonitorArgs, PsArgs, TableArgs};
+use crate::config::{Config, ConfigError, Env, NoTheme, Settings, column, load_theme, schema};
+
+/// An option's value that makes no sense, or cannot be had. Exit code 2.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsageError {
+    /// An option is wrong.
+    #[error("{option}: {what}")]
+    Option {
+        /// As it is typed, `--sort`.
+        option: &'static str,
+        /// What is wrong with its value, and what would be right; safe to print.
+        what: String,
+    },
+    /// A file of the configuration is.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+}
+
+fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
+    move |what| UsageError::Option { option, what }
+}
+
+/// Reads the configuration that the options name, lays the options over it and fits the theme.
+///
+/// # Errors
+/// Every fault of the configuration, or the first wrong option.
+pub fn configure(args: &MonitorArgs, env: &Env) -> Result<Config, UsageError> {
+    let env = without_color(env, args.table.no_color);
+    let mut config = Config::load(args.place.config.as_deref(), &env)?;
+    apply(&mut config.settings, args)?;
+    if args.theme.is_some() {
+        config.theme = theme(&config.settings.ui.theme, config.file.as_deref(), &env)?;
+    }
+    Ok(config)
+}
+
+/// The environment with `--no-color` in it, which is the same as `NO_COLOR=1`.
+fn without_color(env: &Env, no_color: bool) -> Env {
+    let mut env = env.clone();
+    if no_color {
+        env.no_color = Some("1".into());
+    }
+    env
+}
+
+fn theme(name: &str, file: Option<&Path>, env: &Env) -> Result<crate::config::Theme, UsageError> {
+    load_theme(name, file, env).map_err(|e| match e {
+        NoTheme::Faulty(e) => e.into(),
+        NoTheme::Unknown(what) => wrong("--theme")(what),
+    })
+}
+
+/// Lays the monitor's options over the settings.
+///
+/// # Errors
+/// The first option whose value is wrong; the settings are then of no use.
+pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageError> {
+    set(settings, "--interval", "sampler.interval", args.interval.as_deref())?;
+    set(settings, "--filter", "ui.filter", args.filter.as_deref())?;
+    set(settings, "--theme", "ui.theme", args.theme.as_deref())?;
+    table(settings, &args.table)?;
+    settings.ui.mouse &= !args.no_mouse;
+    settings.ui.tree |= args.tree;
+    if let Some(file) = &args.log {
+        settings.log.file = Some(file.clone());
+    }
+    Ok(())
+}
+
+/// Lays the options of `ps` over the settings; its filter is the words typed, joined by "and", and none from
+/// the settings, which are the monitor's.
+///
+/// # Errors
+/// The first option whose value is wrong; the settings are then of no use.
+pub fn apply_ps(settings: &mut Settings, args: &PsArgs) -> Result<(), UsageError> {
+    set(settings, "FILTER", "ui.filter", Some(&args.filter.join(" ")))?;
+    table(settings, &args.table)
+}
+
+fn table(settings: &mut Settings, args: &TableArgs) -> Result<(), UsageError> {
+    set(settings, "--columns", "ui.columns", args.columns.as_deref())?;
+    set(settings, "--units", "ui.units", args.units.as_deref())?;
+    let ui = &mut settings.ui;
+    if let Some(key) = &args.sort {
+        let name = key.strip_prefix('-').unwrap_or(key);
+        ui.sort = column(name).map_err(wrong("--sort"))?;
+        ui.descending = ui.sort.get().descends_first() != key.starts_with('-');
+    }
+    ui.descending ^= args.reverse;
+    Ok(())
+}
+
+/// Gives a setting the value of an option, by the same rules as in the config.
+fn set(settings: &mut Settings, option: &'static str, key: &str, value: Option<&str>) -> Result<(), UsageError> {
+    match (schema::find(key), value) {
+        (Some(setting), Some(value)) => (setting.slot)(settings).parse(value).map_err(wrong(option)),
+        _ => Ok(()),
+    }
+}

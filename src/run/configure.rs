@@ -1,0 +1,69 @@
+//! `zmtop config`: what the settings are, and what is wrong with them.
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::cli::{ConfigAction, ConfigArgs, Exit};
+use crate::config::fault::shown_path;
+use crate::config::{Config, Env, Settings, schema, settings};
+
+/// Does it; faults go to `err`.
+///
+/// # Errors
+/// What `out` and `err` answer when they cannot be written.
+pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+    let explicit = args.config.as_deref();
+    match args.action {
+        ConfigAction::Default => out.write_all(settings::SHIPPED.as_bytes())?,
+        ConfigAction::Path => {
+            let Some(path) = explicit.map(Path::to_path_buf).or_else(|| env.config_file()) else {
+                writeln!(
+                    err,
+                    "zmtop: neither XDG_CONFIG_HOME nor HOME names a directory for the settings"
+                )?;
+                return Ok(Exit::Usage);
+            };
+            // As it is, for a script to open; it is the user's own.
+            out.write_all(path.as_os_str().as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        ConfigAction::Check | ConfigAction::Show => match Config::load(explicit, env) {
+            Ok(config) if args.action == ConfigAction::Show => show(config, out)?,
+            Ok(config) => writeln!(out, "{}: ok", place(&config))?,
+            Err(e) => {
+                writeln!(err, "{e}")?;
+                return Ok(Exit::Usage);
+            }
+        },
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn place(config: &Config) -> String {
+    match &config.file {
+        Some(file) if file.exists() => shown_path(file),
+        Some(file) => format!("{} (not there: the shipped settings)", shown_path(file)),
+        None => "the shipped settings".into(),
+    }
+}
+
+/// The settings as TOML that can be read again, each that differs with the default beside it.
+fn show(config: Config, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "# {}", place(&config))?;
+    let (mut settings, mut default) = (config.settings, Settings::default());
+    for table in schema::tables() {
+        writeln!(out, "\n[{table}]")?;
+        for setting in schema::SETTINGS.iter().filter(|s| s.table == table) {
+            let value = (setting.slot)(&mut settings).to_toml();
+            let shipped = (setting.slot)(&mut default).to_toml();
+            write!(out, "{} = {value}", setting.name)?;
+            if value != shipped {
+                write!(out, "  # default: {shipped}")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
