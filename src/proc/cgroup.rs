@@ -1,0 +1,114 @@
+//! `/proc/<pid>/cgroup`: which cgroup a process is charged to, and the unit and container it names.
+
+use crate::model::{Missing, Reading};
+
+/// What the file tells. Borrowed, raw: cgroup names are bytes that whoever makes them can choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The path in the memory hierarchy (v1), or in the unified one (v2).
+    pub path: &'a [u8],
+    /// The systemd unit: the innermost service or scope, else another kind of unit, else a slice.
+    pub unit: Option<&'a [u8]>,
+    /// The first twelve digits of a container's id, or an LXC container's name.
+    pub container: Option<&'a [u8]>,
+}
+
+/// The place in `bytes`.
+///
+/// Lines are `number:controllers:path`. On a machine with both hierarchies the one that is not at the root
+/// tells more; of two such, memory is charged to that of the memory controller. The unit is looked for in
+/// the others too, since there systemd may keep it in its own hierarchy alone.
+pub fn parse(bytes: &[u8]) -> Reading<Place<'_>> {
+    let (mut memory, mut unified, mut systemd) = (None, None, None);
+    for line in bytes.split(|b| *b == b'\n') {
+        let mut parts = line.splitn(3, |b| *b == b':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        if controllers.is_empty() {
+            unified = Some(path);
+        } else if controllers == b"name=systemd" {
+            systemd = Some(path);
+        } else if controllers.split(|b| *b == b',').any(|c| c == b"memory") {
+            memory = Some(path);
+        }
+    }
+    let path = match (memory, unified) {
+        (Some(memory), Some(unified)) if memory == b"/" => unified,
+        (Some(memory), _) => memory,
+        (None, Some(unified)) => unified,
+        (None, None) => systemd.ok_or(Missing::Malformed)?,
+    };
+    let all = || [Some(path), unified, systemd].into_iter().flatten();
+    Ok(Place {
+        path,
+        unit: all().find_map(unit),
+        container: all().find_map(container),
+    })
+}
+
+/// The components of a path from the innermost to the outermost.
+fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    path.strip_suffix(b" (deleted)")
+        .unwrap_or(path)
+        .rsplit(|b| *b == b'/')
+        .filter(|c| !c.is_empty())
+}
+
+/// The systemd unit that a cgroup path names.
+fn unit(path: &[u8]) -> Option<&[u8]> {
+    const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
+    const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
+    const SLICE: [&[u8]; 1] = [b".slice"];
+    let innermost = |kinds: &[&[u8]]| {
+        inward(path).find(|name| kinds.iter().any(|kind| name.len() > kind.len() && name.ends_with(kind)))
+    };
+    let name = innermost(&LEAVES)
+        .or_else(|| innermost(&OTHERS))
+        .or_else(|| innermost(&SLICE))?;
+    // systemd puts a `_` before a name that would clash with a file of the kernel's.
+    Some(name.strip_prefix(b"_").unwrap_or(name))
+}
+
+/// The container that a cgroup path names.
+fn container(path: &[u8]) -> Option<&[u8]> {
+    let mut names = inward(path);
+    while let Some(name) = names.next() {
+        let outer = names.clone().next();
+        if let Some(id) = engine(name).or_else(|| bare(name, names.clone())) {
+            return Some(&id[..12]);
+        }
+        let lxc = match outer {
+            Some(b"lxc" | b"lxc.payload") => Some(name),
+            _ => name.strip_prefix(b"lxc.payload."),
+        };
+        if let Some(name) = lxc.filter(|n| !n.is_empty()) {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// The id in `docker-<id>.scope`, `cri-containerd-<id>.scope`, `crio-<id>`, `libpod-<id>.scope` and in
+/// `slice:cri-containerd:<id>`.
+fn engine(name: &[u8]) -> Option<&[u8]> {
+    const ENGINES: [&[u8]; 4] = [b"docker-", b"cri-containerd-", b"crio-", b"libpod-"];
+    let name = name.strip_suffix(b".scope").unwrap_or(name);
+    if let Some(at) = name.windows(16).position(|w| w == b":cri-containerd:") {
+        return Some(&name[at + 16..]).filter(|id| is_id(id));
+    }
+    ENGINES
+        .iter()
+        .find_map(|engine| name.strip_prefix(*engine))
+        .filter(|id| is_id(id))
+}
+
+/// A bare id: under `docker` or in a pod any, elsewhere one of full length.
+fn bare<'a>(name: &'a [u8], mut outer: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let known = name.len() == 64 || outer.any(|o| o == b"docker" || o.starts_with(b"kubepods"));
+    (known && is_id(name)).then_some(name)
+}
+
+fn is_id(name: &[u8]) -> bool {
+    name.len() >= 12 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}

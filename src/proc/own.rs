@@ -1,0 +1,34 @@
+//! What zmtop itself costs, from this machine's `/proc` whatever tree is shown.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::files;
+use super::words::{number, words};
+use crate::model::{Missing, Reading, SelfCost};
+
+/// User and system time since start by `CLOCK_PROCESS_CPUTIME_ID`, and the resident set by
+/// `/proc/self/statm`. Neither can block.
+pub fn cost() -> Reading<SelfCost> {
+    let mut buf = [0; 256];
+    let statm = files::slurp(b"/proc/self/statm", &mut buf).map_err(files::reason)?;
+    let pages = words(statm).nth(1).and_then(number).ok_or(Missing::Malformed)?;
+    Ok(SelfCost {
+        cpu: clock(ClockId::ProcessCPUTime),
+        rss: pages.saturating_mul(rustix::param::page_size() as u64),
+    })
+}
+
+/// `CLOCK_MONOTONIC`.
+pub fn monotonic() -> Duration {
+    clock(ClockId::Monotonic)
+}
+
+fn clock(id: ClockId) -> Duration {
+    let time = clock_gettime(id);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}

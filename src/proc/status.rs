@@ -1,0 +1,16 @@
+//! `/proc/<pid>/status`.
+
+use super::words::{number, words};
+use crate::model::{Missing, Reading};
+
+/// The real user id: the first number of `Uid:`. A newline in the name of the process is written as `\n`
+/// by the kernel, so that line cannot be forged.
+pub fn uid(bytes: &[u8]) -> Reading<u32> {
+    bytes
+        .split(|b| *b == b'\n')
+        .find_map(|line| line.strip_prefix(b"Uid:"))
+        .and_then(|ids| words(ids).next())
+        .and_then(number)
+        .and_then(|id| u32::try_from(id).ok())
+        .ok_or(Missing::Malformed)
+}

@@ -1,0 +1,322 @@
+//! What a reader does, and what comes of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::target::{Budget, Target};
+use super::walk;
+use crate::model::{Memory, Missing, Reading, Stat};
+use crate::proc::files::{self, Roots};
+use crate::proc::system::{Part, Portion};
+use crate::proc::{cgroup, own, stat, status, users};
+
+/// The most of a command line that is kept.
+const CMDLINE: usize = 64 << 10;
+
+/// What is read, and of what: never two at once of the same. A process goes by its serial number in the
+/// table, so that nothing of one is taken for another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Token {
+    /// The list of processes.
+    List,
+    /// One thing of the system.
+    Part(Part),
+    /// `stat`.
+    Glance(u64),
+    /// `smaps_rollup`.
+    Walk(u64),
+    /// `status`, `cgroup`, `cmdline`.
+    Facts(u64),
+    /// A user's name.
+    User(u32),
+}
+
+/// Which queue a job waits in; the first goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Lists, glances, the system: without them there is no snapshot.
+    Urgent,
+    /// Walks of processes that have been walked before.
+    Known,
+    /// Walks of processes that never have: they may never return.
+    New,
+    /// All that takes longest or may wait on anyone: command lines, the name service.
+    Facts,
+}
+
+/// How many classes there are.
+pub(super) const CLASSES: usize = 4;
+
+/// A process to read of.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) pid: u32,
+    pub(super) serial: u64,
+    pub(super) starttime: u64,
+    /// Which state of the process this is asked for: an answer to an older question is dropped.
+    pub(super) version: u32,
+    pub(super) target: Arc<Target>,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Job {
+    List,
+    Part(Part),
+    Glance {
+        pid: u32,
+        serial: u64,
+        /// The files known; none of a pid not seen before.
+        target: Option<Arc<Target>>,
+        /// The digest of the comm known.
+        comm: u64,
+        /// Whether `oom_score` is wanted.
+        oom: bool,
+    },
+    Walk {
+        subject: Subject,
+        /// Whether it has been walked before.
+        known: bool,
+    },
+    Facts(Subject),
+    User(u32),
+}
+
+/// What a glance saw.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) starttime: u64,
+    pub(super) stat: Stat,
+    pub(super) digest: u64,
+    /// The name, where it is not the one known.
+    pub(super) comm: Option<Box<[u8]>>,
+    pub(super) oom_score: Reading<u32>,
+}
+
+/// What a job gave.
+pub(super) enum Outcome {
+    List(Reading<Vec<u32>>),
+    Part(Part, Portion),
+    Glance {
+        pid: u32,
+        serial: u64,
+        /// The files, where they are new.
+        target: Option<Arc<Target>>,
+        seen: Reading<Seen>,
+    },
+    Walk {
+        subject: Subject,
+        memory: Reading<Memory>,
+        at: Duration,
+        cost: Duration,
+    },
+    Place {
+        subject: Subject,
+        uid: Reading<u32>,
+        place: Reading<Place>,
+    },
+    Cmdline {
+        subject: Subject,
+        cmdline: Reading<Box<[u8]>>,
+    },
+    User(u32, Arc<[u8]>),
+}
+
+/// Where in the tree of cgroups a process is.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: Arc<[u8]>,
+    pub(super) unit: Option<Arc<[u8]>>,
+    pub(super) container: Option<Arc<[u8]>>,
+}
+
+/// What every reader needs.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) roots: Roots,
+    pub(super) budget: Arc<Budget>,
+    pub(super) page: u64,
+}
+
+impl Job {
+    pub(super) const fn token(&self) -> Token {
+        match self {
+            Self::List => Token::List,
+            Self::Part(part) => Token::Part(*part),
+            Self::Glance { serial, .. } => Token::Glance(*serial),
+            Self::Walk { subject, .. } => Token::Walk(subject.serial),
+            Self::Facts(subject) => Token::Facts(subject.serial),
+            Self::User(uid) => Token::User(*uid),
+        }
+    }
+
+    pub(super) const fn class(&self) -> Class {
+        match self {
+            Self::List | Self::Part(_) | Self::Glance { .. } => Class::Urgent,
+            Self::Walk { known: true, .. } => Class::Known,
+            Self::Walk { known: false, .. } => Class::New,
+            Self::Facts(_) | Self::User(_) => Class::Facts,
+        }
+    }
+
+    /// Does it. `early` takes what is known before the rest, which may never come.
+    pub(super) fn run(self, ground: &Ground, buf: &mut [u8], early: impl FnOnce(Outcome)) -> Outcome {
+        let proc = ground.roots.proc.as_path();
+        match self {
+            Self::List => Outcome::List(files::pids(proc.as_os_str().as_encoded_bytes())),
+            Self::Part(part) => Outcome::Part(part, part.read(&ground.roots, buf)),
+            Self::Glance {
+                pid,
+                serial,
+                target,
+                comm,
+                oom,
+            } => {
+                let (target, seen) = glance(pid, target.as_deref(), comm, oom, ground, buf);
+                Outcome::Glance {
+                    pid,
+                    serial,
+                    target: target.map(Arc::new),
+                    seen,
+                }
+            }
+            Self::Walk { subject, .. } => {
+                let at = own::monotonic();
+                let memory = walk::walk(&subject.target, subject.starttime, proc, buf);
+                let cost = own::monotonic().saturating_sub(at);
+                Outcome::Walk {
+                    subject,
+                    memory,
+                    at,
+                    cost,
+                }
+            }
+            Self::Facts(subject) => {
+                let uid = record(&subject, proc, b"status", buf).and_then(status::uid);
+                let place = record(&subject, proc, b"cgroup", buf).and_then(place);
+                early(Outcome::Place {
+                    subject: subject.clone(),
+                    uid,
+                    place,
+                });
+                let room = buf.len().min(CMDLINE);
+                let cmdline = record(&subject, proc, b"cmdline", &mut buf[..room]).map(Into::into);
+                Outcome::Cmdline { subject, cmdline }
+            }
+            Self::User(uid) => Outcome::User(uid, users::name(uid, &ground.roots)),
+        }
+    }
+}
+
+/// Reads `stat`, through `known` where that is still the process; otherwise it is opened anew.
+fn glance(
+    pid: u32,
+    known: Option<&Target>,
+    comm: u64,
+    oom: bool,
+    ground: &Ground,
+    buf: &mut [u8],
+) -> (Option<Target>, Reading<Seen>) {
+    let proc = ground.roots.proc.as_path();
+    if let Some(target) = known {
+        match target.stat(proc, buf) {
+            Ok(bytes) => {
+                let seen = seen(bytes, comm, ground.page);
+                return (None, seen.map(|seen| score(seen, target, proc, oom)));
+            }
+            Err(Errno::SRCH | Errno::NOENT) => {}
+            Err(e) => return (None, Err(fault(e, &ground.budget))),
+        }
+    }
+    match Target::new(pid, proc, &ground.budget, buf) {
+        Ok((target, bytes)) => match seen(bytes, comm, ground.page) {
+            Ok(seen) => {
+                let seen = score(seen, &target, proc, oom);
+                let target = if seen.stat.is_kernel_thread() {
+                    target.without_dir()
+                } else {
+                    target
+                };
+                (Some(target), Ok(seen))
+            }
+            Err(e) => (Some(target), Err(e)),
+        },
+        Err(e) => (None, Err(fault(e, &ground.budget))),
+    }
+}
+
+fn fault(errno: Errno, budget: &Budget) -> Missing {
+    if matches!(errno, Errno::MFILE | Errno::NFILE) {
+        budget.shrink();
+    }
+    files::reason(errno)
+}
+
+fn seen(bytes: &[u8], comm: u64, page: u64) -> Reading<Seen> {
+    let glance = stat::parse(bytes, page)?;
+    let digest = stat::name_digest(glance.comm);
+    Ok(Seen {
+        starttime: glance.starttime,
+        stat: glance.stat,
+        digest,
+        comm: (digest != comm).then(|| glance.comm.into()),
+        oom_score: Err(Missing::Pending),
+    })
+}
+
+fn score(mut seen: Seen, target: &Target, proc: &Path, wanted: bool) -> Seen {
+    if wanted {
+        let mut buf = [0; 32];
+        seen.oom_score = target
+            .open(proc, b"oom_score")
+            .and_then(|fd| files::read_record(fd, &mut buf))
+            .map_err(|e| absent(e, target, proc))
+            .and_then(|len| {
+                str::from_utf8(&buf[..len])
+                    .ok()
+                    .and_then(|text| text.trim().parse().ok())
+                    .ok_or(Missing::Malformed)
+            });
+    }
+    seen
+}
+
+/// The whole of one of the process's files, as much as `buf` holds. Opened by path it must have been the
+/// same process all along.
+fn record<'a>(subject: &Subject, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
+    let target = &*subject.target;
+    let len = target
+        .open(proc, name)
+        .and_then(|fd| files::read_all(fd, buf))
+        .map_err(|e| absent(e, target, proc))?;
+    if !target.is_bound() {
+        let mut again = [0; 1024];
+        let same = target
+            .stat(proc, &mut again)
+            .is_ok_and(|bytes| stat::parse(bytes, 1).is_ok_and(|g| g.starttime == subject.starttime));
+        if !same {
+            return Err(Missing::Gone);
+        }
+    }
+    Ok(&buf[..len])
+}
+
+/// Why a file could not be read: one that is not there while its process is, is not offered.
+fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
+    match files::reason(errno) {
+        Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
+        other => other,
+    }
+}
+
+fn place(bytes: &[u8]) -> Reading<Place> {
+    let place = cgroup::parse(bytes)?;
+    Ok(Place {
+        path: place.path.into(),
+        unit: place.unit.map(Into::into),
+        container: place.container.map(Into::into),
+    })
+}

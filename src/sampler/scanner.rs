@@ -1,0 +1,263 @@
+//! One tick after another.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::job::{Ground, Job, Outcome, Token};
+use super::pool::{Pool, Wait};
+use super::table::Table;
+use super::target::Budget;
+use super::{Options, plan};
+use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
+use crate::proc::files::Roots;
+use crate::proc::own;
+use crate::proc::system::{Machine, Part, zram};
+
+/// How often a wait looks whether threads are stuck.
+const POLL: Duration = Duration::from_millis(10);
+/// How long nothing must come before a tick no longer waits for what is being read.
+const STALL: Duration = Duration::from_millis(100);
+/// The longest a tick waits for walks, whatever the interval.
+const LONGEST: Duration = Duration::from_secs(1);
+/// Descriptors kept for all else beside those that stuck readers may take.
+const RESERVE: usize = 64;
+
+/// Takes snapshots. Must be driven on a tokio runtime with its timer enabled.
+pub struct Scanner {
+    interval: Duration,
+    deadline: Duration,
+    budget: Arc<Budget>,
+    pool: Pool,
+    table: Table,
+    machine: Machine,
+    reading: Vec<Part>,
+    listing: bool,
+    pids: Reading<Vec<u32>>,
+    news: bool,
+    oom_score: bool,
+    focus: Vec<Identity>,
+    tick: u64,
+    outcomes: Vec<Outcome>,
+}
+
+impl std::fmt::Debug for Scanner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scanner")
+            .field("tick", &self.tick)
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a tick waits.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// For a read that gives nothing, when nothing else does either.
+    stall: Duration,
+    /// For everything, on the monotonic clock.
+    until: Option<Duration>,
+}
+
+impl Scanner {
+    /// A scanner that has seen nothing. Raises the process's limit on open files as far as it may, so as
+    /// to hold some of each process open.
+    pub fn new(options: Options) -> Self {
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let budget = Arc::new(Budget::new(&options.proc_root, RESERVE + threads + options.max_stuck));
+        let ground = Ground {
+            roots: Roots {
+                proc: options.proc_root,
+                sys: options.sys_root,
+            },
+            budget: Arc::clone(&budget),
+            page: rustix::param::page_size() as u64,
+        };
+        Self {
+            interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
+            deadline: options.deadline,
+            budget,
+            pool: Pool::new(ground, threads, options.max_stuck),
+            table: Table::default(),
+            machine: Machine::default(),
+            reading: Vec::new(),
+            listing: false,
+            pids: Err(Missing::Pending),
+            news: false,
+            oom_score: false,
+            focus: Vec::new(),
+            tick: 0,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// The time between snapshots.
+    pub const fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Sets the time between snapshots, held to the bounds of [`Options::interval`].
+    pub fn set_interval(&mut self, every: Duration) {
+        self.interval = every.clamp(Options::SHORTEST, Options::LONGEST);
+    }
+
+    /// Whether `oom_score` is read.
+    pub const fn set_oom_score(&mut self, on: bool) {
+        self.oom_score = on;
+    }
+
+    /// Which processes are looked at.
+    pub fn set_focus(&mut self, ids: Vec<Identity>) {
+        self.focus = ids;
+    }
+
+    /// Takes a snapshot. Waits for what is read as long as more keeps coming, but for no more than a
+    /// second, or the interval if that is less; what comes later is in a later snapshot.
+    pub async fn tick(&mut self) -> Arc<Snapshot> {
+        let patience = Patience {
+            stall: STALL.min(self.deadline),
+            until: Some(own::monotonic() + self.interval.min(LONGEST)),
+        };
+        self.scan(patience).await
+    }
+
+    /// Takes a snapshot, waiting until everything was read or has overrun its deadline: for a single
+    /// table.
+    pub async fn full(&mut self) -> Arc<Snapshot> {
+        let patience = Patience {
+            stall: self.deadline,
+            until: None,
+        };
+        self.scan(patience).await
+    }
+
+    async fn scan(&mut self, patience: Patience) -> Arc<Snapshot> {
+        let began = own::monotonic();
+        let jobs = self.first_jobs();
+        self.pool.submit(jobs);
+        self.wait(Wait::Urgent, patience, |s| s.news).await;
+        if std::mem::take(&mut self.news)
+            && let Ok(pids) = &self.pids
+        {
+            let glances = self.table.list(pids, self.oom_score);
+            self.pool.submit(glances);
+        }
+        self.wait(Wait::Urgent, patience, |_| false).await;
+        if self.budget.exceeded() {
+            self.table.shed(|| self.budget.exceeded());
+        }
+
+        let now = own::monotonic();
+        let (mut pids, candidates) = self.table.candidates(now, &self.focus);
+        let chosen = plan::choose(&candidates);
+        pids = chosen.into_iter().map(|at| pids[at]).collect();
+        let walks = pids.into_iter().filter_map(|pid| self.table.walk(pid));
+        self.pool.submit(walks);
+        self.pool.submit(self.table.facts(now));
+        self.wait(Wait::All, patience, |_| false).await;
+        self.pool.give_up(patience.stall);
+        self.publish(began)
+    }
+
+    /// What every tick begins with, except where the last has not returned.
+    fn first_jobs(&mut self) -> Vec<Job> {
+        let mut jobs = Vec::with_capacity(Part::ALL.len() + 1);
+        if !std::mem::replace(&mut self.listing, true) {
+            jobs.push(Job::List);
+        }
+        for part in Part::ALL {
+            let known = part == Part::BootId && self.machine.boot_id.is_ok();
+            if !known && !self.reading.contains(&part) {
+                self.reading.push(part);
+                jobs.push(Job::Part(part));
+            }
+        }
+        jobs
+    }
+
+    async fn wait(&mut self, wait: Wait, patience: Patience, enough: impl Fn(&Self) -> bool) {
+        loop {
+            // In this order, as what comes between the two is then waited for once more.
+            let settled = self.pool.settled(wait, patience.stall);
+            let more = self.take_in();
+            if enough(self) || (settled && !more) {
+                return;
+            }
+            match patience.until {
+                Some(until) if own::monotonic() >= until => return,
+                // Not one thread can be had: there is nothing to wait for.
+                None if self.pool.threads() == 0 => return,
+                _ => {}
+            }
+            tokio::select! {
+                () = self.pool.came() => {}
+                () = tokio::time::sleep(POLL) => self.pool.supervise(),
+            }
+        }
+    }
+
+    /// Takes in what has come; says whether it made for more to be read.
+    fn take_in(&mut self) -> bool {
+        let now = own::monotonic();
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        self.pool.drain(&mut outcomes);
+        let mut more = Vec::new();
+        for outcome in outcomes.drain(..) {
+            match outcome {
+                Outcome::List(pids) => {
+                    self.listing = false;
+                    self.news = true;
+                    self.pids = pids;
+                }
+                Outcome::Part(part, portion) => {
+                    self.reading.retain(|p| *p != part);
+                    portion(&mut self.machine);
+                }
+                other => more.extend(self.table.take_in(other, now)),
+            }
+        }
+        self.outcomes = outcomes;
+        let any = !more.is_empty();
+        self.pool.submit(more);
+        any
+    }
+
+    fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
+        self.tick += 1;
+        let now = own::monotonic();
+        let running = self.pool.running();
+        let deadline = self.deadline;
+        let late = |since: &Duration| now.saturating_sub(*since) > deadline;
+        for part in &self.reading {
+            if running.get(&Token::Part(*part)).is_some_and(late) {
+                part.parse(Err(Missing::TimedOut))(&mut self.machine);
+            }
+        }
+        zram::mark_swap(&mut self.machine.sample);
+        let rows = self.table.rows(&running, now, self.deadline);
+        let processes = match self.pids {
+            Ok(_) => Ok(rows),
+            Err(Missing::Pending) if running.get(&Token::List).is_some_and(late) => Err(Missing::TimedOut),
+            Err(why) => Err(why),
+        };
+        Arc::new(Snapshot {
+            time: SystemTime::now(),
+            monotonic: now,
+            tick: self.tick,
+            host: Arc::clone(&self.machine.host),
+            boot_id: self.machine.boot_id.clone(),
+            interval: self.interval,
+            sampling: Sampling {
+                walks: self.table.count_walks(),
+                stuck: running.values().filter(|since| late(since)).count(),
+                threads: self.pool.threads(),
+                took: now.saturating_sub(began),
+            },
+            own: own::cost(),
+            system: self.machine.sample.clone(),
+            processes,
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! What is known of each process, from one tick to the next.
+
+mod process;
+mod users;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::job::{Job, Outcome, Seen, Token};
+use super::plan::Candidate;
+use super::target::Target;
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
+use process::Process;
+use users::Users;
+
+/// Since when each read under way has been so.
+pub(super) type RunningReads = HashMap<Token, Duration>;
+
+/// Everything listed.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: HashMap<u32, Entry>,
+    users: Users,
+    serial: u64,
+    list: u64,
+    /// Walks taken in since they were last counted.
+    walks: usize,
+}
+
+/// One listed pid.
+#[derive(Debug)]
+struct Entry {
+    serial: u64,
+    /// The list it was last on.
+    list: u64,
+    glancing: bool,
+    /// Why the last glance failed.
+    fault: Option<Missing>,
+    process: Option<Process>,
+}
+
+impl Table {
+    /// Takes in the list of processes and asks for a glance at each, except where the last has not
+    /// returned. What is listed no more is forgotten.
+    pub(super) fn list(&mut self, pids: &[u32], oom: bool) -> Vec<Job> {
+        self.list += 1;
+        let mut jobs = Vec::with_capacity(pids.len());
+        for pid in pids {
+            let entry = self.entries.entry(*pid).or_insert_with(|| {
+                self.serial += 1;
+                Entry {
+                    serial: self.serial,
+                    list: 0,
+                    glancing: false,
+                    fault: None,
+                    process: None,
+                }
+            });
+            entry.list = self.list;
+            if entry.glancing {
+                continue;
+            }
+            entry.glancing = true;
+            jobs.push(Job::Glance {
+                pid: *pid,
+                serial: entry.serial,
+                target: entry.process.as_ref().map(|p| Arc::clone(&p.target)),
+                comm: entry.process.as_ref().map_or(0, |p| p.comm),
+                oom,
+            });
+        }
+        self.entries.retain(|_, entry| entry.list == self.list);
+        jobs
+    }
+
+    /// Gives back the files held for processes, where fewer may be held than are.
+    pub(super) fn shed(&mut self, exceeded: impl Fn() -> bool) {
+        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
+            if !exceeded() {
+                return;
+            }
+            if process.target.holds() {
+                process.target = Arc::new(Target::bare(process.id.pid));
+            }
+        }
+    }
+
+    /// What the policy needs to know of each, beside its pid.
+    pub(super) fn candidates(&self, now: Duration, focus: &[Identity]) -> (Vec<u32>, Vec<Candidate>) {
+        self.entries
+            .iter()
+            .filter_map(|(pid, entry)| Some((pid, entry, entry.process.as_ref()?)))
+            .map(|(pid, entry, process)| (pid, process.candidate(entry.fault.is_none(), now, focus)))
+            .unzip()
+    }
+
+    /// The walk of a process that the policy chose.
+    pub(super) fn walk(&mut self, pid: u32) -> Option<Job> {
+        self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk()
+    }
+
+    /// The facts that are to be read, and the names of users.
+    pub(super) fn facts(&mut self, now: Duration) -> Vec<Job> {
+        let mut jobs: Vec<_> = self
+            .entries
+            .values_mut()
+            .filter_map(|e| e.process.as_mut()?.ask_facts())
+            .collect();
+        jobs.extend(self.users.ask_again(now));
+        jobs
+    }
+
+    /// Takes in what a reader found; returns what is to be read because of it.
+    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration) -> Option<Job> {
+        match outcome {
+            Outcome::List(_) | Outcome::Part(..) => {}
+            Outcome::Glance {
+                pid,
+                serial,
+                target,
+                seen,
+            } => self.glanced(pid, serial, target, seen),
+            Outcome::Walk {
+                subject,
+                memory,
+                at,
+                cost,
+            } => {
+                let taken = self
+                    .process(subject.pid, subject.serial)?
+                    .walked(&subject, memory, at, cost);
+                self.walks += usize::from(taken);
+            }
+            Outcome::Place { subject, uid, place } => {
+                let mut ask = None;
+                let user = uid.and_then(|uid| {
+                    let (name, job) = self.users.name(uid);
+                    ask = job;
+                    name
+                });
+                if let Some(process) = self.process(subject.pid, subject.serial) {
+                    process.placed(&subject, uid, user, place);
+                }
+                return ask;
+            }
+            Outcome::Cmdline { subject, cmdline } => {
+                self.process(subject.pid, subject.serial)?.titled(&subject, cmdline);
+            }
+            Outcome::User(uid, name) => {
+                if self.users.named(uid, Ok(Arc::clone(&name)), now) {
+                    self.rename(uid, &Ok(name));
+                }
+            }
+        }
+        None
+    }
+
+    fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
+        self.entries
+            .get_mut(&pid)?
+            .process
+            .as_mut()
+            .filter(|p| p.serial == serial)
+    }
+
+    fn rename(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
+            process.rename(uid, name);
+        }
+    }
+
+    fn glanced(&mut self, pid: u32, serial: u64, target: Option<Arc<Target>>, seen: Reading<Seen>) {
+        let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == serial) else {
+            return;
+        };
+        entry.glancing = false;
+        entry.fault = seen.as_ref().err().copied();
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(Missing::Gone) => {
+                self.entries.remove(&pid);
+                return;
+            }
+            // Still the same process as far as anyone can tell; its row says why it is not read.
+            Err(_) => return,
+        };
+        match &mut entry.process {
+            Some(process) if process.id.starttime == seen.starttime => process.glanced(target, seen),
+            slot => {
+                let old = slot.take();
+                self.serial += 1;
+                *slot = Some(Process::new(self.serial, pid, target, &seen, old.as_ref()));
+            }
+        }
+    }
+
+    /// How many walks were taken in since the last call.
+    pub(super) const fn count_walks(&mut self) -> usize {
+        std::mem::replace(&mut self.walks, 0)
+    }
+
+    /// A row for every process, in order of pid. A read that has been under way for longer than
+    /// `deadline` makes its figures say so.
+    pub(super) fn rows(&mut self, running: &RunningReads, now: Duration, deadline: Duration) -> Vec<ProcessSample> {
+        let overdue = |token: Token, allowed: Duration| {
+            running
+                .get(&token)
+                .is_some_and(|since| now.saturating_sub(*since) > allowed)
+        };
+        for uid in self.users.overdue(|uid| overdue(Token::User(uid), deadline)) {
+            self.rename(uid, &Err(Missing::TimedOut));
+        }
+        let mut rows: Vec<_> = self
+            .entries
+            .iter_mut()
+            .map(|(pid, entry)| {
+                if let Some(process) = &mut entry.process {
+                    return process.row(entry.fault, deadline, overdue);
+                }
+                let late = overdue(Token::Glance(entry.serial), deadline);
+                let pending = if late { Missing::TimedOut } else { Missing::Pending };
+                unseen(*pid, entry.fault.unwrap_or(pending))
+            })
+            .collect();
+        rows.sort_unstable_by_key(|row| row.id.pid);
+        rows
+    }
+}
+
+/// The row of a pid that is listed and cannot be glanced at: nothing is known of it but why.
+fn unseen(pid: u32, why: Missing) -> ProcessSample {
+    ProcessSample {
+        id: Identity { pid, starttime: 0 },
+        exec: 0,
+        stat: Stat {
+            state: b'?',
+            ..Stat::default()
+        },
+        facts: Arc::new(Facts {
+            comm: (*b"?").into(),
+            cmdline: Err(why),
+            uid: Err(why),
+            user: Err(why),
+            cgroup: Err(why),
+            unit: None,
+            container: None,
+        }),
+        walk: Err(why),
+        oom_score: Err(why),
+    }
+}

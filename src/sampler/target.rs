@@ -1,0 +1,180 @@
+//! The files of one process, held open within a budget.
+//!
+//! `/proc/<pid>` opened once names that very process: what is reached through it can never be that of
+//! another which got the same pid, and saves the kernel a walk down the path. `stat` held open and read
+//! again costs half of opening it anew. Under few descriptors, and for trees that are no procfs (where
+//! files are replaced, not refreshed), files are opened by path, and `stat` tells before and after
+//! whether it was the same process.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::PROC_SUPER_MAGIC;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::proc::files;
+
+/// How many files may be held open.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit: AtomicUsize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    /// What the process's limit, raised as far as it may be, leaves beside `reserve` for all else; nothing
+    /// where the tree at `proc` is no procfs.
+    pub(super) fn new(proc: &Path, reserve: usize) -> Self {
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current < limit.maximum {
+            let raised = rustix::process::Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            };
+            if setrlimit(Resource::Nofile, raised).is_ok() {
+                limit = raised;
+            }
+        }
+        let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
+        let limit = match limit.current {
+            _ if !is_procfs => 0,
+            Some(n) => usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(reserve),
+            None => usize::MAX,
+        };
+        Self {
+            limit: AtomicUsize::new(limit),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether anything is held at all: the tree is a procfs and there are descriptors enough.
+    pub(super) fn holds(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether more is held than may be.
+    pub(super) fn exceeded(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
+    }
+
+    /// The system had no descriptor left: from now on hold half of what is held.
+    pub(super) fn shrink(&self) {
+        self.limit
+            .fetch_min(self.used.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+    }
+
+    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<Held, OwnedFd> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if self.used.fetch_add(1, Ordering::Relaxed) >= limit {
+            self.used.fetch_sub(1, Ordering::Relaxed);
+            return Err(fd);
+        }
+        Ok(Held {
+            fd,
+            budget: Arc::clone(self),
+        })
+    }
+}
+
+/// A file held open; gives its place back when dropped.
+#[derive(Debug)]
+struct Held {
+    fd: OwnedFd,
+    budget: Arc<Budget>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The files of one process.
+#[derive(Debug)]
+pub(super) struct Target {
+    pid: u32,
+    dir: Option<Held>,
+    stat: Option<Held>,
+}
+
+impl Target {
+    /// Files that are opened by path each time.
+    pub(super) const fn bare(pid: u32) -> Self {
+        Self {
+            pid,
+            dir: None,
+            stat: None,
+        }
+    }
+
+    /// Whether anything is held: only then is every file surely that of the process first opened.
+    pub(super) const fn is_bound(&self) -> bool {
+        self.dir.is_some()
+    }
+
+    /// Whether any descriptor is held.
+    pub(super) const fn holds(&self) -> bool {
+        self.dir.is_some() || self.stat.is_some()
+    }
+
+    /// Reads `stat`.
+    pub(super) fn stat<'a>(&self, proc: &Path, buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+        let len = match &self.stat {
+            Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0))?,
+            None => files::read_record(self.open(proc, b"stat")?, buf)?,
+        };
+        Ok(&buf[..len])
+    }
+
+    /// Opens one of the process's files.
+    pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+        match &self.dir {
+            Some(held) => files::open_at(&held.fd, name),
+            None => path(proc, self.pid, name, files::open),
+        }
+    }
+
+    /// Opens what may be held of process `pid` and reads its `stat`.
+    pub(super) fn new<'a>(
+        pid: u32,
+        proc: &Path,
+        budget: &Arc<Budget>,
+        buf: &'a mut [u8],
+    ) -> Result<(Self, &'a [u8]), Errno> {
+        let mut target = Self::bare(pid);
+        if budget.holds() {
+            target.dir = match path(proc, pid, b"", files::open_dir) {
+                Ok(dir) => budget.hold(dir).ok(),
+                Err(Errno::MFILE | Errno::NFILE) => None,
+                Err(e) => return Err(e),
+            };
+        }
+        let stat = target.open(proc, b"stat")?;
+        let len = files::read_record(&stat, buf)?;
+        if target.is_bound() {
+            target.stat = budget.hold(stat).ok();
+        }
+        Ok((target, &buf[..len]))
+    }
+
+    /// Without the directory, which is of no use where nothing but `stat` is read.
+    pub(super) fn without_dir(self) -> Self {
+        Self { dir: None, ..self }
+    }
+}
+
+/// Calls `open` with the path of `name` below process `pid`.
+fn path<T>(proc: &Path, pid: u32, name: &[u8], open: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+    let proc = proc.as_os_str().as_bytes();
+    let mut path = Vec::with_capacity(proc.len() + name.len() + 12);
+    path.extend_from_slice(proc);
+    path.push(b'/');
+    path.extend_from_slice(pid.to_string().as_bytes());
+    path.push(b'/');
+    path.extend_from_slice(name);
+    open(&path)
+}
