@@ -1,2 +1,7 @@
 //! The `zmtop` program: everything is in the library.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    zmtop::run::main(std::env::args_os())
+}

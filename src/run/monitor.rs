@@ -18,7 +18,8 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::terminal;
-use crate::config::{Config, save};
+use crate::config::Config;
+use crate::config::save::{Saved, save as write};
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::{App, Privilege};
 use crate::tui::{Effect, Event, update, view};
@@ -82,7 +83,14 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     forward_events(&runtime, &send);
     watch_hangup(&send, &ended)?;
 
-    let end = Screen { handle, send, pending, mouse, config_path: setup.config_path }.run(config, &receive);
+    let end = Screen {
+        handle,
+        send,
+        pending,
+        mouse,
+        config_path: setup.config_path,
+    }
+    .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
@@ -127,7 +135,9 @@ impl Screen {
                     Input::Snapshot => {
                         self.pending.store(false, Ordering::SeqCst);
                         let snapshot = self.handle.snapshots.borrow().clone();
-                        snapshot.map(|s| update(&mut app, Event::Snapshot(s))).unwrap_or_default()
+                        snapshot
+                            .map(|s| update(&mut app, Event::Snapshot(s)))
+                            .unwrap_or_default()
                     }
                     Input::Stop => vec![Effect::Suspend],
                     Input::Continued => {
@@ -165,11 +175,11 @@ impl Screen {
     }
 
     /// Saves beside the screen: a slow disk stops no key.
-    fn save(&self, saved: save::Saved) {
+    fn save(&self, saved: Saved) {
         let (path, send) = (self.config_path.clone(), self.send.clone());
         let started = std::thread::Builder::new().name("zmtop-save".into()).spawn(move || {
             let shown = crate::text::safe(path.as_os_str().as_encoded_bytes()).into_owned();
-            let event = match save::save(&path, &saved) {
+            let event = match write(&path, &saved) {
                 Ok(()) => Event::Done(format!("saved to {shown}")),
                 Err(error) => {
                     let text = error.to_string().replace('\n', "; ");
@@ -179,7 +189,9 @@ impl Screen {
             let _ = send.try_send(Input::Event(event));
         });
         if let Err(error) = started {
-            let _ = self.send.try_send(Input::Event(Event::Failed(format!("not saved: {error}"))));
+            let _ = self
+                .send
+                .try_send(Input::Event(Event::Failed(format!("not saved: {error}"))));
         }
     }
 }
@@ -195,18 +207,24 @@ fn draw(terminal: &mut Screenful, app: &mut App) -> io::Result<()> {
     terminal.backend_mut().write_all(b"\x1b[?2026h")?;
     terminal.draw(|frame| view(app, frame))?;
     terminal.backend_mut().write_all(b"\x1b[?2026l")?;
-    io::Write::flush(terminal.backend_mut())
+    Write::flush(terminal.backend_mut())
 }
 
 /// What this user may read, for the header's advice.
 fn privilege() -> Privilege {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy().into_owned();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|n| n.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     Privilege {
         root: rustix::process::geteuid().is_root(),
-        capability: if version >= (6, 15) { "CAP_PERFMON" } else { "CAP_SYS_PTRACE" },
+        capability: if version >= (6, 15) {
+            "CAP_PERFMON"
+        } else {
+            "CAP_SYS_PTRACE"
+        },
     }
 }
 
@@ -277,7 +295,12 @@ fn force(ended: &AtomicBool, code: i32) {
 }
 
 fn watch_signals(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
+    for kind in [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+    ] {
         let (send, ended) = (send.clone(), ended.clone());
         let number = kind.as_raw_value();
         on_signal(runtime, signal(kind)?, move || {
@@ -291,7 +314,10 @@ fn watch_signals(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<Atomic
     }
     let stopped = send.clone();
     // 20 and 18: SIGTSTP and SIGCONT on every architecture but MIPS and Alpha.
-    let (tstp, cont) = (rustix::process::Signal::TSTP.as_raw(), rustix::process::Signal::CONT.as_raw());
+    let (tstp, cont) = (
+        rustix::process::Signal::TSTP.as_raw(),
+        rustix::process::Signal::CONT.as_raw(),
+    );
     on_signal(runtime, signal(SignalKind::from_raw(tstp))?, move || {
         let _ = stopped.try_send(Input::Stop);
         std::future::ready(())
@@ -320,16 +346,19 @@ where
 /// of keys may spin on a dead terminal without ever saying so.
 fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     let (send, ended) = (send.clone(), ended.clone());
-    std::thread::Builder::new().name("zmtop-hangup".into()).stack_size(64 << 10).spawn(move || {
-        loop {
-            std::thread::sleep(Duration::from_millis(500));
-            if terminal::hung_up() {
-                let _ = send.try_send(Input::End(End::Hangup));
-                std::thread::sleep(GRACE);
-                force(&ended, 129);
-                return;
+    std::thread::Builder::new()
+        .name("zmtop-hangup".into())
+        .stack_size(64 << 10)
+        .spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(500));
+                if terminal::hung_up() {
+                    let _ = send.try_send(Input::End(End::Hangup));
+                    std::thread::sleep(GRACE);
+                    force(&ended, 129);
+                    return;
+                }
             }
-        }
-    })?;
+        })?;
     Ok(())
 }
