@@ -117,7 +117,8 @@ async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mu
     let mut ticker = ticker(Instant::now(), scanner.interval());
     let mut paused = false;
     let mut open = true;
-    loop {
+    // Paused with nobody left to say otherwise, there is nothing more to do.
+    while open || !paused {
         let order = tokio::select! {
             order = orders.recv(), if open => {
                 open = order.is_some();

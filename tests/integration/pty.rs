@@ -1,1 +1,8 @@
-//! Tests.
+//! The real program in a real terminal: started, used, resized, stopped, ended in every way; and the
+//! terminal as it was before, each time.
+
+mod endings;
+mod refusals;
+mod suspend;
+mod tmux;
+mod using;

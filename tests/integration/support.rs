@@ -1,4 +1,5 @@
 //! Tests.
 
+pub(crate) mod pty;
 pub(crate) mod rows;
 pub(crate) mod session;

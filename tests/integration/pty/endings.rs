@@ -1,0 +1,144 @@
+//! However it ends, the terminal is as it was.
+
+use rustix::process::Signal;
+
+use crate::support::pty::{Pty, ZMTOP, signal, wait_gone};
+
+/// The modes noted before and after are the same, the main screen is back, the cursor shown.
+#[track_caller]
+fn assert_given_back(pty: &Pty) {
+    let text = pty.text();
+    let noted = |word: &str| {
+        text.lines()
+            .find_map(|l| l.strip_prefix(word))
+            .map(str::trim)
+            .map(str::to_owned)
+    };
+    assert!(noted("before").is_some(), "{text}");
+    assert_eq!(noted("before"), noted("after"), "the terminal's modes:\n{text}");
+    let parser = pty.screen();
+    let screen = parser.screen();
+    assert!(!screen.alternate_screen(), "the main screen is back");
+    assert!(!screen.hide_cursor(), "the cursor is shown");
+    assert_eq!(
+        screen.mouse_protocol_mode(),
+        vt100::MouseProtocolMode::None,
+        "the mouse is given back"
+    );
+    assert!(!screen.bracketed_paste(), "so is pasting");
+}
+
+#[test]
+fn quit() {
+    let mut pty = Pty::noted("");
+    pty.wait_for_table();
+    assert!(pty.screen().screen().alternate_screen());
+    pty.send("q");
+    pty.wait_for("after ");
+    assert!(pty.text().contains("ended 0"), "{}", pty.text());
+    assert_given_back(&pty);
+}
+
+#[test]
+fn signals() {
+    for (kind, code) in [
+        (Signal::TERM, 143),
+        (Signal::INT, 130),
+        (Signal::HUP, 129),
+        (Signal::QUIT, 131),
+    ] {
+        let pty = Pty::noted("");
+        pty.wait_for_table();
+        signal(pty.zmtop_pid(), kind);
+        pty.wait_for("after ");
+        assert!(
+            pty.text().contains(&format!("ended {code}")),
+            "{kind:?}: {}",
+            pty.text()
+        );
+        assert_given_back(&pty);
+    }
+}
+
+#[test]
+fn a_signal_while_the_output_is_stalled() {
+    // The escape sequences may be lost in a full buffer; the modes may not.
+    let script = "stty -g > before; $ZMTOP --interval 100ms; stty -g > after; \
+                  cmp before after && echo the modes are the same; read wait";
+    let pty = Pty::run((100, 30), "sh", &["-c", script], &[]);
+    pty.wait_for_table();
+    let pid = pty.zmtop_pid();
+    {
+        let _stalled = pty.stall();
+        // Enough for the kernel's buffer to fill: the program is now stuck in a write.
+        let start = std::time::Instant::now();
+        while !stuck_in_write(pid) && start.elapsed() < std::time::Duration::from_secs(15) {
+            pty.resize(200, 60);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            pty.resize(100, 30);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        assert!(stuck_in_write(pid), "the output does not stall here");
+        signal(pid, Signal::TERM);
+        wait_gone(pid);
+    }
+    pty.wait_for("the modes are the same");
+}
+
+/// Whether the main thread waits for the terminal to take its output.
+fn stuck_in_write(pid: i32) -> bool {
+    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    // 1 is write on x86-64, 64 on the generic table.
+    waits.contains("tty_write") || waits == "wait_woken" || call.starts_with("1 0x") || call.starts_with("64 0x")
+}
+
+/// Runs in a pseudo-terminal of its own: takes the terminal, and panics on another thread.
+#[test]
+#[ignore = "run by a_panic_on_any_thread in a terminal"]
+fn panicking_child() {
+    zmtop::run::terminal::install_panic_hook();
+    zmtop::run::terminal::enter(true).unwrap();
+    let _ = std::thread::spawn(|| panic!("boom on purpose")).join();
+    std::thread::sleep(std::time::Duration::from_secs(5));
+}
+
+#[test]
+fn a_panic_on_any_thread() {
+    let me = std::env::current_exe().unwrap();
+    let script = "echo before $(stty -g); $ME --ignored --exact pty::endings::panicking_child --nocapture; \
+                  echo ended $?; echo after $(stty -g); read wait";
+    let pty = Pty::run((100, 30), "sh", &["-c", script], &[("ME", me.to_str().unwrap())]);
+    pty.wait_for("after ");
+    assert!(pty.text().contains("ended 101"), "{}", pty.text());
+    assert!(
+        pty.text().contains("boom on purpose"),
+        "the report is on the main screen:\n{}",
+        pty.text()
+    );
+    assert_given_back(&pty);
+}
+
+#[test]
+fn a_stop_from_outside_and_on() {
+    let mut pty = Pty::noted("--interval 200ms");
+    pty.wait_for_table();
+    let pid = pty.zmtop_pid();
+    signal(pid, Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Something else wrote to the terminal meanwhile.
+    pty.screen().process(b"\x1b[?25h\x1b[5;5Hspoilt");
+    signal(pid, Signal::CONT);
+    pty.wait("the table again", |s| {
+        s.contains("COMMAND") && s.contains('Σ') && !s.contains("spoilt")
+    });
+    assert!(pty.screen().screen().alternate_screen());
+    pty.send("q");
+    pty.wait_for("after ");
+    assert_given_back(&pty);
+}
+
+#[test]
+fn it_was_built() {
+    assert!(std::path::Path::new(ZMTOP).is_file());
+}

@@ -1,0 +1,88 @@
+//! Under tmux, where people leave it open.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::support::pty::{PATIENCE, ZMTOP, have, wait_gone};
+
+/// A tmux server of the test's own. Ended when dropped.
+struct Tmux(String);
+
+impl Tmux {
+    fn new(name: &str) -> Self {
+        Self(format!("zmtop-test-{name}-{}", std::process::id()))
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .args(["-L", &self.0, "-f", "/dev/null"])
+            .args(args)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn wait_for(&self, text: &str) {
+        let start = Instant::now();
+        loop {
+            let shown = self.run(&["capture-pane", "-p", "-t", "m"]);
+            if shown.contains(text) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "waited in vain for {text:?}:\n{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+#[test]
+fn it_runs_takes_keys_and_is_gone_with_its_session() {
+    if !have("tmux") {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let tmux = Tmux::new("session");
+    let command = format!("env HOME={} {ZMTOP} --interval 200ms", home.path().display());
+    tmux.run(&["new-session", "-d", "-s", "m", "-x", "80", "-y", "24", &command]);
+    tmux.wait_for("COMMAND");
+    let pid: i32 = tmux
+        .run(&["list-panes", "-t", "m", "-F", "#{pane_pid}"])
+        .trim()
+        .parse()
+        .unwrap();
+    tmux.run(&["send-keys", "-t", "m", "/", "t", "m", "u", "x", "Enter"]);
+    tmux.wait_for("filter tmux");
+    tmux.run(&["send-keys", "-t", "m", "t"]);
+    tmux.wait_for("ΣPSS");
+    tmux.run(&["resize-window", "-t", "m", "-x", "200", "-y", "50"]);
+    tmux.wait_for("columns");
+    tmux.run(&["kill-session", "-t", "m"]);
+    let took = wait_gone(pid);
+    assert!(took < Duration::from_secs(5), "gone only after {took:?}");
+}
+
+#[test]
+fn a_hang_up_that_it_was_told_to_ignore_ends_it_too() {
+    if !have("tmux") {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let tmux = Tmux::new("hup");
+    let command = format!("trap '' HUP; HOME={} exec {ZMTOP}", home.path().display());
+    tmux.run(&["new-session", "-d", "-s", "m", "-x", "80", "-y", "24", &command]);
+    tmux.wait_for("COMMAND");
+    let pid: i32 = tmux
+        .run(&["list-panes", "-t", "m", "-F", "#{pane_pid}"])
+        .trim()
+        .parse()
+        .unwrap();
+    tmux.run(&["kill-session", "-t", "m"]);
+    let took = wait_gone(pid);
+    assert!(took < Duration::from_secs(5), "gone only after {took:?}");
+}

@@ -1,0 +1,147 @@
+//! Using it.
+
+use crate::support::pty::{PATIENCE, Pty};
+
+#[test]
+fn it_shows_a_real_process_filters_and_quits() {
+    // A process of our own to look for; its name is nobody else's.
+    let mut sleeper = std::process::Command::new("sleep").arg("1234.5").spawn().unwrap();
+    let mut pty = Pty::zmtop((100, 30), &["--interval", "200ms"]);
+    pty.wait_for_table();
+    pty.send("/cmd:1234.5");
+    pty.wait_for("1 match");
+    pty.send("\r");
+    pty.wait("only the sleeper", |s| {
+        s.contains("sleep 1234.5") && s.contains("Σ 1 of")
+    });
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    pty.wait_for("no process matches");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn keys_open_and_close_what_they_should() {
+    let mut pty = Pty::zmtop((120, 40), &[]);
+    pty.wait_for_table();
+    for (keys, shows) in [
+        ("?", "This help"),
+        ("\x1b", "filter"),
+        ("s", " Sort by "),
+        ("q", "filter"),
+        ("C", " Columns "),
+        ("\x1b", "filter"),
+        ("u", "everyone"),
+        ("\x1b", "filter"),
+        ("v", "SWPSS"),
+        ("v", "filter"),
+        ("t", "ΣPSS"),
+        ("Z", "PAUSED"),
+        ("\x1bOS", "Filter"), // F4
+    ] {
+        pty.send(keys);
+        pty.wait_for(shows);
+    }
+    pty.send("\x1b");
+    pty.wait("the filter closed", |s| !s.contains(" Filter "));
+    pty.send("\x1b[21~"); // F10
+    assert_eq!(pty.exit_code(), 0, "{}", pty.text());
+}
+
+#[test]
+fn the_mouse_is_taken_unless_told_otherwise() {
+    let mode = |pty: &Pty| pty.screen().screen().mouse_protocol_mode();
+    let with = Pty::zmtop((80, 24), &[]);
+    with.wait_for_table();
+    assert_ne!(mode(&with), vt100::MouseProtocolMode::None);
+    let without = Pty::zmtop((80, 24), &["--no-mouse"]);
+    without.wait_for_table();
+    assert_eq!(mode(&without), vt100::MouseProtocolMode::None);
+}
+
+#[test]
+fn a_click_on_a_heading_sorts() {
+    let mut pty = Pty::zmtop((120, 40), &[]);
+    pty.wait_for_table();
+    let text = pty.text();
+    let (row, line) = text.lines().enumerate().find(|(_, l)| l.contains("COMMAND")).unwrap();
+    let column = line
+        .chars()
+        .collect::<Vec<_>>()
+        .windows(3)
+        .position(|w| w == ['U', 'S', 'S'])
+        .unwrap();
+    pty.send(&format!(
+        "\x1b[<0;{};{}M\x1b[<0;{};{}m",
+        column + 2,
+        row + 1,
+        column + 2,
+        row + 1
+    ));
+    pty.wait_for("▼USS");
+}
+
+#[test]
+fn it_follows_the_terminals_size() {
+    let mut pty = Pty::zmtop((80, 24), &["--interval", "100ms"]);
+    pty.wait_for_table();
+    pty.resize(132, 43);
+    pty.wait("the wide footer", |s| {
+        s.lines().last().is_some_and(|l| l.contains("columns")) && s.lines().count() == 43
+    });
+    // A storm, through sizes where nothing fits and where everything does.
+    for step in 0..100_u16 {
+        let size = match step % 4 {
+            0 => (1, 1),
+            1 => (500, 200),
+            2 => (step + 1, 50 - step / 2 + 1),
+            _ => (20, 5),
+        };
+        pty.resize(size.0, size.1);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    pty.resize(80, 24);
+    pty.send("\x0c");
+    pty.wait("the table again", |s| {
+        s.lines().count() == 24 && s.contains("COMMAND") && s.contains("q quit")
+    });
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn w_saves_and_the_next_start_has_it() {
+    let config;
+    {
+        let mut pty = Pty::zmtop((120, 40), &[]);
+        pty.wait_for_table();
+        pty.send("S");
+        pty.wait_for("▼SWAP");
+        pty.send("W");
+        pty.wait_for("saved to");
+        config = std::fs::read_to_string(pty.home().join(".config/zmtop/config.toml")).unwrap();
+        pty.send("q");
+        assert_eq!(pty.exit_code(), 0);
+    }
+    assert!(config.contains("sort = \"swap\""), "{config}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    std::fs::write(&file, config).unwrap();
+    let pty = Pty::zmtop((120, 40), &["--config", file.to_str().unwrap()]);
+    pty.wait_for("▼SWAP");
+}
+
+#[test]
+fn redraw_mends_a_spoilt_screen() {
+    let mut pty = Pty::zmtop((100, 30), &["--interval", "1h"]);
+    pty.wait_for_table();
+    pty.screen().process(b"\x1b[5;5Hspoilt by a stray message");
+    assert!(pty.text().contains("spoilt"));
+    pty.send("\x0c");
+    let start = std::time::Instant::now();
+    while pty.text().contains("spoilt") {
+        assert!(start.elapsed() < PATIENCE, "{}", pty.text());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

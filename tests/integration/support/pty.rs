@@ -1,0 +1,237 @@
+//! The real program in a real pseudo-terminal, and a terminal emulator that looks at it.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// How long anything may take before the test gives up: only a guard against hanging.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The program under test.
+pub(crate) const ZMTOP: &str = env!("CARGO_BIN_EXE_zmtop");
+
+/// A shell or program in a pseudo-terminal of its own. Ended when dropped.
+pub(crate) struct Pty {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    writer: Box<dyn Write + Send>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    /// The reader stops reading while this is held.
+    stall: Arc<Mutex<()>>,
+    home: tempfile::TempDir,
+}
+
+impl Pty {
+    /// Runs `program` with `args` on a terminal of that size, with a home of its own.
+    pub(crate) fn run(size: (u16, u16), program: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (cols, rows) = size;
+        let pair = native_pty_system()
+            .openpty(PtySize {
+                rows,
+                cols,
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .unwrap();
+        let mut command = CommandBuilder::new(program);
+        command.args(args);
+        command.env_clear();
+        command.env("PATH", std::env::var("PATH").unwrap_or_default());
+        command.env("HOME", home.path());
+        command.env("TERM", "xterm-256color");
+        command.env("PS1", "$ ");
+        command.env("ZMTOP", ZMTOP);
+        for (name, value) in env {
+            command.env(name, value);
+        }
+        command.cwd(home.path());
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(cols), 0)));
+        let stall = Arc::new(Mutex::new(()));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let (shown, held) = (screen.clone(), stall.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                drop(held.lock().unwrap_or_else(PoisonError::into_inner));
+                match reader.read(&mut buffer) {
+                    Ok(0) | Err(_) => return,
+                    Ok(n) => shown
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .process(&buffer[..n]),
+                }
+            }
+        });
+        let writer = pair.master.take_writer().unwrap();
+        Self {
+            child,
+            master: pair.master,
+            writer,
+            screen,
+            stall,
+            home,
+        }
+    }
+
+    /// zmtop itself.
+    pub(crate) fn zmtop(size: (u16, u16), args: &[&str]) -> Self {
+        Self::run(size, ZMTOP, args, &[])
+    }
+
+    /// A shell that notes the terminal's modes before and after zmtop, and how it ended; then waits.
+    pub(crate) fn noted(args: &str) -> Self {
+        let script = format!("echo before $(stty -g); $ZMTOP {args}; echo ended $?; echo after $(stty -g); read wait");
+        Self::run((100, 30), "sh", &["-c", &script], &[])
+    }
+
+    /// The home directory it has.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> MutexGuard<'_, vt100::Parser> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The screen as text.
+    pub(crate) fn text(&self) -> String {
+        self.screen().screen().contents()
+    }
+
+    /// Types bytes.
+    pub(crate) fn send(&mut self, bytes: &str) {
+        let writer = &mut self.writer;
+        writer.write_all(bytes.as_bytes()).unwrap();
+        writer.flush().unwrap();
+    }
+
+    /// Waits until the screen's text is as wanted.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        while !wanted(&self.text()) {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "waited in vain for {what}:\n{}",
+                self.text()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the screen holds a text.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, text: &str) {
+        self.wait(text, |screen| screen.contains(text));
+    }
+
+    /// Waits for the monitor's table.
+    #[track_caller]
+    pub(crate) fn wait_for_table(&self) {
+        self.wait("the table", |screen| screen.contains("COMMAND") && screen.contains('Σ'));
+    }
+
+    /// Sets another size.
+    pub(crate) fn resize(&self, cols: u16, rows: u16) {
+        self.screen().screen_mut().set_size(cells(rows), cells(cols));
+        let size = PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        self.master.resize(size).unwrap();
+    }
+
+    /// Stops reading what is written until the guard is dropped.
+    pub(crate) fn stall(&self) -> MutexGuard<'_, ()> {
+        self.stall.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pid of what was run.
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.process_id().unwrap()).unwrap()
+    }
+
+    /// The pid of the zmtop that the shell runs.
+    pub(crate) fn zmtop_pid(&self) -> i32 {
+        let start = Instant::now();
+        loop {
+            let children =
+                std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid())).unwrap_or_default();
+            let found = children.split_whitespace().find(|pid| {
+                std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "zmtop")
+            });
+            if let Some(pid) = found {
+                return pid.parse().unwrap();
+            }
+            assert!(start.elapsed() < PATIENCE, "zmtop did not start:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for it to end; its exit code.
+    #[track_caller]
+    pub(crate) fn exit_code(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn cells(n: u16) -> std::num::NonZero<u16> {
+    std::num::NonZero::new(n).unwrap()
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process that a test started.
+pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Waits until a process is gone (or a zombie that its parent has not reaped); how long that took.
+#[track_caller]
+pub(crate) fn wait_gone(pid: i32) -> Duration {
+    let start = Instant::now();
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if stat.is_empty()
+            || stat
+                .rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.trim_start().starts_with('Z'))
+        {
+            return start.elapsed();
+        }
+        assert!(start.elapsed() < PATIENCE, "process {pid} does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a tool is on the PATH. An absent one fails the test under CI, and is said otherwise.
+pub(crate) fn have(tool: &str) -> bool {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|d| d.join(tool).is_file());
+    assert!(found || std::env::var_os("CI").is_none(), "CI has no {tool}");
+    if !found {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {tool} here");
+    }
+    found
+}
