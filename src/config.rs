@@ -50,54 +50,51 @@ impl Config {
     /// Every fault of every file.
     pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
-        let mut faults = Vec::new();
-        let mut keep = |e: ConfigError| faults.extend(e.faults);
-
-        let text = match file.as_deref().map(file::read) {
-            None => None,
-            Some(Ok(None)) if explicit.is_some() => {
-                keep(ConfigError::of_file(
-                    file.as_deref().unwrap_or(Path::new("")),
-                    "no such file",
-                ));
-                None
-            }
-            Some(text) => text.unwrap_or_else(|e| {
-                keep(e);
-                None
-            }),
-        };
+        let place = file.as_deref().unwrap_or(Path::new(""));
+        let mut found = Vec::new();
+        let text = read_config(file.as_deref(), explicit.is_some()).unwrap_or_else(|e| {
+            found.push(e);
+            String::new()
+        });
+        // What is sound is taken even from a faulty file, so that the faults of the theme it names show too.
         let mut settings = Settings::default();
-        if let (Some(file), Some(text)) = (&file, &text) {
-            // What is sound is taken even from a faulty file, so that the faults of the theme it names show too.
-            let mut wrong = fault::Faults::new(file, text);
-            settings.read(text, &mut wrong);
-            if let Err(e) = wrong.finish() {
-                keep(e);
+        let mut faults = fault::Faults::new(place, &text);
+        settings.read(&text, &mut faults);
+        let keymap = load_keymap(file.as_deref());
+        let theme = load_theme(&settings.ui.theme, file.as_deref(), env).or_else(|e| match e {
+            NoTheme::Faulty(e) => Err(e),
+            NoTheme::Unknown(what) => {
+                let span = settings::span_of(&text, "ui", "theme").unwrap_or_default();
+                faults.add(&span, "ui.theme", what);
+                Ok(Theme::default())
             }
-        }
-        let keymap = load_keymap(file.as_deref()).unwrap_or_else(|e| {
-            keep(e);
-            Keymap::default()
         });
-        let theme = load_theme(&settings.ui.theme, file.as_deref(), env).unwrap_or_else(|problem| {
-            keep(match problem {
-                NoTheme::Faulty(e) => e,
-                NoTheme::Unknown(what) => unknown_theme(file.as_deref(), text.as_deref(), &what),
-            });
-            Theme::default()
-        });
-        if faults.is_empty() {
-            Ok(Self {
+        found.extend(faults.finish().err());
+        match (keymap, theme) {
+            (Ok(keymap), Ok(theme)) if found.is_empty() => Ok(Self {
                 settings,
                 keymap,
                 theme,
                 file,
-            })
-        } else {
-            faults.sort_by_cached_key(|f| (Some(&f.file) != file.as_ref(), f.file.clone(), f.at));
-            Err(ConfigError { faults })
+            }),
+            (keymap, theme) => {
+                let all = found.into_iter().chain(keymap.err()).chain(theme.err());
+                Err(ConfigError {
+                    faults: all.flat_map(|e| e.faults).collect(),
+                })
+            }
         }
+    }
+}
+
+/// The text of the config file; none where there need not be one.
+fn read_config(file: Option<&Path>, needed: bool) -> Result<String, ConfigError> {
+    let Some(file) = file else {
+        return Ok(String::new());
+    };
+    match file::read(file)? {
+        None if needed => Err(ConfigError::of_file(file, "no such file")),
+        text => Ok(text.unwrap_or_default()),
     }
 }
 
@@ -136,15 +133,4 @@ fn load_keymap(config: Option<&Path>) -> Result<Keymap, ConfigError> {
         Some(text) => Keymap::parse(&file, text.into_bytes()),
         None => Ok(Keymap::default()),
     }
-}
-
-fn unknown_theme(file: Option<&Path>, text: Option<&str>, what: &str) -> ConfigError {
-    let (file, text) = (file.unwrap_or(Path::new("")), text.unwrap_or_default());
-    let mut faults = fault::Faults::new(file, text);
-    let span = settings::span_of(text, "ui", "theme").unwrap_or_default();
-    faults.add(&span, "ui.theme", what);
-    faults
-        .finish()
-        .err()
-        .unwrap_or_else(|| ConfigError::of_file(file, what))
 }

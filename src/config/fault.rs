@@ -1,5 +1,6 @@
 //! What is wrong with a file of the configuration, all of it, and where.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::text;
 
-/// The most faults that are listed of one file; the rest are counted.
+/// The most faults that are looked for in one file.
 const MAX_FAULTS: usize = 100;
 /// The most terminal columns that are shown of a key or value taken from a file.
 const MAX_SHOWN: usize = 60;
@@ -95,9 +96,9 @@ pub(super) struct Faults<'a> {
     /// Where each line begins.
     lines: Vec<usize>,
     /// Lines that are not TOML: what was recovered from them is not judged further.
-    broken: Vec<usize>,
+    broken: BTreeSet<usize>,
     list: Vec<Fault>,
-    more: usize,
+    more: bool,
 }
 
 impl<'a> Faults<'a> {
@@ -108,10 +109,15 @@ impl<'a> Faults<'a> {
             file,
             text,
             lines: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect(),
-            broken: Vec::new(),
+            broken: BTreeSet::new(),
             list: Vec::new(),
-            more: 0,
+            more: false,
         }
+    }
+
+    /// There are so many faults already that no more need be looked for: a megabyte can hold very many.
+    pub(super) fn full(&self) -> bool {
+        self.more
     }
 
     fn place(&self, byte: usize) -> Place {
@@ -126,6 +132,9 @@ impl<'a> Faults<'a> {
 
     /// Adds what is wrong at `span`; `key` is made safe here, `what` by whoever wrote it.
     pub(super) fn add(&mut self, span: &Range<usize>, key: &str, what: impl Into<String>) {
+        if self.full() {
+            return;
+        }
         let at = self.place(span.start);
         if !self.broken.contains(&at.line) {
             self.push(Some(at), shown(key), what.into());
@@ -139,20 +148,22 @@ impl<'a> Faults<'a> {
 
     /// Adds what is not TOML: the first such fault of a line.
     pub(super) fn add_syntax(&mut self, span: Option<Range<usize>>, message: &str) {
+        if self.full() {
+            return;
+        }
         let what = format!("not TOML: {}", shown(message));
         let Some(span) = span else {
             return self.add_whole(what);
         };
         let at = self.place(span.start);
-        if !self.broken.contains(&at.line) {
-            self.broken.push(at.line);
+        if self.broken.insert(at.line) {
             self.push(Some(at), String::new(), what);
         }
     }
 
     fn push(&mut self, at: Option<Place>, key: String, what: String) {
         if self.list.len() == MAX_FAULTS {
-            self.more += 1;
+            self.more = true;
             return;
         }
         self.list.push(Fault {
@@ -169,15 +180,9 @@ impl<'a> Faults<'a> {
             return Ok(());
         }
         self.list.sort_by_key(|f| f.at);
-        if self.more > 0 {
-            let what = format!("and {} more faults", self.more);
-            self.more = 0;
-            self.list.push(Fault {
-                file: self.file.into(),
-                at: None,
-                key: String::new(),
-                what,
-            });
+        if self.more {
+            self.list
+                .extend(ConfigError::of_file(self.file, "and more faults").faults);
         }
         Err(ConfigError { faults: self.list })
     }

@@ -93,9 +93,20 @@ fn edited(path: &Path, text: &str, saved: &Saved) -> Result<String, ConfigError>
     let mut had = Settings::default();
     had.read(text, &mut Faults::new(path, text));
     let mut wanted = saved.over(had.clone());
-    let mut fresh = Table::new();
-    fresh.decor_mut().set_prefix(if text.is_empty() { "" } else { "\n" });
-    let table = document.entry(TABLE).or_insert(Item::Table(fresh));
+    if !document.contains_key(TABLE) {
+        // At the end, behind the comments that stand there.
+        let before = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+        let mut fresh = Table::new();
+        let gap = match before.as_str() {
+            "" if text.is_empty() => "",
+            t if t.is_empty() || t.ends_with('\n') => "\n",
+            _ => "\n\n",
+        };
+        fresh.decor_mut().set_prefix(before + gap);
+        document.insert(TABLE, Item::Table(fresh));
+    }
+    let table = document.entry(TABLE).or_insert(Item::None);
     let no_table = || ConfigError::of_file(path, format!("`{TABLE}` is not a table"));
     let table = table.as_table_like_mut().ok_or_else(no_table)?;
     for name in NAMES {

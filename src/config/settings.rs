@@ -145,6 +145,9 @@ impl Settings {
     /// Takes over what a file says, setting by setting, and names everything that it could not take.
     pub(super) fn read(&mut self, text: &str, faults: &mut Faults<'_>) {
         for (table, value) in document::parse(text, faults) {
+            if faults.full() {
+                return;
+            }
             match value.get_ref() {
                 DeValue::Table(entries) if schema::tables().any(|t| t == *table.get_ref()) => {
                     self.read_table(table.get_ref(), entries, faults);
@@ -163,6 +166,9 @@ impl Settings {
 
     fn read_table(&mut self, table: &str, entries: &DeTable<'_>, faults: &mut Faults<'_>) {
         for (name, value) in entries {
+            if faults.full() {
+                return;
+            }
             let key = format!("{table}.{}", name.get_ref());
             let Some(setting) = schema::find(&key) else {
                 let what = document::unknown("key", name.get_ref(), schema::names(table));

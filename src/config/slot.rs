@@ -54,6 +54,10 @@ impl Slot<'_> {
                 let n = x.as_str().parse().unwrap_or(f64::NAN);
                 *to = seconds(n, x.as_str(), &range).map_err(fail)?;
             }
+            (Self::Columns(_), DeValue::Array(items)) if items.len() > COLUMNS.len() => {
+                let what = format!("{} columns, and there are but {}", items.len(), COLUMNS.len());
+                return Err(fail(what));
+            }
             (Self::Columns(to), DeValue::Array(items)) => {
                 let mut columns = Vec::new();
                 let mut wrong = Vec::new();

@@ -114,8 +114,7 @@ impl FromStr for Chord {
         }
         let code = code(rest).ok_or_else(|| {
             let hint = nearest(rest, NAMES.iter().map(|(name, _)| *name))
-                .map(|n| format!("; did you mean `{n}`?"))
-                .unwrap_or_default();
+                .map_or(".".into(), |n| format!("; did you mean `{n}`?"));
             ChordError(format!(
                 "unknown key `{}`{hint} A key is a character, or one of Enter Esc Tab BackTab Space Backspace Delete \
                  Insert Up Down Left Right Home End PageUp PageDown F1 … F12, with C- or A- before it",
@@ -140,7 +139,8 @@ fn code(name: &str) -> Option<KeyCode> {
     let mut chars = name.chars();
     match (chars.next(), chars.next()) {
         (Some(' '), None) => None,
-        (Some(c), None) if !c.is_control() => Some(KeyCode::Char(c)),
+        // What cannot be shown as itself, a lone combining mark say, could not be told apart in the help.
+        (Some(c), None) if shown(name) == name => Some(KeyCode::Char(c)),
         _ => NAMES.iter().find(|(n, _)| *n == name).map(|(_, code)| *code),
     }
 }

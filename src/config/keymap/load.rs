@@ -89,6 +89,9 @@ impl Keymap {
 fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<Line> {
     let mut out: Vec<(usize, Line)> = Vec::new();
     for (name, value) in document::parse(text, faults) {
+        if faults.full() {
+            break;
+        }
         let Some(context) = Context::from_name(name.get_ref()) else {
             let what = unknown("context", name.get_ref(), Context::ALL.map(Context::name));
             faults.add(&name.span(), name.get_ref(), what);
@@ -101,6 +104,9 @@ fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<L
         };
         let mut bound: Vec<(Chord, Range<usize>)> = Vec::new();
         for entry in entries {
+            if faults.full() {
+                break;
+            }
             let Some(line) = line(context, entry, faults, shipped) else {
                 continue;
             };
@@ -138,6 +144,9 @@ fn line(
         return None;
     };
     for name in table.keys() {
+        if faults.full() {
+            break;
+        }
         if !["on", "run", "desc"].contains(&&**name.get_ref()) {
             let what = unknown("key", name.get_ref(), ["on", "run", "desc"]);
             faults.add(&name.span(), &key(name.get_ref()), what);
@@ -187,6 +196,9 @@ fn chords(
     };
     let mut out = Vec::new();
     for item in items {
+        if faults.full() {
+            break;
+        }
         let chord = match item.get_ref() {
             DeValue::String(s) => s.parse::<Chord>().map_err(|e| e.to_string()),
             other => Err(format!("expected a key in quotes, found {}", found(other))),

@@ -120,7 +120,7 @@ fn nearest_16(rgb: Rgb) -> Color {
             _ => Color::White,
         };
     }
-    let bright = luma(rgb) > 0.62;
+    let bright = luma(rgb) > 0.66;
     match (hue as u16, bright) {
         (0..25 | 340.., false) => Color::Red,
         (0..25 | 340.., true) => Color::LightRed,

@@ -69,6 +69,9 @@ impl Theme {
 
     fn read(&mut self, text: &str, faults: &mut Faults<'_>) {
         for (name, value) in document::parse(text, faults) {
+            if faults.full() {
+                return;
+            }
             let role = name.get_ref();
             match (self.role_mut(role), value.get_ref()) {
                 (None, _) => {
@@ -94,6 +97,9 @@ fn read_style(role: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults<'_>)
         return style;
     };
     for (name, value) in table {
+        if faults.full() {
+            break;
+        }
         let key = format!("{role}.{}", name.get_ref());
         let modifier = MODIFIERS.iter().find(|(n, _)| n == name.get_ref());
         let read = match (&**name.get_ref(), modifier, value.get_ref()) {

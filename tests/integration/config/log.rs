@@ -1,1 +1,65 @@
-//! Tests.
+//! The log's file.
+
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use zmtop::config::log;
+
+#[test]
+fn it_is_made_private_and_appended_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("z.log");
+    log::open(&path).unwrap().write_all(b"one\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    log::open(&path).unwrap().write_all(b"two\n").unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_could_lead_it_astray_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let refusal = |name: &str| log::open(&at(name)).unwrap_err().to_string();
+    std::fs::write(at("target"), "untouched").unwrap();
+
+    symlink(at("target"), at("link")).unwrap();
+    assert_eq!(refusal("link"), "is a symbolic link");
+    symlink(at("nothing"), at("dangling")).unwrap();
+    assert_eq!(refusal("dangling"), "is a symbolic link");
+    assert!(!at("nothing").exists());
+
+    std::fs::hard_link(at("target"), at("hard")).unwrap();
+    assert_eq!(refusal("hard"), "has a second name (a hard link)");
+
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let fifo = |name| rustix::fs::mknodat(rustix::fs::CWD, at(name), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    fifo("fifo");
+    assert_eq!(refusal("fifo"), "is a FIFO or a socket, not a regular file");
+    fifo("read");
+    let reader = rustix::fs::openat(
+        rustix::fs::CWD,
+        at("read"),
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK,
+        rustix::fs::Mode::empty(),
+    );
+    assert_eq!(refusal("read"), "is a FIFO, not a regular file");
+    drop(reader);
+
+    std::fs::create_dir(at("dir")).unwrap();
+    assert!(refusal("dir").contains("directory"), "{}", refusal("dir"));
+    assert!(log::open("/dev/full".as_ref()).is_err());
+    assert_eq!(std::fs::read_to_string(at("target")).unwrap(), "untouched");
+}
+
+#[test]
+fn the_file_of_another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        return; // only root can give a file away
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("z.log");
+    std::fs::write(&path, "").unwrap();
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    assert_eq!(log::open(&path).unwrap_err().to_string(), "belongs to another user");
+}

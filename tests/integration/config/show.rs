@@ -1,1 +1,130 @@
-//! Tests.
+//! `zmtop config`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use zmtop::cli::{ConfigAction, ConfigArgs, Exit};
+use zmtop::config::{Env, Settings};
+use zmtop::run::configure;
+
+use super::Home;
+
+/// Exit, stdout and stderr, the made home written as `~`.
+fn run(home: &Home, action: ConfigAction, file: Option<&Path>) -> (Exit, String, String) {
+    let args = ConfigArgs {
+        action,
+        config: file.map(Path::to_path_buf),
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = configure::run(&args, &home.env(), &mut out, &mut err).unwrap();
+    let dir = home.dir.path().display().to_string();
+    let text = |bytes| String::from_utf8(bytes).unwrap().replace(&dir, "~");
+    (exit, text(out), text(err))
+}
+
+#[test]
+fn default_is_the_shipped_file() {
+    let (exit, out, err) = run(&Home::new(), ConfigAction::Default, None);
+    assert_eq!((exit, &*err), (Exit::Done, ""));
+    assert_eq!(out, zmtop::config::settings::SHIPPED);
+}
+
+#[test]
+fn path_is_where_it_would_be() {
+    let home = Home::new();
+    let (exit, out, _) = run(&home, ConfigAction::Path, None);
+    assert_eq!((exit, &*out), (Exit::Done, "~/.config/zmtop/config.toml\n"));
+    let (_, out, _) = run(&home, ConfigAction::Path, Some(Path::new("/c")));
+    assert_eq!(out, "/c\n");
+    let args = ConfigArgs {
+        action: ConfigAction::Path,
+        config: None,
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = configure::run(&args, &Env::default(), &mut out, &mut err).unwrap();
+    assert_eq!((exit, out.len()), (Exit::Usage, 0));
+    assert_eq!(String::from_utf8(err).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn check_is_silent_but_for_a_line_when_all_is_well() {
+    let home = Home::new();
+    let expected = "~/.config/zmtop/config.toml (not there: the shipped settings): ok\n";
+    assert_eq!(
+        run(&home, ConfigAction::Check, None),
+        (Exit::Done, expected.into(), String::new())
+    );
+    home.write("config.toml", "ui.tree = true\n");
+    let expected = "~/.config/zmtop/config.toml: ok\n";
+    assert_eq!(
+        run(&home, ConfigAction::Check, None),
+        (Exit::Done, expected.into(), String::new())
+    );
+}
+
+#[test]
+fn check_names_every_fault_with_code_2() {
+    let home = Home::new();
+    home.write("config.toml", "ui.tree = 1\nui.totals = 2\n");
+    home.write("keymap.toml", "[[table]]\non = ['F99']\nrun = 'tree'\n");
+    for action in [ConfigAction::Check, ConfigAction::Show] {
+        let (exit, out, err) = run(&home, action, None);
+        assert_eq!((exit, &*out), (Exit::Usage, ""));
+        let expected = [
+            "~/.config/zmtop/config.toml:1:11: ui.tree: expected true or false, found 1",
+            "~/.config/zmtop/config.toml:2:13: ui.totals: expected true or false, found 2",
+            "~/.config/zmtop/keymap.toml:2:7: table.on: unknown key `F99`",
+        ];
+        assert_eq!(err.lines().count(), expected.len());
+        for (line, expected) in err.lines().zip(expected) {
+            assert!(line.starts_with(expected), "{line}");
+        }
+    }
+}
+
+#[test]
+fn show_is_toml_and_marks_what_differs() {
+    let home = Home::new();
+    home.write(
+        "config.toml",
+        "[sampler]\ninterval = 0.5\n[ui]\nsort = 'pss'\nfilter = 'user:\"a\"'\n",
+    );
+    let (exit, out, err) = run(&home, ConfigAction::Show, None);
+    assert_eq!((exit, &*err), (Exit::Done, ""));
+    assert!(out.starts_with("# ~/.config/zmtop/config.toml\n\n[sampler]\n"), "{out}");
+    assert!(out.contains("\ninterval = \"500ms\"  # default: \"1s\"\n"), "{out}");
+    assert!(
+        out.contains("\nfilter = \"user:\\\"a\\\"\"  # default: \"\"\n"),
+        "{out}"
+    );
+    assert!(out.contains("\nsort = \"pss\"\n"), "{out}");
+    assert_eq!(out.matches("# default").count(), 2);
+    let again = Settings::parse(Path::new("x"), out.into_bytes()).unwrap();
+    assert_eq!(again, home.load().unwrap().settings);
+}
+
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_the_callers_to_judge() {
+    let home = Home::new();
+    for action in [
+        ConfigAction::Show,
+        ConfigAction::Check,
+        ConfigAction::Path,
+        ConfigAction::Default,
+    ] {
+        let args = ConfigArgs { action, config: None };
+        let e = configure::run(&args, &home.env(), &mut Closed, &mut io::sink()).unwrap_err();
+        assert_eq!(Exit::of_output(&e), Exit::Done);
+    }
+}
