@@ -5,6 +5,7 @@
 //! itself or pile up on one cell is written out as an escape, so that it is seen and does nothing.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -13,8 +14,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const MAX_MARKS: usize = 4;
 
 /// `bytes` as text that is safe to print: invalid UTF-8 becomes `\xNN`, control characters `\n`, `\t` or
-/// `\xNN`, bidirectional, invisible and formatting characters `\u{…}`; marks beyond the fourth on one
-/// character become a single `…`. Plain text is borrowed unchanged.
+/// `\xNN`, bidirectional, invisible, formatting and joining characters `\u{…}`; marks beyond the fourth on
+/// one character become a single `…`. Plain text is borrowed unchanged. For eyes only: a backslash that was
+/// there before looks the same.
 pub fn safe(bytes: &[u8]) -> Cow<'_, str> {
     safe_prefix(bytes, usize::MAX)
 }
@@ -30,70 +32,136 @@ pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     if plain == bytes.len() || plain > columns {
         return String::from_utf8_lossy(&bytes[..plain]);
     }
-    let mut out = String::with_capacity(plain + 16);
-    let mut width = 0;
-    let mut marks = 0;
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if width > columns {
-                return Cow::Owned(out);
+    let read = enough(bytes, columns);
+    let mut out = Writer {
+        text: String::with_capacity(plain + 16),
+        width: 0,
+        marks: 0,
+    };
+    for chunk in read.utf8_chunks() {
+        for grapheme in chunk.valid().graphemes(true) {
+            if out.width > columns {
+                return Cow::Owned(out.text);
             }
-            width += push(&mut out, c, &mut marks);
+            out.grapheme(grapheme);
         }
         for b in chunk.invalid() {
-            push_str(&mut out, &format!("\\x{b:02x}"), &mut width);
-            marks = 0;
+            if out.width > columns {
+                return Cow::Owned(out.text);
+            }
+            out.plain(&format!("\\x{b:02x}"));
         }
     }
-    Cow::Owned(out)
-}
-
-fn push_str(out: &mut String, s: &str, width: &mut usize) {
-    out.push_str(s);
-    *width += s.len();
-}
-
-/// Appends one character, escaped where need be; returns the columns it takes.
-fn push(out: &mut String, c: char, marks: &mut usize) -> usize {
-    let mut width = 0;
-    match c {
-        '\n' => push_str(out, "\\n", &mut width),
-        '\t' => push_str(out, "\\t", &mut width),
-        '\r' => push_str(out, "\\r", &mut width),
-        c if c.is_control() => push_str(out, &format!("\\x{:02x}", u32::from(c)), &mut width),
-        c if is_invisible(c) => push_str(out, &format!("\\u{{{:x}}}", u32::from(c)), &mut width),
-        c => match c.width() {
-            Some(0) | None => {
-                *marks += 1;
-                match *marks {
-                    _ if out.is_empty() => push_str(out, &format!("\\u{{{:x}}}", u32::from(c)), &mut width),
-                    n if n <= MAX_MARKS => out.push(c),
-                    n if n == MAX_MARKS + 1 => {
-                        out.push('…');
-                        width += 1;
-                    }
-                    _ => {}
-                }
-                return width;
-            }
-            Some(w) => {
-                out.push(c);
-                width = w;
-            }
-        },
+    if read.len() < bytes.len() {
+        out.plain("…");
     }
-    *marks = 0;
-    width
+    Cow::Owned(out.text)
 }
 
-/// Characters that draw nothing of their own and change how others are drawn, ordered or joined.
+/// As much of `bytes` as can be needed to fill `columns`: a character of one column takes four bytes, and
+/// so does each of its marks. Only text that hides what it says needs more.
+fn enough(bytes: &[u8], columns: usize) -> &[u8] {
+    let mut end = columns.saturating_add(4).saturating_mul(4 + 4 * MAX_MARKS);
+    if end >= bytes.len() {
+        return bytes;
+    }
+    // Not in the middle of a character.
+    while end > 0 && bytes[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &bytes[..end]
+}
+
+struct Writer {
+    text: String,
+    width: usize,
+    /// Zero-width characters since the last base.
+    marks: usize,
+}
+
+impl Writer {
+    /// Text of our own, one column a character.
+    fn plain(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.width += text.chars().count();
+        self.marks = 0;
+    }
+
+    fn escape(&mut self, c: char) {
+        match c {
+            '\n' => self.plain("\\n"),
+            '\t' => self.plain("\\t"),
+            '\r' => self.plain("\\r"),
+            c if c.is_control() => self.plain(&format!("\\x{:02x}", u32::from(c))),
+            c => self.plain(&format!("\\u{{{:x}}}", u32::from(c))),
+        }
+    }
+
+    /// Where a cluster takes other than the sum of its characters' columns, one terminal joins it and
+    /// another does not: all but its first character are escaped.
+    fn grapheme(&mut self, grapheme: &str) {
+        for part in grapheme.split_inclusive(is_invisible) {
+            let shown = part.trim_end_matches(is_invisible);
+            let joined = shown.width() != shown.chars().filter_map(char::width).sum::<usize>();
+            for (i, c) in part.chars().enumerate() {
+                if joined && i > 0 {
+                    self.escape(c);
+                } else {
+                    self.character(c);
+                }
+            }
+        }
+    }
+
+    fn character(&mut self, c: char) {
+        // No terminal gives a character three columns, as the tables do to some.
+        let Some(width) = c.width().filter(|w| *w <= 2 && !is_invisible(c)) else {
+            return self.escape(c);
+        };
+        if width > 0 {
+            self.text.push(c);
+            self.width += width;
+            self.marks = 0;
+            return;
+        }
+        if self.text.is_empty() {
+            return self.escape(c);
+        }
+        match self.marks.cmp(&MAX_MARKS) {
+            Ordering::Less => self.text.push(c),
+            Ordering::Equal => {
+                self.plain("…");
+                self.marks = MAX_MARKS;
+            }
+            Ordering::Greater => return,
+        }
+        self.marks += 1;
+    }
+}
+
+/// Characters that draw nothing of their own and change how others are drawn, ordered or joined; and those
+/// that terminals do not agree on (flags are two letters to one and a picture to another).
 fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        | '\u{a8e6}'..='\u{a8e7}') // marks some terminals draw wide
+    let code = u32::from(c);
+    code & 0xfffe == 0xfffe
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffd}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The terminal columns that safe text takes: those of its clusters, as ratatui draws them. (Counting the
+/// whole text at once would take letters that a font joins, such as lam and alef, for one column.)
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.graphemes(true).map(UnicodeWidthStr::width).sum()
+    }
 }
 
 /// Which side padding goes to.
@@ -107,7 +175,7 @@ pub enum Align {
 
 /// `text` in exactly `width` terminal columns: padded, or cut at a character with a closing `…`.
 pub fn fit(text: &str, width: usize, align: Align) -> String {
-    let have = text.width();
+    let have = self::width(text);
     let mut out = String::with_capacity(width + 3);
     if have <= width {
         let pad = width - have;
@@ -152,5 +220,5 @@ pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {
         }
         used += g.width();
     }
-    Cow::Borrowed("")
+    Cow::Owned(" ".repeat(used.saturating_sub(columns)))
 }

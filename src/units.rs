@@ -59,6 +59,7 @@ impl Units {
 
 const KIB: u64 = 1024;
 const SUFFIX: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
 /// A byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `120M`, `2.1G`.
 pub fn bytes(n: u64, units: Units) -> String {
@@ -85,10 +86,15 @@ fn auto(n: u64) -> String {
         value /= KIB as f64;
         step += 1;
     }
+    short(value, SUFFIX[step])
+}
+
+/// One decimal below ten.
+fn short(value: f64, suffix: &str) -> String {
     if value < 9.95 {
-        format!("{value:.1}{}", SUFFIX[step])
+        format!("{value:.1}{suffix}")
     } else {
-        format!("{value:.0}{}", SUFFIX[step])
+        format!("{value:.0}{suffix}")
     }
 }
 
@@ -121,19 +127,21 @@ pub fn growth(per_second: f64) -> String {
     }
 }
 
-/// A plain count, shortened past five digits: `412`, `99999`, `123k`, `4.2M`.
+/// A plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
 pub fn count(n: u64) -> String {
-    match n {
-        0..=99_999 => n.to_string(),
-        100_000..=999_999 => format!("{}k", n / 1000),
-        1_000_000..=9_949_999 => format!("{:.1}M", n as f64 / 1e6),
-        10_000_000..=999_499_999 => format!("{:.0}M", n as f64 / 1e6),
-        1_000_000_000..=9_949_999_999 => format!("{:.1}G", n as f64 / 1e9),
-        _ => format!("{:.0}G", n as f64 / 1e9),
+    if n <= 99_999 {
+        return n.to_string();
     }
+    let mut value = n as f64 / 1e3;
+    let mut step = 0;
+    while value >= 999.5 && step + 1 < DECIMAL.len() {
+        value /= 1e3;
+        step += 1;
+    }
+    short(value, DECIMAL[step])
 }
 
-/// A span of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `340d`.
+/// A span of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `9999d`, `30y`.
 pub fn span(d: Duration) -> String {
     let s = d.as_secs();
     match s {
@@ -141,50 +149,65 @@ pub fn span(d: Duration) -> String {
         0..=99 => format!("{s}s"),
         100..=3599 => format!("{}m{:02}", s / 60, s % 60),
         3600..=86_399 => format!("{}h{:02}", s / 3600, s / 60 % 60),
-        _ => format!("{}d", s / 86_400),
+        _ if s / DAY <= 9999 => format!("{}d", s / DAY),
+        _ if s / YEAR <= 9999 => format!("{}y", s / YEAR),
+        _ => ">9ky".into(),
     }
 }
 
-/// A length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`.
-/// A bare number is seconds. `None` where it is not one, or does not fit.
+const DAY: u64 = 86_400;
+const YEAR: u64 = 365 * DAY;
+
+/// A length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`,
+/// `1h30m`, and as [`span`] writes it, `4m05`. A bare number is seconds. `None` where it is not one, or
+/// does not fit.
 pub fn parse_span(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let at = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let scale = match unit.trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    let seconds = number.parse::<f64>().ok()? * scale;
+    let mut rest = text.trim();
+    let mut seconds = 0.0;
+    // What a bare number counts, and whether something came before.
+    let mut bare = (1.0, false);
+    while !(rest.is_empty() && bare.1) {
+        let (number, after) = rest.split_at(number_len(rest));
+        let unit_len = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_len);
+        let scale = match unit.trim() {
+            "" => bare.0,
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => DAY as f64,
+            "y" => YEAR as f64,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * scale;
+        rest = after;
+        // `4m05` counts seconds, `3h07` minutes.
+        bare = (if unit.trim() == "h" { 60.0 } else { 1.0 }, true);
+    }
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// How much of the text is a number without a sign.
+fn number_len(text: &str) -> usize {
+    text.find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len())
 }
 
 /// A size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Powers of 1024 whatever the case.
 pub fn parse_size(text: &str) -> Option<f64> {
-    let at = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let unit = unit.to_ascii_lowercase();
-    let scale = match unit
-        .strip_suffix("ib")
-        .or_else(|| unit.strip_suffix('b'))
-        .unwrap_or(&unit)
-    {
-        "" => 1.0,
-        "k" => 1024.0,
-        "m" => 1_048_576.0,
-        "g" => 1_073_741_824.0,
-        "t" => 1_099_511_627_776.0,
+    let (number, unit) = text.split_at(number_len(text));
+    let step = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 1,
+        "m" | "mb" | "mib" => 2,
+        "g" | "gb" | "gib" => 3,
+        "t" | "tb" | "tib" => 4,
+        "p" | "pb" | "pib" => 5,
+        "e" | "eb" | "eib" => 6,
         _ => return None,
     };
-    let value = number.parse::<f64>().ok()? * scale;
+    let value = number.parse::<f64>().ok()? * (KIB as f64).powi(step);
     value.is_finite().then_some(value)
 }
 
