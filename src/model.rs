@@ -9,6 +9,7 @@ pub mod row;
 pub mod snapshot;
 pub mod sort;
 pub mod system;
+pub mod totals;
 pub mod tree;
 
 pub use history::{Change, History, Series};
@@ -17,3 +18,4 @@ pub use reading::{Missing, Reading};
 pub use row::Row;
 pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
 pub use system::SystemSample;
+pub use totals::Totals;

@@ -54,6 +54,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             tone: Tone::Zero,
         },
         Value::Bytes(n) => plain(units::bytes(*n, units)),
+        Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
         Value::Delta(n) => signed(units::delta(*n, units), *n as f64),
@@ -68,6 +69,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             text: "0".into(),
             tone: Tone::Zero,
         },
+        Value::Share(x) if *x >= 9.995 => plain(format!("{:.0}", x * 100.0)),
         Value::Share(x) => plain(format!("{:.1}", x * 100.0)),
         Value::Seconds(x) => plain(units::span(
             std::time::Duration::try_from_secs_f64(*x).unwrap_or_default(),

@@ -215,7 +215,7 @@ pub static COLUMNS: &[Column] = &[
         .since(r.now.as_secs_f64())
     }),
     figure("pid", "PID", "Process id. Field 1 of stat.", Unit::Count, 7, |r| {
-        own(r, |s| Value::Count(u64::from(s.id.pid)))
+        own(r, |s| Value::Id(u64::from(s.id.pid)))
     }),
     figure(
         "ppid",
@@ -223,7 +223,7 @@ pub static COLUMNS: &[Column] = &[
         "The parent's process id. Field 4 of stat.",
         Unit::Count,
         7,
-        |r| own(r, |s| Value::Count(u64::from(s.stat.ppid))),
+        |r| own(r, |s| Value::Id(u64::from(s.stat.ppid))),
     ),
     word(
         "user",
@@ -232,10 +232,8 @@ pub static COLUMNS: &[Column] = &[
         9,
         |r| own(r, |s| Value::text(s.facts.user.as_deref().map_err(|e| *e))),
     ),
-    figure("uid", "UID", "The real user id. Uid in status.", Unit::Count, 7, |r| {
-        own(r, |s| {
-            s.facts.uid.map_or_else(Value::Missing, |n| Value::Count(n.into()))
-        })
+    figure("uid", "UID", "The real user id. Uid in status.", Unit::Count, 10, |r| {
+        own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
     }),
     word(
         "state",
@@ -252,8 +250,12 @@ pub static COLUMNS: &[Column] = &[
             "THR",
             "Number of threads. Field 20 of stat.",
             Unit::Count,
-            4,
-            |r| own(r, |s| Value::Count(s.stat.threads)),
+            5,
+            |r| match (r.sample, r.subtree) {
+                (Some(s), _) => Value::Count(s.stat.threads),
+                (None, Some(sum)) => Value::Count(sum.threads),
+                (None, None) => Value::Blank,
+            },
         )
     },
     Column {

@@ -21,6 +21,8 @@ pub enum Value<'a> {
     Share(f64),
     /// A plain number.
     Count(u64),
+    /// A number that names something: never shortened.
+    Id(u64),
     /// Seconds.
     Seconds(f64),
     /// Foreign bytes; made safe when written.
@@ -47,7 +49,7 @@ impl<'a> Value<'a> {
     /// The figure, for sorting and for filters.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Bytes(n) | Self::Count(n) => Some(*n as f64),
+            Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
             Self::Chart(spark) => spark.slope(),
@@ -59,7 +61,10 @@ impl<'a> Value<'a> {
     pub fn sort_key(&self) -> SortKey {
         match self {
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
-            other => other.number().map_or(SortKey::Missing, SortKey::Number),
+            other => other
+                .number()
+                .filter(|x| !x.is_nan())
+                .map_or(SortKey::Missing, SortKey::Number),
         }
     }
 }

@@ -17,17 +17,21 @@ use window::Spark;
 /// The histories of every process of the last snapshot, and of the system.
 #[derive(Debug)]
 pub struct History {
+    /// What changes are asked over, and what they are taken over.
     window: Duration,
+    reach: Duration,
     processes: HashMap<Identity, Series>,
     system: SystemHistory,
     tick: u64,
 }
 
 impl History {
-    /// An empty history whose changes are taken over `window`.
+    /// An empty history whose changes are taken over `window`, or from one snapshot to the next where those
+    /// lie further apart.
     pub fn new(window: Duration) -> Self {
         Self {
             window,
+            reach: window,
             processes: HashMap::new(),
             system: SystemHistory::default(),
             tick: 0,
@@ -39,14 +43,19 @@ impl History {
     pub fn push(&mut self, snapshot: &Snapshot) {
         self.tick += 1;
         self.system.push(snapshot);
+        let reach = self.window.max(snapshot.interval.saturating_mul(5) / 4);
+        if reach != self.reach {
+            self.reach = reach;
+            self.processes.values_mut().for_each(|series| series.set_window(reach));
+        }
         let Ok(processes) = &snapshot.processes else { return };
         for sample in processes {
             let series = self
                 .processes
                 .entry(sample.id)
-                .or_insert_with(|| Series::new(sample.exec, self.window));
+                .or_insert_with(|| Series::new(sample.exec, reach));
             if series.exec() != sample.exec {
-                *series = Series::new(sample.exec, self.window);
+                *series = Series::new(sample.exec, reach);
             }
             series.push(sample, snapshot.monotonic, self.tick);
         }
@@ -67,7 +76,7 @@ impl History {
         self.processes.len()
     }
 
-    /// Whether no snapshot was taken in yet.
+    /// Whether no process has a history.
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty()
     }

@@ -21,7 +21,7 @@ impl SortKey {
             (Self::Missing, Self::Missing) => Ordering::Equal,
             (Self::Missing, _) => Ordering::Greater,
             (_, Self::Missing) => Ordering::Less,
-            (Self::Number(a), Self::Number(b)) => turn(a.total_cmp(b)),
+            (Self::Number(a), Self::Number(b)) => turn((a + 0.0).total_cmp(&(b + 0.0))), // −0 is 0
             (Self::Text(a), Self::Text(b)) => turn(a.cmp(b)),
             (Self::Number(_), Self::Text(_)) => turn(Ordering::Less),
             (Self::Text(_), Self::Number(_)) => turn(Ordering::Greater),

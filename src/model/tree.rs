@@ -4,22 +4,11 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::history::Change;
-use super::memory::Memory;
-use super::reading::{Missing, Reading};
 use super::snapshot::ProcessSample;
+use super::totals::Totals;
 
 /// A process and all its descendants, summed.
-#[derive(Clone, Debug)]
-pub struct Subtree {
-    /// How many processes, with the topmost.
-    pub count: usize,
-    /// Their memory.
-    pub memory: Reading<Memory>,
-    /// Some of it could not be read.
-    pub partial: bool,
-    /// Their changes.
-    pub change: Change,
-}
+pub type Subtree = Totals;
 
 /// One row of a drawn forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,27 +75,11 @@ impl Forest {
         processes: &[ProcessSample],
         change: impl Fn(&ProcessSample) -> Option<Change>,
     ) -> Vec<Subtree> {
-        let mut all: Vec<Subtree> = processes
-            .iter()
-            .map(|p| Subtree {
-                count: 1,
-                memory: p.memory().copied(),
-                partial: p.walk.is_err_and(Missing::hides_memory),
-                change: change(p).unwrap_or_default(),
-            })
-            .collect();
+        let mut all: Vec<Subtree> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
         for &i in self.preorder.iter().rev() {
             let Some(up) = self.parent[i] else { continue };
             let below = all[i].clone();
-            let top = &mut all[up];
-            top.count += below.count;
-            top.partial |= below.partial;
-            top.change.add(&below.change);
-            match (&mut top.memory, below.memory) {
-                (Ok(sum), Ok(more)) => sum.add(&more),
-                (sum @ Err(_), Ok(more)) => *sum = Ok(more),
-                (_, Err(_)) => {}
-            }
+            all[up].add(&below);
         }
         all
     }

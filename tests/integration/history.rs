@@ -1,1 +1,5 @@
-//! Tests.
+//! What is derived from a run of snapshots.
+
+mod processes;
+mod spark;
+mod window;

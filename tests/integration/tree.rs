@@ -1,1 +1,4 @@
-//! Tests.
+//! The forest of processes, sums, and the order of rows.
+
+mod forest;
+mod sums;

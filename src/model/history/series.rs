@@ -8,7 +8,7 @@ use crate::model::snapshot::ProcessSample;
 /// What changed of late: bytes over the change window, and rates since the snapshot before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// PSS now less PSS at the window's beginning.
+    /// PSS now less PSS at the window's beginning; `None` while only one value is known.
     pub pss: Option<i64>,
     /// Swap likewise.
     pub swap: Option<i64>,
@@ -25,14 +25,15 @@ pub struct Change {
 impl Change {
     /// Adds another process's changes; what is unknown in one counts as no change in the sum.
     pub fn add(&mut self, other: &Self) {
-        fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+        fn both<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
             match (a, b) {
-                (Some(a), Some(b)) => Some(a + b),
+                (Some(a), Some(b)) => Some(add(a, b)),
                 (one, other) => one.or(other),
             }
         }
-        self.pss = sum(self.pss, other.pss);
-        self.swap = sum(self.swap, other.swap);
+        let sum = |a, b| both(a, b, |a: f64, b: f64| a + b);
+        self.pss = both(self.pss, other.pss, i64::saturating_add);
+        self.swap = both(self.swap, other.swap, i64::saturating_add);
         self.growth = sum(self.growth, other.growth);
         self.minflt = sum(self.minflt, other.minflt);
         self.majflt = sum(self.majflt, other.majflt);
@@ -64,6 +65,12 @@ impl Series {
             counters: None,
             change: Change::default(),
         }
+    }
+
+    /// Takes changes over another length of time from now on.
+    pub(super) fn set_window(&mut self, window: Duration) {
+        self.pss = Window::new(window);
+        self.swap = Window::new(window);
     }
 
     /// Which exec it began with.

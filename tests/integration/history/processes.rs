@@ -1,0 +1,215 @@
+//! The histories of processes and of the system.
+
+use std::time::Duration;
+
+use zmtop::model::snapshot::SelfCost;
+use zmtop::model::{History, Identity, Missing, Snapshot};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+const WINDOW: Duration = Duration::from_secs(10);
+const ID: Identity = Identity { pid: 7, starttime: 70 };
+
+/// One process with that PSS and swap, in MiB, and counters, at that second.
+fn snap(second: u64, pss: u64, swap: u64, counter: u64) -> Snapshot {
+    let mut sample = process(7, 1, "postgres");
+    sample.walk = Ok(walk(pss * MIB, swap * MIB));
+    sample.stat.minflt = counter;
+    sample.stat.majflt = counter / 10;
+    sample.stat.cpu_ticks = counter / 2;
+    snapshot(Duration::from_secs(second), vec![sample])
+}
+
+#[test]
+fn changes_and_rates() {
+    let mut history = History::new(WINDOW);
+    assert!(history.is_empty());
+    history.push(&snap(100, 10, 0, 1000));
+    let first = history.get(ID).unwrap().change();
+    assert_eq!(
+        (first.pss, first.minflt, first.cpu, first.growth),
+        (None, None, None, None)
+    );
+    history.push(&snap(102, 14, 1, 1400));
+    let change = history.get(ID).unwrap().change();
+    assert_eq!(change.pss, Some(4 * MIB.cast_signed()));
+    assert_eq!(change.swap, Some(MIB.cast_signed()));
+    assert_eq!(
+        (change.minflt, change.majflt, change.cpu),
+        (Some(200.0), Some(20.0), Some(1.0))
+    );
+    assert_eq!(history.len(), 1);
+}
+
+#[test]
+fn growth_counts_what_was_swapped_out() {
+    let mut history = History::new(WINDOW);
+    for second in 0..60 {
+        // Half of what is allocated goes to swap: PSS alone would hide half of the growth.
+        history.push(&snap(second, second, second, 0));
+    }
+    let growth = history.get(ID).unwrap().change().growth.unwrap();
+    assert!((growth / MIB as f64 - 2.0).abs() < 0.02, "{growth}");
+}
+
+#[test]
+fn a_counter_that_ran_backwards_has_no_rate() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 10, 0, 1000));
+    history.push(&snap(2, 10, 0, 10));
+    let change = history.get(ID).unwrap().change();
+    assert_eq!((change.minflt, change.majflt, change.cpu), (None, None, None));
+    history.push(&snap(3, 10, 0, 30));
+    assert_eq!(history.get(ID).unwrap().change().minflt, Some(20.0));
+}
+
+#[test]
+fn the_same_moment_twice_divides_by_nothing() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 10, 0, 1000));
+    history.push(&snap(1, 10, 0, 2000));
+    assert_eq!(history.get(ID).unwrap().change().minflt, None);
+}
+
+#[test]
+fn an_exec_starts_anew() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 500, 0, 1000));
+    history.push(&snap(2, 500, 0, 1000));
+    let mut after = snap(3, 10, 0, 5000);
+    after.processes.as_mut().unwrap()[0].exec = 1;
+    history.push(&after);
+    let series = history.get(ID).unwrap();
+    assert_eq!(series.exec(), 1);
+    assert_eq!((series.change().pss, series.change().minflt), (None, None));
+    assert_eq!(series.spark().values().flatten().collect::<Vec<_>>(), [10 * MIB]);
+}
+
+#[test]
+fn a_reused_pid_is_another_process() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 500, 0, 0));
+    let mut after = snap(2, 10, 0, 0);
+    after.processes.as_mut().unwrap()[0].id.starttime = 9999;
+    history.push(&after);
+    assert!(history.get(ID).is_none());
+    assert_eq!(history.len(), 1);
+    let other = Identity {
+        pid: 7,
+        starttime: 9999,
+    };
+    assert_eq!(history.get(other).unwrap().change().pss, None);
+}
+
+#[test]
+fn what_ended_is_forgotten_unless_proc_could_not_be_listed() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 10, 0, 0));
+    let mut unlisted = snap(2, 10, 0, 0);
+    unlisted.processes = Err(Missing::Denied);
+    history.push(&unlisted);
+    assert_eq!(history.len(), 1);
+    history.push(&snap(3, 12, 0, 0));
+    assert_eq!(history.get(ID).unwrap().change().pss, Some(2 * MIB.cast_signed()));
+    history.push(&snapshot(Duration::from_secs(4), Vec::new()));
+    assert!(history.get(ID).is_none() && history.is_empty());
+}
+
+#[test]
+fn a_storm_of_short_processes_leaves_nothing_behind() {
+    let mut history = History::new(WINDOW);
+    for second in 0..200_u32 {
+        let storm = (0..500).map(|n| process(1000 + second * 500 + n, 1, "sh")).collect();
+        history.push(&snapshot(Duration::from_secs(second.into()), storm));
+        assert_eq!(history.len(), 500);
+    }
+}
+
+#[test]
+fn unread_memory_has_no_change_and_no_false_drop() {
+    let mut history = History::new(WINDOW);
+    history.push(&snap(1, 500, 100, 0));
+    let mut stuck = snap(2, 0, 0, 0);
+    stuck.processes.as_mut().unwrap()[0].walk = Err(Missing::TimedOut);
+    history.push(&stuck);
+    let change = history.get(ID).unwrap().change();
+    assert_eq!((change.pss, change.swap), (None, None));
+    history.push(&snap(3, 501, 100, 0));
+    let change = history.get(ID).unwrap().change();
+    assert_eq!((change.pss, change.swap), (Some(MIB.cast_signed()), Some(0)));
+}
+
+#[test]
+fn without_swap_pss_the_line_shows_pss() {
+    let mut history = History::new(WINDOW);
+    let mut old_kernel = snap(1, 10, 5, 0);
+    old_kernel.processes.as_mut().unwrap()[0]
+        .walk
+        .as_mut()
+        .unwrap()
+        .memory
+        .swap_pss = Err(Missing::Unsupported);
+    history.push(&old_kernel);
+    let spark = history.get(ID).unwrap().spark();
+    assert_eq!(spark.values().flatten().collect::<Vec<_>>(), [10 * MIB]);
+}
+
+#[test]
+fn snapshots_further_apart_than_the_window_still_have_a_change() {
+    let mut history = History::new(WINDOW);
+    for tick in 0..10 {
+        let mut slow = snap(tick * 60, 10 + tick, 0, 0);
+        slow.interval = Duration::from_secs(60);
+        history.push(&slow);
+        let want = (tick > 0).then_some(MIB.cast_signed());
+        assert_eq!(history.get(ID).unwrap().change().pss, want, "tick {tick}");
+    }
+    // Back at one a second the window is the one asked for.
+    for second in 0..30 {
+        history.push(&snap(600 + second, 100 + second, 0, 0));
+    }
+    assert_eq!(history.get(ID).unwrap().change().pss, Some(10 * MIB.cast_signed()));
+}
+
+#[test]
+fn a_stop_of_a_minute_gives_true_rates_and_no_spike() {
+    let mut history = History::new(WINDOW);
+    for second in 0..30 {
+        history.push(&snap(second, 10, 0, second * 100));
+    }
+    history.push(&snap(90, 4000, 0, 9000));
+    let change = history.get(ID).unwrap().change();
+    assert_eq!(change.pss, None);
+    assert_eq!(change.minflt, Some(6100.0 / 61.0));
+}
+
+#[test]
+fn rates_of_the_system() {
+    let mut history = History::new(WINDOW);
+    let at = |second: u64, swapped: u64, cpu_ms: u64| {
+        let mut snap = snapshot(Duration::from_secs(second), Vec::new());
+        snap.system.pswpin = Ok(swapped);
+        snap.system.pswpout = Ok(2 * swapped);
+        snap.system.pgmajfault = Err(Missing::Unsupported);
+        snap.system.mem_total = Ok(100 * MIB);
+        snap.system.mem_available = Ok(60 * MIB);
+        snap.own = Ok(SelfCost {
+            cpu: Duration::from_millis(cpu_ms),
+            rss: MIB,
+        });
+        snap
+    };
+    history.push(&at(1, 4096, 10));
+    assert_eq!((history.system().swap_in, history.system().own_cpu), (None, None));
+    history.push(&at(3, 12_288, 30));
+    let system = history.system();
+    assert_eq!(
+        (system.swap_in, system.swap_out, system.majfault),
+        (Some(4096.0), Some(8192.0), None)
+    );
+    assert!((system.own_cpu.unwrap() - 0.01).abs() < 1e-9);
+    assert_eq!(system.mem.values().last(), Some(Some(40 * MIB)));
+    assert_eq!(system.swap.values().last(), Some(None));
+    history.push(&at(4, 0, 40));
+    assert_eq!((history.system().swap_in, history.system().swap_out), (None, None));
+}
