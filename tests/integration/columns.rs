@@ -1,1 +1,4 @@
-//! Tests.
+//! The one table of columns.
+
+mod cells;
+mod registry;

@@ -1,0 +1,140 @@
+//! Values as the text of a cell.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use zmtop::columns::cell::sparkline;
+use zmtop::columns::{Tone, Value, cell};
+use zmtop::model::Missing;
+use zmtop::model::history::window::Spark;
+use zmtop::text::width;
+use zmtop::units::Units;
+
+const MIB: u64 = 1 << 20;
+
+/// Values five seconds apart.
+fn spark(values: &[Option<u64>]) -> Spark {
+    let mut spark = Spark::default();
+    for (at, value) in (0..).step_by(5).zip(values) {
+        spark.push(Duration::from_secs(at), *value);
+    }
+    spark
+}
+
+#[test]
+fn every_kind_of_value() {
+    let chart = spark(&[Some(0), Some(MIB)]);
+    let table = [
+        (Value::Bytes(0), "0", Tone::Zero),
+        (Value::Bytes(120 * MIB), "120M", Tone::Plain),
+        (Value::Delta(0), "0", Tone::Zero),
+        (Value::Delta(12 << 20), "+12M", Tone::Up),
+        (Value::Delta(-4096), "-4.0K", Tone::Down),
+        (Value::Growth(0.0), "0", Tone::Zero),
+        (Value::Growth(1e-9), "0", Tone::Zero),
+        (Value::Growth(2048.0), "+2.0K/s", Tone::Up),
+        (Value::Growth(-2048.0), "-2.0K/s", Tone::Down),
+        (Value::PerSecond(0.04), "0", Tone::Zero),
+        (Value::PerSecond(3.21), "3.2", Tone::Plain),
+        (Value::PerSecond(123_456.7), "123k", Tone::Plain),
+        (Value::Share(0.0004), "0", Tone::Zero),
+        (Value::Share(0.5), "50.0", Tone::Plain),
+        (Value::Share(9.99), "999.0", Tone::Plain),
+        (Value::Share(64.0), "6400", Tone::Plain),
+        (Value::Count(0), "0", Tone::Zero),
+        (Value::Count(412), "412", Tone::Plain),
+        (Value::Count(4_200_000), "4.2M", Tone::Plain),
+        (Value::Id(4_294_967_294), "4294967294", Tone::Plain),
+        (Value::Id(0), "0", Tone::Plain),
+        (Value::Seconds(245.0), "4m05", Tone::Plain),
+        (Value::Seconds(-1.0), "0s", Tone::Plain),
+        (Value::Seconds(f64::NAN), "0s", Tone::Plain),
+        (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", Tone::Plain),
+        (Value::Chart(&chart), "  ▁█", Tone::Chart),
+        (Value::Missing(Missing::Pending), "…", Tone::Missing),
+        (Value::Missing(Missing::Denied), "-", Tone::Missing),
+        (Value::Missing(Missing::TimedOut), "-", Tone::Missing),
+        (Value::Blank, "", Tone::Plain),
+    ];
+    for (value, text, tone) in table {
+        let width = match value {
+            Value::Chart(_) => 60,
+            Value::Text(_) => 12,
+            _ => 6,
+        };
+        let cell = cell(&value, Units::Auto, width);
+        let shown = match value {
+            Value::Chart(_) => &cell.text[cell.text.len() - text.len()..],
+            _ => &cell.text,
+        };
+        assert_eq!((shown, cell.tone), (text, tone), "{value:?}");
+    }
+    assert_eq!(cell(&Value::Count(4_200_000), Units::Auto, 7).text, "4200000");
+    assert_eq!(cell(&Value::Bytes(120 * MIB), Units::K, 11).text, "122880K");
+}
+
+#[test]
+fn long_text_is_cut_where_the_cell_ends() {
+    let long = vec![b'a'; 1 << 20];
+    let text = cell(&Value::Text(Cow::Borrowed(&long)), Units::Auto, 12).text;
+    assert!((12..=16).contains(&text.len()), "{}", text.len());
+}
+
+#[test]
+fn a_sparkline_goes_from_its_least_to_its_greatest() {
+    let rises: Vec<_> = (0..60).map(|n| Some(n * MIB)).collect();
+    assert_eq!(sparkline(&spark(&rises), 8), "▁▂▃▄▅▆▇█");
+    let falls: Vec<_> = rises.iter().rev().copied().collect();
+    assert_eq!(sparkline(&spark(&falls), 8), "█▇▆▅▄▃▂▁");
+    let high: Vec<_> = rises.iter().map(|v| v.map(|n| n + 500 * MIB)).collect();
+    assert_eq!(sparkline(&spark(&high), 8), "▁▂▃▄▅▆▇█");
+}
+
+#[test]
+fn a_steady_value_is_a_flat_line_and_trembling_stays_low() {
+    assert_eq!(sparkline(&spark(&[Some(100 * MIB); 60]), 5), "▁▁▁▁▁");
+    assert_eq!(sparkline(&spark(&[Some(0); 60]), 5), "▁▁▁▁▁");
+    let trembles: Vec<_> = (0..60).map(|n| Some(100 * MIB + n % 2 * MIB / 4)).collect();
+    let line = sparkline(&spark(&trembles), 60);
+    assert!(line.chars().all(|c| "▁▂".contains(c)), "{line}");
+    // 256 KiB is the least that the height stands for.
+    let small: Vec<_> = (0..60).map(|n| Some(n % 2 * 128 * 1024)).collect();
+    assert!(!sparkline(&spark(&small), 60).contains(['▆', '▇', '█']));
+}
+
+#[test]
+fn gaps_are_blank() {
+    assert_eq!(sparkline(&Spark::default(), 4), "    ");
+    let mut values = vec![Some(0); 60];
+    values[20..40].fill(None);
+    assert_eq!(sparkline(&spark(&values), 6), "▁▁  ▁▁");
+    assert_eq!(sparkline(&spark(&[Some(MIB)]), 4), "   ▁");
+    assert_eq!(sparkline(&spark(&values), 0), "");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_sparkline_has_its_width(values in prop::collection::vec(prop::option::of(any::<u64>()), 0..80), columns in 0..120_usize) {
+        prop_assert_eq!(width(&sparkline(&spark(&values), columns)), columns);
+    }
+
+    #[test]
+    fn figures_keep_to_the_columns_they_are_given(n in any::<u64>(), shift in 0..64_u32, x in 0.0..1e4_f64) {
+        let n = n >> shift;
+        for (value, columns) in [
+            (Value::Bytes(n), 5),
+            (Value::Delta(n.cast_signed()), 6),
+            (Value::Growth(x * x * x), 10),
+            (Value::PerSecond(x * x), 5),
+            (Value::Share(x), 7),
+            (Value::Count(n), 5),
+            (Value::Seconds(x * x), 5),
+        ] {
+            let cell = cell(&value, Units::Auto, columns.min(6));
+            prop_assert!(width(&cell.text) <= columns, "{value:?} {}", cell.text);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The table itself: every entry whole, none twice.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use unicode_width::UnicodeWidthStr;
+use zmtop::columns::{COLUMNS, Catalogue, Column, ColumnId, RowSubject, Unit, Value, find};
+use zmtop::model::filter::{Catalog, Filter, Subject};
+use zmtop::model::history::Series;
+use zmtop::model::sort::SortKey;
+use zmtop::model::tree::Forest;
+use zmtop::model::{Missing, ProcessSample, Row, Totals};
+use zmtop::text::Align;
+use zmtop::units::Units;
+
+use crate::support::rows::{process, snapshot, walk, with_facts};
+
+#[test]
+fn ids_titles_and_metrics_are_unique() {
+    let unique = |texts: Vec<&str>| texts.len() == texts.iter().collect::<HashSet<_>>().len();
+    assert!(unique(COLUMNS.iter().map(|c| c.id).collect()));
+    assert!(unique(COLUMNS.iter().map(|c| c.title).collect()));
+    assert!(unique(COLUMNS.iter().filter_map(|c| c.metric).collect()));
+    for (at, column) in COLUMNS.iter().enumerate() {
+        assert_eq!(find(column.id), Some(ColumnId(at)));
+        assert_eq!(ColumnId(at).get().id, column.id);
+    }
+    assert_eq!(ColumnId::all().count(), COLUMNS.len());
+    assert_eq!(find("nonsense"), None);
+}
+
+#[test]
+fn ids_can_be_typed_and_metrics_are_prometheus_names() {
+    let typed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    for column in COLUMNS {
+        assert!(column.id.starts_with(|c: char| c.is_ascii_lowercase()), "{}", column.id);
+        assert!(column.id.chars().all(typed), "{}", column.id);
+        if let Some(metric) = column.metric {
+            assert!(metric.starts_with("zmtop_") && metric.chars().all(typed), "{metric}");
+            assert_eq!(column.unit == Unit::Bytes, metric.ends_with("_bytes"), "{metric}");
+        }
+    }
+}
+
+#[test]
+fn every_column_says_what_it_is_and_where_it_is_from() {
+    for column in COLUMNS {
+        let help = column.help;
+        assert!(help.len() > 20 && help.ends_with('.'), "{}: {help}", column.id);
+        let source = [
+            "Kernel:",
+            "Formula:",
+            "smaps_rollup",
+            "of stat",
+            "status",
+            "cgroup path",
+            "footprint",
+            "PSS of",
+            "Swap of",
+            "walk",
+            "command line",
+        ];
+        assert!(
+            source.iter().any(|s| help.contains(s)),
+            "{}: no source in {help}",
+            column.id
+        );
+        assert!(!help.contains("  "), "{}: {help}", column.id);
+    }
+}
+
+#[test]
+fn titles_fit_and_widths_hold_their_units() {
+    for column in COLUMNS {
+        let title = column.title.width();
+        assert!(title >= 1 && title <= usize::from(column.width), "{}", column.id);
+        for units in Units::ALL {
+            assert!(column.width_in(units) >= column.width);
+            if column.unit == Unit::Delta {
+                assert!(column.width_in(units) > units.width());
+            }
+        }
+    }
+    assert_eq!(
+        COLUMNS.iter().filter(|c| c.grows).map(|c| c.id).collect::<Vec<_>>(),
+        ["command"]
+    );
+}
+
+#[test]
+fn figures_stand_to_the_right_and_words_to_the_left() {
+    for column in COLUMNS {
+        let words = matches!(column.unit, Unit::Text | Unit::Chart);
+        assert_eq!(column.align == Align::Left, words, "{}", column.id);
+    }
+    let ascending: Vec<_> = COLUMNS.iter().filter(|c| !c.descends_first()).map(|c| c.id).collect();
+    assert_eq!(
+        ascending,
+        [
+            "pid",
+            "ppid",
+            "user",
+            "state",
+            "unit",
+            "container",
+            "cgroup",
+            "comm",
+            "command"
+        ]
+    );
+}
+
+/// A process of which everything is known, with its history.
+fn known() -> (ProcessSample, Series) {
+    let mut sample = with_facts(process(1, 0, "init"), |f| {
+        f.unit = Some((*b"init.scope").into());
+        f.container = Some((*b"0123456789ab").into());
+    });
+    sample.oom_score = Ok(1);
+    let mut series = Series::new(0, Duration::from_secs(10));
+    for second in 0..30 {
+        sample.walk = Ok(walk((second + 1) << 20, second << 20));
+        series.push(&sample, Duration::from_secs(second), second);
+    }
+    (sample, series)
+}
+
+/// The kind of value that a column of a unit gives.
+fn fits(column: &Column, value: &Value<'_>) -> bool {
+    matches!(
+        (column.unit, value),
+        (Unit::Bytes, Value::Bytes(_))
+            | (Unit::Delta, Value::Delta(_))
+            | (Unit::Growth, Value::Growth(_))
+            | (Unit::PerSecond, Value::PerSecond(_))
+            | (Unit::Share, Value::Share(_))
+            | (Unit::Count, Value::Count(_) | Value::Id(_))
+            | (Unit::Seconds, Value::Seconds(_))
+            | (Unit::Text, Value::Text(_))
+            | (Unit::Chart, Value::Chart(_))
+    )
+}
+
+#[test]
+fn a_known_process_has_a_value_of_its_unit_in_every_column() {
+    let (sample, series) = known();
+    let mut snap = snapshot(Duration::from_secs(30), Vec::new());
+    snap.system.uptime = Ok(1000.0);
+    let row = Row::of(&sample, Some(&series), &snap);
+    for column in COLUMNS {
+        let value = (column.value)(&row);
+        assert!(fits(column, &value), "{}: {value:?}", column.id);
+        assert_ne!(column.sort_key(&row), SortKey::Missing, "{}", column.id);
+    }
+}
+
+#[test]
+fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
+    let (mut sample, series) = known();
+    sample.walk = Err(Missing::Denied);
+    let snap = snapshot(Duration::from_secs(30), Vec::new());
+    let row = Row::of(&sample, Some(&series), &snap);
+    for column in COLUMNS {
+        let value = (column.value)(&row);
+        if matches!(column.unit, Unit::Bytes | Unit::Delta | Unit::Growth) || column.id == "age" {
+            assert!(
+                matches!(value, Value::Missing(Missing::Denied)),
+                "{}: {value:?}",
+                column.id
+            );
+            assert_eq!(column.sort_key(&row), SortKey::Missing);
+        }
+    }
+}
+
+#[test]
+fn before_the_second_snapshot_changes_are_pending() {
+    let (sample, _) = known();
+    let snap = snapshot(Duration::from_secs(30), Vec::new());
+    for id in ["dpss", "dswap", "growth", "cpu", "majflt", "minflt"] {
+        let value = (find(id).unwrap().get().value)(&Row::of(&sample, None, &snap));
+        assert!(matches!(value, Value::Missing(Missing::Pending)), "{id}: {value:?}");
+    }
+}
+
+#[test]
+fn additive_columns_have_a_total_and_the_others_leave_it_blank() {
+    let (sample, series) = known();
+    let snap = snapshot(Duration::from_secs(30), Vec::new());
+    let totals = Totals::of([&sample, &sample], |_| Some(*series.change()));
+    let row = totals.row(&snap);
+    for column in COLUMNS {
+        let value = (column.value)(&row);
+        if column.additive {
+            let one = (column.value)(&Row::of(&sample, Some(&series), &snap))
+                .number()
+                .unwrap();
+            let two = value.number().unwrap();
+            assert!(
+                (two - 2.0 * one).abs() <= 1e-6 * one.abs(),
+                "{}: {one} {two}",
+                column.id
+            );
+        } else {
+            assert!(matches!(value, Value::Blank), "{}: {value:?}", column.id);
+        }
+    }
+}
+
+#[test]
+fn tree_columns_sum_the_subtree_and_else_show_the_own() {
+    let rows = [process(1, 0, "a"), process(2, 1, "b")];
+    let sums = Forest::new(&rows).subtrees(&rows, |_| None);
+    let snap = snapshot(Duration::from_secs(1), Vec::new());
+    let mut row = Row::of(&rows[0], None, &snap);
+    let pss = |row: &Row<'_>| (find("tree_pss").unwrap().get().value)(row).number();
+    assert_eq!(pss(&row), Some(f64::from(10 << 20)));
+    row.subtree = Some(&sums[0]);
+    assert_eq!(pss(&row), Some(f64::from(20 << 20)));
+}
+
+#[test]
+fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
+    let (sample, series) = known();
+    let mut snap = snapshot(Duration::from_secs(30), Vec::new());
+    snap.system.uptime = Ok(1000.0);
+    let subject = RowSubject(Row::of(&sample, Some(&series), &snap));
+    for (at, column) in COLUMNS.iter().enumerate() {
+        let known = Catalogue.column(column.id).map(|(at, _)| at);
+        assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);
+        assert_eq!(Catalogue.names().contains(&column.id), known.is_some(), "{}", column.id);
+        if known.is_some() {
+            let filter = Filter::parse(&format!("{}>=0", column.id), &Catalogue).unwrap();
+            assert!(filter.matches(&subject), "{}", column.id);
+            assert!(subject.number(at).is_some());
+        } else {
+            // A word column is a key with a colon.
+            Filter::parse(&format!("{}:R", column.id), &Catalogue).unwrap();
+        }
+    }
+}
