@@ -117,7 +117,8 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
 pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
     let mut pids = Vec::new();
     names(proc, |name| {
-        if name.iter().all(u8::is_ascii_digit) {
+        // The kernel writes no leading zeros; a made tree's would name the same process twice.
+        if name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit) {
             pids.extend(super::words::number(name).and_then(|n| u32::try_from(n).ok()));
         }
     })

@@ -1,1 +1,5 @@
-//! Tests.
+//! Faults that the sampler must live through.
+
+mod descriptors;
+mod storm;
+mod stuck;

@@ -1,0 +1,221 @@
+//! Reads that never return.
+//!
+//! Opening a FIFO waits until someone opens its other end: from the reader's side the same as a memory lock
+//! that is never let go.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::support::tree::ProcTree;
+use zmtop::model::{Missing, ProcessSample, Snapshot};
+use zmtop::sampler::{Options, Scanner, spawn};
+
+/// Far more than anything here takes: a hang, not a measure.
+const HANG: Duration = Duration::from_secs(20);
+const KB: u64 = 1024;
+
+fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
+    snapshot.rows().iter().find(|p| p.id.pid == pid).unwrap()
+}
+
+/// Ticks, changing the healthy processes each time, until `done`; every tick must bring the change.
+async fn tick_until(
+    scanner: &mut Scanner,
+    tree: &ProcTree,
+    healthy: &[u32],
+    done: impl Fn(&Snapshot) -> bool,
+) -> Arc<Snapshot> {
+    let began = Instant::now();
+    for round in 1.. {
+        for pid in healthy {
+            tree.process(*pid).pss_kb(1000 + round).write();
+        }
+        let snapshot = scanner.tick().await;
+        for pid in healthy {
+            let pss = row(&snapshot, *pid).memory().map(|m| m.pss);
+            assert_eq!(pss, Ok((1000 + round) * KB), "{pid} in round {round}");
+        }
+        if done(&snapshot) {
+            return snapshot;
+        }
+        assert!(began.elapsed() < HANG, "{:?}", snapshot.sampling);
+    }
+    unreachable!()
+}
+
+/// `stuck` processes whose `file` is a FIFO, and ten that are healthy, through their whole story.
+fn stuck_reads(file: &'static str, stuck: u32, threads: usize) {
+    let tree = ProcTree::new();
+    let fifos: Vec<u32> = (1..=stuck).collect();
+    let healthy: Vec<u32> = (1001..=1010).collect();
+    for pid in fifos.iter().chain(&healthy) {
+        tree.process(*pid).pss_kb(10).write();
+    }
+    for pid in &fifos {
+        tree.fifo(*pid, file);
+    }
+    let options = Options {
+        threads,
+        ..tree.options()
+    };
+    let cap = threads + options.max_stuck;
+    let timed_out = move |s: &Snapshot, pid: u32| match file {
+        "cmdline" => row(s, pid).facts.cmdline == Err(Missing::TimedOut),
+        _ => row(s, pid).walk == Err(Missing::TimedOut),
+    };
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(options);
+        // The first table may come before the healthy ones' turn; after it they are known to answer.
+        scanner.full().await;
+        let all = |s: &Snapshot| fifos.iter().all(|pid| timed_out(s, *pid));
+        let snapshot = tick_until(&mut scanner, &tree, &healthy, all).await;
+        assert_eq!(snapshot.sampling.stuck, stuck as usize);
+        assert!(snapshot.sampling.threads <= cap);
+        // However often: never a second read of the same, so never more threads.
+        for _ in 0..5 {
+            let snapshot = tick_until(&mut scanner, &tree, &healthy, |_| true).await;
+            assert!(all(&snapshot));
+            assert!(snapshot.sampling.threads <= stuck as usize + threads);
+            assert_eq!(snapshot.sampling.stuck, stuck as usize);
+        }
+        // What is stuck in one file is read in the others.
+        let first = row(&snapshot, 1);
+        assert_eq!(
+            (first.facts.uid, first.facts.user.as_deref()),
+            (Ok(0), Ok(&b"root"[..]))
+        );
+        if file == "cmdline" {
+            assert_eq!(first.memory().unwrap().pss, 10 * KB);
+        } else {
+            assert!(first.facts.cmdline.is_ok());
+        }
+        // A late answer takes the place of the reason.
+        let answer = match file {
+            "cmdline" => b"late\0".to_vec(),
+            _ => tree.process(1).pss_kb(77).rollup().into_bytes(),
+        };
+        assert!(tree.feed(1, file, answer));
+        let back = |s: &Snapshot| match file {
+            "cmdline" => row(s, 1).facts.cmdline.as_deref() == Ok(b"late\0"),
+            _ => row(s, 1).memory().map(|m| m.pss) == Ok(77 * KB),
+        };
+        tick_until(&mut scanner, &tree, &healthy, back).await;
+    });
+}
+
+#[test]
+fn one_rollup() {
+    stuck_reads("smaps_rollup", 1, 2);
+}
+
+#[test]
+fn fifty_rollups() {
+    stuck_reads("smaps_rollup", 50, 2);
+}
+
+#[test]
+fn one_cmdline() {
+    stuck_reads("cmdline", 1, 2);
+}
+
+#[test]
+fn fifty_cmdlines() {
+    stuck_reads("cmdline", 50, 2);
+}
+
+#[test]
+fn fifty_with_a_single_thread() {
+    stuck_reads("smaps_rollup", 50, 1);
+}
+
+#[test]
+fn more_than_there_may_be_threads() {
+    let tree = ProcTree::new();
+    let healthy: Vec<u32> = (1..=10).collect();
+    for pid in &healthy {
+        tree.process(*pid).write();
+    }
+    let options = Options {
+        max_stuck: 4,
+        ..tree.options()
+    };
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(options);
+        scanner.full().await;
+        for pid in 101..=120 {
+            tree.process(pid).write();
+            tree.fifo(pid, "smaps_rollup");
+        }
+        let four = |s: &Snapshot| s.sampling.stuck == 4;
+        tick_until(&mut scanner, &tree, &healthy, four).await;
+        for _ in 0..5 {
+            let snapshot = tick_until(&mut scanner, &tree, &healthy, |_| true).await;
+            assert!(snapshot.sampling.threads <= 6, "{:?}", snapshot.sampling);
+            assert_eq!(snapshot.rows().len(), 30);
+            let whys = snapshot.rows().iter().filter_map(|r| r.walk.err());
+            let waiting = |e: Missing| matches!(e, Missing::TimedOut | Missing::Pending);
+            assert_eq!(whys.filter(|e| waiting(*e)).count(), 20);
+        }
+    });
+}
+
+#[test]
+fn a_stat_that_never_comes() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    tree.process(8).write();
+    tree.fifo(8, "stat");
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(tree.options());
+        let late = |s: &Snapshot| row(s, 8).walk == Err(Missing::TimedOut);
+        let snapshot = tick_until(&mut scanner, &tree, &[7], late).await;
+        assert_eq!(row(&snapshot, 8).id.starttime, 0);
+        // The list itself goes on.
+        tree.process(9).write();
+        tick_until(&mut scanner, &tree, &[7, 9], |s| s.rows().len() == 3).await;
+    });
+}
+
+#[test]
+fn a_file_of_the_systems_that_never_comes() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    let meminfo = tree.root().join("meminfo");
+    std::fs::remove_file(&meminfo).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &meminfo, rustix::fs::Mode::RUSR).unwrap();
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(tree.options());
+        let late = |s: &Snapshot| s.system.mem_total == Err(Missing::TimedOut);
+        let snapshot = tick_until(&mut scanner, &tree, &[7], late).await;
+        assert!(snapshot.system.pswpin.is_ok() && snapshot.system.uptime.is_ok());
+    });
+}
+
+#[test]
+fn the_task_ends_at_once() {
+    let tree = ProcTree::new();
+    for pid in 1..=20 {
+        tree.process(pid).write();
+        tree.fifo(pid, "smaps_rollup");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    let mut handle = spawn(tree.options(), runtime.handle());
+    runtime.block_on(async {
+        while handle.snapshots.borrow().as_ref().is_none_or(|s| s.sampling.stuck < 20) {
+            tokio::time::timeout(HANG, handle.snapshots.changed())
+                .await
+                .unwrap()
+                .unwrap();
+        }
+        let commands = handle.commands.clone();
+        drop(handle);
+        tokio::time::timeout(HANG, commands.closed()).await.unwrap();
+    });
+    let began = Instant::now();
+    drop(runtime);
+    assert!(began.elapsed() < HANG);
+}

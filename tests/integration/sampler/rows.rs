@@ -1,0 +1,206 @@
+//! What a row says of a process, and why it says nothing.
+
+use std::fs;
+
+use super::{pids, row};
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
+use zmtop::model::{Identity, Missing, Reading};
+use zmtop::sampler::Scanner;
+
+const KB: u64 = 1024;
+
+fn text<T: AsRef<[u8]>>(fact: &Reading<T>) -> &[u8] {
+    fact.as_ref().unwrap().as_ref()
+}
+
+#[test]
+fn a_row_holds_what_the_files_say() {
+    let tree = ProcTree::new();
+    tree.process(70)
+        .comm("postgres")
+        .cmdline("postgres: writer\0\0\0")
+        .cgroup("0::/system.slice/docker-0123456789abcdef.scope\n")
+        .uid(1000)
+        .ppid(7)
+        .threads(3)
+        .faults(11, 22)
+        .starttime(555)
+        .pss_kb(2000)
+        .rss_kb(6000)
+        .uss_kb(500)
+        .swap_kb(64)
+        .oom_score(800)
+        .write();
+    tree.process(7).comm("init").uid(4_294_967_294).write();
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_oom_score(true);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(pids(&snapshot), [7, 70]);
+
+    let r = row(&snapshot, 70);
+    assert_eq!(
+        r.id,
+        Identity {
+            pid: 70,
+            starttime: 555
+        }
+    );
+    assert_eq!(
+        (r.exec, r.stat.ppid, r.stat.threads, r.stat.minflt, r.stat.majflt),
+        (0, 7, 3, 11, 22)
+    );
+    assert_eq!((r.stat.state, r.stat.cpu_ticks, r.stat.rss), (b'S', 150, 6000 * KB));
+    let m = r.memory().unwrap();
+    assert_eq!(
+        (m.pss, m.rss, m.uss(), m.shared(), m.swap),
+        (2000 * KB, 6000 * KB, 500 * KB, 5500 * KB, 64 * KB)
+    );
+    assert_eq!(
+        (m.pss_anon, m.pss_file, m.pss_shmem, m.swap_pss),
+        (Ok(500 * KB), Ok(1500 * KB), Ok(0), Ok(64 * KB))
+    );
+    let walk = r.walk.unwrap();
+    assert!(walk.at <= snapshot.monotonic);
+    assert_eq!(&*r.facts.comm, b"postgres");
+    assert_eq!(text(&r.facts.cmdline), b"postgres: writer\0\0\0");
+    assert_eq!(&*r.facts.command(), b"postgres: writer");
+    assert_eq!((r.facts.uid, text(&r.facts.user)), (Ok(1000), &b"alice"[..]));
+    assert_eq!(text(&r.facts.cgroup), b"/system.slice/docker-0123456789abcdef.scope");
+    assert_eq!(r.facts.unit.as_deref(), Some(&b"docker-0123456789abcdef.scope"[..]));
+    assert_eq!(r.facts.container.as_deref(), Some(&b"0123456789ab"[..]));
+    assert_eq!(r.oom_score, Ok(800));
+    // A user without a name is shown by number.
+    assert_eq!(text(&row(&snapshot, 7).facts.user), b"4294967294");
+    assert_eq!((snapshot.sampling.walks, snapshot.sampling.stuck), (2, 0));
+    assert_eq!(snapshot.readable(), (2, 2));
+}
+
+#[test]
+fn oom_score_is_read_only_when_asked_for() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    let mut scanner = Scanner::new(tree.options());
+    assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Pending));
+    scanner.set_oom_score(true);
+    assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Ok(667));
+    fs::remove_file(tree.file(7, "oom_score")).unwrap();
+    assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Unsupported));
+}
+
+#[test]
+fn without_a_rollup_smaps_is_summed() {
+    let tree = ProcTree::new();
+    let process = tree.process(7).pss_kb(300).swap_kb(8);
+    process.write();
+    let mut scanner = Scanner::new(tree.options());
+    let rolled = *row(&block_on(scanner.full()), 7).memory().unwrap();
+    fs::remove_file(tree.file(7, "smaps_rollup")).unwrap();
+    // Neither: this tree does not offer it.
+    assert_eq!(
+        row(&block_on(scanner.full()), 7).walk.unwrap_err(),
+        Missing::Unsupported
+    );
+    fs::write(tree.file(7, "smaps"), process.smaps()).unwrap();
+    let summed = *row(&block_on(scanner.full()), 7).memory().unwrap();
+    assert_eq!(
+        (summed.rss, summed.pss, summed.uss(), summed.swap),
+        (rolled.rss, rolled.pss, rolled.uss(), rolled.swap)
+    );
+    assert_eq!(summed.pss_anon, Err(Missing::Unsupported));
+}
+
+#[test]
+fn what_has_no_memory_says_why() {
+    let tree = ProcTree::new();
+    tree.process(2).kernel_thread().comm("kthreadd").write();
+    tree.process(3).state('Z').cmdline("").write();
+    tree.process(4).write();
+    fs::write(tree.file(4, "smaps_rollup"), "").unwrap();
+    let snapshot = block_on(Scanner::new(tree.options()).full());
+    assert_eq!(row(&snapshot, 2).walk, Err(Missing::KernelThread));
+    assert_eq!(row(&snapshot, 3).walk, Err(Missing::Zombie));
+    assert_eq!(row(&snapshot, 4).walk, Err(Missing::Gone));
+    assert_eq!(&*row(&snapshot, 2).facts.command(), b"[kthreadd]");
+    assert_eq!(snapshot.readable(), (0, 0));
+}
+
+#[test]
+fn a_fault_is_the_reason_of_its_own_figures() {
+    let tree = ProcTree::new();
+    for pid in 1..=7 {
+        tree.process(pid).write();
+    }
+    fs::write(tree.file(1, "smaps_rollup"), "Rss: 5 kB\n").unwrap();
+    // A directory cannot be read, even by root.
+    let directory = |pid, name| {
+        fs::remove_file(tree.file(pid, name)).unwrap();
+        fs::create_dir(tree.file(pid, name)).unwrap();
+    };
+    directory(2, "smaps_rollup");
+    directory(3, "cmdline");
+    fs::write(tree.file(4, "status"), "Name:\tx\n").unwrap();
+    fs::remove_file(tree.file(5, "cgroup")).unwrap();
+    fs::write(tree.file(6, "stat"), "6 (x S 1").unwrap();
+    directory(7, "stat");
+    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let eisdir = Missing::Errno(rustix::io::Errno::ISDIR.raw_os_error());
+
+    assert_eq!(row(&snapshot, 1).walk, Err(Missing::Malformed));
+    assert_eq!(row(&snapshot, 2).walk, Err(eisdir));
+    assert!(row(&snapshot, 3).walk.is_ok());
+    assert_eq!(row(&snapshot, 3).facts.cmdline, Err(eisdir));
+    assert_eq!(row(&snapshot, 3).facts.uid, Ok(0));
+    assert_eq!(row(&snapshot, 4).facts.uid, Err(Missing::Malformed));
+    assert_eq!(row(&snapshot, 4).facts.user, Err(Missing::Malformed));
+    assert!(row(&snapshot, 4).facts.cgroup.is_ok());
+    assert_eq!(row(&snapshot, 5).facts.cgroup, Err(Missing::Unsupported));
+    // Listed, but not to be glanced at: nothing is known of them but why.
+    for (pid, why) in [(6, Missing::Malformed), (7, eisdir)] {
+        let r = row(&snapshot, pid);
+        assert_eq!((r.id.starttime, r.walk), (0, Err(why)));
+        assert_eq!((r.facts.uid, r.oom_score), (Err(why), Err(why)));
+    }
+    assert_eq!(snapshot.readable(), (3, 7));
+}
+
+#[test]
+fn hostile_names_pass_raw() {
+    let names: [&[u8]; 4] = [
+        b"a\nb) R 1 (x",
+        b"\x1b]52;c;aGk=\x07",
+        b"\xff\xfe\x80",
+        b"\xe2\x80\xaeevil",
+    ];
+    let tree = ProcTree::new();
+    for (pid, name) in (1..).zip(names) {
+        let cgroup = [b"0::/", name, b"/x.service\n"].concat();
+        let one_line = cgroup
+            .iter()
+            .map(|b| if *b == b'\n' { b'_' } else { *b })
+            .collect::<Vec<_>>();
+        tree.process(pid)
+            .comm(name)
+            .cmdline(name)
+            .cgroup([&one_line[..one_line.len() - 1], b"\n"].concat())
+            .write();
+    }
+    tree.write("etc/passwd", b"\x1b[2Jroot\xff:x:0:0:::\n");
+    let snapshot = block_on(Scanner::new(tree.options()).full());
+    for (pid, name) in (1..).zip(names) {
+        let r = row(&snapshot, pid);
+        assert_eq!((&*r.facts.comm, text(&r.facts.cmdline)), (name, name));
+        assert_eq!(text(&r.facts.user), b"\x1b[2Jroot\xff");
+        assert_eq!(r.facts.unit.as_deref(), Some(&b"x.service"[..]));
+        assert_eq!((r.stat.state, r.stat.ppid), (b'S', 1));
+        assert!(r.walk.is_ok());
+    }
+}
+
+#[test]
+fn a_huge_command_line_is_cut() {
+    let tree = ProcTree::new();
+    tree.process(7).cmdline(vec![b'x'; 1 << 20]).write();
+    let snapshot = block_on(Scanner::new(tree.options()).full());
+    assert_eq!(text(&row(&snapshot, 7).facts.cmdline).len(), 64 << 10);
+}
