@@ -24,7 +24,7 @@ pub use file::MAX_BYTES;
 pub use keymap::{Chord, Context, Keymap};
 pub use save::{SaveError, Saved, save};
 pub use settings::Settings;
-pub use slot::{column, span_text};
+pub use slot::column;
 pub use theme::{Depth, Theme};
 
 /// All that the monitor is configured with.

@@ -61,7 +61,7 @@ const KIB: u64 = 1024;
 const SUFFIX: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
 const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// A byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `120M`, `2.1G`.
+/// A byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `23.5G`, `120M`.
 pub fn bytes(n: u64, units: Units) -> String {
     match units {
         Units::Auto => auto(n),
@@ -89,16 +89,16 @@ fn auto(n: u64) -> String {
     short(value, SUFFIX[step])
 }
 
-/// One decimal below ten.
+/// One decimal below a hundred.
 fn short(value: f64, suffix: &str) -> String {
-    if value < 9.95 {
+    if value < 99.95 {
         format!("{value:.1}{suffix}")
     } else {
         format!("{value:.0}{suffix}")
     }
 }
 
-/// A change in bytes with its sign: `+12M`, `-4.0K`, `0`.
+/// A change in bytes with its sign: `+12.0M`, `-4.0K`, `0`.
 pub fn delta(n: i64, units: Units) -> String {
     let text = bytes(n.unsigned_abs(), units);
     match n {
@@ -108,7 +108,7 @@ pub fn delta(n: i64, units: Units) -> String {
     }
 }
 
-/// Bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12K/s`, `+3.1M/min`.
+/// Bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12.0K/s`, `+3.1M/min`.
 pub fn growth(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();

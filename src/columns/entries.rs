@@ -346,7 +346,18 @@ pub static COLUMNS: &[Column] = &[
         ..word(
             "command",
             "COMMAND",
-            "The command line; the kernel's short name in brackets where there is none.",
+            "The command line without its program's directory; the kernel's short name in brackets where \
+             there is none.",
+            12,
+            |r| own(r, |s| Value::Text(s.facts.short_command())),
+        )
+    },
+    Column {
+        grows: true,
+        ..word(
+            "cmdline",
+            "COMMAND LINE",
+            "The whole command line; the kernel's short name in brackets where there is none.",
             12,
             |r| own(r, |s| Value::Text(s.facts.command())),
         )

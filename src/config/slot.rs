@@ -13,7 +13,7 @@ use super::fault::shown;
 use super::schema::Slot;
 use crate::columns::{self, COLUMNS, Catalogue, ColumnId};
 use crate::model::filter::Filter;
-use crate::units::{self, Units};
+use crate::units::{self, Units, span_exact};
 
 /// What is wrong with a value, and which part of it.
 pub(super) type Wrong = (Range<usize>, String);
@@ -92,7 +92,7 @@ impl Slot<'_> {
         match self {
             Self::Span(to, range) => {
                 let span = units::parse_span(text).ok_or_else(misread)?;
-                *to = within(span, &format!("`{}`", shown(text)), &range, span_text)?;
+                *to = within(span, &format!("`{}`", shown(text)), &range, |d| span_exact(*d))?;
             }
             Self::Number(to, range) => *to = number(text.parse().map_err(|_| misread())?, text, &range)?,
             Self::Switch(to) => *to = text.parse().map_err(|_| misread())?,
@@ -138,7 +138,7 @@ impl Slot<'_> {
     /// The value as TOML on one line.
     pub fn to_toml(&self) -> String {
         match self {
-            Self::Span(d, _) => quoted(&span_text(d)),
+            Self::Span(d, _) => quoted(&span_exact(**d)),
             Self::Number(n, _) => n.to_string(),
             Self::Switch(b) => b.to_string(),
             Self::Columns(c) => {
@@ -182,8 +182,8 @@ fn number(n: i128, shown_as: &str, range: &RangeInclusive<u16>) -> Result<u16, S
 fn seconds(n: f64, shown_as: &str, range: &RangeInclusive<Duration>) -> Result<Duration, String> {
     let name = format!("{} s", shown(shown_as));
     let span = Duration::try_from_secs_f64(n)
-        .map_err(|_| out_of_range(&name, &span_text(range.start()), &span_text(range.end())))?;
-    within(span, &name, range, span_text)
+        .map_err(|_| out_of_range(&name, &span_exact(*range.start()), &span_exact(*range.end())))?;
+    within(span, &name, range, |d| span_exact(*d))
 }
 
 fn within<T: PartialOrd>(value: T, name: &str, range: &RangeInclusive<T>, show: fn(&T) -> String) -> Result<T, String> {
@@ -196,20 +196,6 @@ fn within<T: PartialOrd>(value: T, name: &str, range: &RangeInclusive<T>, show: 
 
 fn out_of_range(value: &str, least: &dyn Display, most: &dyn Display) -> String {
     format!("{value} is out of range: {least} to {most}")
-}
-
-/// A length of time as it is written in the config, exact: `250ms`, `1s`, `5m`, `1h`.
-pub fn span_text(d: &Duration) -> String {
-    let s = d.as_secs();
-    if d.subsec_nanos() != 0 {
-        format!("{}ms", d.as_secs_f64() * 1000.0)
-    } else if s > 0 && s.is_multiple_of(3600) {
-        format!("{}h", s / 3600)
-    } else if s > 0 && s.is_multiple_of(60) {
-        format!("{}m", s / 60)
-    } else {
-        format!("{s}s")
-    }
 }
 
 /// A TOML string in which everything that a terminal could act on is escaped.

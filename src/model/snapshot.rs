@@ -89,6 +89,21 @@ impl Facts {
         }
     }
 
+    /// The command line without the directory of its program: `python3 train.py` for
+    /// `/usr/bin/python3 train.py`. A title that a process gave itself stays as it is.
+    pub fn short_command(&self) -> std::borrow::Cow<'_, [u8]> {
+        let mut command = self.command();
+        let program = command.split(|b| *b == b' ').next().unwrap_or_default();
+        let directory = program
+            .iter()
+            .rposition(|b| *b == b'/')
+            .filter(|_| program.starts_with(b"/"));
+        if let Some(at) = directory.filter(|at| at + 1 < program.len()) {
+            command.to_mut().drain(..=at);
+        }
+        command
+    }
+
     /// The command line with its NULs as spaces, or `[comm]` where there is none to show.
     pub fn command(&self) -> std::borrow::Cow<'_, [u8]> {
         match self.cmdline.as_deref() {
@@ -205,6 +220,14 @@ impl Snapshot {
             }
         }
         (readable, readable + hidden)
+    }
+
+    /// How many processes wait for their first walk.
+    pub fn pending(&self) -> usize {
+        self.rows()
+            .iter()
+            .filter(|p| p.walk.is_err_and(|e| e == Missing::Pending))
+            .count()
     }
 
     /// The age of the oldest walk shown.

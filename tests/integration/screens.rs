@@ -157,8 +157,8 @@ fn colours_say_what_figures_mean() {
     let mut session = Session::new(120, 40);
     session.minute().keys("G");
     let theme = session.app.config.theme.clone();
-    assert_eq!(style_of(&mut session, "+30").fg, theme.up.fg, "growth");
-    assert_eq!(style_of(&mut session, "-20").fg, theme.down.fg, "shrinking");
+    assert_eq!(style_of(&mut session, "+60").fg, theme.up.fg, "growth");
+    assert_eq!(style_of(&mut session, "-40").fg, theme.down.fg, "shrinking");
     assert_eq!(
         style_of(&mut session, "6 of 7 readable").fg,
         theme.warning.fg,

@@ -179,10 +179,11 @@ enum Kind {
 }
 
 /// Every key, what it asks, and what must follow.
-const KEYS: [(&str, Kind, &str); 10] = [
+const KEYS: [(&str, Kind, &str); 11] = [
     ("user", Kind::Word(Word::User), "a name"),
     ("cmd", Kind::Word(Word::Command), "a word"),
     ("command", Kind::Word(Word::Command), "a word"),
+    ("cmdline", Kind::Word(Word::Command), "a word"),
     ("name", Kind::Word(Word::Name), "a word"),
     ("comm", Kind::Word(Word::Name), "a word"),
     ("pid", Kind::Pid, "a number"),

@@ -45,6 +45,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             strip.text(55, format!("  {count} procs"), theme.text);
             strip.text(30, format!(" ({readable} readable)"), theme.dim);
         }
+        Ok(_) if snapshot.pending() > 0 => {
+            strip.text(55, format!("  {count} procs"), theme.text);
+            strip.text(50, format!(" (reading {readable} of {of})"), theme.dim);
+        }
         Ok(_) => {
             strip.text(85, format!("  {readable} of {of} readable"), theme.warning);
             strip.text(65, advice(app), theme.warning);

@@ -29,7 +29,7 @@ fn every_kind_of_value() {
         (Value::Bytes(0), "0", Tone::Zero),
         (Value::Bytes(120 * MIB), "120M", Tone::Plain),
         (Value::Delta(0), "0", Tone::Zero),
-        (Value::Delta(12 << 20), "+12M", Tone::Up),
+        (Value::Delta(12 << 20), "+12.0M", Tone::Up),
         (Value::Delta(-4096), "-4.0K", Tone::Down),
         (Value::Growth(0.0), "0", Tone::Zero),
         (Value::Growth(1e-9), "0", Tone::Zero),

@@ -17,7 +17,7 @@ fn the_shipped_values_are_the_documented_ones() {
     assert_eq!(s.sampler.deadline, Duration::from_secs(1));
     assert_eq!((s.sampler.threads, s.sampler.max_stuck), (0, 64));
     let names: Vec<_> = s.ui.columns.iter().map(|c| c.get().id).collect();
-    let expected = "pss dpss swap dswap uss rss history pid user command";
+    let expected = "pss dpss swap dswap uss rss history growth pid user command";
     assert_eq!(names.join(" "), expected);
     assert_eq!(s.ui.sort, columns::find("pss").unwrap());
     assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
