@@ -2,3 +2,4 @@
 
 mod cells;
 mod registry;
+mod table;

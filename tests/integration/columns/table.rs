@@ -1,0 +1,262 @@
+//! The one-shot table of processes.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use zmtop::columns::{COLUMNS, Catalogue, ColumnId, find};
+use zmtop::model::filter::Filter;
+use zmtop::model::{History, Missing, ProcessSample};
+use zmtop::output::table::{TableOptions, columns_of_one_snapshot, write};
+use zmtop::text::width;
+use zmtop::units::Units;
+
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+
+fn user(sample: ProcessSample, name: &str) -> ProcessSample {
+    with_facts(sample, |f| f.user = Ok(name.as_bytes().into()))
+}
+
+fn machine() -> Vec<ProcessSample> {
+    let mut rows = vec![
+        process(1, 0, "/sbin/init"),
+        process(2, 0, "kthreadd"),
+        user(process(812, 1, "postgres: checkpointer"), "postgres"),
+        user(process(27_213, 1, "python3 train.py --epochs 10"), "alice"),
+        process(900, 1, "sshd"),
+    ];
+    rows[1].stat.flags = zmtop::model::Stat::PF_KTHREAD;
+    rows[1].walk = Err(Missing::KernelThread);
+    rows[2].walk = Err(Missing::Denied);
+    rows[3].walk = Ok(walk(2048 * MIB, 12 * MIB));
+    rows[4].walk = Err(Missing::TimedOut);
+    rows
+}
+
+fn table(rows: Vec<ProcessSample>, filter: &str, change: impl FnOnce(&mut TableOptions<'_>)) -> String {
+    let filter = Filter::parse(filter, &Catalogue).unwrap();
+    let mut options = TableOptions::new(&filter);
+    change(&mut options);
+    let mut out = Vec::new();
+    write(&mut out, &snapshot(Duration::from_secs(9), rows), &options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn ids(names: &[&str]) -> Vec<ColumnId> {
+    names.iter().map(|id| find(id).unwrap()).collect()
+}
+
+#[test]
+fn the_default_table() {
+    assert_eq!(
+        table(machine(), "", |_| {}),
+        "\
+\x20 PID USER     SWAP  USS  PSS  RSS COMMAND
+27213 alice     12M 2.0G 2.0G 2.0G python3 train.py --epochs 10
+    1 root        0  10M  10M  10M /sbin/init
+  812 postgres    -    -    -    - postgres: checkpointer
+  900 root        -    -    -    - sshd
+                12M 2.0G 2.0G 2.0G 4 processes, partial: 1 permission denied, 1 timed out
+"
+    );
+}
+
+#[test]
+fn filtered_sorted_cut_and_without_totals() {
+    let by_pid = |o: &mut TableOptions<'_>| {
+        o.sort = find("pid").unwrap();
+        o.descending = false;
+        o.columns = ids(&["pid", "pss", "comm"]);
+    };
+    assert_eq!(
+        table(machine(), "!user:root | init", |o| {
+            by_pid(o);
+            o.units = Units::M;
+        }),
+        "\
+\x20 PID   PSS NAME
+    1   10M init
+  812     - postgres:
+27213 2048M python3
+      2058M  3 processes, partial: 1 permission denied
+"
+    );
+    let cut = table(machine(), "", |o| {
+        o.top = Some(1);
+        o.kernel_threads = true;
+    });
+    assert!(
+        cut.ends_with(" 5 processes, 1 shown, partial: 1 permission denied, 1 timed out\n"),
+        "{cut}"
+    );
+    assert_eq!(cut.lines().count(), 3);
+    let rows_only = table(machine(), "pid:1", |o| {
+        by_pid(o);
+        o.totals = false;
+    });
+    assert_eq!(rows_only, "PID PSS NAME\n  1 10M init\n");
+    assert!(table(machine(), "pid:1", |_| {}).ends_with(" 1 process\n"));
+    assert!(table(machine(), "nothing-like-it", |_| {}).ends_with(" 0 processes\n"));
+}
+
+#[test]
+fn missing_figures_come_last_in_both_directions() {
+    for descending in [true, false] {
+        let text = table(machine(), "", |o| o.descending = descending);
+        let pids: Vec<_> = text
+            .lines()
+            .skip(1)
+            .filter_map(|l| l.split_whitespace().next())
+            .collect();
+        assert_eq!(pids[2..4], ["812", "900"], "{text}");
+    }
+}
+
+#[test]
+fn a_terminal_is_never_overrun_and_a_pipe_gets_the_whole_command() {
+    let mut rows = machine();
+    let argv = "x".repeat(5000);
+    rows.push(process(5000, 1, &format!("java {argv}")));
+    for columns in [0, 1, 2, 3, 10, 20, 40, 80, 200] {
+        let text = table(rows.clone(), "", |o| o.width = Some(columns));
+        for line in text.lines() {
+            assert!(width(line) <= columns, "{columns}: {line}");
+        }
+    }
+    let text = table(rows.clone(), "", |o| o.width = Some(80));
+    assert!(text.lines().any(|l| l.ends_with("xx…") && width(l) == 80), "{text}");
+    let whole = format!(" java {argv}");
+    assert!(table(rows.clone(), "", |_| {}).lines().any(|l| l.ends_with(&whole)));
+    let first = table(rows, "", |o| o.columns = ids(&["command", "pss"]));
+    assert!(first.lines().any(|l| l == format!("java {argv}  10M")));
+    assert!(first.lines().all(|l| l.ends_with(|c: char| !c.is_whitespace())));
+}
+
+#[test]
+fn a_command_between_others_leaves_them_their_room() {
+    let text = table(machine(), "", |o| {
+        o.columns = ids(&["pid", "command", "pss"]);
+        o.width = Some(30);
+    });
+    assert_eq!(
+        text,
+        "\
+\x20 PID COMMAND              PSS
+27213 python3 train.py -… 2.0G
+    1 /sbin/init           10M
+  812 postgres: checkpoi…    -
+  900 sshd                   -
+      4 processes, parti… 2.0G
+"
+    );
+}
+
+#[test]
+fn hostile_names_stay_in_their_cells() {
+    let evil = "\u{1b}]52;c;eA==\u{7}\u{202e}日本\n\r\t\u{9b}2J\u{200b}".as_bytes();
+    let mut rows = machine();
+    rows.push(with_facts(process(666, 1, "x"), |f| {
+        f.comm = evil.into();
+        f.cmdline = Ok([
+            evil,
+            b"\xff\0",
+            "a\u{301}".repeat(3).as_bytes(),
+            "\u{301}".repeat(10_000).as_bytes(),
+        ]
+        .concat()
+        .into());
+        f.user = Ok(evil.into());
+        f.unit = Some(evil.into());
+        f.container = Some(b"\xf0\x9f\x1b".as_slice().into());
+        f.cgroup = Ok([evil; 100].concat().into());
+    }));
+    let plain = rows.len() + 1;
+    let everything: Vec<_> = ColumnId::all().collect();
+    for width_of in [None, Some(400), Some(80), Some(9)] {
+        for color in [false, true] {
+            let text = table(rows.clone(), "", |o| {
+                o.columns.clone_from(&everything);
+                o.width = width_of;
+                o.color = color;
+            });
+            assert_eq!(text.lines().count(), plain);
+            let bare = ["\x1b[0m", "\x1b[1m", "\x1b[2m"]
+                .iter()
+                .fold(text.clone(), |t, code| t.replace(code, ""));
+            assert!(!bare.chars().any(|c| c.is_control() && c != '\n'), "{bare:?}");
+            assert!(!bare.contains(['\u{202e}', '\u{200b}']), "{bare:?}");
+            assert_eq!(color, text.contains("\x1b[2m"), "{text:?}");
+            if let Some(most) = width_of {
+                assert!(bare.lines().all(|l| width(l) <= most), "{bare}");
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_stand_below_each_other_beside_wide_names() {
+    let mut rows = vec![
+        user(process(1, 0, "a"), "日本語"),
+        user(process(2, 0, "b"), "e\u{301}ve"),
+        process(3, 0, "c"),
+    ];
+    rows[2].walk = Err(Missing::Denied);
+    let text = table(rows, "", |o| {
+        o.columns = ids(&["user", "pss", "pid"]);
+        o.totals = false;
+    });
+    let ends: Vec<_> = text.lines().map(width).collect();
+    assert_eq!(ends, [14; 4], "{text}");
+}
+
+#[test]
+fn one_snapshot_offers_no_changes() {
+    let offered: Vec<_> = columns_of_one_snapshot().map(|id| id.get().id).collect();
+    for absent in ["dpss", "dswap", "growth", "history", "cpu", "majflt", "minflt"] {
+        assert!(!offered.contains(&absent), "{absent}");
+    }
+    assert_eq!(offered.len() + 7, COLUMNS.len());
+    // Asked for all the same, they say that they are not known.
+    let text = table(machine(), "pid:1", |o| o.columns = ids(&["pid", "dpss", "cpu"]));
+    assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");
+}
+
+#[test]
+fn with_a_history_there_are_changes() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..10 {
+        let mut rows = machine();
+        rows[0].walk = Ok(walk((10 + second) * MIB, 0));
+        history.push(&snapshot(Duration::from_secs(second), rows));
+    }
+    let filter = Filter::parse("pid:1", &Catalogue).unwrap();
+    let options = TableOptions {
+        columns: ids(&["pid", "dpss"]),
+        history: Some(&history),
+        totals: false,
+        ..TableOptions::new(&filter)
+    };
+    let mut out = Vec::new();
+    write(&mut out, &snapshot(Duration::from_secs(9), machine()), &options).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "PID  ΔPSS\n  1 +9.0M\n");
+}
+
+#[test]
+fn a_closed_pipe_is_told() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let filter = Filter::default();
+    let error = write(
+        &mut Closed,
+        &snapshot(Duration::ZERO, machine()),
+        &TableOptions::new(&filter),
+    )
+    .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
