@@ -1,1 +1,181 @@
-//! Tests.
+//! Against the kernel itself: processes with known mappings, stopped, whose every figure is compared with
+//! the sums over their `smaps`.
+
+mod child;
+mod swap;
+
+use std::fs;
+use std::sync::Arc;
+
+use child::{Child, SHAPE};
+use zmtop::model::{Memory, Missing, ProcessSample, Snapshot};
+use zmtop::sampler::{Options, Scanner};
+
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
+
+const KB: u64 = 1024;
+
+/// What `smaps` sums to, read the plain way: bytes, and how many mappings there are.
+#[derive(Debug, PartialEq)]
+struct Sums {
+    mappings: u64,
+    rss: u64,
+    pss: u64,
+    uss: u64,
+    shared: u64,
+    swap: u64,
+    swap_pss: u64,
+}
+
+fn sums(pid: u32) -> Sums {
+    let text = String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/smaps")).unwrap()).into_owned();
+    let sum = |name: &str| -> u64 {
+        let values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        values
+            .map(|v| v.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * KB)
+            .sum()
+    };
+    Sums {
+        mappings: text.lines().filter(|line| line.starts_with("Rss:")).count() as u64,
+        rss: sum("Rss"),
+        pss: sum("Pss"),
+        uss: sum("Private_Clean") + sum("Private_Dirty"),
+        shared: sum("Shared_Clean") + sum("Shared_Dirty"),
+        swap: sum("Swap"),
+        swap_pss: sum("SwapPss"),
+    }
+}
+
+fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
+    snapshot.rows().iter().find(|p| p.id.pid == pid).unwrap()
+}
+
+/// A snapshot, and the sums of `pid` that were the same before and after it: pages of shared libraries come
+/// and go with whoever else maps them.
+fn steady(scanner: &mut Scanner, pid: u32) -> (Arc<Snapshot>, Sums) {
+    for _ in 0..200 {
+        let before = sums(pid);
+        let snapshot = block_on(scanner.full());
+        if sums(pid) == before {
+            return (snapshot, before);
+        }
+    }
+    panic!("the memory of {pid} never holds still");
+}
+
+/// PSS of a rollup is exact to the byte before it is cut to KiB; that of each mapping is cut for itself.
+fn compare(memory: &Memory, sums: &Sums) {
+    assert_eq!(memory.rss, sums.rss);
+    assert_eq!(memory.uss(), sums.uss);
+    assert_eq!(memory.shared(), sums.shared);
+    assert_eq!(memory.swap, sums.swap);
+    let within = |more: u64, less: u64| more >= less && more - less < sums.mappings * KB;
+    assert!(within(memory.pss, sums.pss), "{memory:?} {sums:?}");
+    assert!(within(memory.swap_pss.unwrap(), sums.swap_pss), "{memory:?} {sums:?}");
+}
+
+#[test]
+fn figures_are_the_sums_over_smaps() {
+    const NAME: &str = "kernel::figures_are_the_sums_over_smaps";
+    child::be(NAME);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("shared");
+    // Two that map the same file, so that each has half of it.
+    let (first, _second) = (Child::start(NAME, &file), Child::start(NAME, &file));
+    let (snapshot, sums) = steady(&mut Scanner::new(Options::new(None)), first.pid());
+    let r = row(&snapshot, first.pid());
+    assert_eq!(r.stat.state, b'T');
+    let m = r.memory().unwrap();
+    compare(m, &sums);
+    // And they are what the child did.
+    let kinds = SHAPE;
+    let near = |figure: u64, made: usize| (made as u64..made as u64 + (8 << 20)).contains(&figure);
+    assert!(near(m.uss(), kinds.private + kinds.shared), "{m:?}");
+    assert!(near(m.shared(), kinds.file), "{m:?}");
+    assert!(near(m.pss, kinds.private + kinds.shared + kinds.file / 2), "{m:?}");
+    if let (Ok(anon), Ok(files), Ok(shmem)) = (m.pss_anon, m.pss_file, m.pss_shmem) {
+        // A temporary file may lie on tmpfs, and is shmem then.
+        assert!(near(anon, kinds.private), "{m:?}");
+        assert!(near(files + shmem, kinds.shared + kinds.file / 2), "{m:?}");
+        assert!(shmem >= kinds.shared as u64, "{m:?}");
+        assert!((anon + files + shmem).abs_diff(m.pss) < 4 * KB, "{m:?}");
+    }
+}
+
+#[test]
+fn a_tree_without_rollups_gives_the_same_totals() {
+    const NAME: &str = "kernel::a_tree_without_rollups_gives_the_same_totals";
+    child::be(NAME);
+    let dir = tempfile::tempdir().unwrap();
+    let child = Child::start(NAME, &dir.path().join("shared"));
+    let tree = ProcTree::new();
+    fs::create_dir(tree.file(7, "")).unwrap();
+    for name in ["stat", "status", "cgroup", "cmdline", "smaps"] {
+        std::os::unix::fs::symlink(format!("/proc/{}/{name}", child.pid()), tree.file(7, name)).unwrap();
+    }
+    for _ in 0..200 {
+        let (_, expected) = steady(&mut Scanner::new(Options::new(None)), child.pid());
+        let snapshot = block_on(Scanner::new(tree.options()).full());
+        if sums(child.pid()) != expected {
+            continue;
+        }
+        let m = row(&snapshot, 7).memory().unwrap();
+        assert_eq!((m.rss, m.pss, m.uss()), (expected.rss, expected.pss, expected.uss));
+        assert_eq!((m.swap, m.swap_pss), (expected.swap, Ok(expected.swap_pss)));
+        assert_eq!(m.pss_anon, Err(Missing::Unsupported));
+        return;
+    }
+    panic!("the memory of the child never holds still");
+}
+
+#[test]
+fn a_zombie_is_listed_as_one() {
+    let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+    let mut scanner = Scanner::new(Options::new(None));
+    let walk = |scanner: &mut Scanner| row(&block_on(scanner.full()), child.id()).walk;
+    let mut last = walk(&mut scanner);
+    for _ in 0..500 {
+        if last == Err(Missing::Zombie) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        last = walk(&mut scanner);
+    }
+    assert_eq!(last, Err(Missing::Zombie));
+    child.wait().unwrap();
+    let after = block_on(scanner.full());
+    assert!(after.rows().iter().all(|p| p.id.pid != child.id()));
+}
+
+#[test]
+fn an_exec_is_seen() {
+    // The shell becomes another program when it has read a line.
+    let child = std::process::Command::new("/bin/sh")
+        .args(["-c", "read line; exec sleep 60"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut child = Child::from(child);
+    let pid = child.pid();
+    let mut scanner = Scanner::new(Options::new(None));
+    let seen = |scanner: &mut Scanner, comm: &[u8]| {
+        for _ in 0..500 {
+            let snapshot = block_on(scanner.full());
+            let r = row(&snapshot, pid);
+            if &*r.facts.comm == comm && r.facts.cmdline.as_ref().is_ok_and(|c| !c.is_empty()) {
+                return r.clone();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("never saw it");
+    };
+    let shell = seen(&mut scanner, b"sh");
+    child.close_stdin();
+    let sleep = seen(&mut scanner, b"sleep");
+    assert_eq!(shell.id, sleep.id);
+    assert_eq!(sleep.exec, shell.exec + 1);
+    assert_eq!(sleep.facts.cmdline.as_deref(), Ok(&b"sleep\x0060\0"[..]));
+}

@@ -13,3 +13,19 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .unwrap()
         .block_on(future)
 }
+
+/// Says that a test is passed over for want of `what`; where `CI` is `true` it fails instead.
+pub(crate) fn skip(what: &str) {
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "{what}: not to be skipped in CI"
+    );
+    cannot(what);
+}
+
+/// Says that this machine cannot run a test at all, whoever asks.
+pub(crate) fn cannot(what: &str) {
+    use std::io::Write;
+    // Past the test harness, which shows nothing of a test that passes.
+    let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
