@@ -141,7 +141,7 @@ impl Writer {
 
 /// Characters that draw nothing of their own and change how others are drawn, ordered or joined; and those
 /// that terminals do not agree on (flags are two letters to one and a picture to another).
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     let code = u32::from(c);
     code & 0xfffe == 0xfffe
         || matches!(c,

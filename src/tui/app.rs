@@ -6,15 +6,13 @@ use std::sync::Arc;
 use super::input::LineEdit;
 use super::layout::Layout;
 use super::popup::Popup;
-use super::rows::Totals;
 use super::table::{Line, Table};
 use crate::columns::{Catalogue, ColumnId, find};
 use crate::config::Config;
 use crate::config::save::Saved;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
-use crate::model::tree::Subtree;
-use crate::model::{Change, Identity, Row, Series, Snapshot};
+use crate::model::{Change, Identity, Row, Series, Snapshot, Totals};
 use crate::units::Units;
 
 /// What the user who runs zmtop may read; decides what the header advises.
@@ -145,7 +143,7 @@ pub struct App {
     /// Sums of the tagged rows.
     pub tagged: Totals,
     /// In tree view: what each process of the snapshot holds with its descendants.
-    pub subtrees: Vec<Subtree>,
+    pub subtrees: Vec<Totals>,
     /// How many processes the filter lets through, by the tables' common rules.
     pub matching: usize,
 }

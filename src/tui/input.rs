@@ -1,7 +1,8 @@
 //! A line of text being edited.
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+
+use crate::text;
 
 /// The longest line taken: what is pasted beyond it is dropped.
 const MAX_BYTES: usize = 4096;
@@ -35,13 +36,18 @@ impl LineEdit {
 
     /// The cursor's place in terminal columns.
     pub fn column(&self) -> usize {
-        self.split().0.width()
+        text::width(self.split().0)
     }
 
-    /// Inserts text at the cursor; control characters (a pasted newline) become spaces.
-    pub fn insert(&mut self, text: &str) {
-        for c in text.chars() {
-            let c = if c.is_control() { ' ' } else { c };
+    /// Inserts text at the cursor; control and formatting characters (a pasted newline, a bidi mark) become
+    /// spaces.
+    pub fn insert(&mut self, typed: &str) {
+        for c in typed.chars() {
+            let c = if c.is_control() || text::is_invisible(c) {
+                ' '
+            } else {
+                c
+            };
             if self.text.len() + c.len_utf8() > MAX_BYTES {
                 return;
             }

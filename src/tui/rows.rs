@@ -7,51 +7,7 @@ use super::table::{Line, Table};
 use crate::columns::RowSubject;
 use crate::model::sort::{SortKey, order};
 use crate::model::tree::Forest;
-use crate::model::{Change, Identity, Memory, Missing, ProcessSample, Reading, Row, Snapshot};
-
-/// The sums of a set of rows.
-#[derive(Clone, Debug)]
-pub struct Totals {
-    /// How many rows.
-    pub count: usize,
-    /// Their memory.
-    pub memory: Reading<Memory>,
-    /// Some row's memory is hidden, so the sum is partial.
-    pub partial: bool,
-    /// Their changes.
-    pub change: Change,
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            memory: Err(Missing::Pending),
-            partial: false,
-            change: Change::default(),
-        }
-    }
-}
-
-impl Totals {
-    fn of<'a>(app: &App, samples: impl Iterator<Item = &'a ProcessSample> + Clone) -> Self {
-        let (memory, partial) = Memory::total(samples.clone().map(ProcessSample::memory));
-        let mut change = Change::default();
-        let mut count = 0;
-        for sample in samples {
-            count += 1;
-            if let Some(c) = app.change(sample.id) {
-                change.add(&c);
-            }
-        }
-        Self {
-            count,
-            memory,
-            partial,
-            change,
-        }
-    }
-}
+use crate::model::{Identity, Row, Snapshot, Totals};
 
 /// Makes every table's rows anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
@@ -60,8 +16,8 @@ pub fn rebuild(app: &mut App) {
     app.matching = matching.iter().filter(|m| **m).count();
     let rows = snapshot.rows();
     let chosen = rows.iter().zip(&matching).filter_map(|(p, m)| m.then_some(p));
-    app.totals = Totals::of(app, chosen);
-    app.tagged = Totals::of(app, rows.iter().filter(|p| app.tags.contains(&p.id)));
+    app.totals = Totals::of(chosen, |p| app.change(p.id));
+    app.tagged = Totals::of(rows.iter().filter(|p| app.tags.contains(&p.id)), |p| app.change(p.id));
 
     let forest = app.tree.then(|| Forest::new(rows));
     app.subtrees = forest

@@ -6,7 +6,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use super::strip::Strip;
 use crate::model::{Missing, ProcessSample};
@@ -36,10 +35,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         .as_deref()
         .map(|c| format!("container {}", text::safe_prefix(c, 16)))
         .or_else(|| facts.unit.as_deref().map(|u| text::safe_prefix(u, 32).into_owned()));
-    let tail: usize = reasons.width() + place.as_deref().map_or(0, UnicodeWidthStr::width) + 12;
+    let tail: usize = text::width(&reasons) + place.as_deref().map_or(0, text::width) + 12;
     let room = usize::from(area.width).saturating_sub(tail).max(20);
     let command = text::safe_prefix(&facts.command(), room).into_owned();
-    let command = text::fit(&command, room.min(command.width()), text::Align::Left);
+    let command = text::fit(&command, room.min(text::width(&command)), text::Align::Left);
     strip.text(60, command, theme.text);
     if let Some(place) = place {
         strip.text(40, format!("  ·  {place}"), theme.dim);

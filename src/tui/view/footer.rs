@@ -3,7 +3,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
 use super::strip::Strip;
 use crate::config::{Action, Context};
@@ -122,13 +121,13 @@ fn fault_column(app: &App, line: &LineEdit, area: Rect) -> Option<u16> {
     let error = app.filter.error.as_ref()?;
     let before: String = line.text().chars().take(error.at).collect();
     let (x, from) = window(Prompt::Filter, line, area);
-    let column = before.width().checked_sub(from)?;
+    let column = text::width(&before).checked_sub(from)?;
     Some(x.saturating_add(u16::try_from(column).ok()?)).filter(|x| *x < area.right())
 }
 
 /// Where the text begins on screen, and how many of its columns are scrolled away: the cursor stays in sight.
 fn window(prompt: Prompt, line: &LineEdit, area: Rect) -> (u16, usize) {
-    let x = (area.x + label(prompt).width() as u16 + 1).min(area.right());
+    let x = (area.x + text::width(label(prompt)) as u16 + 1).min(area.right());
     let room = usize::from(area.right() - x).max(1);
     (x, (line.column() + 1).saturating_sub(room))
 }
@@ -148,7 +147,7 @@ fn edit(app: &App, prompt: Prompt, line: &LineEdit, area: Rect, buf: &mut Buffer
     let (note, bad) = note(app, prompt);
     let left = usize::from(area.right().saturating_sub(end)).saturating_sub(2);
     let style: Style = if bad { theme.error } else { theme.dim };
-    let note = text::fit(&note, note.width().min(left), Align::Left);
+    let note = text::fit(&note, text::width(&note).min(left), Align::Left);
     // What is wrong stands in the line above, at its place; here only where there is no such line.
     if !(bad && prompt == Prompt::Filter && !app.layout().detail.is_empty()) {
         buf.set_stringn(end.saturating_add(2).min(area.right()), area.y, note, left, style);
@@ -168,7 +167,7 @@ pub(super) fn fault(app: &App, area: Rect, buf: &mut Buffer) -> bool {
     let style = app.config.theme.error;
     let words = error.what.as_str();
     match fault_column(app, line, area) {
-        Some(x) if usize::from(area.right() - x) > words.width() + 2 => {
+        Some(x) if usize::from(area.right() - x) > text::width(words) + 2 => {
             buf.set_stringn(x, area.y, format!("▾ {words}"), usize::from(area.right() - x), style);
         }
         // No room to the right of the place: the words end at it.

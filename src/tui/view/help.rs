@@ -2,11 +2,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr;
 
 use crate::columns::COLUMNS;
 use crate::config::Context;
 use crate::model::filter;
+use crate::text;
 use crate::tui::app::App;
 
 /// A line of the help: a heading, or a term and what it means.
@@ -27,7 +27,7 @@ pub(super) fn lines(app: &App, width: usize) -> Vec<HelpLine> {
         lines.push(HelpLine::Heading(title));
         for (term, about) in entries {
             // A long term has the line to itself.
-            let (first, rest) = if term.width() < TERM - 1 {
+            let (first, rest) = if text::width(&term) < TERM - 1 {
                 (term, None)
             } else {
                 (String::new(), Some(term))
@@ -79,7 +79,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         let Some(line) = lines.last_mut() else { break };
         if line.is_empty() {
             line.push_str(word);
-        } else if line.width() + 1 + word.width() <= width {
+        } else if text::width(line) + 1 + text::width(word) <= width {
             line.push(' ');
             line.push_str(word);
         } else {

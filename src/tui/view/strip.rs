@@ -3,7 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
+
+use crate::text;
 
 /// A piece of a line: spans that stay or go together.
 struct Piece {
@@ -20,7 +21,7 @@ pub(super) struct Strip {
 }
 
 fn piece(need: u8, spans: Vec<(String, Style)>) -> Piece {
-    let width = spans.iter().map(|(text, _)| text.width()).sum();
+    let width = spans.iter().map(|(text, _)| text::width(text)).sum();
     Piece { need, spans, width }
 }
 

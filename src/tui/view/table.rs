@@ -8,15 +8,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
 use super::placed;
 use crate::columns::{Column, Tone, cell};
-use crate::model::{Missing, Row};
+use crate::model::{Missing, Row, Totals};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::layout::Placed;
-use crate::tui::rows::Totals;
 use crate::tui::table::{Line, Table};
 use crate::tui::update::found;
 
@@ -180,15 +178,7 @@ fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area
     };
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
-    let row = Row {
-        sample: None,
-        memory: totals.memory.as_ref().map_err(|e| *e),
-        change: Some(&totals.change),
-        spark: None,
-        subtree: None,
-        now: snapshot.monotonic,
-        uptime: None,
-    };
+    let row = totals.row(snapshot);
     let columns = placed(app, table, table_area);
     let additive = |spot: &Placed| table.columns[spot.index].get().additive;
     for spot in columns.iter().filter(|s| additive(s)) {
@@ -221,7 +211,7 @@ fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area
     let fitting = labels
         .iter()
         .flat_map(|l| notes.iter().map(move |n| format!("{l}{n}")))
-        .find(|l| l.width() <= width);
+        .find(|l| text::width(l) <= width);
     if let Some(label) = fitting {
         put(buf, run[0].x, area, width, &label, theme.totals);
     }
