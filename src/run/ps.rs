@@ -1,7 +1,6 @@
 //! `zmtop ps`: one table, printed.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::time::Duration;
 
 use super::{complain, usage, written};
 use crate::cli::{self, Exit, PsArgs, UsageError};
@@ -90,9 +89,6 @@ fn over_time(options: &TableOptions<'_>) -> Option<ColumnId> {
         .find(|c| !possible.contains(c))
 }
 
-/// How long what is still being read is waited for, beyond the first tick.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// One whole snapshot, or why there is none.
 fn scan(args: &PsArgs, settings: &Settings) -> Result<std::sync::Arc<Snapshot>, String> {
     let sampler = &settings.sampler;
@@ -107,15 +103,7 @@ fn scan(args: &PsArgs, settings: &Settings) -> Result<std::sync::Arc<Snapshot>, 
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let snapshot = runtime.block_on(async {
-        let mut scanner = Scanner::new(options);
-        let start = std::time::Instant::now();
-        let mut snapshot = scanner.tick().await;
-        while snapshot.pending() > 0 && start.elapsed() < PATIENCE {
-            snapshot = scanner.tick().await;
-        }
-        snapshot
-    });
+    let snapshot = runtime.block_on(async { Scanner::new(options).full().await });
     runtime.shutdown_background();
     match &snapshot.processes {
         Err(why) => Err(format!("the processes cannot be listed: {why}")),

@@ -39,6 +39,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
     };
     let mut strip = Strip::default();
     for (at, (action, label)) in keys.iter().enumerate() {
+        if *action == Action::Fold && !app.tree {
+            continue;
+        }
         let Some(key) = app
             .config
             .keymap
@@ -71,6 +74,7 @@ const TABLE_KEYS: &[(Action, &str)] = &[
     (Action::SortGrowth, "growth"),
     (Action::Users, "user"),
     (Action::Tree, "tree"),
+    (Action::Fold, "fold"),
     (Action::TwoTables, "two tables"),
     (Action::Columns, "columns"),
     (Action::Tag, "tag"),
