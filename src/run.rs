@@ -8,13 +8,15 @@ pub mod terminal;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use monitor::{End, Setup};
 
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
-use crate::config::{Config, Env, log, settings::LogSettings};
-use crate::sampler::Options;
+use crate::config::settings::{LogSettings, SamplerSettings};
+use crate::config::{Env, log};
+use crate::sampler::{Options, Policy};
 
 /// Does what the command line asks; the value is the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -98,7 +100,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    let options = options(&config, args);
+    let options = options(&config.settings.sampler, args.place.proc_root.as_deref());
     match monitor::run(
         config,
         Setup {
@@ -116,14 +118,19 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
     }
 }
 
-fn options(config: &Config, args: &MonitorArgs) -> Options {
-    let sampler = &config.settings.sampler;
+/// The sampler's options by these settings.
+pub(crate) fn options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         interval: sampler.interval,
         deadline: sampler.deadline,
         threads: sampler.threads.into(),
         max_stuck: sampler.max_stuck.into(),
-        ..Options::new(args.place.proc_root.as_deref())
+        policy: Policy {
+            budget: sampler.budget.map(|n| f64::from(n) / 1000.0),
+            max_age: sampler.max_age,
+        },
+        nice: u8::try_from(sampler.nice).unwrap_or(19),
+        ..Options::new(proc_root)
     }
 }
 

@@ -30,13 +30,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+pub use plan::Policy;
 pub use scanner::Scanner;
 
 use crate::model::{Identity, Snapshot};
 use crate::proc::files::Roots;
 
 /// How to sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `/proc`, or a tree like it.
     pub proc_root: PathBuf,
@@ -50,6 +51,10 @@ pub struct Options {
     pub threads: usize,
     /// How many threads may be started beyond those, for reads that are stuck.
     pub max_stuck: usize,
+    /// Which processes are walked when.
+    pub policy: Policy,
+    /// How nice the reader threads are, 0 to 19.
+    pub nice: u8,
 }
 
 impl Options {
@@ -69,6 +74,8 @@ impl Options {
             deadline: Duration::from_secs(1),
             threads: 0,
             max_stuck: 64,
+            policy: Policy::default(),
+            nice: 0,
         }
     }
 }

@@ -34,6 +34,8 @@ pub enum Slot<'a> {
     Span(&'a mut Duration, RangeInclusive<Duration>),
     /// A whole number.
     Number(&'a mut u16, RangeInclusive<u16>),
+    /// A share of one core in thousandths, or "off".
+    Share(&'a mut Option<u16>, RangeInclusive<u16>),
     /// true or false.
     Switch(&'a mut bool),
     /// Columns, at least one, each once.
@@ -76,6 +78,11 @@ pub static SETTINGS: &[Setting] = &[
     setting("sampler", "max_stuck", |s| {
         Slot::Number(&mut s.sampler.max_stuck, 1..=512)
     }),
+    setting("sampler", "budget", |s| Slot::Share(&mut s.sampler.budget, 1..=1000)),
+    setting("sampler", "max_age", |s| {
+        Slot::Span(&mut s.sampler.max_age, ms(1000)..=HOUR)
+    }),
+    setting("sampler", "nice", |s| Slot::Number(&mut s.sampler.nice, 0..=19)),
     setting("ui", "columns", |s| Slot::Columns(&mut s.ui.columns)),
     setting("ui", "sort", |s| Slot::Column(&mut s.ui.sort)),
     setting("ui", "descending", |s| Slot::Switch(&mut s.ui.descending)),

@@ -35,6 +35,12 @@ pub struct SamplerSettings {
     pub threads: u16,
     /// How many reads may be stuck at once before no further thread is started, 1 to 512.
     pub max_stuck: u16,
+    /// The share of one core, in thousandths, that walks may take; `None` walks everything every tick.
+    pub budget: Option<u16>,
+    /// How old figures may become of which nothing says that they changed, 1 s to 1 h.
+    pub max_age: Duration,
+    /// How nice the reader threads are, 0 to 19.
+    pub nice: u16,
 }
 
 /// What the monitor shows at its start.
@@ -108,6 +114,9 @@ impl Settings {
                 deadline: Duration::ZERO,
                 threads: 0,
                 max_stuck: 0,
+                budget: None,
+                max_age: Duration::ZERO,
+                nice: 0,
             },
             ui: UiSettings {
                 columns: Vec::new(),

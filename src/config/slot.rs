@@ -24,6 +24,7 @@ impl Slot<'_> {
         match self {
             Self::Span(..) => "a length of time such as \"250ms\" or \"1m\", or a number of seconds",
             Self::Number(..) => "a whole number",
+            Self::Share(..) => "a share of one core such as \"5%\", or \"off\"",
             Self::Switch(_) => "true or false",
             Self::Columns(_) => "an array of column names",
             Self::Column(_) => "a column name in quotes",
@@ -95,6 +96,15 @@ impl Slot<'_> {
                 *to = within(span, &format!("`{}`", shown(text)), &range, |d| span_exact(*d))?;
             }
             Self::Number(to, range) => *to = number(text.parse().map_err(|_| misread())?, text, &range)?,
+            Self::Share(to, _) if text == "off" => *to = None,
+            Self::Share(to, range) => {
+                let percent = text.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+                let share = percent.filter(|p| p.is_finite()).ok_or_else(misread)?;
+                let thousandths = (share * 10.0).round().clamp(0.0, f64::from(u16::MAX)) as u16;
+                *to = Some(within(thousandths, &format!("`{}`", shown(text)), &range, |n| {
+                    percentage(*n)
+                })?);
+            }
             Self::Switch(to) => *to = text.parse().map_err(|_| misread())?,
             Self::Columns(to) => {
                 let mut columns = Vec::new();
@@ -140,6 +150,7 @@ impl Slot<'_> {
         match self {
             Self::Span(d, _) => quoted(&span_exact(**d)),
             Self::Number(n, _) => n.to_string(),
+            Self::Share(share, _) => quoted(&share.map_or_else(|| "off".into(), percentage)),
             Self::Switch(b) => b.to_string(),
             Self::Columns(c) => {
                 let names: Vec<_> = c.iter().map(|c| quoted(c.get().id)).collect();
@@ -212,4 +223,9 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Thousandths as percent: `5%`, `0.5%`.
+fn percentage(thousandths: u16) -> String {
+    format!("{}%", f64::from(thousandths) / 10.0)
 }

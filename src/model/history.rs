@@ -100,6 +100,8 @@ pub struct SystemHistory {
     pub majfault: Option<f64>,
     /// The share of one core that zmtop itself used, 1.0 being all of it.
     pub own_cpu: Option<f64>,
+    /// The share of one core that walks took, smoothed over some ten seconds.
+    pub walked: Option<f64>,
     /// RAM in use (`MemTotal − MemAvailable`) over five minutes.
     pub mem: Spark,
     /// Swap in use over five minutes.
@@ -117,6 +119,14 @@ impl SystemHistory {
             self.swap_in = rate(0);
             self.swap_out = rate(1);
             self.majfault = rate(2);
+            if seconds > 0.0 {
+                let share = snapshot.sampling.walked.as_secs_f64() / seconds;
+                let weight = (seconds / 10.0).min(1.0);
+                self.walked = Some(
+                    self.walked
+                        .map_or(share, |old| old.mul_add(1.0 - weight, share * weight)),
+                );
+            }
             self.own_cpu = match (own, &snapshot.own) {
                 (Ok(a), Ok(b)) if seconds > 0.0 => Some(b.cpu.saturating_sub(a.cpu).as_secs_f64() / seconds),
                 _ => None,

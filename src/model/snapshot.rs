@@ -33,6 +33,8 @@ pub struct Stat {
     pub cpu_ticks: u64,
     /// Field 20.
     pub threads: u64,
+    /// Field 23: the size of the address space.
+    pub vsize: u64,
     /// Field 24 in bytes: the kernel's quick figure, not that of a walk.
     pub rss: u64,
     /// A digest of fields 26–28: the addresses that an exec lays anew. 0 where the kernel hides them.
@@ -144,6 +146,8 @@ pub struct ProcessSample {
     pub facts: Arc<Facts>,
     /// The last walk, or why there is none.
     pub walk: Reading<Walk>,
+    /// It is known or feared to have changed since that walk: the figures are old.
+    pub stale: bool,
     /// `oom_score`; read only while someone looks at it.
     pub oom_score: Reading<u32>,
 }
@@ -165,10 +169,16 @@ pub struct SelfCost {
 }
 
 /// How the tick went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
     /// Walks finished in this tick.
     pub walks: usize,
+    /// Processor time those walks took.
+    pub walked: Duration,
+    /// The share of one core that walks may take; `None` where every process is walked every tick.
+    pub budget: Option<f64>,
+    /// Processes that should have been walked and were not, for want of budget.
+    pub waiting: usize,
     /// Reads that have overrun their deadline and not returned.
     pub stuck: usize,
     /// Reader threads alive.

@@ -25,6 +25,11 @@ pub fn monotonic() -> Duration {
     clock(ClockId::Monotonic)
 }
 
+/// `CLOCK_THREAD_CPUTIME_ID` of the calling thread.
+pub fn thread_time() -> Duration {
+    clock(ClockId::ThreadCPUTime)
+}
+
 fn clock(id: ClockId) -> Duration {
     let time = clock_gettime(id);
     Duration::new(

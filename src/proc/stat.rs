@@ -47,6 +47,7 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
             15 => stat.cpu_ticks = stat.cpu_ticks.saturating_add(number(word)?),
             20 => stat.threads = number(word)?,
             22 => starttime = Some(number(word)?),
+            23 => stat.vsize = number(word)?,
             24 => stat.rss = number(word)?.checked_mul(page)?,
             26..=28 => image[seen - 26] = number(word)?,
             48 | 49 => argv[seen - 48] = number(word)?,

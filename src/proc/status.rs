@@ -1,6 +1,6 @@
 //! `/proc/<pid>/status`.
 
-use super::words::{number, words};
+use super::words::{kib, number, words};
 use crate::model::{Missing, Reading};
 
 /// The real user id: the first number of `Uid:`. A newline in the name of the process is written as `\n`
@@ -12,5 +12,14 @@ pub fn uid(bytes: &[u8]) -> Reading<u32> {
         .and_then(|ids| words(ids).next())
         .and_then(number)
         .and_then(|id| u32::try_from(id).ok())
+        .ok_or(Missing::Malformed)
+}
+
+/// `VmSwap`: anonymous memory swapped out, in bytes. Kernel threads have no such line.
+pub fn swap(bytes: &[u8]) -> Reading<u64> {
+    bytes
+        .split(|b| *b == b'\n')
+        .find_map(|line| line.strip_prefix(b"VmSwap:"))
+        .and_then(kib)
         .ok_or(Missing::Malformed)
 }

@@ -9,7 +9,7 @@ use crate::config::{Config, Env, Settings};
 use crate::model::filter::Filter;
 use crate::model::{Missing, Snapshot};
 use crate::output::table::{self, TableOptions};
-use crate::sampler::{Options, Scanner};
+use crate::sampler::Scanner;
 
 /// Reads every process once and prints a table of them.
 pub fn run(args: &PsArgs, env: &Env) -> Exit {
@@ -91,14 +91,7 @@ fn over_time(options: &TableOptions<'_>) -> Option<ColumnId> {
 
 /// One whole snapshot, or why there is none.
 fn scan(args: &PsArgs, settings: &Settings) -> Result<std::sync::Arc<Snapshot>, String> {
-    let sampler = &settings.sampler;
-    let options = Options {
-        interval: sampler.interval,
-        deadline: sampler.deadline,
-        threads: sampler.threads.into(),
-        max_stuck: sampler.max_stuck.into(),
-        ..Options::new(args.place.proc_root.as_deref())
-    };
+    let options = super::options(&settings.sampler, args.place.proc_root.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::plan::Purpose;
 use super::target::{Budget, Target};
 use super::walk;
 use crate::model::{Memory, Missing, Reading, Stat};
@@ -75,9 +76,14 @@ pub(super) enum Job {
         comm: u64,
         /// Whether `oom_score` is wanted.
         oom: bool,
+        /// Whether some of it is swapped out, so that swap is looked at too.
+        swapped: bool,
     },
     Walk {
         subject: Subject,
+        /// What it is made for, and what it is expected to cost.
+        purpose: Purpose,
+        expected: Duration,
         /// Whether it has been walked before.
         known: bool,
     },
@@ -94,6 +100,20 @@ pub(super) struct Seen {
     /// The name, where it is not the one known.
     pub(super) comm: Option<Box<[u8]>>,
     pub(super) oom_score: Reading<u32>,
+    /// `VmSwap` of `status`, where it was looked at.
+    pub(super) swap: Option<u64>,
+}
+
+/// One walk made.
+#[derive(Debug)]
+pub(super) struct Walked {
+    pub(super) memory: Reading<Memory>,
+    /// When it began.
+    pub(super) at: Duration,
+    /// In processor time.
+    pub(super) cost: Duration,
+    /// On the clock.
+    pub(super) took: Duration,
 }
 
 /// What a job gave.
@@ -109,9 +129,9 @@ pub(super) enum Outcome {
     },
     Walk {
         subject: Subject,
-        memory: Reading<Memory>,
-        at: Duration,
-        cost: Duration,
+        purpose: Purpose,
+        expected: Duration,
+        done: Walked,
     },
     Place {
         subject: Subject,
@@ -174,8 +194,14 @@ impl Job {
                 target,
                 comm,
                 oom,
+                swapped,
             } => {
-                let (target, seen) = glance(pid, target.as_deref(), comm, oom, ground, buf);
+                let known = target.clone();
+                let (target, mut seen) = glance(pid, target.as_deref(), comm, oom, ground, buf);
+                if let (true, Ok(seen), Some(known)) = (swapped, &mut seen, &known) {
+                    // Freeing what is swapped out moves neither RSS nor a fault count.
+                    seen.swap = known.status(proc, buf).ok().and_then(|bytes| status::swap(bytes).ok());
+                }
                 Outcome::Glance {
                     pid,
                     serial,
@@ -183,15 +209,22 @@ impl Job {
                     seen,
                 }
             }
-            Self::Walk { subject, .. } => {
+            Self::Walk {
+                subject,
+                purpose,
+                expected,
+                ..
+            } => {
                 let at = own::monotonic();
+                let before = own::thread_time();
                 let memory = walk::walk(&subject.target, subject.starttime, proc, buf);
-                let cost = own::monotonic().saturating_sub(at);
+                let cost = own::thread_time().saturating_sub(before);
+                let took = own::monotonic().saturating_sub(at);
                 Outcome::Walk {
                     subject,
-                    memory,
-                    at,
-                    cost,
+                    purpose,
+                    expected,
+                    done: Walked { memory, at, cost, took },
                 }
             }
             Self::Facts(subject) => {
@@ -264,6 +297,7 @@ fn seen(bytes: &[u8], comm: u64, page: u64) -> Reading<Seen> {
         digest,
         comm: (digest != comm).then(|| glance.comm.into()),
         oom_score: Err(Missing::Pending),
+        swap: None,
     })
 }
 

@@ -47,6 +47,7 @@ pub(super) struct Pool {
 struct Shared {
     ground: Ground,
     threads: usize,
+    nice: u8,
     state: Mutex<State>,
     work: Condvar,
     done: Notify,
@@ -54,11 +55,12 @@ struct Shared {
 
 impl Pool {
     /// A pool whose threads start with the first job.
-    pub(super) fn new(ground: Ground, threads: usize, max_stuck: usize) -> Self {
+    pub(super) fn new(ground: Ground, threads: usize, max_stuck: usize, nice: u8) -> Self {
         Self {
             shared: Arc::new(Shared {
                 ground,
                 threads,
+                nice,
                 state: Mutex::new(State::new(threads, max_stuck)),
                 work: Condvar::new(),
                 done: Notify::new(),
@@ -172,6 +174,10 @@ impl Shared {
 
     /// The life of a reader.
     fn read(&self, number: usize) {
+        if self.nice > 0 {
+            // Of this thread alone. Who may not be nicer goes on as before.
+            let _ = rustix::process::setpriority_process(None, self.nice.into());
+        }
         let mut buf = vec![0; BUFFER];
         let tid = rustix::thread::gettid();
         let mut finished = None;

@@ -1,13 +1,15 @@
 //! One tick after another.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::Options;
 use super::job::{Ground, Job, Outcome, Token};
+use super::plan::Planner;
 use super::pool::{Pool, Wait};
 use super::table::Table;
 use super::target::Budget;
-use super::{Options, plan};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
 use crate::proc::files::Roots;
 use crate::proc::own;
@@ -35,7 +37,8 @@ pub struct Scanner {
     pids: Reading<Vec<u32>>,
     news: bool,
     oom_score: bool,
-    focus: Vec<Identity>,
+    focus: HashSet<Identity>,
+    planner: Planner,
     tick: u64,
     outcomes: Vec<Outcome>,
 }
@@ -79,7 +82,7 @@ impl Scanner {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
             budget,
-            pool: Pool::new(ground, threads, options.max_stuck),
+            pool: Pool::new(ground, threads, options.max_stuck, options.nice),
             table: Table::default(),
             machine: Machine::default(),
             reading: Vec::new(),
@@ -87,7 +90,8 @@ impl Scanner {
             pids: Err(Missing::Pending),
             news: false,
             oom_score: false,
-            focus: Vec::new(),
+            focus: HashSet::new(),
+            planner: Planner::new(options.policy),
             tick: 0,
             outcomes: Vec::new(),
         }
@@ -110,7 +114,7 @@ impl Scanner {
 
     /// Which processes are looked at.
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
-        self.focus = ids;
+        self.focus = ids.into_iter().collect();
     }
 
     /// Takes a snapshot. Waits for what is read as long as more keeps coming, but for no more than a
@@ -150,10 +154,12 @@ impl Scanner {
         }
 
         let now = own::monotonic();
-        let (mut pids, candidates) = self.table.candidates(now, &self.focus);
-        let chosen = plan::choose(&candidates);
-        pids = chosen.into_iter().map(|at| pids[at]).collect();
-        let walks = pids.into_iter().filter_map(|pid| self.table.walk(pid));
+        self.table.spread();
+        let (pids, candidates) = self.table.candidates(now, &self.focus);
+        let chosen = self.planner.choose(now, &candidates);
+        let walks = chosen
+            .into_iter()
+            .filter_map(|c| self.table.walk(pids[c.index], c.purpose));
         self.pool.submit(walks);
         self.pool.submit(self.table.facts(now));
         self.wait(Wait::All, patience, |_| false).await;
@@ -215,7 +221,18 @@ impl Scanner {
                     self.reading.retain(|p| *p != part);
                     portion(&mut self.machine);
                 }
-                other => more.extend(self.table.take_in(other, now)),
+                other => {
+                    if let Outcome::Walk {
+                        purpose,
+                        expected,
+                        done,
+                        ..
+                    } = &other
+                    {
+                        self.planner.charge(*purpose, *expected, done.cost);
+                    }
+                    more.extend(self.table.take_in(other, now));
+                }
             }
         }
         self.outcomes = outcomes;
@@ -242,6 +259,7 @@ impl Scanner {
             Err(Missing::Pending) if running.get(&Token::List).is_some_and(late) => Err(Missing::TimedOut),
             Err(why) => Err(why),
         };
+        let (walks, walked) = self.table.count_walks();
         Arc::new(Snapshot {
             time: SystemTime::now(),
             monotonic: now,
@@ -250,7 +268,10 @@ impl Scanner {
             boot_id: self.machine.boot_id.clone(),
             interval: self.interval,
             sampling: Sampling {
-                walks: self.table.count_walks(),
+                walks,
+                walked,
+                budget: self.planner.policy().budget,
+                waiting: self.planner.waiting(),
                 stuck: running.values().filter(|since| late(since)).count(),
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),

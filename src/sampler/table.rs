@@ -1,17 +1,19 @@
 //! What is known of each process, from one tick to the next.
 
 mod process;
+mod sharing;
 mod users;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::{Job, Outcome, Seen, Token};
-use super::plan::Candidate;
+use super::plan::{Candidate, Purpose};
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 use process::Process;
+use sharing::Event;
 use users::Users;
 
 /// Since when each read under way has been so.
@@ -24,8 +26,11 @@ pub(super) struct Table {
     users: Users,
     serial: u64,
     list: u64,
-    /// Walks taken in since they were last counted.
+    /// What processes did to one another, not yet told to all.
+    events: Vec<Event>,
+    /// Walks taken in since they were last counted, and what they cost.
     walks: usize,
+    walked: Duration,
 }
 
 /// One listed pid.
@@ -68,9 +73,17 @@ impl Table {
                 target: entry.process.as_ref().map(|p| Arc::clone(&p.target)),
                 comm: entry.process.as_ref().map_or(0, |p| p.comm),
                 oom,
+                swapped: entry.process.as_ref().is_some_and(Process::is_swapped),
             });
         }
-        self.entries.retain(|_, entry| entry.list == self.list);
+        let (list, events) = (self.list, &mut self.events);
+        self.entries.retain(|_, entry| {
+            let listed = entry.list == list;
+            if !listed {
+                events.extend(entry.process.as_ref().and_then(Process::left));
+            }
+            listed
+        });
         jobs
     }
 
@@ -86,8 +99,21 @@ impl Table {
         }
     }
 
+    /// Tells every process what the others did.
+    pub(super) fn spread(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        if events.is_empty() {
+            return;
+        }
+        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
+            for event in &events {
+                process.hear(event);
+            }
+        }
+    }
+
     /// What the policy needs to know of each, beside its pid.
-    pub(super) fn candidates(&self, now: Duration, focus: &[Identity]) -> (Vec<u32>, Vec<Candidate>) {
+    pub(super) fn candidates(&self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
         self.entries
             .iter()
             .filter_map(|(pid, entry)| Some((pid, entry, entry.process.as_ref()?)))
@@ -96,8 +122,8 @@ impl Table {
     }
 
     /// The walk of a process that the policy chose.
-    pub(super) fn walk(&mut self, pid: u32) -> Option<Job> {
-        self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk()
+    pub(super) fn walk(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
+        self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk(purpose)
     }
 
     /// The facts that are to be read, and the names of users.
@@ -122,15 +148,14 @@ impl Table {
                 seen,
             } => self.glanced(pid, serial, target, seen),
             Outcome::Walk {
-                subject,
-                memory,
-                at,
-                cost,
+                subject, purpose, done, ..
             } => {
-                let taken = self
+                self.walked += done.cost;
+                let event = self
                     .process(subject.pid, subject.serial)?
-                    .walked(&subject, memory, at, cost);
-                self.walks += usize::from(taken);
+                    .walked(&subject, &done, purpose);
+                self.walks += usize::from(event.is_some());
+                self.events.extend(event.filter(Event::matters));
             }
             Outcome::Place { subject, uid, place } => {
                 let mut ask = None;
@@ -179,7 +204,8 @@ impl Table {
         let seen = match seen {
             Ok(seen) => seen,
             Err(Missing::Gone) => {
-                self.entries.remove(&pid);
+                let gone = self.entries.remove(&pid);
+                self.events.extend(gone.and_then(|e| e.process?.left()));
                 return;
             }
             // Still the same process as far as anyone can tell; its row says why it is not read.
@@ -189,15 +215,19 @@ impl Table {
             Some(process) if process.id.starttime == seen.starttime => process.glanced(target, seen),
             slot => {
                 let old = slot.take();
+                self.events.extend(old.as_ref().and_then(Process::left));
                 self.serial += 1;
                 *slot = Some(Process::new(self.serial, pid, target, &seen, old.as_ref()));
             }
         }
     }
 
-    /// How many walks were taken in since the last call.
-    pub(super) const fn count_walks(&mut self) -> usize {
-        std::mem::replace(&mut self.walks, 0)
+    /// How many walks were taken in since the last call, and the processor time they took.
+    pub(super) const fn count_walks(&mut self) -> (usize, Duration) {
+        (
+            std::mem::replace(&mut self.walks, 0),
+            std::mem::replace(&mut self.walked, Duration::ZERO),
+        )
     }
 
     /// A row for every process, in order of pid. A read that has been under way for longer than
@@ -247,6 +277,7 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
             container: None,
         }),
         walk: Err(why),
+        stale: false,
         oom_score: Err(why),
     }
 }

@@ -130,6 +130,12 @@ impl Target {
         Ok(&buf[..len])
     }
 
+    /// Reads `status`.
+    pub(super) fn status<'a>(&self, proc: &Path, buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+        let len = files::read_record(self.open(proc, b"status")?, buf)?;
+        Ok(&buf[..len])
+    }
+
     /// Opens one of the process's files.
     pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         match &self.dir {

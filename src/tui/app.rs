@@ -144,6 +144,8 @@ pub struct App {
     pub tagged: Totals,
     /// In tree view: what each process of the snapshot holds with its descendants.
     pub subtrees: Vec<Totals>,
+    /// Which processes the sampler was told are looked at.
+    pub focused: Vec<Identity>,
     /// How many processes the filter lets through, by the tables' common rules.
     pub matching: usize,
 }
@@ -183,6 +185,7 @@ impl App {
             totals: Totals::default(),
             tagged: Totals::default(),
             subtrees: Vec::new(),
+            focused: Vec::new(),
             matching: 0,
             config,
         };
@@ -273,6 +276,19 @@ impl App {
             two_tables: self.two_tables,
             kernel_threads: self.kernel_threads,
         }
+    }
+
+    /// The processes that are looked at: on screen, or tagged; in order of pid.
+    pub fn focus(&self) -> Vec<Identity> {
+        let rows = self.rows_shown();
+        let shown = self
+            .tables()
+            .iter()
+            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).map(|l| l.id));
+        let mut ids: Vec<Identity> = shown.chain(self.tags.iter().copied()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
     }
 
     /// Whether some part of the screen needs `oom_score`.

@@ -41,6 +41,11 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Done(text) => say(app, text, false),
         Event::Failed(text) => say(app, text, true),
     };
+    let focus = app.focus();
+    if focus != app.focused {
+        effects.push(Effect::Sampler(Command::Focus(focus.clone())));
+        app.focused = focus;
+    }
     if app.wants_oom_score() != wanted {
         effects.push(Effect::Sampler(Command::OomScore(!wanted)));
     }

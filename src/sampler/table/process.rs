@@ -1,11 +1,13 @@
 //! What is known of one process.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Facts, Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
-use crate::sampler::job::{Job, Place, Seen, Subject, Token};
-use crate::sampler::plan::Candidate;
+use super::sharing::{Event, Sharing};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::sampler::job::{Job, Place, Seen, Subject, Token, Walked};
+use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::target::Target;
 
 /// One process.
@@ -23,12 +25,21 @@ pub(super) struct Process {
     oom_score: Reading<u32>,
     walk: Reading<Walk>,
     walking: bool,
-    /// What a walk of it has cost of late.
+    /// The glance, and its swap, before the walk that is asked for.
+    asked: (Stat, Option<u64>),
+    /// When a walk of it last failed or succeeded.
+    tried: Option<Duration>,
+    /// What its last walk cost in processor time, and took on the clock.
     cost: Duration,
+    took: Duration,
     /// Whether a walk of it has ever come back.
     answered: bool,
-    /// The glance before the last walk.
-    walked_at: Option<Stat>,
+    /// The glance before the last walk, and its swap.
+    walked_at: Option<(Stat, Option<u64>)>,
+    /// Its swap at the last glance, where it was looked at.
+    swap: Option<u64>,
+    /// What others may have done to its PSS since the last walk.
+    sharing: Sharing,
     facts: Arc<Facts>,
     /// Counts the times its facts may have changed.
     version: u32,
@@ -55,9 +66,14 @@ impl Process {
             oom_score: seen.oom_score,
             walk: Err(Missing::Pending),
             walking: false,
+            asked: (seen.stat, None),
+            tried: None,
             cost: Duration::ZERO,
+            took: Duration::ZERO,
             answered: false,
             walked_at: None,
+            swap: None,
+            sharing: Sharing::default(),
             facts: Arc::new(Facts::pending(name)),
             version: 0,
             facts_due: true,
@@ -92,18 +108,68 @@ impl Process {
         // A dying process has no arguments any more; what it was called is still true.
         self.facts_due |= seen.stat.argv != self.stat.argv && seen.stat.argv != 0;
         self.stat = seen.stat;
+        self.swap = seen.swap;
+        if let Some((_, swap @ None)) = &mut self.walked_at {
+            *swap = seen.swap;
+        }
+    }
+
+    /// Whether some of it is swapped out, as far as the last walk tells.
+    pub(super) fn is_swapped(&self) -> bool {
+        self.walk.is_ok_and(|w| w.memory.swap > 0)
     }
 
     /// What the policy may know.
-    pub(super) fn candidate(&self, glanced: bool, now: Duration, focus: &[Identity]) -> Candidate {
-        let signals = |s: &Stat| (s.minflt, s.majflt, s.cpu_ticks, s.rss);
+    pub(super) fn candidate(&self, glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
+        let moved = self.moved();
+        let age = self.walk.ok().map(|w| now.saturating_sub(w.at));
+        let pss = self.walk.map_or(0, |w| w.memory.pss);
+        let has_memory = !self.stat.is_kernel_thread() && !self.stat.is_zombie();
         Candidate {
-            walkable: glanced && !self.stat.is_kernel_thread() && !self.stat.is_zombie(),
+            walkable: glanced && has_memory && !self.rests(age),
             outstanding: self.walking,
-            age: self.walk.ok().map(|w| now.saturating_sub(w.at)),
+            // Asked in vain it is no newcomer any more.
+            age: age.or(self.tried.map(|at| now.saturating_sub(at))),
             cost: self.cost,
-            moved: self.walked_at.is_none_or(|then| signals(&then) != signals(&self.stat)),
+            own: moved.bytes,
+            ran: moved.ran,
+            sharers: self.walk.map_or(0, |w| self.sharing.feared(w.memory.shared())),
+            pss,
             focus: focus.contains(&self.id),
+        }
+    }
+
+    /// A process whose walks take long on the clock, by a contended lock or its size, is left alone for ten
+    /// times as long.
+    fn rests(&self, age: Option<Duration>) -> bool {
+        self.took > SLOW && age.is_some_and(|age| age < self.took * 10)
+    }
+
+    /// What its own doings since the last walk may have changed.
+    fn moved(&self) -> Moved {
+        let Some((then, swap)) = &self.walked_at else {
+            return Moved::default();
+        };
+        let now = &self.stat;
+        let faults = now
+            .minflt
+            .wrapping_sub(then.minflt)
+            .saturating_add(now.majflt.wrapping_sub(then.majflt));
+        let swapped = match (swap, self.swap) {
+            (Some(then), Some(now)) => now.abs_diff(*then),
+            _ => 0,
+        };
+        // Address space that comes or goes holds nothing yet, or held what RSS tells; but it may have been
+        // swapped out.
+        let space = if now.vsize == then.vsize { 0 } else { PAGE };
+        let bytes = faults
+            .saturating_mul(PAGE)
+            .saturating_add(now.rss.abs_diff(then.rss))
+            .saturating_add(swapped)
+            .saturating_add(space);
+        Moved {
+            bytes,
+            ran: now.cpu_ticks != then.cpu_ticks,
         }
     }
 
@@ -118,27 +184,51 @@ impl Process {
     }
 
     /// A walk of it; none while another is outstanding.
-    pub(super) fn ask_walk(&mut self) -> Option<Job> {
+    pub(super) fn ask_walk(&mut self, purpose: Purpose) -> Option<Job> {
         if std::mem::replace(&mut self.walking, true) {
             return None;
         }
-        self.walked_at = Some(self.stat);
+        self.asked = (self.stat, self.swap);
         Some(Job::Walk {
             subject: self.subject(self.exec),
+            purpose,
+            expected: self.cost,
             known: self.answered,
         })
     }
 
-    /// Takes in a walk; says whether it was one of this program.
-    pub(super) fn walked(&mut self, subject: &Subject, memory: Reading<Memory>, at: Duration, cost: Duration) -> bool {
+    /// Takes in a walk; what it says of what others share, where it was one of this program.
+    pub(super) fn walked(&mut self, subject: &Subject, done: &Walked, purpose: Purpose) -> Option<Event> {
+        let walk = done.memory.map(|memory| Walk {
+            memory,
+            at: done.at,
+            cost: done.took,
+        });
         self.walking = false;
-        self.answered |= memory.is_ok();
+        self.answered |= walk.is_ok();
         if subject.version != self.exec {
-            return false;
+            return None;
         }
-        self.cost = cost;
-        self.walk = memory.map(|memory| Walk { memory, at, cost });
-        self.walk.is_ok()
+        let before = std::mem::replace(&mut self.walk, walk);
+        let quiet = self.moved().bytes == 0;
+        self.walked_at = Some(self.asked);
+        self.cost = done.cost;
+        self.took = done.took;
+        self.tried = Some(done.at);
+        let now = walk.ok()?;
+        Some(self.sharing.walked(before.ok(), &now, quiet, purpose == Purpose::First))
+    }
+
+    /// What others did, as far as it may have changed what this one's last walk saw.
+    pub(super) fn hear(&mut self, event: &Event) {
+        if let Ok(walk) = &self.walk {
+            self.sharing.hear(event, walk.at);
+        }
+    }
+
+    /// What its end does to others.
+    pub(super) fn left(&self) -> Option<Event> {
+        self.walk.ok().and_then(|w| self.sharing.left(&w.memory))
     }
 
     /// Its facts, where they are to be read and are not being read.
@@ -214,7 +304,7 @@ impl Process {
             Err(Missing::KernelThread)
         } else if self.stat.is_zombie() {
             Err(Missing::Zombie)
-        } else if self.walking && overdue(Token::Walk(self.serial), deadline.max(self.cost * 2)) {
+        } else if self.walking && overdue(Token::Walk(self.serial), deadline.max(self.took * 2)) {
             Err(Missing::TimedOut)
         } else {
             self.walk
@@ -225,6 +315,7 @@ impl Process {
             stat: self.stat,
             facts: Arc::clone(&self.facts),
             walk,
+            stale: self.moved().bytes > 0,
             oom_score: self.oom_score,
         }
     }
@@ -248,6 +339,20 @@ impl Process {
         late(&mut facts.uid);
         late(&mut facts.cgroup);
     }
+}
+
+/// Walks that take longer are made seldom.
+const SLOW: Duration = Duration::from_millis(100);
+/// The least that a fault brings. The kernel's own page may be larger, which only weighs.
+const PAGE: u64 = 4096;
+
+/// What a process did since its last walk.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    /// Bytes that may have changed.
+    bytes: u64,
+    /// It ran.
+    ran: bool,
 }
 
 /// Whether another attempt may fare better.

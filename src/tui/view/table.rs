@@ -149,6 +149,7 @@ fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Lin
         },
         Tone::Plain if line.is_some_and(|l| l.folded) && column.additive => theme.totals,
         Tone::Plain if row.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
+        Tone::Plain if column.additive && row.sample.is_some_and(|s| s.stale) => theme.stale,
         Tone::Plain => Style::default(),
     }
 }

@@ -56,6 +56,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
     let sampling = &snapshot.sampling;
     strip.text(40, format!("  walks {}/{of}", sampling.walks), theme.dim);
+    if sampling.waiting > 0 {
+        strip.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
+    }
     if let Some(oldest) = snapshot.oldest() {
         strip.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
     }
@@ -68,6 +71,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
     if let Ok(cost) = snapshot.own {
         own.push(units::bytes(cost.rss, Units::Auto));
+    }
+    if let (Some(budget), Some(spent)) = (sampling.budget, app.history.system().walked) {
+        own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
     }
     strip.text(45, own.join(" "), theme.dim);
 

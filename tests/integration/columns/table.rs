@@ -50,12 +50,12 @@ fn the_default_table() {
     assert_eq!(
         table(machine(), "", |_| {}),
         "\
-\x20 PID USER     SWAP  USS  PSS  RSS COMMAND
-27213 alice     12M 2.0G 2.0G 2.0G python3 train.py --epochs 10
-    1 root        0  10M  10M  10M /sbin/init
-  812 postgres    -    -    -    - postgres: checkpointer
-  900 root        -    -    -    - sshd
-                12M 2.0G 2.0G 2.0G 4 processes, partial: 1 permission denied, 1 timed out
+\x20 PID USER      SWAP   USS   PSS   RSS COMMAND
+27213 alice    12.0M  2.0G  2.0G  2.0G python3 train.py --epochs 10
+    1 root         0 10.0M 10.0M 10.0M init
+  812 postgres     -     -     -     - postgres: checkpointer
+  900 root         -     -     -     - sshd
+               12.0M  2.0G  2.0G  2.0G 4 processes, partial: 1 permission denied, 1 timed out
 "
     );
 }
@@ -93,7 +93,7 @@ fn filtered_sorted_cut_and_without_totals() {
         by_pid(o);
         o.totals = false;
     });
-    assert_eq!(rows_only, "PID PSS NAME\n  1 10M init\n");
+    assert_eq!(rows_only, "PID   PSS NAME\n  1 10.0M init\n");
     assert!(table(machine(), "pid:1", |_| {}).ends_with(" 1 process\n"));
     assert!(table(machine(), "nothing-like-it", |_| {}).ends_with(" 0 processes\n"));
 }
@@ -127,7 +127,7 @@ fn a_terminal_is_never_overrun_and_a_pipe_gets_the_whole_command() {
     let whole = format!(" java {argv}");
     assert!(table(rows.clone(), "", |_| {}).lines().any(|l| l.ends_with(&whole)));
     let first = table(rows, "", |o| o.columns = ids(&["command", "pss"]));
-    assert!(first.lines().any(|l| l == format!("java {argv}  10M")));
+    assert!(first.lines().any(|l| l == format!("java {argv} 10.0M")));
     assert!(first.lines().all(|l| l.ends_with(|c: char| !c.is_whitespace())));
 }
 
@@ -141,11 +141,11 @@ fn a_command_between_others_leaves_them_their_room() {
         text,
         "\
 \x20 PID COMMAND              PSS
-27213 python3 train.py -… 2.0G
-    1 /sbin/init           10M
-  812 postgres: checkpoi…    -
+27213 python3 train.py …  2.0G
+    1 init               10.0M
+  812 postgres: checkpo…     -
   900 sshd                   -
-      4 processes, parti… 2.0G
+      4 processes, part…  2.0G
 "
     );
 }
@@ -205,7 +205,7 @@ fn figures_stand_below_each_other_beside_wide_names() {
         o.totals = false;
     });
     let ends: Vec<_> = text.lines().map(width).collect();
-    assert_eq!(ends, [14; 4], "{text}");
+    assert_eq!(ends, [16; 4], "{text}");
 }
 
 #[test]

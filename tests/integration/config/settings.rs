@@ -75,6 +75,9 @@ interval = 0.25
 deadline = "1m"
 threads = 0x40
 max_stuck = 512
+budget = "off"
+max_age = "1m"
+nice = 5
 [ui]
 columns = ["pid", "comm"]
 sort = "swap"

@@ -35,6 +35,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
             container: None,
         }),
         walk: Ok(walk(10 * MIB, 0)),
+        stale: false,
         oom_score: Err(Missing::Pending),
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use zmtop::sampler::Options;
+use zmtop::sampler::{Options, Policy};
 
 /// The tree; removed when dropped. `proc`, `sys` and `etc` lie side by side in it.
 #[derive(Debug)]
@@ -78,6 +78,11 @@ impl ProcTree {
             threads: 2,
             interval: Duration::from_millis(500),
             deadline: Duration::from_millis(200),
+            // Files are rewritten here without a sign in stat: everything is walked every time.
+            policy: Policy {
+                budget: None,
+                ..Policy::default()
+            },
             ..Options::new(Some(&self.root()))
         }
     }
