@@ -29,7 +29,7 @@ fn main() {
     }
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let mut next = |default| numbers.next().unwrap_or(default);
-    let (processes, areas, pages, rounds) = (next(1000), next(100), next(5), next(25));
+    let (processes, areas, pages, rounds) = (next(1000), next(100), next(5), next(31));
 
     let load = Load::start(processes, areas, pages);
     let listed = files::pids(b"/proc").unwrap().len();
@@ -56,38 +56,43 @@ fn compare(rounds: usize) {
         least.push(measure(|| floor(2)));
         warm.push(measure(|| {
             let snapshot = runtime.block_on(scanner.full());
-            assert!(
-                snapshot.sampling.walks + 16 > snapshot.readable().0,
-                "not every process was walked"
-            );
+            let (readable, _) = snapshot.readable();
+            assert!(snapshot.sampling.walks + 16 > readable, "not every process was walked");
         }));
+    }
+    drop(scanner);
+    for _ in 0..rounds.min(9) {
+        let mut scanner = None;
         cold.push(measure(|| {
-            let mut scanner = Scanner::new(options());
-            runtime.block_on(scanner.tick());
+            runtime.block_on(scanner.insert(Scanner::new(options())).tick());
         }));
     }
-    let (least, warm, cold) = (median(&least), median(&warm), median(&cold));
-    println!("{rounds} rounds, medians      wall ms   CPU ms");
-    for (name, cost) in [("floor", least), ("tick", warm), ("first tick", cold)] {
-        println!("  {name:<22} {:>8.2} {:>8.2}", ms(cost.0), ms(cost.1));
+    println!("medians of {rounds} rounds       wall ms   CPU ms");
+    for (name, costs) in [("floor", &least), ("tick", &warm), ("first tick", &cold)] {
+        println!(
+            "  {name:<22} {:>8.2} {:>8.2}",
+            median(costs.iter().map(|c| ms(c.0))),
+            median(costs.iter().map(|c| ms(c.1)))
+        );
     }
+    // Each round's own ratio: a machine that others use is faster in one round than in another.
+    let ratio = |get: fn(&Cost) -> Duration| median(warm.iter().zip(&least).map(|(a, b)| ms(get(a)) / ms(get(b))));
     println!(
         "  tick ÷ floor           {:>8.3} {:>8.3}",
-        ratio(warm.0, least.0),
-        ratio(warm.1, least.1)
+        ratio(|c| c.0),
+        ratio(|c| c.1)
     );
 }
+
+/// Wall time and CPU time.
+type Cost = (Duration, Duration);
 
 fn ms(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
 
-fn ratio(a: Duration, b: Duration) -> f64 {
-    a.as_secs_f64() / b.as_secs_f64()
-}
-
 /// Wall time and CPU time of this whole process.
-fn measure(work: impl FnOnce()) -> (Duration, Duration) {
+fn measure(work: impl FnOnce()) -> Cost {
     let cpu = own::cost().unwrap().cpu;
     let wall = own::monotonic();
     work();
@@ -97,13 +102,10 @@ fn measure(work: impl FnOnce()) -> (Duration, Duration) {
     )
 }
 
-fn median(costs: &[(Duration, Duration)]) -> (Duration, Duration) {
-    let middle = |get: fn(&(Duration, Duration)) -> Duration| {
-        let mut sorted: Vec<_> = costs.iter().map(get).collect();
-        sorted.sort_unstable();
-        sorted[sorted.len() / 2]
-    };
-    (middle(|c| c.0), middle(|c| c.1))
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<_> = values.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }
 
 /// The least that reading every `smaps_rollup` can cost.

@@ -2,6 +2,7 @@
 //! the sums over their `smaps`.
 
 mod child;
+mod denied;
 mod swap;
 
 use std::fs;
