@@ -30,33 +30,31 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     let open = bytes[..close].iter().position(|b| *b == b'(')?;
     let pid = u32::try_from(number(bytes[..open].trim_ascii())?).ok()?;
 
-    let mut stat = Stat::default();
-    let mut starttime = None;
-    let mut seen = 2;
-    let mut image = [0u64; 3];
-    let mut argv = [0u64; 2];
-    for word in super::words::words(&bytes[close + 1..]) {
-        seen += 1;
-        match seen {
-            3 => stat.state = *word.first()?,
-            4 => stat.ppid = u32::try_from(number(word)?).ok()?,
-            9 => stat.flags = number(word)?,
-            10 => stat.minflt = number(word)?,
-            12 => stat.majflt = number(word)?,
-            14 => stat.cpu_ticks = number(word)?,
-            15 => stat.cpu_ticks = stat.cpu_ticks.saturating_add(number(word)?),
-            20 => stat.threads = number(word)?,
-            22 => starttime = Some(number(word)?),
-            23 => stat.vsize = number(word)?,
-            24 => stat.rss = number(word)?.checked_mul(page)?,
-            26..=28 => image[seen - 26] = number(word)?,
-            48 | 49 => argv[seen - 48] = number(word)?,
-            50.. => break,
-            _ => {}
-        }
+    let mut fields = Fields(&bytes[close + 1..]);
+    let mut stat = Stat {
+        state: *fields.nth(0)?.first()?,
+        ppid: u32::try_from(number(fields.nth(0)?)?).ok()?,
+        ..Stat::default()
+    };
+    // From here on `nth` counts the fields passed over.
+    stat.flags = number(fields.nth(4)?)?; // 9
+    stat.minflt = number(fields.nth(0)?)?; // 10
+    stat.majflt = number(fields.nth(1)?)?; // 12
+    let user = number(fields.nth(1)?)?; // 14
+    let system = number(fields.nth(0)?)?; // 15
+    stat.cpu_ticks = user.saturating_add(system);
+    stat.threads = number(fields.nth(4)?)?; // 20
+    let starttime = number(fields.nth(1)?)?; // 22
+    stat.vsize = number(fields.nth(0)?)?; // 23
+    stat.rss = number(fields.nth(0)?)?.checked_mul(page)?; // 24
+    fields.nth(0)?; // 25: what is cut off before it may end in half a number
+    let mut image = [0; 3]; // 26–28
+    let mut argv = [0; 2]; // 48 and 49
+    for field in &mut image {
+        *field = fields.nth(0).map_or(Some(0), number)?;
     }
-    if seen < 25 {
-        return None;
+    for (field, skip) in argv.iter_mut().zip([19, 0]) {
+        *field = fields.nth(skip).map_or(Some(0), number)?;
     }
     // Who may not look is told 1, 1 and 0; a kernel thread has 0 everywhere.
     if image.iter().any(|n| *n > 1) {
@@ -68,9 +66,28 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     Some(Glance {
         pid,
         comm: &bytes[open + 1..close],
-        starttime: starttime?,
+        starttime,
         stat,
     })
+}
+
+/// The fields that are left, parted by single blanks and closed by a newline. Read for every process in
+/// every tick, so that what is passed over is only counted.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The field after the next `skip`.
+    fn nth(&mut self, skip: usize) -> Option<&'a [u8]> {
+        let is_blank = |b: &u8| *b <= b' ';
+        let mut from = usize::from(self.0.first().is_some_and(is_blank));
+        for _ in 0..skip {
+            from += self.0.get(from..)?.iter().position(is_blank)? + 1;
+        }
+        let rest = self.0.get(from..)?;
+        let len = rest.iter().position(is_blank).unwrap_or(rest.len());
+        self.0 = &rest[len..];
+        (len > 0).then(|| &rest[..len])
+    }
 }
 
 /// A number that differs, as good as surely, when any of `words` does; never 0.

@@ -25,7 +25,7 @@ pub(super) enum Token {
     List,
     /// One thing of the system.
     Part(Part),
-    /// `stat`.
+    /// `stat`, of this process and others after it.
     Glance(u64),
     /// `smaps_rollup`.
     Walk(u64),
@@ -68,16 +68,10 @@ pub(super) enum Job {
     List,
     Part(Part),
     Glance {
-        pid: u32,
-        serial: u64,
-        /// The files known; none of a pid not seen before.
-        target: Option<Arc<Target>>,
-        /// The digest of the comm known.
-        comm: u64,
+        /// Never empty.
+        at: Vec<Glance>,
         /// Whether `oom_score` is wanted.
         oom: bool,
-        /// Whether some of it is swapped out, so that swap is looked at too.
-        swapped: bool,
     },
     Walk {
         subject: Subject,
@@ -89,6 +83,29 @@ pub(super) enum Job {
     },
     Facts(Subject),
     User(u32),
+}
+
+/// A process to glance at.
+#[derive(Debug)]
+pub(super) struct Glance {
+    pub(super) pid: u32,
+    pub(super) serial: u64,
+    /// The files known; none of a pid not seen before.
+    pub(super) target: Option<Arc<Target>>,
+    /// The digest of the comm known.
+    pub(super) comm: u64,
+    /// Whether some of it is swapped out, so that swap is looked at too.
+    pub(super) swapped: bool,
+}
+
+/// What came of a glance.
+#[derive(Debug)]
+pub(super) struct Glanced {
+    pub(super) pid: u32,
+    pub(super) serial: u64,
+    /// The files, where they are new.
+    pub(super) target: Option<Arc<Target>>,
+    pub(super) seen: Reading<Seen>,
 }
 
 /// What a glance saw.
@@ -120,13 +137,7 @@ pub(super) struct Walked {
 pub(super) enum Outcome {
     List(Reading<Vec<u32>>),
     Part(Part, Portion),
-    Glance {
-        pid: u32,
-        serial: u64,
-        /// The files, where they are new.
-        target: Option<Arc<Target>>,
-        seen: Reading<Seen>,
-    },
+    Glance(Vec<Glanced>),
     Walk {
         subject: Subject,
         purpose: Purpose,
@@ -162,11 +173,11 @@ pub(super) struct Ground {
 }
 
 impl Job {
-    pub(super) const fn token(&self) -> Token {
+    pub(super) fn token(&self) -> Token {
         match self {
             Self::List => Token::List,
             Self::Part(part) => Token::Part(*part),
-            Self::Glance { serial, .. } => Token::Glance(*serial),
+            Self::Glance { at, .. } => Token::Glance(at.first().map_or(0, |g| g.serial)),
             Self::Walk { subject, .. } => Token::Walk(subject.serial),
             Self::Facts(subject) => Token::Facts(subject.serial),
             Self::User(uid) => Token::User(*uid),
@@ -188,26 +199,9 @@ impl Job {
         match self {
             Self::List => Outcome::List(files::pids(proc.as_os_str().as_encoded_bytes())),
             Self::Part(part) => Outcome::Part(part, part.read(&ground.roots, buf)),
-            Self::Glance {
-                pid,
-                serial,
-                target,
-                comm,
-                oom,
-                swapped,
-            } => {
-                let known = target.clone();
-                let (target, mut seen) = glance(pid, target.as_deref(), comm, oom, ground, buf);
-                if let (true, Ok(seen), Some(known)) = (swapped, &mut seen, &known) {
-                    // Freeing what is swapped out moves neither RSS nor a fault count.
-                    seen.swap = known.status(proc, buf).ok().and_then(|bytes| status::swap(bytes).ok());
-                }
-                Outcome::Glance {
-                    pid,
-                    serial,
-                    target: target.map(Arc::new),
-                    seen,
-                }
+            Self::Glance { at, oom } => {
+                let glances = at.iter().map(|ask| glance(ask, oom, ground, buf));
+                Outcome::Glance(glances.collect())
             }
             Self::Walk {
                 subject,
@@ -244,40 +238,49 @@ impl Job {
     }
 }
 
-/// Reads `stat`, through `known` where that is still the process; otherwise it is opened anew.
-fn glance(
-    pid: u32,
-    known: Option<&Target>,
-    comm: u64,
-    oom: bool,
-    ground: &Ground,
-    buf: &mut [u8],
-) -> (Option<Target>, Reading<Seen>) {
+/// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
+fn glance(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> Glanced {
     let proc = ground.roots.proc.as_path();
-    if let Some(target) = known {
-        match target.stat(proc, buf) {
-            Ok(bytes) => {
-                let seen = seen(bytes, comm, ground.page);
-                return (None, seen.map(|seen| score(seen, target, proc, oom)));
+    let known = ask.target.as_deref().map(|target| (target, target.stat(proc, buf)));
+    let (target, seen) = match known {
+        Some((target, Ok(len))) => {
+            let mut seen = seen(&buf[..len], ask.comm, ground.page);
+            if let (true, Ok(seen)) = (ask.swapped, &mut seen) {
+                // Freeing what is swapped out moves neither RSS nor a fault count.
+                seen.swap = target
+                    .status(proc, buf)
+                    .ok()
+                    .and_then(|len| status::swap(&buf[..len]).ok());
             }
-            Err(Errno::SRCH | Errno::NOENT) => {}
-            Err(e) => return (None, Err(fault(e, &ground.budget))),
+            (None, seen.map(|seen| score(seen, target, proc, oom)))
         }
+        None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => glance_anew(ask, oom, ground, buf),
+        Some((_, Err(e))) => (None, Err(fault(e, &ground.budget))),
+    };
+    Glanced {
+        pid: ask.pid,
+        serial: ask.serial,
+        target: target.map(Arc::new),
+        seen,
     }
-    match Target::new(pid, proc, &ground.budget, buf) {
-        Ok((target, bytes)) => match seen(bytes, comm, ground.page) {
-            Ok(seen) => {
-                let seen = score(seen, &target, proc, oom);
-                let target = if seen.stat.is_kernel_thread() {
-                    target.without_dir()
-                } else {
-                    target
-                };
-                (Some(target), Ok(seen))
-            }
-            Err(e) => (Some(target), Err(e)),
-        },
-        Err(e) => (None, Err(fault(e, &ground.budget))),
+}
+
+fn glance_anew(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> (Option<Target>, Reading<Seen>) {
+    let proc = ground.roots.proc.as_path();
+    let (target, len) = match Target::new(ask.pid, proc, &ground.budget, buf) {
+        Ok(opened) => opened,
+        Err(e) => return (None, Err(fault(e, &ground.budget))),
+    };
+    match seen(&buf[..len], ask.comm, ground.page) {
+        Ok(seen) if seen.stat.is_kernel_thread() => {
+            let seen = score(seen, &target, proc, oom);
+            (Some(target.without_dir()), Ok(seen))
+        }
+        Ok(seen) => {
+            let seen = score(seen, &target, proc, oom);
+            (Some(target), Ok(seen))
+        }
+        Err(e) => (None, Err(e)),
     }
 }
 
@@ -330,7 +333,7 @@ fn record<'a>(subject: &Subject, proc: &Path, name: &[u8], buf: &'a mut [u8]) ->
         let mut again = [0; 1024];
         let same = target
             .stat(proc, &mut again)
-            .is_ok_and(|bytes| stat::parse(bytes, 1).is_ok_and(|g| g.starttime == subject.starttime));
+            .is_ok_and(|len| stat::parse(&again[..len], 1).is_ok_and(|g| g.starttime == subject.starttime));
         if !same {
             return Err(Missing::Gone);
         }

@@ -21,6 +21,8 @@ const POLL: Duration = Duration::from_millis(10);
 const STALL: Duration = Duration::from_millis(100);
 /// The longest a tick waits for walks, whatever the interval.
 const LONGEST: Duration = Duration::from_secs(1);
+/// How many glances a reader makes at once, where none can keep it waiting.
+const BATCH: usize = 16;
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -145,7 +147,9 @@ impl Scanner {
         if std::mem::take(&mut self.news)
             && let Ok(pids) = &self.pids
         {
-            let glances = self.table.list(pids, self.oom_score);
+            // Nothing but a made tree can keep a glance waiting.
+            let batch = if self.budget.is_procfs() { BATCH } else { 1 };
+            let glances = self.table.list(pids, self.oom_score, batch);
             self.pool.submit(glances);
         }
         self.wait(Wait::Urgent, patience, |_| false).await;

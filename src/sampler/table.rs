@@ -4,11 +4,11 @@ mod process;
 mod sharing;
 mod users;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Job, Outcome, Seen, Token};
+use super::job::{Glance, Glanced, Job, Outcome, Token};
 use super::plan::{Candidate, Purpose};
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
@@ -22,7 +22,9 @@ pub(super) type RunningReads = HashMap<Token, Duration>;
 /// Everything listed.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    entries: HashMap<u32, Entry>,
+    /// In order of pid: that is the order of rows, and processes made one after another lie near each other
+    /// in the kernel's memory too, so that walking them so costs it less.
+    entries: BTreeMap<u32, Entry>,
     users: Users,
     serial: u64,
     list: u64,
@@ -47,10 +49,12 @@ struct Entry {
 
 impl Table {
     /// Takes in the list of processes and asks for a glance at each, except where the last has not
-    /// returned. What is listed no more is forgotten.
-    pub(super) fn list(&mut self, pids: &[u32], oom: bool) -> Vec<Job> {
+    /// returned. What is listed no more is forgotten. A job takes up to `batch` glances: those behind one
+    /// that never returns wait with it.
+    pub(super) fn list(&mut self, pids: &[u32], oom: bool, batch: usize) -> Vec<Job> {
         self.list += 1;
-        let mut jobs = Vec::with_capacity(pids.len());
+        let mut jobs: Vec<Job> = Vec::with_capacity(pids.len() / batch + 1);
+        let mut at = Vec::with_capacity(batch);
         for pid in pids {
             let entry = self.entries.entry(*pid).or_insert_with(|| {
                 self.serial += 1;
@@ -67,14 +71,20 @@ impl Table {
                 continue;
             }
             entry.glancing = true;
-            jobs.push(Job::Glance {
+            at.push(Glance {
                 pid: *pid,
                 serial: entry.serial,
                 target: entry.process.as_ref().map(|p| Arc::clone(&p.target)),
                 comm: entry.process.as_ref().map_or(0, |p| p.comm),
-                oom,
                 swapped: entry.process.as_ref().is_some_and(Process::is_swapped),
             });
+            if at.len() == batch {
+                let at = std::mem::replace(&mut at, Vec::with_capacity(batch));
+                jobs.push(Job::Glance { at, oom });
+            }
+        }
+        if !at.is_empty() {
+            jobs.push(Job::Glance { at, oom });
         }
         let (list, events) = (self.list, &mut self.events);
         self.entries.retain(|_, entry| {
@@ -112,7 +122,7 @@ impl Table {
         }
     }
 
-    /// What the policy needs to know of each, beside its pid.
+    /// What the policy needs to know of each, beside its pid; in order of pid.
     pub(super) fn candidates(&self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
         self.entries
             .iter()
@@ -141,12 +151,7 @@ impl Table {
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration) -> Option<Job> {
         match outcome {
             Outcome::List(_) | Outcome::Part(..) => {}
-            Outcome::Glance {
-                pid,
-                serial,
-                target,
-                seen,
-            } => self.glanced(pid, serial, target, seen),
+            Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g)),
             Outcome::Walk {
                 subject, purpose, done, ..
             } => {
@@ -195,7 +200,13 @@ impl Table {
         }
     }
 
-    fn glanced(&mut self, pid: u32, serial: u64, target: Option<Arc<Target>>, seen: Reading<Seen>) {
+    fn glanced(&mut self, glanced: Glanced) {
+        let Glanced {
+            pid,
+            serial,
+            target,
+            seen,
+        } = glanced;
         let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == serial) else {
             return;
         };
@@ -241,8 +252,7 @@ impl Table {
         for uid in self.users.overdue(|uid| overdue(Token::User(uid), deadline)) {
             self.rename(uid, &Err(Missing::TimedOut));
         }
-        let mut rows: Vec<_> = self
-            .entries
+        self.entries
             .iter_mut()
             .map(|(pid, entry)| {
                 if let Some(process) = &mut entry.process {
@@ -252,9 +262,7 @@ impl Table {
                 let pending = if late { Missing::TimedOut } else { Missing::Pending };
                 unseen(*pid, entry.fault.unwrap_or(pending))
             })
-            .collect();
-        rows.sort_unstable_by_key(|row| row.id.pid);
-        rows
+            .collect()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::proc::files;
 /// How many files may be held open.
 #[derive(Debug)]
 pub(super) struct Budget {
+    is_procfs: bool,
     limit: AtomicUsize,
     used: AtomicUsize,
 }
@@ -46,9 +47,15 @@ impl Budget {
             None => usize::MAX,
         };
         Self {
+            is_procfs,
             limit: AtomicUsize::new(limit),
             used: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether the tree is the kernel's, not one made of plain files.
+    pub(super) const fn is_procfs(&self) -> bool {
+        self.is_procfs
     }
 
     /// Whether anything is held at all: the tree is a procfs and there are descriptors enough.
@@ -121,19 +128,17 @@ impl Target {
         self.dir.is_some() || self.stat.is_some()
     }
 
-    /// Reads `stat`.
-    pub(super) fn stat<'a>(&self, proc: &Path, buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
-        let len = match &self.stat {
-            Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0))?,
-            None => files::read_record(self.open(proc, b"stat")?, buf)?,
-        };
-        Ok(&buf[..len])
+    /// Reads `stat` into `buf`; returns how much it is.
+    pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
+        match &self.stat {
+            Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
+            None => files::read_record(self.open(proc, b"stat")?, buf),
+        }
     }
 
-    /// Reads `status`.
-    pub(super) fn status<'a>(&self, proc: &Path, buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
-        let len = files::read_record(self.open(proc, b"status")?, buf)?;
-        Ok(&buf[..len])
+    /// Reads `status`; the length.
+    pub(super) fn status(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
+        files::read_record(self.open(proc, b"status")?, buf)
     }
 
     /// Opens one of the process's files.
@@ -144,13 +149,8 @@ impl Target {
         }
     }
 
-    /// Opens what may be held of process `pid` and reads its `stat`.
-    pub(super) fn new<'a>(
-        pid: u32,
-        proc: &Path,
-        budget: &Arc<Budget>,
-        buf: &'a mut [u8],
-    ) -> Result<(Self, &'a [u8]), Errno> {
+    /// Opens what may be held of process `pid` and reads its `stat` into `buf`.
+    pub(super) fn new(pid: u32, proc: &Path, budget: &Arc<Budget>, buf: &mut [u8]) -> Result<(Self, usize), Errno> {
         let mut target = Self::bare(pid);
         if budget.holds() {
             target.dir = match path(proc, pid, b"", files::open_dir) {
@@ -164,7 +164,7 @@ impl Target {
         if target.is_bound() {
             target.stat = budget.hold(stat).ok();
         }
-        Ok((target, &buf[..len]))
+        Ok((target, len))
     }
 
     /// Without the directory, which is of no use where nothing but `stat` is read.

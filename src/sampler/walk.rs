@@ -58,15 +58,15 @@ fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Me
 fn is_same(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
     target
         .stat(proc, buf)
-        .is_ok_and(|bytes| stat::parse(bytes, 1).is_ok_and(|g| g.starttime == starttime))
+        .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
 }
 
 /// Why a process has nothing to walk.
 fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Errno) -> Missing {
-    let Ok(bytes) = target.stat(proc, buf) else {
+    let Ok(len) = target.stat(proc, buf) else {
         return Missing::Gone;
     };
-    match stat::parse(bytes, 1) {
+    match stat::parse(&buf[..len], 1) {
         Ok(g) if g.starttime != starttime => Missing::Gone,
         Ok(g) if g.stat.is_kernel_thread() => Missing::KernelThread,
         Ok(g) if g.stat.is_zombie() => Missing::Zombie,
