@@ -1,0 +1,177 @@
+//! How long after a key the frame that answers it has arrived.
+//!
+//! `cargo bench --bench keys -- [PROCESSES AREAS PAGES [KEYS]]` makes a load as the bench `scan` does
+//! (1000, 100 and 5 unless told otherwise), and types that many keys (600) at the real program in a
+//! terminal of 200×50: at an interval of 1 s between scans, at random moments, and at 100 ms, each while
+//! a scan is seen to run. A key counts as answered once a frame has come whole that shows what the key
+//! does, and a snapshot does not: another process is selected, the order is turned, the filter has the
+//! letter.
+#![expect(clippy::print_stdout, reason = "a bench reports")]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
+
+#[path = "support/load.rs"]
+mod load;
+#[expect(dead_code, reason = "each bench uses a part")]
+#[path = "support/screen.rs"]
+mod screen;
+
+use std::time::{Duration, Instant};
+
+use load::Load;
+use screen::Screen;
+
+fn main() {
+    Load::be_one_if_told();
+    let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
+    let mut next = |default| numbers.next().unwrap_or(default);
+    let (processes, areas, pages, keys) = (next(1000), next(100), next(5), next(600));
+    let _load = Load::start(processes, areas, pages);
+    println!("load: {processes} processes of {areas} areas of {pages} pages; {keys} keys each");
+    println!("                            keys      p50      p90      p99      max   ms");
+    for (name, interval, moment) in [
+        ("1 s, between scans", "1s", Some(false)),
+        ("1 s, at any moment", "1s", None),
+        ("100 ms, during a scan", "100ms", Some(true)),
+    ] {
+        report(name, &mut run(interval, moment, keys));
+    }
+}
+
+fn report(name: &str, times: &mut Vec<(f64, char)>) {
+    let line = |name: &str, mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        let at = |part: f64| times[((times.len() - 1) as f64 * part).ceil() as usize];
+        println!(
+            "  {name:<24} {:>5} {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
+            times.len(),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            at(1.0)
+        );
+    };
+    line(name, times.iter().map(|(ms, _)| *ms).collect());
+    for (kind, what) in [('j', "j, k"), ('I', "I"), ('x', "a filter's letter")] {
+        let own: Vec<f64> = times.iter().filter(|(_, k)| *k == kind).map(|(ms, _)| *ms).collect();
+        if !own.is_empty() {
+            line(&format!("    {what}"), own);
+        }
+    }
+}
+
+/// Types keys, at moments when a scan is seen to run, or not to, or at any: milliseconds to the answer.
+fn run(interval: &str, moment: Option<bool>, keys: usize) -> Vec<(f64, char)> {
+    let mut screen = Screen::start(&["--interval", interval]);
+    screen.until("the table", |s| {
+        s.text().contains("Σ") && !s.line(0).contains("(reading ")
+    });
+    let readers = readers(screen.pid());
+    assert!(!readers.is_empty(), "no reader threads are seen");
+    let mut jitter = 12345_u64;
+    let mut times = Vec::new();
+    for nth in 0..keys {
+        jitter = jitter.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        std::thread::sleep(Duration::from_millis(10 + (jitter >> 33) % 40));
+        if nth % 20 == 0 {
+            // Off the first row, where the selection would stay while the processes change.
+            screen.send("\x1b[Hjj");
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let (key, kind) = match nth % 20 {
+            9 | 13 => ("I", 'I'),
+            14 => ("/", '/'),
+            15 => ("1", 'x'),
+            16 => ("5", 'x'),
+            17 => ("\x15", 'x'), // Ctrl-U: all of it gone again
+            18 => ("\r", '/'),
+            19 => ("I", 'I'),
+            n if n % 2 == 0 => ("j", 'j'),
+            _ => ("k", 'j'),
+        };
+        if let Some(running) = moment {
+            await_scan(&readers, running);
+        }
+        screen.catch_up();
+        let before = Seen::of(&screen);
+        let sent = screen.send(key);
+        let came = screen.until(key, |s| {
+            let now = Seen::of(s);
+            match kind {
+                'j' => now.selected != before.selected,
+                'I' => now.order != before.order,
+                _ => now.input != before.input,
+            }
+        });
+        times.push((came.saturating_duration_since(sent).as_secs_f64() * 1e3, kind));
+    }
+    times
+}
+
+/// What keys change and snapshots do not.
+#[derive(PartialEq)]
+struct Seen {
+    selected: String,
+    order: Option<char>,
+    input: Option<String>,
+}
+
+impl Seen {
+    fn of(screen: &Screen) -> Self {
+        let text = screen.text();
+        let heading = text.lines().find(|l| l.contains("COMMAND")).unwrap_or_default();
+        let footer = screen.line(49);
+        let typed = footer.trim_start().strip_prefix("Filter").map(|rest| {
+            // Without the count of matches, which a snapshot may change.
+            rest.trim_end()
+                .trim_end_matches("match")
+                .trim_end()
+                .trim_end_matches(|c: char| c.is_ascii_digit())
+                .trim()
+                .to_owned()
+        });
+        Self {
+            selected: selected(screen),
+            order: heading.chars().find(|c| "▼▲".contains(*c)),
+            input: typed,
+        }
+    }
+}
+
+/// The pid in the line about the selected process.
+fn selected(screen: &Screen) -> String {
+    screen.line(48).split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// The stat files of the threads that read `/proc`.
+fn readers(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let tasks = tasks.map(|t| t.unwrap().path());
+    tasks
+        .filter(|t| std::fs::read_to_string(t.join("comm")).is_ok_and(|c| c.starts_with("zmtop-read")))
+        .map(|t| t.join("stat").to_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Waits until a reader thread is seen on a processor (or ready for one) twice within a millisecond, or
+/// none is; gives up after a while, as a scan may be always or never running.
+fn await_scan(readers: &[String], running: bool) {
+    let state = |path: &String| {
+        let stat = std::fs::read_to_string(path).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('R'))
+    };
+    let start = Instant::now();
+    let mut seen = 0;
+    while seen < 2 && start.elapsed() < Duration::from_secs(3) {
+        seen = if readers.iter().any(state) == running {
+            seen + 1
+        } else {
+            0
+        };
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    assert!(
+        seen == 2,
+        "a scan is never seen {}",
+        if running { "running" } else { "over" }
+    );
+}
