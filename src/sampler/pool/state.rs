@@ -29,6 +29,8 @@ pub(super) struct State {
     started: usize,
     cap: usize,
     max_new: usize,
+    /// How many jobs that are not urgent were taken.
+    turns: usize,
     pub(super) closed: bool,
 }
 
@@ -53,6 +55,7 @@ impl State {
             started: 0,
             cap: threads + max_stuck,
             max_new: max_stuck.max(1),
+            turns: 0,
             closed: false,
         }
     }
@@ -93,21 +96,27 @@ impl State {
         }
     }
 
-    /// The class whose turn it is, if one may be started.
+    /// The class whose turn it is, if one may be started. Known walks go first, but for every fourth turn:
+    /// where they take longer than the interval there is always another, and who is new would never be
+    /// walked or have a command line.
     fn turn(&self) -> Option<usize> {
-        let at = self.queues.iter().position(|q| !q.is_empty())?;
-        if at == Class::Urgent as usize {
-            return Some(at);
+        let ready = |class: Class| !self.queues[class as usize].is_empty();
+        if ready(Class::Urgent) {
+            return Some(Class::Urgent as usize);
         }
         let heavy = self.running.iter().filter(|r| r.class != Class::Urgent).count();
         if heavy + 1 >= self.cap.max(2) {
             return None;
         }
-        if at == Class::Known as usize {
-            return Some(at);
-        }
         let untried = |r: &&Running| matches!(r.class, Class::New | Class::Facts);
-        (self.running.iter().filter(untried).count() < self.max_new).then_some(at)
+        let full = self.running.iter().filter(untried).count() >= self.max_new;
+        let order = match self.turns % 8 {
+            3 => [Class::New, Class::Facts, Class::Known],
+            7 => [Class::Facts, Class::New, Class::Known],
+            _ => [Class::Known, Class::New, Class::Facts],
+        };
+        let next = order.into_iter().find(|c| ready(*c) && (*c == Class::Known || !full));
+        next.map(|class| class as usize)
     }
 
     /// Whether a thread that came now would find something to do.
@@ -119,6 +128,9 @@ impl State {
     pub(super) fn take(&mut self, number: usize, tid: rustix::thread::Pid, now: Duration) -> Option<Job> {
         let at = self.turn()?;
         let job = self.queues[at].pop_front()?;
+        if at != Class::Urgent as usize {
+            self.turns = self.turns.wrapping_add(1);
+        }
         self.running.push(Running {
             number,
             tid,
