@@ -10,6 +10,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long anything may take before the test gives up: only a guard against hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How much of what is written is kept as it came.
+const MAX_RAW: usize = 16 << 20;
+
 /// The program under test.
 pub(crate) const ZMTOP: &str = env!("CARGO_BIN_EXE_zmtop");
 
@@ -19,6 +22,7 @@ pub(crate) struct Pty {
     master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
+    raw: Arc<Mutex<Vec<u8>>>,
     /// The reader stops reading while this is held.
     stall: Arc<Mutex<()>>,
     home: tempfile::TempDir,
@@ -52,19 +56,27 @@ impl Pty {
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(cols), 0)));
+        let raw = Arc::new(Mutex::new(Vec::new()));
         let stall = Arc::new(Mutex::new(()));
         let mut reader = pair.master.try_clone_reader().unwrap();
-        let (shown, held) = (screen.clone(), stall.clone());
+        let (shown, log, held) = (screen.clone(), raw.clone(), stall.clone());
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             loop {
                 drop(held.lock().unwrap_or_else(PoisonError::into_inner));
                 match reader.read(&mut buffer) {
                     Ok(0) | Err(_) => return,
-                    Ok(n) => shown
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .process(&buffer[..n]),
+                    Ok(n) => {
+                        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                        if log.len() < MAX_RAW {
+                            log.extend_from_slice(&buffer[..n]);
+                        }
+                        drop(log);
+                        shown
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .process(&buffer[..n]);
+                    }
                 }
             }
         });
@@ -74,6 +86,7 @@ impl Pty {
             master: pair.master,
             writer,
             screen,
+            raw,
             stall,
             home,
         }
@@ -103,6 +116,11 @@ impl Pty {
     /// The screen as text.
     pub(crate) fn text(&self) -> String {
         self.screen().screen().contents()
+    }
+
+    /// All that was written so far, as it came, up to [`MAX_RAW`].
+    pub(crate) fn raw(&self) -> Vec<u8> {
+        self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Types bytes.
@@ -153,6 +171,11 @@ impl Pty {
     /// Stops reading what is written until the guard is dropped.
     pub(crate) fn stall(&self) -> MutexGuard<'_, ()> {
         self.stall.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, for who types meanwhile: reading stops while it is held.
+    pub(crate) fn stall_lock(&self) -> Arc<Mutex<()>> {
+        self.stall.clone()
     }
 
     /// The pid of what was run.

@@ -1,0 +1,93 @@
+//! A terminal that takes nothing, and terminals that want less.
+
+use std::time::{Duration, Instant};
+
+use super::{Sleeper, quit, status};
+use crate::support::pty::{PATIENCE, Pty, ZMTOP};
+
+#[test]
+fn stalled_for_three_seconds() {
+    const MARK: &str = "7007.25";
+    let mut pty = Pty::zmtop((200, 50), &["--interval", "100ms"]);
+    pty.wait_for_table();
+    std::thread::sleep(Duration::from_secs(1));
+    let before = status(pty.pid(), "VmRSS");
+    let sleeper;
+    {
+        let lock = pty.stall_lock();
+        let stalled = lock.lock().unwrap();
+        sleeper = Sleeper::new(MARK);
+        let start = Instant::now();
+        // Whole screens until the kernel's buffer is full, and for three seconds from then.
+        let mut stuck = None;
+        while stuck.is_none_or(|since: Instant| since.elapsed() < Duration::from_secs(3)) && start.elapsed() < PATIENCE
+        {
+            pty.send("\x0c");
+            std::thread::sleep(Duration::from_millis(30));
+            if stuck.is_none() && in_write(pty.pid()) {
+                stuck = Some(Instant::now());
+            }
+        }
+        let stuck = stuck.is_some() && in_write(pty.pid());
+        assert!(stuck, "the output does not stall here");
+        let grown = status(pty.pid(), "VmRSS").saturating_sub(before);
+        assert!(grown < 8 << 10, "{grown} KiB more while stalled");
+        drop(stalled);
+    }
+    pty.send(&format!("/cmd:{MARK}\r"));
+    pty.wait("what came meanwhile", |s| {
+        s.contains(&format!("sleep {MARK}")) && s.contains("Σ 1 of")
+    });
+    drop(sleeper);
+    pty.wait_for("no process matches");
+    quit(&mut pty);
+}
+
+/// Whether the main thread waits for the terminal to take its output.
+fn in_write(pid: i32) -> bool {
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    // 1 is write on x86-64, 64 on the generic table.
+    waits.contains("tty_write") || waits == "wait_woken" || call.starts_with("1 0x") || call.starts_with("64 0x")
+}
+
+#[test]
+fn no_color() {
+    let colours = |env: &[(&str, &str)]| {
+        let mut pty = Pty::run((120, 40), ZMTOP, &["--interval", "100ms"], env);
+        pty.wait_for_table();
+        for keys in [
+            "j", "I", " ", "t", "v", "v", "?", "\x1b", "/pss>1G", "\r", "s", "\x1b", "/(", "\x1b",
+        ] {
+            pty.send(keys);
+            std::thread::sleep(Duration::from_millis(60));
+        }
+        quit(&mut pty);
+        colours(&pty.raw())
+    };
+    assert_ne!(colours(&[]), Vec::<String>::new(), "there are colours to leave out");
+    assert_eq!(
+        colours(&[("NO_COLOR", "1"), ("LANG", "C"), ("LC_ALL", "C")]),
+        Vec::<String>::new()
+    );
+}
+
+/// The SGR sequences that set a colour other than the terminal's own.
+fn colours(raw: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(raw);
+    let sequences = text.split("\x1b[").skip(1).filter_map(|rest| {
+        let (parameters, _) = rest.split_once('m')?;
+        parameters
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b";:".contains(&b))
+            .then_some(parameters)
+    });
+    sequences
+        .filter(|s| {
+            s.split([';', ':'])
+                .filter_map(|n| n.parse::<u8>().ok())
+                .any(|n| matches!(n, 30..=38 | 40..=48 | 58 | 90..=97 | 100..=107))
+        })
+        .map(str::to_owned)
+        .collect()
+}

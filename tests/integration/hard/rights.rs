@@ -1,0 +1,89 @@
+//! A user who may not read what is not theirs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::{Sleeper, quit, root, skip};
+use crate::support::pty::{Pty, ZMTOP, have};
+
+const NOBODY: &[&str] = &["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+/// Runs a copy of zmtop as nobody, with these rights beyond, in a place where nobody may look; filtered to
+/// a process of root's.
+fn as_nobody(rights: &[&str], mark: &str) -> (tempfile::TempDir, Pty) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = dir.path().join("zmtop");
+    std::fs::copy(ZMTOP, &program).unwrap();
+    let mut args = NOBODY.to_vec();
+    args.extend(rights);
+    let filter = format!("cmd:{mark} comm:sleep");
+    args.extend([program.to_str().unwrap(), "--interval", "200ms", "--filter", &filter]);
+    let pty = Pty::run((200, 40), "setpriv", &args, &[("HOME", dir.path().to_str().unwrap())]);
+    (dir, pty)
+}
+
+/// The row of the process looked for.
+fn row(screen: &str, mark: &str) -> Option<String> {
+    let found = screen.lines().find(|l| l.contains(&format!("sleep {mark}")));
+    found.map(|l| l.trim().to_owned())
+}
+
+#[test]
+fn a_user_sees_who_is_there_and_why_not_what_they_use() {
+    const MARK: &str = "8008.25";
+    if !root() || !have("setpriv") {
+        return;
+    }
+    let _sleeper = Sleeper::new(MARK);
+    let (_dir, mut pty) = as_nobody(&[], MARK);
+    pty.wait_for_table();
+    pty.wait("the process", |s| row(s, MARK).is_some());
+    let screen = pty.text();
+    let first = screen.lines().next().unwrap();
+    let (readable, of) = first
+        .split_once(" readable: run as root, or grant CAP_")
+        .and_then(|(before, _)| before.rsplit("  ").next()?.split_once(" of "))
+        .unwrap_or_else(|| panic!("no word of what is readable: {first}"));
+    let (readable, of): (u32, u32) = (readable.parse().unwrap(), of.parse().unwrap());
+    assert!(readable < of, "{first}");
+    let row = row(&screen, MARK).unwrap();
+    let figures: Vec<&str> = row.split_whitespace().take(6).collect();
+    assert_eq!(figures, ["-"; 6], "unknown is not zero: {row}");
+    assert!(screen.contains("(partial: some rows cannot be read)"), "{screen}");
+    pty.wait_for("memory: permission denied");
+    quit(&mut pty);
+}
+
+#[test]
+fn a_user_with_the_right_capability_reads_all_of_it() {
+    const MARK: &str = "8008.75";
+    if !root() || !have("setpriv") {
+        return;
+    }
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut version = release.split('.').filter_map(|n| n.parse::<u32>().ok());
+    let version = (version.next().unwrap_or(0), version.next().unwrap_or(0));
+    let name = if version >= (6, 15) { "perfmon" } else { "sys_ptrace" };
+    let granted = [format!("--inh-caps=+{name}"), format!("--ambient-caps=+{name}")];
+    let granted = [granted[0].as_str(), granted[1].as_str()];
+    let tried = Command::new("setpriv")
+        .args(NOBODY)
+        .args(granted)
+        .arg("true")
+        .output()
+        .unwrap();
+    if !tried.status.success() {
+        return skip(&format!(
+            "no {name} can be granted: {}",
+            String::from_utf8_lossy(&tried.stderr)
+        ));
+    }
+    let _sleeper = Sleeper::new(MARK);
+    let (_dir, mut pty) = as_nobody(&granted, MARK);
+    pty.wait("its figures", |s| {
+        row(s, MARK).is_some_and(|row| row.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    assert!(!pty.text().contains("(partial"), "{}", pty.text());
+    quit(&mut pty);
+}
