@@ -1,0 +1,186 @@
+//! The cost governor's policy: which walks it chooses, as tables and by simulation.
+
+mod simulation;
+
+use std::time::Duration;
+
+use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A process walked `age` seconds ago at a cost of so many microseconds, of which nothing says that it changed.
+fn silent(age: f64, micros: u64) -> Candidate {
+    Candidate {
+        walkable: true,
+        age: Some(Duration::from_secs_f64(age)),
+        cost: Duration::from_micros(micros),
+        pss: 10 << 20,
+        ..Candidate::default()
+    }
+}
+
+fn changed(age: f64, micros: u64) -> Candidate {
+    Candidate {
+        own: 1 << 20,
+        ..silent(age, micros)
+    }
+}
+
+fn new() -> Candidate {
+    Candidate {
+        walkable: true,
+        ..Candidate::default()
+    }
+}
+
+/// What a planner that has run for a minute chooses in its next second.
+fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
+    let mut planner = Planner::new(policy);
+    for second in 0..60 {
+        planner.choose(SECOND * second, &[]);
+    }
+    let chosen = planner.choose(SECOND * 60, candidates);
+    chosen.into_iter().map(|c| (c.index, c.purpose)).collect()
+}
+
+#[test]
+fn choices() {
+    use Purpose::{Due, New, Silent};
+    let ran = |age| Candidate {
+        ran: true,
+        ..silent(age, 50)
+    };
+    let others = |bytes| Candidate {
+        sharers: bytes,
+        ..silent(1.0, 50)
+    };
+    type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
+    let table: &[Case] = &[
+        ("nothing", vec![], vec![]),
+        ("fresh and silent", vec![silent(1.0, 50)], vec![]),
+        ("changed", vec![changed(1.0, 50)], vec![(0, Due)]),
+        (
+            "changed a page",
+            vec![Candidate {
+                own: 4096,
+                ..silent(1.0, 50)
+            }],
+            vec![(0, Due)],
+        ),
+        ("old and silent", vec![silent(30.0, 50)], vec![(0, Silent)]),
+        ("ran of late", vec![ran(1.0)], vec![]),
+        ("ran a while ago", vec![ran(5.0)], vec![(0, Due)]),
+        ("others changed little", vec![others(10 << 10)], vec![]),
+        ("others changed much", vec![others(1 << 20)], vec![(0, Due)]),
+        ("never walked", vec![new()], vec![(0, New)]),
+        (
+            "never walked goes first",
+            vec![changed(9.0, 50), new()],
+            vec![(1, New), (0, Due)],
+        ),
+        (
+            "the older of two changed",
+            vec![changed(1.0, 50), changed(2.0, 50)],
+            vec![(1, Due), (0, Due)],
+        ),
+        (
+            "the cheaper of two changed",
+            vec![changed(1.0, 90), changed(1.0, 50)],
+            vec![(1, Due), (0, Due)],
+        ),
+        (
+            "the one looked at",
+            vec![
+                changed(1.5, 50),
+                Candidate {
+                    focus: true,
+                    ..changed(1.0, 50)
+                },
+            ],
+            vec![(1, Due), (0, Due)],
+        ),
+        (
+            "being walked",
+            vec![Candidate {
+                outstanding: true,
+                ..changed(9.0, 50)
+            }],
+            vec![],
+        ),
+        (
+            "without memory",
+            vec![Candidate {
+                walkable: false,
+                ..changed(9.0, 50)
+            }],
+            vec![],
+        ),
+        (
+            "changed before silent",
+            vec![silent(40.0, 50), changed(1.0, 50)],
+            vec![(1, Due), (0, Silent)],
+        ),
+    ];
+    for (what, candidates, wanted) in table {
+        assert_eq!(choice(Policy::default(), candidates), *wanted, "{what}");
+    }
+}
+
+#[test]
+fn without_a_budget_everything_is_walked() {
+    let policy = Policy {
+        budget: None,
+        ..Policy::default()
+    };
+    let all = [
+        silent(0.1, 50),
+        changed(1.0, 900_000),
+        new(),
+        Candidate {
+            walkable: false,
+            ..new()
+        },
+    ];
+    let chosen: Vec<_> = choice(policy, &all).into_iter().map(|(i, _)| i).collect();
+    assert_eq!(chosen, [0, 1, 2]);
+}
+
+#[test]
+fn the_first_look_is_whole_and_charged_to_nobody() {
+    let mut planner = Planner::new(Policy::default());
+    let crowd = vec![new(); 1000];
+    let first = planner.choose(Duration::ZERO, &crowd);
+    assert_eq!(first.len(), 1000);
+    for c in first {
+        planner.charge(c.purpose, Duration::ZERO, Duration::from_millis(10));
+    }
+    let next = planner.choose(SECOND, &[changed(1.0, 50)]);
+    assert_eq!(next.len(), 1, "ten seconds of walking left no debt");
+}
+
+#[test]
+fn what_is_left_out_for_want_of_budget_is_counted() {
+    let mut planner = Planner::new(Policy::default());
+    planner.choose(Duration::ZERO, &[]);
+    let crowd = vec![changed(1.0, 1000); 1000];
+    let chosen = planner.choose(SECOND, &crowd).len();
+    assert!((50..=51).contains(&chosen), "a second's 5 % is 50 ms: {chosen}");
+    assert_eq!(planner.waiting(), 1000 - chosen);
+}
+
+#[test]
+fn newcomers_cannot_spend_without_end() {
+    let mut planner = Planner::new(Policy::default());
+    planner.choose(Duration::ZERO, &[]);
+    let mut walked = 0;
+    for second in 1..=60_u32 {
+        for c in planner.choose(SECOND * second, &vec![new(); 1000]) {
+            planner.charge(c.purpose, Duration::ZERO, Duration::from_micros(500));
+            walked += 1;
+        }
+    }
+    // 1 000 a second at 0.5 ms would be half a core. What cannot be foreseen is one tick's worth of them.
+    let spent = f64::from(walked) * 0.0005 / 60.0;
+    assert!(spent < 0.07, "{spent}");
+    assert!(walked > 3000, "and they are not forgotten: {walked}");
+}
