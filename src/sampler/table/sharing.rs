@@ -39,14 +39,19 @@ impl Default for Sharing {
     fn default() -> Self {
         Self {
             heard: 0,
-            reach: 1.0,
+            reach: FIRST_REACH,
             first: None,
         }
     }
 }
 
-/// What is not heard is never quite ruled out.
-const LEAST_REACH: f32 = 0.01;
+/// What is taken to reach a process of which nothing is known: it has one sharer in ten.
+const FIRST_REACH: f32 = 0.1;
+/// That anything reaches it is never quite ruled out.
+const LEAST_REACH: f32 = 0.001;
+/// How much of what was known before stays, where less has come: churn that touches nothing but the pages
+/// everyone shares is soon known for it.
+const KEEP: f32 = 0.1;
 
 fn part(memory: &Memory) -> u64 {
     memory.pss.saturating_sub(memory.uss())
@@ -63,7 +68,7 @@ impl Sharing {
         let heard = std::mem::take(&mut self.heard).unsigned_abs();
         if let Some(before) = before.filter(|_| quiet && heard > 0) {
             let came = before.memory.pss.abs_diff(now.memory.pss) as f32 / heard as f32;
-            self.reach = f32::midpoint(self.reach, came.min(1.0)).max(LEAST_REACH);
+            self.reach = (2.0 * came).min(1.0).max(self.reach * KEEP).max(LEAST_REACH);
         }
         self.first.get_or_insert(if first { Duration::ZERO } else { now.at });
         let then = before.map_or(if first { part(&now.memory) } else { 0 }, |w| part(&w.memory));
