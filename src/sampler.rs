@@ -104,6 +104,14 @@ pub struct Handle {
     pub commands: mpsc::Sender<Command>,
 }
 
+/// Has the kernel make room for the descriptors to be held open, all at once. To be called while the program
+/// has one thread: a table of descriptors that threads share is copied at each doubling, and everyone who
+/// opens a file waits each time until every processor has passed a quiet moment (`expand_fdtable` of
+/// `fs/file.c`). Nothing depends on it but the time the first snapshot takes.
+pub fn make_room() {
+    target::make_room();
+}
+
 /// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once;
 /// ticks missed, by a slow scan or a stopped machine, are skipped.
 pub fn spawn(options: Options, runtime: &tokio::runtime::Handle) -> Handle {

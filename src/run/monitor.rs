@@ -60,6 +60,7 @@ pub struct Setup {
 /// Runs the monitor until it ends.
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::install_panic_hook();
+    sampler::make_room();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("zmtop-runtime")

@@ -18,6 +18,35 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::proc::files;
 
+/// Descriptors of some thousand processes.
+const ROOM: u64 = 8192;
+
+/// See [`super::make_room`].
+pub(super) fn make_room() {
+    let last = raise_limit().map_or(ROOM, |limit| limit.min(ROOM)).saturating_sub(1);
+    // Where it is refused, the table grows as it must.
+    drop(rustix::io::fcntl_dupfd_cloexec(
+        std::io::stdin(),
+        i32::try_from(last).unwrap_or(0),
+    ));
+}
+
+/// Raises the process's limit on open files as far as it may be; what it is then.
+fn raise_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return limit.current;
+    }
+    let raised = rustix::process::Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
+}
+
 /// How many files may be held open.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -30,18 +59,9 @@ impl Budget {
     /// What the process's limit, raised as far as it may be, leaves beside `reserve` for all else; nothing
     /// where the tree at `proc` is no procfs.
     pub(super) fn new(proc: &Path, reserve: usize) -> Self {
-        let mut limit = getrlimit(Resource::Nofile);
-        if limit.current < limit.maximum {
-            let raised = rustix::process::Rlimit {
-                current: limit.maximum,
-                maximum: limit.maximum,
-            };
-            if setrlimit(Resource::Nofile, raised).is_ok() {
-                limit = raised;
-            }
-        }
+        let limit = raise_limit();
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
-        let limit = match limit.current {
+        let limit = match limit {
             _ if !is_procfs => 0,
             Some(n) => usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(reserve),
             None => usize::MAX,
