@@ -4,6 +4,7 @@ mod configs;
 mod gap;
 mod limits;
 mod names;
+mod newcomers;
 mod output;
 mod rights;
 mod storm;
