@@ -8,7 +8,7 @@ use super::Options;
 use super::job::{Ground, Job, Outcome, Token};
 use super::plan::Planner;
 use super::pool::{Pool, Wait};
-use super::table::Table;
+use super::table::{Sparing, Table};
 use super::target::Budget;
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
 use crate::proc::files::Roots;
@@ -23,6 +23,8 @@ const STALL: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
 /// How many glances a reader makes at once, where none can keep it waiting.
 const BATCH: usize = 16;
+/// Up to which interval quiet processes are glanced at in every other tick only.
+const SPARING: Duration = Duration::from_secs(2);
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -149,7 +151,13 @@ impl Scanner {
         {
             // Nothing but a made tree can keep a glance waiting.
             let batch = if self.budget.is_procfs() { BATCH } else { 1 };
-            let glances = self.table.list(pids, self.oom_score, batch);
+            // Without a budget, or where ticks are far apart, every one sees everything.
+            let spares = self.planner.policy().budget.is_some() && self.interval <= SPARING;
+            let sparing = Sparing {
+                now: began,
+                focus: &self.focus,
+            };
+            let glances = self.table.list(pids, self.oom_score, batch, spares.then_some(&sparing));
             self.pool.submit(glances);
         }
         self.wait(Wait::Urgent, patience, |_| false).await;

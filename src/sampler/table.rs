@@ -13,6 +13,7 @@ use super::plan::{Candidate, Purpose};
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 use process::Process;
+pub(super) use process::Sparing;
 use sharing::Event;
 use users::Users;
 
@@ -50,8 +51,9 @@ struct Entry {
 impl Table {
     /// Takes in the list of processes and asks for a glance at each, except where the last has not
     /// returned. What is listed no more is forgotten. A job takes up to `batch` glances: those behind one
-    /// that never returns wait with it.
-    pub(super) fn list(&mut self, pids: &[u32], oom: bool, batch: usize) -> Vec<Job> {
+    /// that never returns wait with it. With `sparing`, those that have long been quiet and that nobody looks
+    /// at are glanced at every other time.
+    pub(super) fn list(&mut self, pids: &[u32], oom: bool, batch: usize, sparing: Option<&Sparing<'_>>) -> Vec<Job> {
         self.list += 1;
         let mut jobs: Vec<Job> = Vec::with_capacity(pids.len() / batch + 1);
         let mut at = Vec::with_capacity(batch);
@@ -67,7 +69,9 @@ impl Table {
                 }
             });
             entry.list = self.list;
-            if entry.glancing {
+            let other = (u64::from(*pid) + self.list).is_multiple_of(2);
+            let spared = |s: &Sparing<'_>| other && entry.process.as_ref().is_some_and(|p| p.may_be_spared(s));
+            if entry.glancing || sparing.is_some_and(spared) {
                 continue;
             }
             entry.glancing = true;
@@ -90,7 +94,7 @@ impl Table {
         self.entries.retain(|_, entry| {
             let listed = entry.list == list;
             if !listed {
-                events.extend(entry.process.as_ref().and_then(Process::left));
+                events.extend(entry.process.as_ref().and_then(Process::left).filter(Event::matters));
             }
             listed
         });
@@ -151,7 +155,7 @@ impl Table {
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration) -> Option<Job> {
         match outcome {
             Outcome::List(_) | Outcome::Part(..) => {}
-            Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g)),
+            Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
                 subject, purpose, done, ..
             } => {
@@ -200,7 +204,7 @@ impl Table {
         }
     }
 
-    fn glanced(&mut self, glanced: Glanced) {
+    fn glanced(&mut self, glanced: Glanced, now: Duration) {
         let Glanced {
             pid,
             serial,
@@ -223,12 +227,12 @@ impl Table {
             Err(_) => return,
         };
         match &mut entry.process {
-            Some(process) if process.id.starttime == seen.starttime => process.glanced(target, seen),
+            Some(process) if process.id.starttime == seen.starttime => process.glanced(target, seen, now),
             slot => {
                 let old = slot.take();
                 self.events.extend(old.as_ref().and_then(Process::left));
                 self.serial += 1;
-                *slot = Some(Process::new(self.serial, pid, target, &seen, old.as_ref()));
+                *slot = Some(Process::new(self.serial, pid, target, &seen, old.as_ref(), now));
             }
         }
     }

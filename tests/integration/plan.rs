@@ -43,6 +43,9 @@ fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
     chosen.into_iter().map(|c| (c.index, c.purpose)).collect()
 }
 
+/// What it shows, what is there, what is chosen.
+type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
+
 #[test]
 fn choices() {
     use Purpose::{Due, New, Silent};
@@ -54,7 +57,6 @@ fn choices() {
         sharers: bytes,
         ..silent(1.0, 50)
     };
-    type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
     let table: &[Case] = &[
         ("nothing", vec![], vec![]),
         ("fresh and silent", vec![silent(1.0, 50)], vec![]),

@@ -38,6 +38,8 @@ pub(super) struct Process {
     walked_at: Option<(Stat, Option<u64>)>,
     /// Its swap at the last glance, where it was looked at.
     swap: Option<u64>,
+    /// When a glance last saw anything of it move.
+    stirred: Duration,
     /// What others may have done to its PSS since the last walk.
     sharing: Sharing,
     facts: Arc<Facts>,
@@ -50,7 +52,14 @@ pub(super) struct Process {
 impl Process {
     /// A process seen for the first time. `old` had its pid before it and, if nothing is said of the name,
     /// the same name.
-    pub(super) fn new(serial: u64, pid: u32, target: Option<Arc<Target>>, seen: &Seen, old: Option<&Self>) -> Self {
+    pub(super) fn new(
+        serial: u64,
+        pid: u32,
+        target: Option<Arc<Target>>,
+        seen: &Seen,
+        old: Option<&Self>,
+        now: Duration,
+    ) -> Self {
         let name = seen.comm.as_deref().or(old.map(|o| &*o.facts.comm)).unwrap_or(b"?");
         Self {
             serial,
@@ -74,6 +83,7 @@ impl Process {
             walked_at: None,
             swap: None,
             sharing: Sharing::default(),
+            stirred: now,
             facts: Arc::new(Facts::pending(name)),
             version: 0,
             facts_due: true,
@@ -82,7 +92,7 @@ impl Process {
     }
 
     /// Takes in a glance at the same process.
-    pub(super) fn glanced(&mut self, target: Option<Arc<Target>>, seen: Seen) {
+    pub(super) fn glanced(&mut self, target: Option<Arc<Target>>, seen: Seen, now: Duration) {
         if let Some(target) = target {
             self.target = target;
         }
@@ -107,11 +117,20 @@ impl Process {
         }
         // A dying process has no arguments any more; what it was called is still true.
         self.facts_due |= seen.stat.argv != self.stat.argv && seen.stat.argv != 0;
+        if seen.stat != self.stat || seen.swap != self.swap {
+            self.stirred = now;
+        }
         self.stat = seen.stat;
         self.swap = seen.swap;
         if let Some((_, swap @ None)) = &mut self.walked_at {
             *swap = seen.swap;
         }
+    }
+
+    /// Whether it need not be glanced at every time: it has long been quiet, nobody looks at it, and should its
+    /// pid be given away, what is held of it cannot be mistaken.
+    pub(super) fn may_be_spared(&self, sparing: &Sparing<'_>) -> bool {
+        sparing.now.saturating_sub(self.stirred) > QUIET && self.target.holds() && !sparing.focus.contains(&self.id)
     }
 
     /// Whether some of it is swapped out, as far as the last walk tells.
@@ -341,6 +360,16 @@ impl Process {
     }
 }
 
+/// Who need not be glanced at every time.
+#[derive(Debug)]
+pub(in crate::sampler) struct Sparing<'a> {
+    pub(in crate::sampler) now: Duration,
+    /// Who is looked at.
+    pub(in crate::sampler) focus: &'a HashSet<Identity>,
+}
+
+/// A process that showed nothing for so long is quiet.
+const QUIET: Duration = Duration::from_secs(10);
 /// Walks that take longer are made seldom.
 const SLOW: Duration = Duration::from_millis(100);
 /// The least that a fault brings. The kernel's own page may be larger, which only weighs.
