@@ -65,7 +65,10 @@ pub(super) struct Subject {
 /// One thing to do.
 #[derive(Debug)]
 pub(super) enum Job {
-    List,
+    List {
+        /// The pid given out last when the list was read before; where it still is, there is nothing new.
+        last: Option<u64>,
+    },
     Part(Part),
     Glance {
         /// Never empty.
@@ -135,7 +138,8 @@ pub(super) struct Walked {
 
 /// What a job gave.
 pub(super) enum Outcome {
-    List(Reading<Vec<u32>>),
+    /// `None` where no pid was given out since the list before.
+    List(Option<Reading<Vec<u32>>>, Option<u64>),
     Part(Part, Portion),
     Glance(Vec<Glanced>),
     Walk {
@@ -175,7 +179,7 @@ pub(super) struct Ground {
 impl Job {
     pub(super) fn token(&self) -> Token {
         match self {
-            Self::List => Token::List,
+            Self::List { .. } => Token::List,
             Self::Part(part) => Token::Part(*part),
             Self::Glance { at, .. } => Token::Glance(at.first().map_or(0, |g| g.serial)),
             Self::Walk { subject, .. } => Token::Walk(subject.serial),
@@ -186,10 +190,21 @@ impl Job {
 
     pub(super) const fn class(&self) -> Class {
         match self {
-            Self::List | Self::Part(_) | Self::Glance { .. } => Class::Urgent,
+            Self::List { .. } | Self::Part(_) | Self::Glance { .. } => Class::Urgent,
             Self::Walk { known: true, .. } => Class::Known,
             Self::Walk { known: false, .. } => Class::New,
             Self::Facts(_) | Self::User(_) => Class::Facts,
+        }
+    }
+
+    /// About how long it takes: enough to tell how many threads are worth waking.
+    pub(super) fn expected(&self) -> Duration {
+        match self {
+            Self::List { .. } => Duration::from_micros(500),
+            Self::Part(_) => Duration::from_micros(30),
+            Self::Glance { at, .. } => Duration::from_micros(4) * at.len() as u32,
+            Self::Walk { expected, .. } => (*expected).max(Duration::from_micros(50)),
+            Self::Facts(_) | Self::User(_) => Duration::from_micros(50),
         }
     }
 
@@ -197,7 +212,12 @@ impl Job {
     pub(super) fn run(self, ground: &Ground, buf: &mut [u8], early: impl FnOnce(Outcome)) -> Outcome {
         let proc = ground.roots.proc.as_path();
         match self {
-            Self::List => Outcome::List(files::pids(proc.as_os_str().as_encoded_bytes())),
+            Self::List { last } => {
+                // Before the list: what comes in between is then seen the next time.
+                let now = last_pid(ground, buf);
+                let news = now.is_none() || now != last;
+                Outcome::List(news.then(|| files::pids(proc.as_os_str().as_encoded_bytes())), now)
+            }
             Self::Part(part) => Outcome::Part(part, part.read(&ground.roots, buf)),
             Self::Glance { at, oom } => {
                 let glances = at.iter().map(|ask| glance(ask, oom, ground, buf));
@@ -282,6 +302,17 @@ fn glance_anew(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> (Opt
         }
         Err(e) => (None, Err(e)),
     }
+}
+
+/// The pid that was given out last in this pid namespace: the last field of `loadavg`. Trees that are no procfs
+/// say nothing true.
+fn last_pid(ground: &Ground, buf: &mut [u8]) -> Option<u64> {
+    if !ground.budget.is_procfs() {
+        return None;
+    }
+    let path = [ground.roots.proc.as_os_str().as_encoded_bytes(), b"/loadavg"].concat();
+    let bytes = files::slurp(&path, buf).ok()?;
+    std::str::from_utf8(bytes).ok()?.split_whitespace().nth(4)?.parse().ok()
 }
 
 fn fault(errno: Errno, budget: &Budget) -> Missing {

@@ -23,6 +23,8 @@ use state::{Running, State};
 const BUFFER: usize = 64 << 10;
 /// Enough for a name service's own code; only what is touched costs memory.
 const STACK: usize = 256 << 10;
+/// Work that is worth a thread of its own.
+const SHARE: Duration = Duration::from_millis(5);
 /// A read that takes longer than this and does not run on a processor is taken for blocked.
 const BLOCKED: Duration = Duration::from_millis(25);
 /// A read that takes longer than this is taken for blocked even if it runs.
@@ -71,15 +73,24 @@ impl Pool {
     /// Queues jobs.
     pub(super) fn submit(&self, jobs: impl IntoIterator<Item = Job>) {
         let mut state = self.shared.lock();
-        let before = state.queued();
+        let mut expected = Duration::ZERO;
         for job in jobs {
+            expected += job.expected();
             state.queue(job);
         }
-        let new = state.queued() - before;
-        let missing = self.shared.threads.saturating_sub(state.alive());
+        let alive = state.alive();
         drop(state);
-        if new > 0 {
-            self.shared.start(missing);
+        if expected.is_zero() {
+            return;
+        }
+        // A thread woken for a moment's work costs more than it saves. Should one be blocked, `supervise`
+        // wakes the rest.
+        let wanted = (expected.as_nanos() / SHARE.as_nanos()) as usize + 1;
+        let wanted = wanted.min(self.shared.threads);
+        self.shared.start(wanted.saturating_sub(alive));
+        if wanted < self.shared.threads {
+            (0..wanted).for_each(|_| self.shared.work.notify_one());
+        } else {
             self.shared.work.notify_all();
         }
     }
@@ -192,7 +203,7 @@ impl Shared {
         let now = own::monotonic();
         let mut state = self.lock();
         if let Some(outcome) = finished {
-            let wakes = matches!(outcome, Outcome::List(_));
+            let wakes = matches!(outcome, Outcome::List(..));
             state.outcomes.push(outcome);
             if state.finish(number) || wakes {
                 self.done.notify_one();

@@ -25,6 +25,8 @@ const LONGEST: Duration = Duration::from_secs(1);
 const BATCH: usize = 16;
 /// Up to which interval quiet processes are glanced at in every other tick only.
 const SPARING: Duration = Duration::from_secs(2);
+/// How many ticks in a row may go without a list, where no pid was given out.
+const UNLISTED: u32 = 4;
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -39,6 +41,9 @@ pub struct Scanner {
     reading: Vec<Part>,
     listing: bool,
     pids: Reading<Vec<u32>>,
+    /// The pid given out last when they were listed, and how often they were not since.
+    last_pid: Option<u64>,
+    unlisted: u32,
     news: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
@@ -92,6 +97,8 @@ impl Scanner {
             reading: Vec::new(),
             listing: false,
             pids: Err(Missing::Pending),
+            last_pid: None,
+            unlisted: 0,
             news: false,
             oom_score: false,
             focus: HashSet::new(),
@@ -183,7 +190,9 @@ impl Scanner {
     fn first_jobs(&mut self) -> Vec<Job> {
         let mut jobs = Vec::with_capacity(Part::ALL.len() + 1);
         if !std::mem::replace(&mut self.listing, true) {
-            jobs.push(Job::List);
+            // A list now and then whatever the kernel says: a pid can be given out of turn.
+            let last = self.last_pid.filter(|_| self.unlisted < UNLISTED);
+            jobs.push(Job::List { last });
         }
         for part in Part::ALL {
             let known = part == Part::BootId && self.machine.boot_id.is_ok();
@@ -224,10 +233,16 @@ impl Scanner {
         let mut more = Vec::new();
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::List(pids) => {
+                Outcome::List(pids, last) => {
                     self.listing = false;
                     self.news = true;
-                    self.pids = pids;
+                    self.last_pid = last;
+                    self.unlisted = if pids.is_some() { 0 } else { self.unlisted + 1 };
+                    if let Some(pids) = pids {
+                        self.pids = pids;
+                    } else {
+                        self.pids = Ok(self.table.pids());
+                    }
                 }
                 Outcome::Part(part, portion) => {
                     self.reading.retain(|p| *p != part);

@@ -101,6 +101,11 @@ impl Table {
         jobs
     }
 
+    /// The pids known, in order.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.entries.keys().copied().collect()
+    }
+
     /// Gives back the files held for processes, where fewer may be held than are.
     pub(super) fn shed(&mut self, exceeded: impl Fn() -> bool) {
         for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
@@ -154,7 +159,7 @@ impl Table {
     /// Takes in what a reader found; returns what is to be read because of it.
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration) -> Option<Job> {
         match outcome {
-            Outcome::List(_) | Outcome::Part(..) => {}
+            Outcome::List(..) | Outcome::Part(..) => {}
             Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
                 subject, purpose, done, ..
