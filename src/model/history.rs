@@ -20,7 +20,8 @@ pub struct History {
     /// What changes are asked over, and what they are taken over.
     window: Duration,
     reach: Duration,
-    processes: HashMap<Identity, Series>,
+    /// Boxed: half of a hash table is empty.
+    processes: HashMap<Identity, Box<Series>>,
     system: SystemHistory,
     tick: u64,
 }
@@ -53,9 +54,9 @@ impl History {
             let series = self
                 .processes
                 .entry(sample.id)
-                .or_insert_with(|| Series::new(sample.exec, reach));
+                .or_insert_with(|| Box::new(Series::new(sample.exec, reach)));
             if series.exec() != sample.exec {
-                *series = Series::new(sample.exec, reach);
+                **series = Series::new(sample.exec, reach);
             }
             series.push(sample, snapshot.monotonic, self.tick);
         }
@@ -68,7 +69,7 @@ impl History {
 
     /// The history of one process.
     pub fn get(&self, id: Identity) -> Option<&Series> {
-        self.processes.get(&id)
+        self.processes.get(&id).map(AsRef::as_ref)
     }
 
     /// How many processes have a history.

@@ -62,7 +62,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::install_panic_hook();
     sampler::make_room();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .thread_name("zmtop-runtime")
         .thread_stack_size(512 << 10)
         .enable_all()

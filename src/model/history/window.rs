@@ -11,13 +11,17 @@ pub fn rate(before: u64, now: u64, seconds: f64) -> Option<f64> {
 #[derive(Clone, Debug)]
 pub struct Window {
     slot: Duration,
-    slots: [Option<u64>; Self::SLOTS],
+    /// [`NONE`] where nothing is known.
+    slots: [u64; Self::SLOTS],
     /// The number of the newest slot, counted from the clock's zero.
     newest: Option<u64>,
     last: Option<u64>,
     /// The newest slot holds nothing but the last value.
     fresh: bool,
 }
+
+/// An unknown value in a slot.
+const NONE: u64 = u64::MAX;
 
 impl Window {
     /// The newest slot and the ten before it: a change over ten seconds takes in the value of ten seconds ago.
@@ -27,7 +31,7 @@ impl Window {
     pub fn new(length: Duration) -> Self {
         Self {
             slot: (length / 10).max(Duration::from_millis(1)),
-            slots: [None; Self::SLOTS],
+            slots: [NONE; Self::SLOTS],
             newest: None,
             last: None,
             fresh: false,
@@ -40,13 +44,15 @@ impl Window {
         let before = self.newest.unwrap_or(at);
         let newest = at.max(before);
         for step in 1..=(newest - before).min(Self::SLOTS as u64) {
-            self.slots[index(before + step, Self::SLOTS)] = None;
+            self.slots[index(before + step, Self::SLOTS)] = NONE;
         }
         self.newest = Some(newest);
         let cell = &mut self.slots[index(newest, Self::SLOTS)];
         // The first value of a slot stays: a change reaches back to the slot's beginning.
-        self.fresh = cell.is_none();
-        *cell = cell.or(value);
+        self.fresh = *cell == NONE;
+        if self.fresh {
+            *cell = value.map_or(NONE, |value| value.min(NONE - 1));
+        }
         self.last = value;
     }
 
@@ -55,7 +61,8 @@ impl Window {
         let now = self.last?;
         let newest = self.newest?;
         let older = Self::SLOTS - usize::from(self.fresh);
-        let old = (1..=older).find_map(|step| self.slots[index(newest + step as u64, Self::SLOTS)])?;
+        let slots = (1..=older).map(|step| self.slots[index(newest + step as u64, Self::SLOTS)]);
+        let old = slots.into_iter().find(|slot| *slot != NONE)?;
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Some(bytes(now) - bytes(old))
     }

@@ -18,7 +18,7 @@ pub enum Purpose {
 /// A walk that costs more takes what many others need: it is paid from a purse of its own.
 const DEAR: Duration = Duration::from_millis(20);
 /// What silent processes may take, as a part of the budget.
-const SILENT_PART: f64 = 0.08;
+const SILENT_PART: f64 = 0.05;
 /// How many seconds' worth may be saved up for a burst of changes.
 const BURST: f64 = 4.0;
 /// How many seconds' worth new processes may run into debt.
