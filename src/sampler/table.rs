@@ -232,7 +232,9 @@ impl Table {
             Err(_) => return,
         };
         match &mut entry.process {
-            Some(process) if process.id.starttime == seen.starttime => process.glanced(target, seen, now),
+            Some(process) if process.id.starttime == seen.starttime => {
+                self.events.extend(process.glanced(target, seen, now));
+            }
             slot => {
                 let old = slot.take();
                 self.events.extend(old.as_ref().and_then(Process::left));

@@ -91,8 +91,9 @@ impl Process {
         }
     }
 
-    /// Takes in a glance at the same process.
-    pub(super) fn glanced(&mut self, target: Option<Arc<Target>>, seen: Seen, now: Duration) {
+    /// Takes in a glance at the same process; what an exec does to others, which leaves them what was shared.
+    pub(super) fn glanced(&mut self, target: Option<Arc<Target>>, seen: Seen, now: Duration) -> Option<Event> {
+        let mut left = None;
         if let Some(target) = target {
             self.target = target;
         }
@@ -100,8 +101,11 @@ impl Process {
         let hidden = seen.stat.image == 0;
         if !hidden && self.image != 0 && seen.stat.image != self.image {
             self.exec = self.exec.wrapping_add(1);
+            left = self.left();
             self.walk = Err(Missing::Pending);
             self.walked_at = None;
+            self.tried = None;
+            self.sharing = Sharing::default();
             self.facts = Arc::new(Facts::pending(&self.facts.comm));
             self.version = self.version.wrapping_add(1);
             self.facts_due = true;
@@ -125,6 +129,7 @@ impl Process {
         if let Some((_, swap @ None)) = &mut self.walked_at {
             *swap = seen.swap;
         }
+        left
     }
 
     /// Whether it need not be glanced at every time: it has long been quiet, nobody looks at it, and should its
