@@ -3,7 +3,7 @@
 
 mod child;
 mod denied;
-mod swap;
+pub(crate) mod swap;
 
 use std::fs;
 use std::sync::Arc;

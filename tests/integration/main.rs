@@ -18,4 +18,5 @@ mod screens;
 mod support;
 mod text;
 mod tree;
+mod truth;
 mod update;

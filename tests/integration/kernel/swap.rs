@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::child::{self, Child, SHAPE};
 use super::{agree, row};
@@ -15,10 +16,14 @@ use zmtop::sampler::{Options, Scanner};
 pub(crate) const PAGE_OUT: &str = "ZMTOP_TEST_PAGE_OUT";
 
 /// A swap file in use; out of use and gone when dropped.
-struct SwapFile {
+pub(crate) struct SwapFile {
     path: PathBuf,
     on: bool,
+    _only: MutexGuard<'static, ()>,
 }
+
+/// One test swaps at a time: of two swap files only one would be written to.
+static ONLY: Mutex<()> = Mutex::new(());
 
 impl Drop for SwapFile {
     fn drop(&mut self) {
@@ -42,11 +47,12 @@ fn run(tool: &str, path: &Path) -> Option<Result<(), String>> {
 }
 
 /// A swap file of 64 MiB; says so where there can be none.
-fn swap_file() -> Option<SwapFile> {
+pub(crate) fn swap_file() -> Option<SwapFile> {
     if !rustix::process::geteuid().is_root() {
         skip("a swap file needs root");
         return None;
     }
+    let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
     let path = std::env::temp_dir().join(format!("zmtop-test-swap-{}", std::process::id()));
     let mut file = File::options()
         .write(true)
@@ -54,7 +60,11 @@ fn swap_file() -> Option<SwapFile> {
         .mode(0o600)
         .open(&path)
         .unwrap();
-    let mut swap = SwapFile { path, on: false };
+    let mut swap = SwapFile {
+        path,
+        on: false,
+        _only: only,
+    };
     // Written, not allocated: a swap file may have no holes.
     for _ in 0..64 {
         file.write_all(&vec![0; 1 << 20]).unwrap();

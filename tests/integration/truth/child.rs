@@ -1,0 +1,199 @@
+//! A process that changes its memory as it is told: this test binary run again.
+
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
+
+/// Set in the process that is to be the child.
+const CHILD: &str = "ZMTOP_TEST_TRUTH";
+/// What an answer begins with: the test harness writes to the same output.
+const ANSWER: &str = "@";
+const MB: usize = 1 << 20;
+
+/// A child; ended when dropped.
+pub(crate) struct Child {
+    process: std::process::Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// This binary as a child of the test `name`.
+fn command(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, name);
+    command
+}
+
+impl Child {
+    /// Runs the test `name` of this binary as a child.
+    pub(crate) fn start(name: &str) -> Self {
+        let mut process = command(name)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut child = Self {
+            orders: process.stdin.take().unwrap(),
+            answers: BufReader::new(process.stdout.take().unwrap()),
+            process,
+        };
+        child.answer();
+        child
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Has it do something, and returns its answer when it is done.
+    pub(crate) fn tell(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").unwrap();
+        self.answer()
+    }
+
+    /// Has it end, and waits for that.
+    pub(crate) fn end(&mut self) {
+        writeln!(self.orders, "exit").unwrap();
+        self.process.wait().unwrap();
+    }
+
+    fn answer(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.answers.read_line(&mut line).unwrap() > 0, "the child is gone");
+            if let Some(answer) = line.trim_end().strip_prefix(ANSWER) {
+                return answer.to_owned();
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[expect(unsafe_code, reason = "no wrapper that is at hand offers it")]
+unsafe extern "C" {
+    safe fn fork() -> c_int;
+}
+
+/// In a process that is to be a child of the test `name`: does not return.
+pub(crate) fn be(name: &str) {
+    if std::env::var(CHILD).as_deref() != Ok(name) {
+        return;
+    }
+    // Nothing else of this binary may run here.
+    assert!(std::env::args().any(|arg| arg == name));
+    set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    say("ready");
+    let mut areas = [(std::ptr::null_mut(), 0); 4];
+    loop {
+        let line = order();
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse::<usize>().unwrap();
+        match words[0] {
+            "fork" => obey_fork(),
+            "exec" => panic!("no exec: {}", command(name).exec()),
+            "exit" => std::process::exit(0),
+            "map" => areas[number(1)] = (map(number(2) * MB, None), number(2) * MB),
+            "share" => areas[number(1)] = (map(number(2) * MB, Some(words[3])), number(2) * MB),
+            change => {
+                let (area, size) = areas[number(1)];
+                let (from, length) = (number(2) * MB, number(3) * MB);
+                assert!(from + length <= size);
+                apply(change, area, from, length);
+            }
+        }
+        if words[0] != "fork" {
+            say("ok");
+        }
+    }
+}
+
+/// Splits in two. The new one goes on from here and answers with its pid; the old one waits for its end.
+fn obey_fork() {
+    match fork() {
+        0 => {
+            set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+            say(&std::process::id().to_string());
+        }
+        kid => {
+            assert!(kid > 0, "no fork");
+            waitpid(Pid::from_raw(kid), WaitOptions::empty()).unwrap();
+            say("ok");
+        }
+    }
+}
+
+fn map(size: usize, file: Option<&str>) -> *mut c_void {
+    let rw = ProtFlags::READ | ProtFlags::WRITE;
+    #[expect(unsafe_code, reason = "memory of known kinds can be had no other way")]
+    // SAFETY: the kernel chooses a free place; nothing else knows of it, and only what is mapped is written.
+    unsafe {
+        if let Some(path) = file {
+            let file = File::options().read(true).write(true).open(path).unwrap();
+            let at = mmap(std::ptr::null_mut(), size, rw, MapFlags::SHARED, &file, 0).unwrap();
+            apply("touch", at, 0, size);
+            at
+        } else {
+            let at = mmap_anonymous(std::ptr::null_mut(), size, rw, MapFlags::PRIVATE).unwrap();
+            // In small pages, so that as much is there as was touched; a kernel without huge ones refuses.
+            let _ = madvise(at, size, Advice::LinuxNoHugepage);
+            at
+        }
+    }
+}
+
+/// Does something to a part of a mapped area.
+fn apply(change: &str, area: *mut c_void, from: usize, length: usize) {
+    #[expect(unsafe_code, reason = "as in `map`")]
+    // SAFETY: the part lies in a mapping made for nothing else, which is looked at by nobody.
+    unsafe {
+        let at = area.add(from);
+        match change {
+            "touch" => {
+                for page in (0..length).step_by(4096) {
+                    at.cast::<u8>().add(page).write_volatile((page >> 12) as u8 | 1);
+                }
+            }
+            "unmap" => munmap(at, length).unwrap(),
+            "free" => madvise(at, length, Advice::LinuxDontNeed).unwrap(),
+            "pageout" => {
+                let _ = madvise(at, length, Advice::LinuxPageOut);
+            }
+            other => panic!("no such order: {other}"),
+        }
+    }
+}
+
+fn say(answer: &str) {
+    // In one write, on a line of its own whatever the harness has begun.
+    let mut out = std::io::stdout();
+    out.write_all(format!("\n{ANSWER}{answer}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// The next order. Read byte by byte, as a fork reads from the same pipe.
+fn order() -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    loop {
+        if rustix::io::read(rustix::stdio::stdin(), &mut byte).unwrap() == 0 {
+            std::process::exit(0);
+        }
+        if byte == *b"\n" {
+            return String::from_utf8(line).unwrap();
+        }
+        line.extend(byte);
+    }
+}
