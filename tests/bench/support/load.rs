@@ -23,12 +23,17 @@ impl Load {
 
     /// Starts so many, each with that many anonymous areas of that many touched pages.
     pub(crate) fn start(processes: usize, areas: usize, pages: usize) -> Self {
+        Self::start_as(processes, LOAD, &format!("{areas} {pages}"))
+    }
+
+    /// Starts so many with that in their environment, and waits until each has written a byte.
+    pub(crate) fn start_as(processes: usize, variable: &str, value: &str) -> Self {
         let (mut ready, writer) = std::io::pipe().unwrap();
         let program = std::env::current_exe().unwrap();
         let spawn = |_| {
             Command::new(&program)
                 .env_clear()
-                .env(LOAD, format!("{areas} {pages}"))
+                .env(variable, value)
                 .stdin(Stdio::null())
                 .stdout(writer.try_clone().unwrap())
                 .spawn()

@@ -1,0 +1,305 @@
+//! What zmtop costs while it runs, beside htop with PSS columns and top, and what others feel of it.
+//!
+//! `cargo bench --bench live -- [NAME…] [seconds=30] [warmup=20]` makes each load in turn (all of them unless
+//! some are named), runs each program on it in a terminal of 200×50, refreshing every second, and measures
+//! its processor time once it has warmed up. A program that is not installed leaves its column empty, a load
+//! for which there is not enough memory is passed over.
+//!
+//! | name | load | what is measured |
+//! | --- | --- | --- |
+//! | `shared` | 100 processes share 2 GiB | CPU |
+//! | `big` | 8 processes of 1 GiB | CPU |
+//! | `1000` | 1 000 processes of 100 areas of 5 pages | CPU, memory, files |
+//! | `10000` | 10 000 processes of 10 areas of 5 pages | CPU, memory, files |
+//! | `idle` | 8 processes of 1, 4 and 8 GiB in all | CPU, which ought to be the same |
+//! | `faulting` | 1 000 processes that never rest | what walks take of their budget, and keys |
+//! | `probe` | a process of 4 GiB in small pages | how long it waits for `mmap` and `munmap` |
+#![expect(clippy::print_stdout, reason = "a bench reports")]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
+
+#[path = "support/kinds.rs"]
+mod kinds;
+#[path = "support/load.rs"]
+mod load;
+#[path = "support/pane.rs"]
+mod pane;
+#[expect(dead_code, reason = "each bench uses a part")]
+#[path = "support/screen.rs"]
+mod screen;
+#[path = "support/typing.rs"]
+mod typing;
+
+use std::any::Any;
+use std::time::Duration;
+
+use kinds::Probe;
+use load::Load;
+use pane::{Pane, kb, slabs};
+
+const GIB: u64 = 1 << 30;
+const MIB: f64 = (1 << 20) as f64;
+
+/// How long to look, and how long to wait before that.
+#[derive(Clone, Copy)]
+struct Times {
+    seconds: u64,
+    warmup: u64,
+}
+
+fn main() {
+    Load::be_one_if_told();
+    kinds::be_one_if_told();
+    let mut times = Times {
+        seconds: 30,
+        warmup: 20,
+    };
+    let mut names = Vec::new();
+    for arg in std::env::args().skip(1).filter(|arg| arg != "--bench") {
+        match arg.split_once('=') {
+            Some(("seconds", n)) => times.seconds = n.parse().unwrap(),
+            Some(("warmup", n)) => times.warmup = n.parse().unwrap(),
+            _ => names.push(arg),
+        }
+    }
+    let all = ["shared", "big", "1000", "10000", "idle", "faulting", "probe"];
+    if names.is_empty() {
+        names.extend(all.map(str::to_owned));
+    }
+    println!(
+        "{} s each, after {} s of warm-up; percentages of one core",
+        times.seconds, times.warmup
+    );
+    if names.iter().any(|n| all[..4].contains(&n.as_str())) {
+        println!(
+            "{:<26} {:>7} {:>7} {:>7}  {:>6} {:<8} {:>6} {:<8} {:>9}",
+            "load", "zmtop %", "htop %", "top %", "÷ htop", "(goal)", "÷ top", "(goal)", "RSS (goal)"
+        );
+    }
+    for name in &names {
+        match name.as_str() {
+            "shared" => compare("100 sharing 2 GiB", 4, [Some(0.02), Some(2.0), None], times, || {
+                Box::new(kinds::shared(100, 2048))
+            }),
+            "big" => compare("8 of 1 GiB", 9, [Some(0.10), None, None], times, || {
+                Box::new(Load::start(8, 1, 262_144))
+            }),
+            "1000" => compare(
+                "1000 of 100×5 pages",
+                4,
+                [Some(0.12), Some(0.7), Some(16.0)],
+                times,
+                || Box::new(Load::start(1000, 100, 5)),
+            ),
+            "10000" => compare(
+                "10000 of 10×5 pages",
+                9,
+                [Some(0.20), Some(0.5), Some(60.0)],
+                times,
+                || Box::new(Load::start(10_000, 10, 5)),
+            ),
+            "idle" => idle(times),
+            "faulting" => faulting(times),
+            "probe" => probe(times),
+            other => println!("no such measure: {other}; there are {}", all.join(", ")),
+        }
+    }
+}
+
+/// Whether so many GiB can be had; says so where not.
+fn room(name: &str, gib: u64) -> bool {
+    let available = kb(&std::fs::read_to_string("/proc/meminfo").unwrap(), "MemAvailable:");
+    let enough = available > gib * GIB;
+    if !enough {
+        println!(
+            "{name:<26} passed over: it needs {gib} GiB, and {:.1} are available",
+            available as f64 / GIB as f64
+        );
+    }
+    enough
+}
+
+/// One line of the table. The goals: of htop, of top, and megabytes of memory.
+fn compare(name: &str, gib: u64, goals: [Option<f64>; 3], times: Times, make: impl Fn() -> Box<dyn Any>) {
+    if !room(name, gib) {
+        return;
+    }
+    let load = make();
+    let before = slabs();
+    let mut held = Held::default();
+    let zmtop = measure("zmtop", times, |pane| held = Held::of(pane, before.as_deref()));
+    let mut htop_shows = true;
+    let htop = measure("htop", times, |pane| htop_shows = shows_pss(&pane.text()));
+    let top = measure("top", times, |_| {});
+    drop(load);
+    let figure = |cpu: Option<f64>| cpu.map_or("absent".to_owned(), |cpu| format!("{cpu:.2}"));
+    let ratio = |other: Option<f64>, goal: Option<f64>| {
+        let ratio = zmtop.zip(other).map(|(a, b)| a / b);
+        let goal = goal.map(|g| format!("(≤{g}{})", if ratio.is_some_and(|r| r > g) { " !" } else { "" }));
+        (
+            ratio.map_or("–".to_owned(), |r| format!("{r:.3}")),
+            goal.unwrap_or_default(),
+        )
+    };
+    let (by_htop, htop_goal) = ratio(htop, goals[0]);
+    let (by_top, top_goal) = ratio(top, goals[1]);
+    println!(
+        "{name:<26} {:>7} {:>7} {:>7}  {by_htop:>6} {htop_goal:<8} {by_top:>6} {top_goal:<8} {:>5.1}M {}",
+        figure(zmtop),
+        figure(htop),
+        figure(top),
+        held.rss as f64 / MIB,
+        goals[2].map_or(String::new(), |g| format!("(≤{g}M)")),
+    );
+    if !htop_shows {
+        println!("  htop shows no PSS: its column says nothing");
+    }
+    if goals[2].is_some() {
+        println!("  held open: {} files; {}", held.files, held.slabs);
+    }
+}
+
+/// What the program takes of a core, and one look at it in the end.
+fn measure(program: &str, times: Times, mut look: impl FnMut(&Pane)) -> Option<f64> {
+    let pane = Pane::start(program)?;
+    // Only zmtop begins with more than it goes on with.
+    let warmup = if program == "zmtop" {
+        times.warmup
+    } else {
+        times.warmup.min(6)
+    };
+    std::thread::sleep(Duration::from_secs(warmup));
+    let cpu = pane.cpu(Duration::from_secs(times.seconds));
+    look(&pane);
+    Some(cpu)
+}
+
+/// What zmtop holds in the end.
+#[derive(Default)]
+struct Held {
+    rss: u64,
+    files: usize,
+    slabs: String,
+}
+
+impl Held {
+    fn of(pane: &Pane, before: Option<&[(String, u64)]>) -> Self {
+        let grown = before.zip(slabs()).map(|(before, after)| {
+            let more = before
+                .iter()
+                .zip(after)
+                .map(|((name, before), (_, after))| format!("{name} {:+.1}M", (after as f64 - *before as f64) / MIB));
+            more.collect::<Vec<_>>().join(", ")
+        });
+        Self {
+            rss: pane.rss(),
+            files: pane.files(),
+            slabs: grown.unwrap_or_else(|| "the kernel's caches cannot be read".to_owned()),
+        }
+    }
+}
+
+/// Whether a figure stands below the heading PSS.
+fn shows_pss(text: &str) -> bool {
+    let mut lines = text.lines().skip_while(|line| !line.contains(" PSS "));
+    let Some(at) = lines.next().and_then(|heading| heading.find(" PSS ")) else {
+        return false;
+    };
+    let figures = lines.filter_map(|line| line.get(at.saturating_sub(2)..at + 4));
+    figures.filter(|f| f.chars().any(|c| ('1'..='9').contains(&c))).count() > 3
+}
+
+/// The same processes, idle, of different sizes.
+fn idle(times: Times) {
+    println!("idle, 8 processes             zmtop %   ÷ the first (goal 0.9 to 1.1)");
+    let mut first = None;
+    for gib in [1, 4, 8] {
+        let name = format!("  {gib} GiB in all");
+        if !room(&name, gib + 1) {
+            continue;
+        }
+        let _load = Load::start(8, 1, 32_768 * gib as usize);
+        let cpu = measure("zmtop", times, |_| {}).unwrap();
+        println!("{name:<26} {cpu:>10.3}   {:.3}", cpu / *first.get_or_insert(cpu));
+    }
+}
+
+/// Everything changes all the time.
+fn faulting(times: Times) {
+    if !room("faulting", 2) {
+        return;
+    }
+    let _load = kinds::faulting(1000);
+    let pane = Pane::start("zmtop").unwrap();
+    std::thread::sleep(Duration::from_secs(times.warmup));
+    let mut walks = Vec::new();
+    let (mut budget, mut oldest) = (0.0, String::new());
+    let (mut before, mut own) = (Vec::new(), 0.0);
+    for _ in 0..times.seconds {
+        own += pane.cpu(Duration::from_secs(1)) / times.seconds as f64;
+        let title = pane.text().lines().next().unwrap_or_default().to_owned();
+        let after = |mark: &str| title.split(mark).nth(1).map(str::to_owned);
+        if let Some((spent, of)) = after("(walks ").as_deref().and_then(|rest| {
+            let (spent, rest) = rest.split_once(" of ")?;
+            Some((spent.parse::<f64>().ok()?, rest.split('%').next()?.parse::<f64>().ok()?))
+        }) {
+            walks.push(spent);
+            budget = of;
+        }
+        if let Some(rest) = after("  oldest ") {
+            rest.split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut oldest);
+            before.push(oldest.clone());
+        }
+    }
+    drop(pane);
+    let mean = walks.iter().sum::<f64>() / walks.len().max(1) as f64;
+    println!(
+        "1000 that fault all the time: walks {mean:.2} % of {budget} % ({:.2} of it, goal 0.8 to 1.2), zmtop {own:.2} % in all; oldest {}",
+        mean / budget,
+        before.join(" ")
+    );
+    println!("                            keys      p50      p90      p99      max   ms (goal: p99 of 16)");
+    typing::report("1 s, at any moment", &typing::run("1s", None, 300));
+}
+
+/// What a process feels that is looked at.
+fn probe(times: Times) {
+    let mb = if room("probe of 4 GiB", 5) { 4096 } else { 2048 };
+    if mb == 2048 && !room("probe of 2 GiB", 3) {
+        return;
+    }
+    let mut probe = Probe::start(mb);
+    let programs = ["nothing", "zmtop", "htop"];
+    let mut p99 = [const { Vec::new() }; 3];
+    println!("mmap and munmap in a process of {mb} MiB, µs      p50      p99    p99.9      max");
+    for _ in 0..3 {
+        for (program, p99) in programs.iter().zip(&mut p99) {
+            let pane = (*program != "nothing").then(|| Pane::start(program));
+            if matches!(pane, Some(None)) {
+                continue;
+            }
+            std::thread::sleep(Duration::from_secs(5));
+            let felt = probe.time(times.seconds.div_ceil(3));
+            println!(
+                "  beside {program:<36} {:>8.2} {:>8.2} {:>8.2} {:>8.1}",
+                felt[0], felt[1], felt[2], felt[3]
+            );
+            p99.push(felt[1]);
+        }
+    }
+    let medians = p99.map(|mut values| {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    });
+    for (program, p99) in programs.iter().zip(medians).skip(1) {
+        match p99.zip(medians[0]) {
+            Some((with, without)) => println!(
+                "  median p99, {program} ÷ nothing: {:.3} (goal for zmtop 1.1)",
+                with / without
+            ),
+            None => println!("  {program} absent"),
+        }
+    }
+}
