@@ -9,7 +9,7 @@ use crate::config::{Config, Env, Settings};
 use crate::model::filter::Filter;
 use crate::model::{Missing, Snapshot};
 use crate::output::table::{self, TableOptions};
-use crate::sampler::Scanner;
+use crate::sampler::{Options, Policy, Scanner};
 
 /// Reads every process once and prints a table of them.
 pub fn run(args: &PsArgs, env: &Env) -> Exit {
@@ -91,7 +91,16 @@ fn over_time(options: &TableOptions<'_>) -> Option<ColumnId> {
 
 /// One whole snapshot, or why there is none.
 fn scan(args: &PsArgs, settings: &Settings) -> Result<std::sync::Arc<Snapshot>, String> {
-    let options = super::options(&settings.sampler, args.place.proc_root.as_deref());
+    // One table is a whole one, whatever the monitor may spend.
+    let policy = Policy {
+        budget: None,
+        ..Policy::default()
+    };
+    let options = Options {
+        policy,
+        ..super::options(&settings.sampler, args.place.proc_root.as_deref())
+    };
+    crate::sampler::make_room();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

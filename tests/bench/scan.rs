@@ -8,25 +8,20 @@
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
-use std::io::{Read, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+#[path = "support/floor.rs"]
+mod floor;
+#[path = "support/load.rs"]
+mod load;
+
 use std::time::Duration;
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use floor::floor;
+use load::Load;
 use zmtop::proc::{files, own};
-use zmtop::sampler::{Options, Scanner};
-
-/// Tells a child what to be.
-const LOAD: &str = "ZMTOP_BENCH_LOAD";
-const PAGE: usize = 4096;
+use zmtop::sampler::{Options, Policy, Scanner};
 
 fn main() {
-    if let Ok(load) = std::env::var(LOAD) {
-        let (areas, pages) = load.split_once(' ').unwrap();
-        be_load(areas.parse().unwrap(), pages.parse().unwrap());
-    }
+    Load::be_one_if_told();
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let mut next = |default| numbers.next().unwrap_or(default);
     let (processes, areas, pages, rounds) = (next(1000), next(100), next(5), next(31));
@@ -45,6 +40,11 @@ fn compare(rounds: usize) {
         .unwrap();
     let options = || Options {
         threads: 2,
+        // Every process every time, as without the governor.
+        policy: Policy {
+            budget: None,
+            ..Policy::default()
+        },
         ..Options::new(None)
     };
     let mut scanner = Scanner::new(options());
@@ -106,79 +106,4 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<_> = values.collect();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted[sorted.len() / 2]
-}
-
-/// The least that reading every `smaps_rollup` can cost.
-fn floor(threads: usize) {
-    let pids = files::pids(b"/proc").unwrap();
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut buf = vec![0; 64 << 10];
-                let mut path = Vec::new();
-                while let Some(pid) = pids.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    path.clear();
-                    write!(path, "/proc/{pid}/smaps_rollup").unwrap();
-                    let read = files::open(&path).and_then(|fd| files::read_once(fd, &mut buf));
-                    std::hint::black_box(read.is_ok());
-                }
-            });
-        }
-    });
-}
-
-/// Processes that do nothing but have memory; ended with this value, and with this process.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn start(processes: usize, areas: usize, pages: usize) -> Self {
-        let (mut ready, writer) = std::io::pipe().unwrap();
-        let program = std::env::current_exe().unwrap();
-        let spawn = |_| {
-            Command::new(Path::new(&program))
-                .env_clear()
-                .env(LOAD, format!("{areas} {pages}"))
-                .stdin(Stdio::null())
-                .stdout(writer.try_clone().unwrap())
-                .spawn()
-                .unwrap()
-        };
-        let load = Self((0..processes).map(spawn).collect());
-        ready.read_exact(&mut vec![0; processes]).unwrap();
-        load
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-        }
-        for child in &mut self.0 {
-            let _ = child.wait();
-        }
-    }
-}
-
-fn be_load(areas: usize, pages: usize) -> ! {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
-    for _ in 0..areas {
-        #[expect(unsafe_code, reason = "areas of its own that nothing else knows of")]
-        // SAFETY: the kernel chooses a free place, and only the pages mapped there are written to.
-        unsafe {
-            let rw = ProtFlags::READ | ProtFlags::WRITE;
-            let at = mmap_anonymous(std::ptr::null_mut(), (pages + 1) * PAGE, rw, MapFlags::PRIVATE).unwrap();
-            // A page that nobody may touch keeps the kernel from joining it to the next.
-            mprotect(at.add(pages * PAGE), PAGE, MprotectFlags::empty()).unwrap();
-            for page in 0..pages {
-                at.cast::<u8>().add(page * PAGE).write_volatile(1);
-            }
-        }
-    }
-    std::io::stdout().write_all(b"r").unwrap();
-    std::io::stdout().flush().unwrap();
-    loop {
-        std::thread::park();
-    }
 }
