@@ -150,6 +150,7 @@ fn compare(name: &str, gib: u64, goals: [Option<f64>; 3], times: Times, make: im
         held.rss as f64 / MIB,
         goals[2].map_or(String::new(), |g| format!("(≤{g}M)")),
     );
+    println!("  zmtop said: {}", held.title);
     if !htop_shows {
         println!("  htop shows no PSS: its column says nothing");
     }
@@ -179,6 +180,7 @@ struct Held {
     rss: u64,
     files: usize,
     slabs: String,
+    title: String,
 }
 
 impl Held {
@@ -193,6 +195,7 @@ impl Held {
         Self {
             rss: pane.rss(),
             files: pane.files(),
+            title: pane.text().lines().next().unwrap_or_default().trim().to_owned(),
             slabs: grown.unwrap_or_else(|| "the kernel's caches cannot be read".to_owned()),
         }
     }

@@ -17,8 +17,11 @@ pub enum Purpose {
 
 /// A walk that costs more takes what many others need: it is paid from a purse of its own.
 const DEAR: Duration = Duration::from_millis(20);
-/// What silent processes may take, as a part of the budget.
-const SILENT_PART: f64 = 0.05;
+/// A walk that costs more is not cheap: silent ones of that kind have a smaller purse.
+const CHEAP: Duration = Duration::from_millis(1);
+/// What silent processes may take, as parts of the budget: the cheap, those between, the dear. Memory that does
+/// not change costs no more the more of it there is.
+const SILENT_PARTS: [f64; 3] = [0.05, 0.02, 0.02];
 /// How many seconds' worth may be saved up for a burst of changes.
 const BURST: f64 = 4.0;
 /// How many seconds' worth new processes may run into debt.
@@ -44,12 +47,12 @@ impl Purse {
     }
 }
 
-/// The purses: for what is due and for what is silent, each for cheap and for dear walks.
+/// The purses: for what is due, cheap and dear; for what is silent, cheap, between and dear.
 #[derive(Clone, Debug)]
 pub(super) struct Purses {
     budget: f64,
     due: [Purse; 2],
-    silent: [Purse; 2],
+    silent: [Purse; 3],
 }
 
 impl Purses {
@@ -61,7 +64,7 @@ impl Purses {
         Self {
             budget,
             due: [purse(budget, BURST), purse(budget, 1.0)],
-            silent: [purse(budget * SILENT_PART, BURST), purse(budget * SILENT_PART, 1.0)],
+            silent: SILENT_PARTS.map(|part| purse(budget * part, BURST)),
         }
     }
 
@@ -78,8 +81,8 @@ impl Purses {
             dear.holds += back;
             cheap.fill(amount - back);
         }
-        for purse in &mut self.silent {
-            purse.fill(amount * SILENT_PART);
+        for (purse, part) in self.silent.iter_mut().zip(SILENT_PARTS) {
+            purse.fill(amount * part);
         }
     }
 
@@ -89,7 +92,7 @@ impl Purses {
             Purpose::First => None,
             Purpose::New => Some(&mut self.due[0]),
             Purpose::Due => Some(&mut self.due[at]),
-            Purpose::Silent => Some(&mut self.silent[at]),
+            Purpose::Silent => Some(&mut self.silent[usize::from(cost > CHEAP) + at]),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A terminal that takes nothing, and terminals that want less.
 
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Sleeper, quit, status};
@@ -90,4 +91,33 @@ fn colours(raw: &[u8]) -> Vec<String> {
         })
         .map(str::to_owned)
         .collect()
+}
+
+/// What `zmtop ps` says and how it ends when its output goes there.
+fn ps_into(output: Stdio) -> (Option<i32>, String) {
+    let home = tempfile::tempdir().unwrap();
+    let child = Command::new(ZMTOP)
+        .arg("ps")
+        .env("HOME", home.path())
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let done = child.wait_with_output().unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure_and_a_full_disk_is() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(ps_into(writer.into()), (Some(0), String::new()));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let (code, said) = ps_into(full.into());
+    assert_eq!(code, Some(4));
+    assert!(
+        said.starts_with("zmtop: cannot write") && said.lines().count() == 1,
+        "{said}"
+    );
 }
