@@ -11,6 +11,7 @@ use super::document::{self, found};
 use super::fault::{ConfigError, Faults, shown};
 use super::{file, schema};
 use crate::columns::ColumnId;
+use crate::sampler::Options;
 use crate::units::Units;
 
 /// Every setting; the fields' docs say what `config/default.toml` says.
@@ -85,9 +86,9 @@ pub struct LogSettings {
 pub const SHIPPED: &str = include_str!("../../config/default.toml");
 
 /// The shortest interval between snapshots.
-pub const MIN_INTERVAL: Duration = Duration::from_millis(100);
+pub const MIN_INTERVAL: Duration = Options::SHORTEST;
 /// The longest.
-pub const MAX_INTERVAL: Duration = Duration::from_secs(3600);
+pub const MAX_INTERVAL: Duration = Options::LONGEST;
 
 static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
     let file = Path::new("config/default.toml");

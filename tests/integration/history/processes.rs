@@ -184,6 +184,29 @@ fn a_stop_of_a_minute_gives_true_rates_and_no_spike() {
 }
 
 #[test]
+fn a_wall_clock_set_forth_and_back_changes_nothing() {
+    let run = |wall: fn(u64) -> i64| {
+        let mut history = History::new(WINDOW);
+        for second in 0..30 {
+            let mut snap = snap(second, 10 + second, 0, second * 100);
+            let moved = Duration::from_secs(wall(second).unsigned_abs());
+            let set = if wall(second) < 0 {
+                snap.time.checked_sub(moved)
+            } else {
+                snap.time.checked_add(moved)
+            };
+            snap.time = set.unwrap();
+            history.push(&snap);
+        }
+        *history.get(ID).unwrap().change()
+    };
+    let steady = run(|_| 0);
+    assert_eq!(steady.minflt, Some(100.0));
+    assert_eq!(run(|second| if second > 15 { 3600 } else { 0 }), steady);
+    assert_eq!(run(|second| if second > 15 { -3600 } else { 0 }), steady);
+}
+
+#[test]
 fn rates_of_the_system() {
     let mut history = History::new(WINDOW);
     let at = |second: u64, swapped: u64, cpu_ms: u64| {

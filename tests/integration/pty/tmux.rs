@@ -35,6 +35,25 @@ impl Tmux {
     }
 }
 
+impl Tmux {
+    /// Runs the monitor in a session until its table stands; its pid.
+    fn open(&self, command: &str) -> i32 {
+        self.run(&["new-session", "-d", "-s", "m", "-x", "80", "-y", "24", command]);
+        self.wait_for("COMMAND");
+        self.run(&["list-panes", "-t", "m", "-F", "#{pane_pid}"])
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    /// Ends the session, and the monitor with it.
+    fn kill_session(&self, pid: i32) {
+        self.run(&["kill-session", "-t", "m"]);
+        let took = wait_gone(pid);
+        assert!(took < Duration::from_secs(5), "gone only after {took:?}");
+    }
+}
+
 impl Drop for Tmux {
     fn drop(&mut self) {
         self.run(&["kill-server"]);
@@ -48,23 +67,14 @@ fn it_runs_takes_keys_and_is_gone_with_its_session() {
     }
     let home = tempfile::tempdir().unwrap();
     let tmux = Tmux::new("session");
-    let command = format!("env HOME={} {ZMTOP} --interval 200ms", home.path().display());
-    tmux.run(&["new-session", "-d", "-s", "m", "-x", "80", "-y", "24", &command]);
-    tmux.wait_for("COMMAND");
-    let pid: i32 = tmux
-        .run(&["list-panes", "-t", "m", "-F", "#{pane_pid}"])
-        .trim()
-        .parse()
-        .unwrap();
+    let pid = tmux.open(&format!("env HOME={} {ZMTOP} --interval 200ms", home.path().display()));
     tmux.run(&["send-keys", "-t", "m", "/", "t", "m", "u", "x", "Enter"]);
     tmux.wait_for("filter tmux");
     tmux.run(&["send-keys", "-t", "m", "t"]);
     tmux.wait_for("ΣPSS");
     tmux.run(&["resize-window", "-t", "m", "-x", "200", "-y", "50"]);
     tmux.wait_for("columns");
-    tmux.run(&["kill-session", "-t", "m"]);
-    let took = wait_gone(pid);
-    assert!(took < Duration::from_secs(5), "gone only after {took:?}");
+    tmux.kill_session(pid);
 }
 
 #[test]
@@ -74,15 +84,6 @@ fn a_hang_up_that_it_was_told_to_ignore_ends_it_too() {
     }
     let home = tempfile::tempdir().unwrap();
     let tmux = Tmux::new("hup");
-    let command = format!("trap '' HUP; HOME={} exec {ZMTOP}", home.path().display());
-    tmux.run(&["new-session", "-d", "-s", "m", "-x", "80", "-y", "24", &command]);
-    tmux.wait_for("COMMAND");
-    let pid: i32 = tmux
-        .run(&["list-panes", "-t", "m", "-F", "#{pane_pid}"])
-        .trim()
-        .parse()
-        .unwrap();
-    tmux.run(&["kill-session", "-t", "m"]);
-    let took = wait_gone(pid);
-    assert!(took < Duration::from_secs(5), "gone only after {took:?}");
+    let pid = tmux.open(&format!("trap '' HUP; HOME={} exec {ZMTOP}", home.path().display()));
+    tmux.kill_session(pid);
 }
