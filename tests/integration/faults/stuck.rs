@@ -219,3 +219,32 @@ fn the_task_ends_at_once() {
     drop(runtime);
     assert!(began.elapsed() < HANG);
 }
+
+#[test]
+fn what_is_known_to_be_slow_is_given_time() {
+    let tree = ProcTree::new();
+    tree.process(1).write();
+    tree.process(7).write();
+    tree.fifo(1, "smaps_rollup");
+    let slow = Duration::from_secs(1);
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(tree.options());
+        scanner.full().await;
+        std::thread::sleep(slow);
+        assert!(tree.feed(1, "smaps_rollup", tree.process(1).pss_kb(77).rollup()));
+        let back = |s: &Snapshot| row(s, 1).memory().map(|m| m.pss) == Ok(77 * KB);
+        tick_until(&mut scanner, &tree, &[7], back).await;
+        // Its next walk is under way by now, and may take twice as long as the last before it is late:
+        // until then the last one is shown, with its age.
+        let began = Instant::now();
+        let late = |s: &Snapshot| row(s, 1).walk == Err(Missing::TimedOut);
+        let deadline = tree.options().deadline;
+        let enough = |s: &Snapshot| late(s) || began.elapsed() > deadline * 2;
+        let snapshot = tick_until(&mut scanner, &tree, &[7], enough).await;
+        if began.elapsed() < slow {
+            assert!(row(&snapshot, 1).walk.is_ok());
+            assert!(snapshot.oldest().unwrap() > slow);
+        }
+        tick_until(&mut scanner, &tree, &[7], late).await;
+    });
+}
