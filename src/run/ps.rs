@@ -13,7 +13,7 @@ use crate::sampler::{Options, Policy, Scanner};
 
 /// Reads every process once and prints a table of them.
 pub fn run(args: &PsArgs, env: &Env) -> Exit {
-    let (config, settings) = match configure(args, env) {
+    let settings = match configure(args, env) {
         Ok(settings) => settings,
         Err(error) => return usage(&error),
     };
@@ -54,7 +54,6 @@ pub fn run(args: &PsArgs, env: &Env) -> Exit {
         .map(|(width, _)| width.into());
     let no_color = args.table.no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
     options.color = terminal && !no_color;
-    drop(config);
 
     let snapshot = match scan(args, &settings) {
         Ok(snapshot) => snapshot,
@@ -67,15 +66,14 @@ pub fn run(args: &PsArgs, env: &Env) -> Exit {
     written(table::write(&mut out, &snapshot, &options).and_then(|()| out.flush()))
 }
 
-/// The config with the options over it.
-fn configure(args: &PsArgs, env: &Env) -> Result<(Config, Settings), UsageError> {
-    let config = Config::load(args.place.config.as_deref(), env)?;
-    let mut settings = config.settings.clone();
+/// The config's settings with the options over them.
+fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
+    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
     // The monitor's own order and filter are not those of a table that scripts read.
     settings.ui.sort = crate::columns::find("pss").unwrap_or(ColumnId(0));
     settings.ui.descending = true;
     cli::apply_ps(&mut settings, args)?;
-    Ok((config, settings))
+    Ok(settings)
 }
 
 /// A column asked for that one snapshot cannot fill.

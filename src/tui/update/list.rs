@@ -40,7 +40,12 @@ fn travel(app: &mut App, action: Action) {
 /// Moves the cursor of the open list from an entry to another, the last one at most.
 pub(super) fn travel_to(app: &mut App, to: impl FnOnce(usize) -> usize) {
     let height = view::list_height(app);
-    let help = view::help_lines(app);
+    // The help is long to lay out: only where it is open.
+    let help = if matches!(app.mode, Mode::Popup(Popup::Help(_))) {
+        view::help_lines(app)
+    } else {
+        0
+    };
     let Mode::Popup(popup) = &mut app.mode else { return };
     let (at, last) = match popup {
         Popup::Help(at) => (*at, help.saturating_sub(height)),
