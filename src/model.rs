@@ -16,6 +16,6 @@ pub use history::{Change, History, Series};
 pub use memory::Memory;
 pub use reading::{Missing, Reading};
 pub use row::Row;
-pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
+pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
 pub use system::SystemSample;
 pub use totals::Totals;

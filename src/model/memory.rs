@@ -70,6 +70,16 @@ impl Memory {
         self.shared_clean.saturating_add(self.shared_dirty)
     }
 
+    /// What other processes can change of the PSS, at most: all that is shared now, and the file-backed and
+    /// shared-memory pages that others may yet map. A page of anonymous memory that is a process's own stays so
+    /// unless it forks. Where the kernel does not split PSS (before Linux 5.4) it may be all of it.
+    pub fn exposed(&self) -> u64 {
+        match (self.pss_file, self.pss_shmem) {
+            (Ok(file), Ok(shmem)) => self.shared().saturating_add(file).saturating_add(shmem),
+            _ => u64::MAX,
+        }
+    }
+
     /// Dirty pages, private and shared, whole. `Private_Dirty + Shared_Dirty`.
     pub const fn dirty(&self) -> u64 {
         self.private_dirty.saturating_add(self.shared_dirty)

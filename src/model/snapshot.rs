@@ -218,34 +218,43 @@ impl Snapshot {
         self.processes.as_deref().unwrap_or(&[])
     }
 
-    /// How many processes have memory that can be read, and how many of those were.
-    pub fn readable(&self) -> (usize, usize) {
-        let mut readable = 0;
-        let mut hidden = 0;
+    /// What the header says of the processes, in one pass over them.
+    pub fn survey(&self) -> Survey {
+        let mut survey = Survey::default();
         for row in self.rows() {
             match row.walk {
-                Ok(_) => readable += 1,
-                Err(e) if e.hides_memory() => hidden += 1,
+                Ok(walk) => {
+                    survey.readable += 1;
+                    let age = self.monotonic.saturating_sub(walk.at);
+                    survey.oldest = Some(survey.oldest.map_or(age, |oldest| oldest.max(age)));
+                }
+                Err(e) if e.hides_memory() => {
+                    survey.hidden += 1;
+                    survey.pending += usize::from(e == Missing::Pending);
+                }
                 Err(_) => {}
             }
         }
-        (readable, readable + hidden)
+        survey
     }
+}
 
-    /// How many processes wait for their first walk.
-    pub fn pending(&self) -> usize {
-        self.rows()
-            .iter()
-            .filter(|p| p.walk.is_err_and(|e| e == Missing::Pending))
-            .count()
-    }
-
+/// How far the processes' memory could be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// How many were read.
+    pub readable: usize,
+    /// How many have memory that could not be, or not yet.
+    pub hidden: usize,
+    /// How many of those wait for their first walk.
+    pub pending: usize,
     /// The age of the oldest walk shown.
-    pub fn oldest(&self) -> Option<Duration> {
-        self.rows()
-            .iter()
-            .filter_map(|p| p.walk.ok())
-            .map(|w| self.monotonic.saturating_sub(w.at))
-            .max()
+    pub oldest: Option<Duration>,
+}
+
+impl Survey {
+    /// How many have memory.
+    pub const fn all(&self) -> usize {
+        self.readable + self.hidden
     }
 }

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -118,8 +119,10 @@ struct Screen {
 impl Screen {
     fn run(self, config: Config, inputs: &Receiver<Input>) -> io::Result<End> {
         let out = BufWriter::with_capacity(1 << 16, terminal::output()?);
-        let mut terminal = Terminal::new(CrosstermBackend::new(out))?;
-        let size = terminal.size()?;
+        let size = terminal::size()?;
+        // A fixed area, since one that follows the terminal opens /dev/tty for its size at every frame.
+        let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
+        let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
         if app.wants_oom_score() {
             self.command(sampler::Command::OomScore(true));
@@ -163,8 +166,7 @@ impl Screen {
             }
             if redraw {
                 // Forgets what the terminal is believed to show, without asking it for its cursor.
-                let area = terminal.size()?;
-                terminal.resize(ratatui::layout::Rect::new(0, 0, area.width, area.height))?;
+                terminal.resize(Rect::from((Position::ORIGIN, terminal::size()?)))?;
             }
             draw(&mut terminal, &mut app)?;
         }
@@ -200,7 +202,11 @@ impl Screen {
 type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
 fn draw(terminal: &mut Screenful, app: &mut App) -> io::Result<()> {
-    let size = terminal.size()?;
+    let size = terminal::size()?;
+    let area = Rect::from((Position::ORIGIN, size));
+    if terminal.current_buffer_mut().area != area {
+        terminal.resize(area)?;
+    }
     if app.size != (size.width, size.height) {
         update(app, Event::Resize(size.width, size.height));
     }
@@ -343,7 +349,7 @@ where
     });
 }
 
-/// Looks twice a second whether the terminal is gone. A hang-up need not come as a signal, and the reader
+/// Looks every second whether the terminal is gone. A hang-up need not come as a signal, and the reader
 /// of keys may spin on a dead terminal without ever saying so.
 fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     let (send, ended) = (send.clone(), ended.clone());
@@ -352,7 +358,7 @@ fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result
         .stack_size(64 << 10)
         .spawn(move || {
             loop {
-                std::thread::sleep(Duration::from_millis(500));
+                std::thread::sleep(Duration::from_secs(1));
                 if terminal::hung_up() {
                     let _ = send.try_send(Input::End(End::Hangup));
                     std::thread::sleep(GRACE);

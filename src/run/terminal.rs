@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 
+use ratatui::layout::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, Action, OptionalActions, Termios};
 
@@ -81,6 +82,15 @@ pub fn hung_up() -> bool {
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && fds[0].revents().intersects(gone)
+}
+
+/// The terminal's size in columns and rows.
+pub fn size() -> io::Result<Size> {
+    match termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok(Size::new(size.ws_col, size.ws_row)),
+        // One that does not say: what its description or the environment tells.
+        _ => crossterm::terminal::size().map(|(width, height)| Size::new(width, height)),
+    }
 }
 
 /// Stdout for the screen's writes: unbuffered below, so that one frame is one write.

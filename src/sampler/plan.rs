@@ -5,7 +5,8 @@
 //!
 //! A process is *due* when its glance shows that it changed, or when others that may share memory with it
 //! came, went or shrank. The rest are *silent*: nothing says that a walk would show anything new; they are
-//! walked again before `max_age` all the same, spread over time. Due processes are walked within the budget
+//! walked again before `max_age` all the same, spread over time; before 32 times that where nearly all of their
+//! memory is anonymous and their own, so that nobody else can move their PSS by more than a 64th part. Due processes are walked within the budget
 //! in order of `weight × age² ÷ cost`, which walks each about as often as `√(weight ÷ cost)` asks for (the
 //! index policy for the age of information): age raises it without bound, so that nobody starves. Silent
 //! ones have a small purse of their own, so that a still machine costs next to nothing however much memory
@@ -57,6 +58,9 @@ pub struct Candidate {
     pub sharers: u64,
     /// Its PSS at the last walk.
     pub pss: u64,
+    /// How many bytes of its PSS could change at all without a sign of its own: what it shares, and what
+    /// others might come to share. Anonymous memory of its own is not among them.
+    pub exposed: u64,
     /// Whether someone looks at it.
     pub focus: bool,
 }
@@ -74,6 +78,8 @@ pub struct Choice {
 const LEAST_SHARED: u64 = 64 << 10;
 /// A process that ran without a trace in its memory is walked when its figures are this old.
 const RAN_AGE: Duration = Duration::from_secs(5);
+/// How much longer silent processes are left alone of which nearly everything is their own.
+const PATIENCE: u32 = 32;
 /// What is looked at is walked as if its figures were twice as old.
 const FOCUS_WEIGHT: f64 = 4.0;
 /// The least a walk is taken to cost, in seconds.
@@ -86,6 +92,8 @@ pub struct Planner {
     purses: Purses,
     last: Option<Duration>,
     waiting: usize,
+    /// What part of a walk of a silent process is owed.
+    pace: f64,
 }
 
 impl Planner {
@@ -96,6 +104,7 @@ impl Planner {
             purses: Purses::new(policy.budget.unwrap_or(1.0)),
             last: None,
             waiting: 0,
+            pace: 0.0,
         }
     }
 
@@ -135,7 +144,11 @@ impl Planner {
             match c.age {
                 None => new.push(index),
                 Some(age) if is_due(c, age) => due.push((index, score(c, age))),
-                Some(age) => silent.push((index, age)),
+                // The young are left alone: they are spread out by being walked early.
+                Some(age) if age * 4 >= self.may_become(c) => {
+                    silent.push((index, self.may_become(c).as_secs_f64() - age.as_secs_f64()));
+                }
+                Some(_) => {}
             }
         }
         let dear = |i: &usize| purse::is_dear(candidates[*i].cost);
@@ -149,8 +162,10 @@ impl Planner {
         due.sort_by(|a, b| b.1.total_cmp(&a.1));
         self.take(due.into_iter().map(|(i, _)| (i, Purpose::Due)), candidates, &mut chosen);
         let left_due = self.waiting;
-        silent.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
-        let count = refresh(silent.iter().map(|(_, age)| *age), self.policy.max_age, step);
+        silent.sort_by(|a, b| a.1.total_cmp(&b.1));
+        self.pace += refresh(silent.iter().map(|(_, left)| *left), step);
+        let count = self.pace as usize;
+        self.pace = self.pace.fract();
         self.take(
             silent.into_iter().take(count).map(|(i, _)| (i, Purpose::Silent)),
             candidates,
@@ -158,6 +173,13 @@ impl Planner {
         );
         self.waiting = left_due;
         chosen
+    }
+
+    /// How old the figures of a process may become of which nothing says that it changed: much older than
+    /// others' where nothing that others do can move them by more than a hundredth part or so.
+    fn may_become(&self, c: &Candidate) -> Duration {
+        let own = c.exposed < c.pss >> 6;
+        self.policy.max_age * if own { PATIENCE } else { 1 }
     }
 
     /// Takes from those wanted what the purses allow.
@@ -195,14 +217,11 @@ fn score(c: &Candidate, age: Duration) -> f64 {
     weight * age.as_secs_f64().powi(2) / c.cost.as_secs_f64().max(LEAST_COST)
 }
 
-/// How many of the silent ones, whose ages come oldest first, must be walked in this step so that at an even
-/// pace none becomes older than `max_age`. The young are left alone: they are spread out by being walked early.
-fn refresh(ages: impl Iterator<Item = Duration>, max_age: Duration, step: Duration) -> usize {
+/// How many of the silent ones must be walked in a step, on average, so that at an even pace each is before its
+/// time is up; of `left` seconds the fewest come first, below zero where it is up already.
+fn refresh(left: impl Iterator<Item = f64>, step: Duration) -> f64 {
     let step = step.as_secs_f64().max(1e-3);
-    let mut count = 0.0_f64;
-    for (place, age) in ages.enumerate().take_while(|(_, age)| *age * 4 >= max_age) {
-        let left = max_age.saturating_sub(age).as_secs_f64().max(step);
-        count = count.max((place + 1) as f64 * step / left);
-    }
-    count.ceil() as usize
+    left.enumerate()
+        .map(|(place, left)| (place + 1) as f64 * step / left.max(step))
+        .fold(0.0, f64::max)
 }

@@ -5,12 +5,14 @@ mod footer;
 mod gauges;
 mod help;
 mod list;
+mod put;
 mod strip;
 mod table;
 mod title;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear};
 
 use super::app::{App, Mode};
@@ -23,7 +25,9 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     let layout = app.layout();
     let screen = frame.area();
     let buf = frame.buffer_mut();
-    buf.set_style(screen, app.config.theme.text);
+    if app.config.theme.text != Style::default() {
+        buf.set_style(screen, app.config.theme.text);
+    }
     let cut = |area: Rect| area.intersection(screen);
 
     title::draw(app, cut(layout.title), buf);

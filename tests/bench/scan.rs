@@ -56,7 +56,7 @@ fn compare(rounds: usize) {
         least.push(measure(|| floor(2)));
         warm.push(measure(|| {
             let snapshot = runtime.block_on(scanner.full());
-            let (readable, _) = snapshot.readable();
+            let readable = snapshot.survey().readable;
             assert!(snapshot.sampling.walks + 16 > readable, "not every process was walked");
         }));
     }

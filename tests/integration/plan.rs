@@ -15,6 +15,7 @@ fn silent(age: f64, micros: u64) -> Candidate {
         age: Some(Duration::from_secs_f64(age)),
         cost: Duration::from_micros(micros),
         pss: 10 << 20,
+        exposed: 2 << 20,
         ..Candidate::default()
     }
 }
@@ -53,6 +54,10 @@ fn choices() {
         ran: true,
         ..silent(age, 50)
     };
+    let own = |age, micros| Candidate {
+        exposed: 100 << 10,
+        ..silent(age, micros)
+    };
     let others = |bytes| Candidate {
         sharers: bytes,
         ..silent(1.0, 50)
@@ -70,6 +75,16 @@ fn choices() {
             vec![(0, Due)],
         ),
         ("old and silent", vec![silent(30.0, 50)], vec![(0, Silent)]),
+        ("old, and nobody else's doings can matter", vec![own(30.0, 50)], vec![]),
+        ("very old likewise", vec![own(30.0 * 32.0, 50)], vec![(0, Silent)]),
+        (
+            "changed, though nobody else's doings can matter",
+            vec![Candidate {
+                own: 4096,
+                ..own(1.0, 50)
+            }],
+            vec![(0, Due)],
+        ),
         ("ran of late", vec![ran(1.0)], vec![]),
         ("ran a while ago", vec![ran(5.0)], vec![(0, Due)]),
         ("others changed little", vec![others(10 << 10)], vec![]),

@@ -159,6 +159,7 @@ impl Process {
             ran: moved.ran,
             sharers: self.walk.map_or(0, |w| self.sharing.feared(w.memory.shared())),
             pss,
+            exposed: self.walk.map_or(u64::MAX, |w| w.memory.exposed()),
             focus: focus.contains(&self.id),
         }
     }

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::put::put;
 use crate::text;
 
 /// A piece of a line: spans that stay or go together.
@@ -61,16 +62,16 @@ impl Strip {
             }
         }
         let mut x = area.x;
-        let mut put = |from: u16, pieces: &[Piece]| {
+        let mut write = |from: u16, pieces: &[Piece]| {
             x = x.max(from);
             for (text, style) in pieces.iter().flat_map(|p| &p.spans) {
                 let left = usize::from(area.right().saturating_sub(x));
-                x = buf.set_stringn(x, area.y, text, left, *style).0;
+                x = put(buf, x, area.y, text, left, *style);
             }
         };
         let width: usize = self.right.iter().map(|p| p.width).sum();
-        put(area.x, &self.pieces);
-        put(
+        write(area.x, &self.pieces);
+        write(
             area.right().saturating_sub(u16::try_from(width).unwrap_or(u16::MAX)),
             &self.right,
         );

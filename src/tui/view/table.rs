@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::placed;
+use super::put::put as cells;
 use crate::columns::{Column, Tone, cell};
 use crate::model::{Missing, Row, Totals};
 use crate::text::{self, Align, fit};
@@ -32,7 +33,9 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let Some(row) = app.row(snapshot, line) else { continue };
         let base = base_style(app, line);
         let place = Rect { y, height: 1, ..area };
-        buf.set_style(place, base);
+        if base != Style::default() {
+            buf.set_style(place, base);
+        }
         for spot in &columns {
             draw_cell(app, table, *spot, &row, Some(line), place, buf);
         }
@@ -104,7 +107,7 @@ fn put(buf: &mut Buffer, x: u16, area: Rect, width: usize, text: &str, style: St
     let x = area.x + x;
     let room = usize::from(area.right().saturating_sub(x)).min(width);
     if room > 0 {
-        buf.set_stringn(x, area.y, text, room, style);
+        cells(buf, x, area.y, text, room, style);
     }
 }
 

@@ -38,14 +38,15 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     strip.text(35, format!("  {}", units::span_exact(app.interval)), theme.dim);
 
     let count = snapshot.rows().len();
-    let (readable, of) = snapshot.readable();
+    let survey = snapshot.survey();
+    let (readable, of) = (survey.readable, survey.all());
     match &snapshot.processes {
         Err(why) => strip.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
         Ok(_) if readable == of => {
             strip.text(55, format!("  {count} procs"), theme.text);
             strip.text(30, format!(" ({readable} readable)"), theme.dim);
         }
-        Ok(_) if snapshot.pending() > 0 => {
+        Ok(_) if survey.pending > 0 => {
             strip.text(55, format!("  {count} procs"), theme.text);
             strip.text(50, format!(" (reading {readable} of {of})"), theme.dim);
         }
@@ -59,7 +60,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if sampling.waiting > 0 {
         strip.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
     }
-    if let Some(oldest) = snapshot.oldest() {
+    if let Some(oldest) = survey.oldest {
         strip.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
     }
     if sampling.stuck > 0 {

@@ -243,7 +243,7 @@ fn what_is_known_to_be_slow_is_given_time() {
         let snapshot = tick_until(&mut scanner, &tree, &[7], enough).await;
         if began.elapsed() < slow {
             assert!(row(&snapshot, 1).walk.is_ok());
-            assert!(snapshot.oldest().unwrap() > slow);
+            assert!(snapshot.survey().oldest.unwrap() > slow);
         }
         tick_until(&mut scanner, &tree, &[7], late).await;
     });

@@ -12,6 +12,8 @@ struct Process {
     cost: Duration,
     /// Bytes it changes a second.
     rate: u64,
+    /// How many bytes of its PSS others could change.
+    exposed: u64,
     walked: Option<Duration>,
     walks: u32,
     oldest: Duration,
@@ -22,6 +24,7 @@ impl Process {
         Self {
             cost: Duration::from_micros(micros),
             rate,
+            exposed: 2 << 20,
             walked: None,
             walks: 0,
             oldest: Duration::ZERO,
@@ -66,6 +69,7 @@ fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> F
                     cost: if age.is_some() { p.cost } else { Duration::ZERO },
                     own: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
                     pss: 10 << 20,
+                    exposed: p.exposed,
                     ..Candidate::default()
                 }
             })
@@ -134,6 +138,19 @@ fn dear_and_silent_costs_no_more() {
     let found = run("100 idle at 10 ms", vec![Process::new(10_000, 0); 100], SECOND, 2500);
     assert!(found.spent <= 0.0012, "{}", found.spent);
     assert!(found.oldest() < 100.0 * 0.010 / 0.001 * 1.3, "{}", found.oldest());
+}
+
+#[test]
+fn idle_memory_of_ones_own_costs_no_more_the_more_there_is() {
+    // Eight heaps of 2 GB: 40 ms a walk, and nobody to share with.
+    let heap = Process {
+        exposed: 64 << 10,
+        ..Process::new(40_000, 0)
+    };
+    let found = run("8 idle heaps at 40 ms", vec![heap; 8], SECOND, 4000);
+    assert!(found.spent <= 0.0005, "{}", found.spent);
+    let bound = 30.0 * 32.0;
+    assert!(found.oldest() <= bound * 1.1, "{}", found.oldest());
 }
 
 #[test]
