@@ -12,10 +12,12 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! source    snapshots that were written to a file
 //! ```
 
 pub mod plan;
 pub mod scanner;
+pub mod source;
 
 mod job;
 mod pool;
