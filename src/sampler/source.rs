@@ -93,6 +93,13 @@ impl Source {
         &self.name
     }
 
+    /// Passes over texts longer than that, rather than than [`LONGEST`].
+    #[must_use]
+    pub const fn with_longest(mut self, bytes: usize) -> Self {
+        self.frames.set_longest(bytes);
+        self
+    }
+
     /// Puts a snapshot on the clock, after the one before it.
     fn placed(&mut self, recorded: Recorded) -> Arc<Snapshot> {
         self.tick += 1;
@@ -135,12 +142,12 @@ impl Source {
 }
 
 /// What one frame holds, by `read`.
-fn take<T>(frame: &Frame<'_>, read: fn(&[u8]) -> Result<T, WireError>) -> Outcome<T> {
+fn take<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, WireError>) -> Outcome<T> {
     if frame.too_long {
         return Outcome::Bad(Damage {
             first: frame.line,
-            last: frame.line,
-            what: format!("longer than {LONGEST} bytes"),
+            last: frame.end,
+            what: format!("longer than {longest} bytes"),
         });
     }
     let error = match read(frame.text) {
@@ -192,8 +199,9 @@ impl Iterator for Source {
             return Some(Ok(snapshot));
         }
         while !self.ended {
+            let longest = self.frames.longest();
             let outcome = match self.frames.next() {
-                Ok(Some(frame)) => Some(take(&frame, wire::read)),
+                Ok(Some(frame)) => Some(take(&frame, longest, wire::read)),
                 Ok(None) => None,
                 Err(trouble) => Some(Outcome::Ends(trouble)),
             };
@@ -247,7 +255,7 @@ pub fn span(path: &Path) -> Result<(SystemTime, SystemTime), SourceError> {
     loop {
         let (time, damage) = match frames
             .next()
-            .map(|frame| frame.map(|frame| take(&frame, wire::time_of)))
+            .map(|frame| frame.map(|frame| take(&frame, LONGEST, wire::time_of)))
         {
             Ok(Some(Outcome::Good(time))) => {
                 frames.whole();

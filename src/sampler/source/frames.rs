@@ -30,6 +30,8 @@ pub(super) struct Frames {
     input: Box<dyn BufRead + Send>,
     compressed: bool,
     buffer: Vec<u8>,
+    /// How long a frame may be.
+    longest: usize,
     /// The last line read.
     line: u64,
     /// One object a line.
@@ -65,6 +67,7 @@ impl Frames {
             input,
             compressed,
             buffer: Vec::new(),
+            longest: LONGEST,
             line: 0,
             by_line: false,
             alone: false,
@@ -77,6 +80,16 @@ impl Frames {
     /// Whether there was nothing in it at all.
     pub(super) const fn is_empty(&self) -> bool {
         !self.any
+    }
+
+    /// Sets how long a frame may be.
+    pub(super) const fn set_longest(&mut self, bytes: usize) {
+        self.longest = bytes;
+    }
+
+    /// How long a frame may be.
+    pub(super) const fn longest(&self) -> usize {
+        self.longest
     }
 
     /// The frame given last was whole.
@@ -139,7 +152,7 @@ impl Frames {
     /// Appends one line to the buffer, but no more than the longest frame may have.
     fn read_line(&mut self) -> io::Result<Line> {
         let before = self.buffer.len();
-        let room = (LONGEST - before.min(LONGEST)) as u64 + 1;
+        let room = (self.longest - before.min(self.longest)) as u64 + 1;
         let n = (&mut self.input).take(room).read_until(b'\n', &mut self.buffer)?;
         self.line += u64::from(n > 0);
         if self.buffer.ends_with(b"\n") && n > 0 {

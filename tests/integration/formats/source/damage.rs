@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use zmtop::sampler::source::{Source, SourceError};
+
 use super::{all, file, gives, ndjson, series};
 
 const CUT: &str = "F ends in the middle of line 3; what came before is used";
@@ -172,6 +174,47 @@ proptest! {
     fn anything_like_json_never_panics(text in r#"[\[\]{}",:\\ \n0-9a-z]{0,80}"#) {
         all(&file(text.as_bytes()).path);
     }
+}
+
+#[test]
+fn what_is_too_long_is_passed_over() {
+    let three = series(3);
+    let [one, two, three] = [0, 1, 2].map(|i| String::from_utf8(ndjson(&three[i..=i])).unwrap());
+    let longest = one.len() + 20;
+    let read = |text: &str| {
+        let made = file(text.as_bytes());
+        let source = Source::open(&made.path).unwrap().with_longest(longest);
+        let mut got = Vec::new();
+        for next in source {
+            got.push(match next {
+                Ok(snapshot) => format!("{}", snapshot.rows()[0].walk.unwrap().memory.pss >> 20),
+                Err(SourceError::Damaged { first, last, what, .. }) => format!("{first}-{last}: {what}"),
+                Err(other) => other.to_string(),
+            });
+        }
+        got
+    };
+    let what = format!("longer than {longest} bytes");
+    let blown = two.replace("\"host\":\"db1\"", &format!("\"host\":\"{}\"", "x".repeat(99)));
+    assert_eq!(
+        read(&format!("{one}{blown}{three}")),
+        ["1", &format!("2-2: {what}"), "3"]
+    );
+    // From its first byte on, in the middle of an object of several lines, and at the end.
+    assert_eq!(
+        read(&format!("{}\n{three}", " ".repeat(9999))),
+        [&format!("1-1: {what}"), "3"]
+    );
+    let several = blown.replace(",\"processes\":", "\n,\"processes\":");
+    let got = read(&format!("{one}{several}{three}"));
+    assert_eq!((got.len(), &*got[0], &*got[2]), (3, "1", "3"), "{got:?}");
+    assert!(got[1].starts_with("2-3: "), "{got:?}");
+    assert_eq!(
+        read(&format!("{one}{}", blown.trim_end())),
+        ["1", &format!("2-2: {what}")]
+    );
+    // As long as may be.
+    assert_eq!(read(&format!("{}{}\n", " ".repeat(18), one.trim_end())), ["1"]);
 }
 
 /// A header that claims a window of terabytes, and an endless line out of a small file.
