@@ -3,6 +3,7 @@
 
 pub mod filter;
 pub mod history;
+pub mod mapping;
 pub mod memory;
 pub mod reading;
 pub mod row;

@@ -12,8 +12,10 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
+pub mod mappings;
 pub mod plan;
 pub mod scanner;
 
