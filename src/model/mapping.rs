@@ -68,7 +68,11 @@ impl Name {
         const DELETED: &[u8] = b" (deleted)";
         let stripped = written.strip_suffix(DELETED);
         let bytes = stripped.unwrap_or(written);
-        let kind = if hugetlb { Kind::Hugetlb } else { kind(bytes, stripped.is_some()) };
+        let kind = if hugetlb {
+            Kind::Hugetlb
+        } else {
+            kind(bytes, stripped.is_some())
+        };
         Self {
             bytes: if bytes.is_empty() { ANON.into() } else { bytes.into() },
             deleted: stripped.is_some() && kind == Kind::File,

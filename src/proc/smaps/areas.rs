@@ -152,7 +152,9 @@ impl<F: FnMut(Area)> Areas<F> {
         let Some(head) = self.head.take() else { return };
         let hugetlb = words::words(&body.flags).any(|flag| flag == b"ht");
         let name = match &self.name {
-            Some((written, name)) if *written == head.name && (name.kind == crate::model::mapping::Kind::Hugetlb) == hugetlb => {
+            Some((written, name))
+                if *written == head.name && (name.kind == crate::model::mapping::Kind::Hugetlb) == hugetlb =>
+            {
                 name.clone()
             }
             _ => {

@@ -230,7 +230,11 @@ fn next(shared: &Shared, number: usize, tid: rustix::thread::Pid) -> Option<(usi
         None => false,
     };
     // Another has taken the place of one that was left.
-    let next = if was_left || state.closed { None } else { state.queue.pop_front() };
+    let next = if was_left || state.closed {
+        None
+    } else {
+        state.queue.pop_front()
+    };
     match next {
         Some((index, _)) => state.working.push(Working {
             number,
