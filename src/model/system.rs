@@ -1,5 +1,11 @@
 //! What one tick saw of the system as a whole.
 
+pub mod deep;
+pub mod detail;
+
+pub use deep::Deep;
+pub use detail::Detail;
+
 use super::reading::{Missing, Reading};
 
 /// System-wide figures. Bytes, unless said; each may be missing with its reason.
@@ -51,6 +57,8 @@ pub struct SystemSample {
     pub uptime: Reading<f64>,
     /// The 1-, 5- and 15-minute load averages.
     pub loadavg: Reading<[f32; 3]>,
+    /// The rest of `/proc/meminfo`.
+    pub detail: Detail,
 }
 
 impl SystemSample {
@@ -81,6 +89,7 @@ impl SystemSample {
             psi: Err(why),
             uptime: Err(why),
             loadavg: Err(why),
+            detail: Detail::missing(why),
         }
     }
 
@@ -114,6 +123,8 @@ pub struct SwapArea {
     pub size: u64,
     /// Used, in bytes.
     pub used: u64,
+    /// The kernel takes from the area of the greatest priority first.
+    pub priority: Reading<i32>,
 }
 
 impl SwapArea {
