@@ -10,6 +10,7 @@ mod filter;
 mod hard;
 mod history;
 mod kernel;
+mod oneshot;
 mod plan;
 mod proc;
 mod pty;
