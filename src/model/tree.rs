@@ -69,6 +69,11 @@ impl Forest {
         }
     }
 
+    /// The place of a process's parent; none of a root.
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        self.parent[index]
+    }
+
     /// What each process holds together with its descendants, in the order of the snapshot.
     pub fn subtrees(
         &self,

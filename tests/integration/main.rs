@@ -11,6 +11,7 @@ mod hard;
 mod history;
 mod kernel;
 mod maps;
+mod oneshot;
 mod plan;
 mod proc;
 mod pty;
