@@ -1,6 +1,7 @@
 //! The pure middle: what was seen, what is derived from it, and how rows are chosen and ordered.
 //! No I/O and no terminal here.
 
+pub mod account;
 pub mod cgroup;
 pub mod filter;
 pub mod group;

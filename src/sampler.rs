@@ -12,9 +12,11 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! deep      what only the account of the system reads
 //! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
+pub mod deep;
 pub mod mappings;
 pub mod plan;
 pub mod scanner;

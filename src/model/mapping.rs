@@ -236,24 +236,28 @@ impl Merge {
     }
 }
 
-/// The sum of mappings: of those that could be read. `Err` where there are none, or none could.
-pub fn total<'a>(mappings: impl IntoIterator<Item = &'a Mapping>) -> (Reading<Memory>, Extent, u64) {
+/// One of many to be summed: how many areas, their memory, their size and the rest.
+pub type Summand<'a> = (u64, Reading<&'a Memory>, Reading<&'a Extent>);
+
+/// The sum of areas or mappings: of those that could be read. `Err` where there are none, or none could.
+pub fn total<'a>(all: impl IntoIterator<Item = Summand<'a>>) -> (u64, Reading<Memory>, Extent) {
+    let mut areas: u64 = 0;
     let mut sum: Reading<Memory> = Err(Missing::Pending);
     let mut extent = Extent::NONE;
-    let mut areas: u64 = 0;
-    for m in mappings {
-        sum = match (sum, m.memory) {
+    for (count, memory, more) in all {
+        sum = match (sum, memory) {
             (Ok(mut sum), Ok(more)) => {
-                sum.add(&more);
+                sum.add(more);
                 Ok(sum)
             }
-            (Ok(known), Err(_)) | (Err(_), Ok(known)) => Ok(known),
+            (Ok(known), Err(_)) => Ok(known),
+            (Err(_), Ok(known)) => Ok(*known),
             (Err(_), Err(why)) => Err(why),
         };
-        if let Ok(more) = &m.extent {
+        if let Ok(more) = more {
             extent.add(more);
         }
-        areas = areas.saturating_add(m.areas);
+        areas = areas.saturating_add(count);
     }
-    (sum, extent, areas)
+    (areas, sum, extent)
 }

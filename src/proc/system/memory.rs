@@ -71,7 +71,9 @@ impl Lines {
                 continue;
             };
             // The order hardly ever changes: the one looked for is the next, or a little further on.
-            let found = (next..NAMES.len()).chain(0..next).find(|at| NAMES[*at] == &line[..colon]);
+            let found = (next..NAMES.len())
+                .chain(0..next)
+                .find(|at| NAMES[*at] == &line[..colon]);
             let Some(at) = found else { continue };
             next = (at + 1) % NAMES.len();
             if values[at] == Err(Missing::Unsupported) {
