@@ -3,6 +3,7 @@
 
 pub mod cgroup;
 pub mod filter;
+pub mod group;
 pub mod history;
 pub mod memory;
 pub mod reading;
@@ -14,6 +15,7 @@ pub mod totals;
 pub mod tree;
 
 pub use cgroup::CgroupFigures;
+pub use group::{Group, GroupBy, GroupKey};
 pub use history::{Change, History, Series};
 pub use memory::Memory;
 pub use reading::{Missing, Reading};

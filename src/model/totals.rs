@@ -76,13 +76,15 @@ impl Totals {
     }
 
     /// The row that shows them.
-    pub fn row(&self, snapshot: &Snapshot) -> Row<'_> {
+    pub fn row<'a>(&'a self, snapshot: &'a Snapshot) -> Row<'a> {
         Row {
             sample: None,
             memory: self.memory.as_ref().map_err(|e| *e),
             change: Some(&self.change),
             spark: None,
             subtree: Some(self),
+            group: None,
+            snapshot,
             now: snapshot.monotonic,
             uptime: None,
         }
