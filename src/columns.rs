@@ -7,11 +7,13 @@ pub mod cell;
 mod entries;
 mod get;
 pub mod lookup;
+pub mod plain;
 pub mod value;
 
 pub use cell::{Cell, Tone, cell};
 pub use entries::COLUMNS;
 pub use lookup::{Catalogue, RowSubject};
+pub use plain::Plain;
 pub use value::Value;
 
 use unicode_width::UnicodeWidthStr;

@@ -4,8 +4,12 @@
 //! way they reach a terminal cell, a table or a log: what could move the cursor, reorder the line, hide
 //! itself or pile up on one cell is written out as an escape, so that it is seen and does nothing.
 
+mod lossless;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
+
+pub use lossless::{from_lossless, harmless, lossless};
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
