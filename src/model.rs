@@ -1,6 +1,7 @@
 //! The pure middle: what was seen, what is derived from it, and how rows are chosen and ordered.
 //! No I/O and no terminal here.
 
+pub mod cgroup;
 pub mod filter;
 pub mod history;
 pub mod memory;
@@ -12,10 +13,11 @@ pub mod system;
 pub mod totals;
 pub mod tree;
 
+pub use cgroup::CgroupFigures;
 pub use history::{Change, History, Series};
 pub use memory::Memory;
 pub use reading::{Missing, Reading};
 pub use row::Row;
-pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
+pub use snapshot::{Facts, Identity, ProcessSample, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk};
 pub use system::SystemSample;
 pub use totals::Totals;

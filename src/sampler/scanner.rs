@@ -306,6 +306,7 @@ impl Scanner {
             own: own::cost(),
             system: self.machine.sample.clone(),
             processes,
+            cgroups: Arc::default(),
         })
     }
 }

@@ -294,9 +294,12 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
             cgroup: Err(why),
             unit: None,
             container: None,
+            exe: Err(why),
+            replaced: None,
         }),
         walk: Err(why),
         stale: false,
         oom_score: Err(why),
+        shares_mm: None,
     }
 }

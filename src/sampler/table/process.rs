@@ -341,6 +341,7 @@ impl Process {
             walk,
             stale: self.moved().bytes > 0,
             oom_score: self.oom_score,
+            shares_mm: None,
         }
     }
 
