@@ -341,6 +341,20 @@ pub static COLUMNS: &[Column] = &[
         15,
         |r| fact(r, |f| Some(&f.comm)),
     ),
+    word(
+        "exe",
+        "EXE",
+        "The path of the program's file, as zmtop or its container sees it. The link exe.",
+        24,
+        |r| own(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
+    ),
+    word(
+        "replaced",
+        "REPLACED",
+        "What became of the program's file since the start: updated or deleted. Such a process should be started anew.",
+        8,
+        |r| fact(r, |f| f.replaced.map(|what| what.id().as_bytes())),
+    ),
     Column {
         grows: true,
         ..word(
