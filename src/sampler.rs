@@ -12,11 +12,13 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! cgroups   the figures of cgroups
 //! ```
 
 pub mod plan;
 pub mod scanner;
 
+mod cgroups;
 mod job;
 mod pool;
 mod table;
@@ -91,6 +93,8 @@ pub enum Command {
     Now,
     /// Read `oom_score` too, or no more.
     OomScore(bool),
+    /// Read what cgroups say of themselves too, or no more.
+    Cgroups(bool),
     /// These are looked at: on the screen, or tagged.
     Focus(Vec<Identity>),
 }
@@ -152,6 +156,7 @@ async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mu
                 ticker = self::ticker(Instant::now() + every, every);
             }
             Some(Command::OomScore(on)) => scanner.set_oom_score(on),
+            Some(Command::Cgroups(on)) => scanner.set_cgroups(on),
             Some(Command::Focus(ids)) => scanner.set_focus(ids),
             None => {}
         }
