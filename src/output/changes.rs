@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::cells::{self, Written, plain};
 use super::layout::{Layout, Line};
-use super::rows::{Item, Key, Query, Rows, counted};
+use super::rows::{Item, Key, Query, Rows};
 use super::table::{TableOptions, caption};
 use crate::columns::{Cell, Column, Tone, Unit, Value};
 use crate::model::Row;
@@ -279,12 +279,5 @@ fn missing() -> Cell {
     Cell {
         text: "-".to_owned(),
         tone: Tone::Missing,
-    }
-}
-
-/// What rows are counted as, for the label.
-impl Rows<'_> {
-    fn counted(&self) -> String {
-        counted(self.totals().count, "process", "processes")
     }
 }
