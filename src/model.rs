@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod filter;
 pub mod group;
 pub mod history;
+pub mod mapping;
 pub mod memory;
 pub mod reading;
 pub mod row;

@@ -13,8 +13,10 @@
 //! target    the files of one process, held open within a budget
 //! walk      one walk
 //! cgroups   the figures of cgroups
+//! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
+pub mod mappings;
 pub mod plan;
 pub mod scanner;
 

@@ -1,5 +1,11 @@
 //! What one tick saw of the system as a whole.
 
+pub mod deep;
+pub mod detail;
+
+pub use deep::Deep;
+pub use detail::Detail;
+
 use super::cgroup::CgroupFigures;
 use super::reading::{Missing, Reading};
 
@@ -55,6 +61,8 @@ pub struct SystemSample {
     /// What holds zmtop itself: of its own cgroup and those above it, the one with the least limit; its own
     /// where none has any. Read once in some seconds. See [`SystemSample::container`].
     pub limit: CgroupFigures,
+    /// The rest of `/proc/meminfo`.
+    pub detail: Detail,
 }
 
 impl SystemSample {
@@ -86,6 +94,7 @@ impl SystemSample {
             uptime: Err(why),
             loadavg: Err(why),
             limit: CgroupFigures::missing(why),
+            detail: Detail::missing(why),
         }
     }
 
@@ -126,6 +135,8 @@ pub struct SwapArea {
     pub size: u64,
     /// Used, in bytes.
     pub used: u64,
+    /// The kernel takes from the area of the greatest priority first.
+    pub priority: Reading<i32>,
 }
 
 impl SwapArea {

@@ -150,11 +150,12 @@ impl Changes {
         marked.extend_from_slice(columns);
         let mut lines = Vec::new();
         if options.heading {
-            let titles = columns.iter().map(|c| {
-                if is_summed(c) {
-                    plain(&format!("Δ{}/s", c.title))
+            let titles = options.columns.iter().map(|id| {
+                let title = cells::title(*id, options);
+                if is_summed(id.get()) {
+                    plain(&format!("Δ{title}/s"))
                 } else {
-                    plain(c.title)
+                    plain(title)
                 }
             });
             lines.push(Line::heading(std::iter::once(plain(" ")).chain(titles).collect()));

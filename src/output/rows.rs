@@ -2,9 +2,9 @@
 
 use crate::columns::{ColumnId, RowSubject};
 use crate::model::filter::Filter;
+use crate::model::group::groups;
 use crate::model::sort::{SortKey, order};
 use crate::model::tree::{Forest, Subtree};
-use crate::model::group::groups;
 use crate::model::{
     Change, Group, GroupBy, GroupKey, History, Identity, Missing, ProcessSample, Row, Series, Snapshot, Totals,
 };
@@ -113,16 +113,7 @@ impl<'a> Rows<'a> {
     /// Chooses and orders. `history` gives what changes and rates are taken from, where more than one snapshot
     /// was seen.
     pub fn select(snapshot: &'a Snapshot, history: Option<&'a History>, query: &Query<'_>) -> Self {
-        let mut rows = Self {
-            snapshot,
-            history,
-            subtrees: Vec::new(),
-            groups: None,
-            matching: Vec::new(),
-            shown: Vec::new(),
-            totals: Totals::default(),
-            hidden: Vec::new(),
-        };
+        let mut rows = Self::empty(snapshot, history);
         let kept = |s: &ProcessSample| query.kernel_threads || !s.stat.is_kernel_thread();
         match query.view {
             View::Processes | View::Tree => {
@@ -142,22 +133,40 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// Made groups as rows, such as those of the mappings of processes.
-    pub fn of_groups(snapshot: &'a Snapshot, groups: Vec<Group>, query: &Query<'_>) -> Self {
-        let mut rows = Self {
+    /// The mappings of processes as rows: of how many, and why others could not be read. Their words were asked
+    /// of the processes already.
+    pub fn of_mappings(
+        snapshot: &'a Snapshot,
+        groups: Vec<Group>,
+        (read, mut hidden): (usize, Vec<Missing>),
+        query: &Query<'_>,
+    ) -> Self {
+        let mut rows = Self::empty(snapshot, None);
+        rows.group(groups, query);
+        rows.hide(&mut hidden);
+        let made = rows.groups.iter().flatten().zip(&rows.matching);
+        let mut totals = Totals::default();
+        for (group, _) in made.filter(|(_, matches)| **matches) {
+            totals.add(&group.totals);
+        }
+        totals.partial = !rows.hidden.is_empty();
+        totals.count = read;
+        rows.totals = totals;
+        rows.list(query);
+        rows
+    }
+
+    fn empty(snapshot: &'a Snapshot, history: Option<&'a History>) -> Self {
+        Self {
             snapshot,
-            history: None,
+            history,
             subtrees: Vec::new(),
             groups: None,
             matching: Vec::new(),
             shown: Vec::new(),
             totals: Totals::default(),
             hidden: Vec::new(),
-        };
-        rows.group(groups, query);
-        rows.sum();
-        rows.list(query);
-        rows
+        }
     }
 
     fn group(&mut self, groups: Vec<Group>, query: &Query<'_>) {
@@ -202,14 +211,13 @@ impl<'a> Rows<'a> {
             .filter_map(|s| s.walk.err())
             .filter(|e| e.hides_memory())
             .collect();
+        self.hide(&mut why);
+        self.totals = Totals::of(samples, |s| self.change(s));
+    }
+
+    fn hide(&mut self, why: &mut [Missing]) {
         why.sort_unstable();
         self.hidden = why.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).collect();
-        self.totals = Totals::of(samples.iter().copied(), |s| self.change(s));
-        // Areas are of no one process: their sums are those of the rows.
-        let rows = self.groups.iter().flatten().zip(&self.matching);
-        for (mapping, _) in rows.filter(|(g, m)| **m && g.key.by == GroupBy::Mapping) {
-            self.totals.add(&mapping.totals);
-        }
     }
 
     fn list(&mut self, query: &Query<'_>) {

@@ -10,6 +10,7 @@ mod filter;
 mod hard;
 mod history;
 mod kernel;
+mod maps;
 mod oneshot;
 mod plan;
 mod proc;
