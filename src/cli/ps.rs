@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::{PlaceArgs, TableArgs};
+use crate::model::GroupBy;
 
 /// The options of `zmtop ps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -10,8 +11,11 @@ pub struct PsArgs {
     /// List only what passes: words, user:NAME, pid:N, pss>100M, /re/, ! not, | or
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
+    /// Sum up by command, user, unit, container, cgroup or mapping
+    #[arg(long, value_name = "WHAT", value_parser = by)]
+    pub by: Option<GroupBy>,
     /// Show each process below its parent, with what it holds together with its descendants
-    #[arg(long)]
+    #[arg(long, conflicts_with = "by")]
     pub tree: bool,
     #[command(flatten)]
     #[expect(
@@ -55,6 +59,13 @@ pub struct PsArgs {
         reason = "a doc comment here would replace the command's own description"
     )]
     pub place: PlaceArgs,
+}
+
+fn by(typed: &str) -> Result<GroupBy, String> {
+    GroupBy::of_id(typed).ok_or_else(|| {
+        let known: Vec<_> = GroupBy::ALL.iter().map(|by| by.id()).collect();
+        format!("possible values: {}", known.join(", "))
+    })
 }
 
 /// How `ps` writes.

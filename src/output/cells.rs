@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::rows::Item;
 use super::table::TableOptions;
-use crate::columns::{Cell, Column, Tone, Unit, Value, cell};
+use crate::columns::{Cell, Column, ColumnId, Tone, Unit, Value, cell};
 use crate::model::Row;
 use crate::units::Units;
 
@@ -14,22 +14,25 @@ pub(super) struct Written {
     percent_of: Option<u64>,
     width: Option<usize>,
     ascii: bool,
+    /// The column that says what a row is.
+    name: Option<&'static str>,
 }
 
 impl Written {
-    pub(super) const fn new(options: &TableOptions) -> Self {
+    pub(super) fn new(options: &TableOptions) -> Self {
         Self {
             units: options.units,
             percent_of: options.percent_of,
             width: options.width,
             ascii: options.ascii,
+            name: options.name.map(|(id, _)| id.get().id),
         }
     }
 
     /// One value as a cell of its column.
     pub(super) fn cell(&self, column: &Column, value: &Value<'_>) -> Cell {
         let room = match column.unit {
-            Unit::Text if column.grows => self.width.unwrap_or(usize::MAX),
+            Unit::Text if column.grows || self.name == Some(column.id) => self.width.unwrap_or(usize::MAX),
             Unit::Text => Layout::WIDEST_WORD,
             // Widths follow what is written, so that figures are not shortened.
             _ => usize::from(column.width).max(7),
@@ -90,9 +93,17 @@ fn percent(n: f64, all: u64) -> String {
     format!("{:.2}%", 100.0 * n / (all as f64).max(1.0))
 }
 
-pub(super) fn titles(columns: &[&Column]) -> Vec<Cell> {
-    let title = |c: &&Column| plain(c.title);
-    columns.iter().map(title).collect()
+/// What stands over a column.
+pub(super) fn title(id: ColumnId, options: &TableOptions) -> &'static str {
+    match options.name {
+        Some((name, title)) if name == id => title,
+        _ => id.get().title,
+    }
+}
+
+pub(super) fn titles(options: &TableOptions) -> Vec<Cell> {
+    let columns = options.columns.iter();
+    columns.map(|id| plain(title(*id, options))).collect()
 }
 
 pub(super) fn plain(text: &str) -> Cell {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::cells::{self, Written, plain};
 use super::layout::{Layout, Line};
-use super::rows::{Item, Key, Query, Rows, counted};
+use super::rows::{Item, Key, Query, Rows};
 use super::table::{TableOptions, caption};
 use crate::columns::{Cell, Column, Tone, Unit, Value};
 use crate::model::Row;
@@ -150,11 +150,12 @@ impl Changes {
         marked.extend_from_slice(columns);
         let mut lines = Vec::new();
         if options.heading {
-            let titles = columns.iter().map(|c| {
-                if is_summed(c) {
-                    plain(&format!("Δ{}/s", c.title))
+            let titles = options.columns.iter().map(|id| {
+                let title = cells::title(*id, options);
+                if is_summed(id.get()) {
+                    plain(&format!("Δ{title}/s"))
                 } else {
-                    plain(c.title)
+                    plain(title)
                 }
             });
             lines.push(Line::heading(std::iter::once(plain(" ")).chain(titles).collect()));
@@ -279,12 +280,5 @@ fn missing() -> Cell {
     Cell {
         text: "-".to_owned(),
         tone: Tone::Missing,
-    }
-}
-
-/// What rows are counted as, for the label.
-impl Rows<'_> {
-    fn counted(&self) -> String {
-        counted(self.totals().count, "process", "processes")
     }
 }

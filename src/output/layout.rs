@@ -90,9 +90,11 @@ impl Layout {
             (Some(_), None) => Self::BESIDE_BARS,
             _ => Self::WIDEST_COMMAND,
         };
+        let name = options.name.map(|(id, _)| id.get().id);
+        let grows = |column: &Column| column.grows || name == Some(column.id);
         let widest = |i: usize, column: &Column| {
-            let texts = lines.iter().filter_map(|line| line.text(i, column.grows));
-            let limit = if column.grows {
+            let texts = lines.iter().filter_map(|line| line.text(i, grows(column)));
+            let limit = if grows(column) {
                 widest_command
             } else {
                 Self::WIDEST_WORD
@@ -105,7 +107,7 @@ impl Layout {
             .map(|(i, column)| Place {
                 width: widest(i, column),
                 align: column.align,
-                grows: column.grows,
+                grows: grows(column),
             })
             .collect();
         let used = |places: &[Place]| places.iter().map(|p| p.width + 1).sum::<usize>();

@@ -2,9 +2,12 @@
 
 use crate::columns::{ColumnId, RowSubject};
 use crate::model::filter::Filter;
+use crate::model::group::groups;
 use crate::model::sort::{SortKey, order};
 use crate::model::tree::{Forest, Subtree};
-use crate::model::{Change, History, Identity, Missing, ProcessSample, Row, Series, Snapshot, Totals};
+use crate::model::{
+    Change, Group, GroupBy, GroupKey, History, Identity, Missing, ProcessSample, Row, Series, Snapshot, Totals,
+};
 
 /// How processes stand in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +17,9 @@ pub enum View {
     Processes,
     /// A row each, below its parent.
     Tree,
+    /// A row for all that have something in common: of a filter, words choose the processes that are summed,
+    /// figures judge the sums.
+    Groups(GroupBy),
 }
 
 /// What is asked.
@@ -53,6 +59,8 @@ impl<'a> Query<'a> {
 pub enum Key {
     /// A process.
     Process(Identity),
+    /// A group.
+    Group(GroupKey),
 }
 
 /// One row to show.
@@ -74,6 +82,8 @@ pub struct Rows<'a> {
     snapshot: &'a Snapshot,
     history: Option<&'a History>,
     subtrees: Vec<Subtree>,
+    /// The candidates; where there are none, the processes are.
+    groups: Option<Vec<Group>>,
     /// Which of the candidates pass.
     matching: Vec<bool>,
     shown: Vec<Place>,
@@ -103,26 +113,71 @@ impl<'a> Rows<'a> {
     /// Chooses and orders. `history` gives what changes and rates are taken from, where more than one snapshot
     /// was seen.
     pub fn select(snapshot: &'a Snapshot, history: Option<&'a History>, query: &Query<'_>) -> Self {
-        let mut rows = Self {
+        let mut rows = Self::empty(snapshot, history);
+        let kept = |s: &ProcessSample| query.kernel_threads || !s.stat.is_kernel_thread();
+        match query.view {
+            View::Processes | View::Tree => {
+                let passes = |s| kept(s) && query.filter.matches(&RowSubject(rows.process(s)));
+                rows.matching = snapshot.rows().iter().map(passes).collect();
+            }
+            View::Groups(by) => {
+                let passes = |s: &ProcessSample| kept(s) && query.filter.may_match(&RowSubject(rows.process(s)));
+                rows.group(groups(snapshot, by, passes, |s| rows.change(s)), query);
+            }
+        }
+        rows.sum();
+        match query.view {
+            View::Processes | View::Groups(_) => rows.list(query),
+            View::Tree => rows.tree(query),
+        }
+        rows
+    }
+
+    /// The mappings of processes as rows: of how many, and why others could not be read. Their words were asked
+    /// of the processes already.
+    pub fn of_mappings(
+        snapshot: &'a Snapshot,
+        groups: Vec<Group>,
+        (read, mut hidden): (usize, Vec<Missing>),
+        query: &Query<'_>,
+    ) -> Self {
+        let mut rows = Self::empty(snapshot, None);
+        rows.group(groups, query);
+        rows.hide(&mut hidden);
+        let made = rows.groups.iter().flatten().zip(&rows.matching);
+        let mut totals = Totals::default();
+        for (group, _) in made.filter(|(_, matches)| **matches) {
+            totals.add(&group.totals);
+        }
+        totals.partial = !rows.hidden.is_empty();
+        totals.count = read;
+        rows.totals = totals;
+        rows.list(query);
+        rows
+    }
+
+    fn empty(snapshot: &'a Snapshot, history: Option<&'a History>) -> Self {
+        Self {
             snapshot,
             history,
             subtrees: Vec::new(),
+            groups: None,
             matching: Vec::new(),
             shown: Vec::new(),
             totals: Totals::default(),
             hidden: Vec::new(),
-        };
-        let passes = |s: &ProcessSample| {
-            (query.kernel_threads || !s.stat.is_kernel_thread())
-                && (query.filter.is_empty() || query.filter.matches(&RowSubject(rows.process(s))))
-        };
-        rows.matching = snapshot.rows().iter().map(passes).collect();
-        rows.sum();
-        match query.view {
-            View::Processes => rows.list(query),
-            View::Tree => rows.tree(query),
         }
-        rows
+    }
+
+    fn group(&mut self, groups: Vec<Group>, query: &Query<'_>) {
+        let samples = self.snapshot.rows();
+        let passes = |group: &Group| {
+            let members = group.members.iter().map(|i| RowSubject(self.process(&samples[*i])));
+            let sums = RowSubject(Row::of_group(group, None, self.snapshot));
+            query.filter.matches_group(&sums, members)
+        };
+        self.matching = groups.iter().map(passes).collect();
+        self.groups = Some(groups);
     }
 
     fn series(&self, sample: &ProcessSample) -> Option<&'a Series> {
@@ -137,19 +192,32 @@ impl<'a> Rows<'a> {
         Row::of(sample, self.series(sample), self.snapshot)
     }
 
+    /// The processes that match, or are in groups that do.
+    fn summed(&self) -> Vec<&'a ProcessSample> {
+        let samples = self.snapshot.rows();
+        let Some(groups) = &self.groups else {
+            let all = samples.iter().zip(&self.matching);
+            return all.filter_map(|(sample, matches)| matches.then_some(sample)).collect();
+        };
+        let matching = groups.iter().zip(&self.matching).filter_map(|(g, m)| m.then_some(g));
+        matching.flat_map(|g| &g.members).map(|i| &samples[*i]).collect()
+    }
+
     /// The sums over every process that matches, and why some could not be read.
     fn sum(&mut self) {
-        let samples = || {
-            let all = self.snapshot.rows().iter().zip(&self.matching);
-            all.filter_map(|(sample, matches)| matches.then_some(sample))
-        };
-        let mut why: Vec<Missing> = samples()
+        let samples = self.summed();
+        let mut why: Vec<Missing> = samples
+            .iter()
             .filter_map(|s| s.walk.err())
             .filter(|e| e.hides_memory())
             .collect();
+        self.hide(&mut why);
+        self.totals = Totals::of(samples, |s| self.change(s));
+    }
+
+    fn hide(&mut self, why: &mut [Missing]) {
         why.sort_unstable();
         self.hidden = why.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).collect();
-        self.totals = Totals::of(samples(), |s| self.change(s));
     }
 
     fn list(&mut self, query: &Query<'_>) {
@@ -205,6 +273,9 @@ impl<'a> Rows<'a> {
 
     /// The row of a candidate, chosen or not.
     fn candidate(&self, index: usize) -> Row<'_> {
+        if let Some(groups) = &self.groups {
+            return Row::of_group(&groups[index], None, self.snapshot);
+        }
         Row {
             subtree: self.subtrees.get(index),
             ..self.process(&self.snapshot.rows()[index])
@@ -232,7 +303,10 @@ impl<'a> Rows<'a> {
     }
 
     fn key(&self, index: usize) -> Key {
-        Key::Process(self.snapshot.rows()[index].id)
+        match &self.groups {
+            Some(groups) => Key::Group(groups[index].key.clone()),
+            None => Key::Process(self.snapshot.rows()[index].id),
+        }
     }
 
     /// The sums over all that match.
@@ -250,10 +324,21 @@ impl<'a> Rows<'a> {
         &self.hidden
     }
 
+    /// How many rows match, and of how many processes: `412 processes`, `31 groups of 412 processes`.
+    pub fn counted(&self) -> String {
+        let processes = counted(self.totals.count, "process", "processes");
+        let Some(groups) = &self.groups else { return processes };
+        let rows = self.matching.iter().filter(|m| **m).count();
+        match groups.first().map(|g| g.key.by) {
+            Some(GroupBy::Mapping) => counted(rows, "mapping", "mappings"),
+            _ => format!("{} of {processes}", counted(rows, "group", "groups")),
+        }
+    }
+
     /// What the totals are the sums of: `412 processes, 10 shown, partial: 30 permission denied, 2 timed out`.
     pub fn label(&self) -> String {
-        let all = self.totals.count;
-        let mut parts = vec![counted(all, "process", "processes")];
+        let mut parts = vec![self.counted()];
+        let all = self.matching.iter().filter(|m| **m).count();
         let shown = self.items().filter(|item| item.matches).count();
         if shown < all {
             parts.push(format!("{shown} shown"));
@@ -270,6 +355,6 @@ impl<'a> Rows<'a> {
 }
 
 /// `1 process`, `12 processes`.
-pub(super) fn counted(n: usize, one: &str, many: &str) -> String {
+fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }

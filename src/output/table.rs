@@ -13,6 +13,7 @@ use super::cells::{self, Written};
 use super::layout::{Layout, Line};
 use super::rows::{Item, Rows};
 use crate::columns::{Column, ColumnId, Unit, find};
+use crate::model::GroupBy;
 use crate::units::Units;
 
 /// How rows are written.
@@ -30,6 +31,9 @@ pub struct TableOptions {
     pub color: bool,
     /// Guides and bars in nothing but ASCII.
     pub ascii: bool,
+    /// The column that says what a row is, and its title, where that is not the usual one: it takes what
+    /// width is left over.
+    pub name: Option<(ColumnId, &'static str)>,
     /// With a line of titles.
     pub heading: bool,
     /// With a row of totals.
@@ -50,6 +54,7 @@ impl Default for TableOptions {
             width: None,
             color: false,
             ascii: false,
+            name: None,
             heading: true,
             totals: true,
             bars: None,
@@ -62,6 +67,27 @@ impl Default for TableOptions {
 pub const PROCESSES: &[&str] = &["pid", "user", "swap", "uss", "pss", "rss", "command"];
 /// The columns of a tree.
 pub const TREE: &[&str] = &["pid", "user", "swap", "uss", "pss", "tree_pss", "command"];
+
+/// The columns of groups; the last says what each is.
+pub const fn of_groups(by: GroupBy) -> &'static [&'static str] {
+    match by {
+        GroupBy::Command => &[
+            "count",
+            "uss",
+            "shared_pss",
+            "pss",
+            "swap",
+            "swap_pss",
+            "footprint",
+            "command",
+        ],
+        GroupBy::User => &["count", "swap", "uss", "pss", "rss", "user"],
+        GroupBy::Unit => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "unit"],
+        GroupBy::Container => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "container"],
+        GroupBy::Cgroup => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "cgroup"],
+        GroupBy::Mapping => &["count", "avg_pss", "pss", "swap", "group"],
+    }
+}
 
 /// The columns of these names; one that is none is left out.
 pub fn ids(names: &[&str]) -> Vec<ColumnId> {
@@ -85,7 +111,7 @@ pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io
     let written = Written::new(options);
     let mut lines = Vec::with_capacity(rows.items().len() + 2);
     if options.heading {
-        lines.push(Line::heading(cells::titles(&columns)));
+        lines.push(Line::heading(cells::titles(options)));
     }
     lines.extend(rows.items().map(|item| {
         let mut line = Line::row(cells::row(&columns, &item, &written));

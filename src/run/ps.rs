@@ -1,6 +1,7 @@
 //! `zmtop ps`: a table, printed once or again and again.
 
 mod clock;
+mod mapping;
 mod plan;
 mod repeat;
 
@@ -11,10 +12,9 @@ use super::{complain, usage, written};
 use crate::cli::{Exit, PsArgs};
 use crate::columns::Value;
 use crate::config::Env;
-use crate::model::{History, Missing, Snapshot};
-use crate::output::rows::Rows;
+use crate::model::{GroupBy, History, Missing, Snapshot};
+use crate::output::rows::{Rows, View};
 use crate::output::table;
-use crate::sampler::Scanner;
 use crate::units;
 use plan::Plan;
 
@@ -41,7 +41,7 @@ fn once(plan: &Plan) -> Result<Exit, String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let snapshot = runtime.block_on(async { Scanner::new(plan.sampling.clone()).full().await });
+    let snapshot = runtime.block_on(async { plan.scanner().full().await });
     // Reads may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
     let snapshot = readable(snapshot)?;
@@ -53,11 +53,19 @@ fn once(plan: &Plan) -> Result<Exit, String> {
 
 /// Writes a whole table of a snapshot.
 fn write(out: &mut dyn Write, plan: &Plan, snapshot: &Snapshot, history: Option<&History>) -> io::Result<()> {
-    let rows = Rows::select(snapshot, history, &plan.query());
+    let rows = select(plan, snapshot, history);
     if plan.total_only {
         return total(out, plan, &rows);
     }
     table::write(out, &rows, &plan.table(snapshot))
+}
+
+/// The rows that are asked for; those of mappings are read now.
+fn select<'a>(plan: &Plan, snapshot: &'a Snapshot, history: Option<&'a History>) -> Rows<'a> {
+    match plan.view {
+        View::Groups(GroupBy::Mapping) => mapping::rows(plan, snapshot),
+        View::Groups(_) | View::Processes | View::Tree => Rows::select(snapshot, history, &plan.query()),
+    }
 }
 
 /// Nothing but a sum; why it is too small goes elsewhere, so that a script can count on one number.

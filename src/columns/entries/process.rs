@@ -167,6 +167,30 @@ pub(super) const COLUMNS: &[Column] = &[
         15,
         |r| named(r, GroupBy::Command, |s| fact(Some(&s.facts.comm))),
     ),
+    word(
+        "exe",
+        "EXE",
+        "The path of the program's file, as zmtop or its container sees it. The link exe.",
+        24,
+        |r| own(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
+    ),
+    word(
+        "replaced",
+        "REPLACED",
+        "What became of the program's file since the start: updated or deleted. Such a process should be started anew.",
+        8,
+        |r| own(r, |s| fact(s.facts.replaced.map(|what| what.id().as_bytes()))),
+    ),
+    word(
+        "unread",
+        "UNREAD",
+        "Why the figures of smaps_rollup are not known: permission denied, timed out and the like.",
+        18,
+        |r| match (r.sample, r.memory) {
+            (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
+            _ => Value::Blank,
+        },
+    ),
     Column {
         grows: true,
         ..word(

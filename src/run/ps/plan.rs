@@ -10,7 +10,7 @@ use crate::model::Snapshot;
 use crate::model::filter::Filter;
 use crate::output::rows::{Query, View};
 use crate::output::table::{self, TableOptions};
-use crate::sampler::{Options, Policy};
+use crate::sampler::{Options, Policy, Scanner};
 use crate::units::Units;
 
 /// Everything that is to be done.
@@ -30,6 +30,10 @@ pub(super) struct Plan {
     /// What did not change too.
     pub(super) all: bool,
     pub(super) sampling: Options,
+    /// What cgroups say of themselves is wanted.
+    pub(super) cgroups: bool,
+    /// `oom_score` is wanted.
+    pub(super) oom_score: bool,
 }
 
 fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
@@ -48,14 +52,26 @@ impl Plan {
         let settings = configure(args, env)?;
         let filter =
             Filter::parse(&settings.ui.filter, &Catalogue).map_err(|error| wrong("FILTER", error.to_string()))?;
-        let view = if args.tree { View::Tree } else { View::Processes };
+        let view = match args.by {
+            Some(by) => View::Groups(by),
+            None if args.tree => View::Tree,
+            None => View::Processes,
+        };
+        let options = options(args, &settings, env, view);
+        let filtered = &settings.ui.filter;
+        let wants = |prefix: &str| {
+            let mut shown = options.columns.iter().chain([&settings.ui.sort]);
+            shown.any(|c| c.get().id.starts_with(prefix)) || filtered.contains(prefix)
+        };
         let plan = Self {
+            cgroups: wants("cg_"),
+            oom_score: wants("oom_score"),
             filter,
             view,
             sort: settings.ui.sort,
             descending: settings.ui.descending,
             top: args.top.map(|n| n as usize),
-            options: options(args, &settings, env, view),
+            options,
             percent: args.percent,
             total_only: args.total_only,
             every: args.every.is_some().then_some(settings.sampler.interval),
@@ -83,6 +99,14 @@ impl Plan {
             return Err(wrong("--bars", format!("{} is no figure to draw", sort.id)));
         }
         Ok(self)
+    }
+
+    /// A scanner that reads what is wanted.
+    pub(super) fn scanner(&self) -> Scanner {
+        let mut scanner = Scanner::new(self.sampling.clone());
+        scanner.set_cgroups(self.cgroups);
+        scanner.set_oom_score(self.oom_score);
+        scanner
     }
 
     /// A column asked for that one snapshot cannot fill.
@@ -130,6 +154,11 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env, view: View) -> TableOp
         _ if args.table.columns.is_some() => settings.ui.columns.clone(),
         View::Processes => table::ids(table::PROCESSES),
         View::Tree => table::ids(table::TREE),
+        View::Groups(by) => table::ids(table::of_groups(by)),
+    };
+    let name = match view {
+        View::Groups(by) => table::of_groups(by).last().and_then(|id| Some((find(id)?, by.title()))),
+        View::Processes | View::Tree => None,
     };
     let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
     let no_color = args.table.no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
@@ -141,6 +170,7 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env, view: View) -> TableOp
         width: size.map(|(width, _)| width.into()),
         color: terminal && !no_color,
         ascii: !env.utf8,
+        name,
         heading: !args.no_header,
         totals: !args.no_totals,
         bars: args.bars.then_some(settings.ui.sort),

@@ -16,10 +16,9 @@ use super::{clock, readable, write};
 use crate::cli::Exit;
 use crate::model::{History, Snapshot};
 use crate::output::changes::Changes;
-use crate::output::rows::{Rows, View};
+use crate::output::rows::View;
 use crate::output::table;
 use crate::run::written;
-use crate::sampler::Scanner;
 
 /// How long a table that is being written may take once the user wants no more.
 const GRACE: Duration = Duration::from_millis(700);
@@ -53,7 +52,7 @@ pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, String> {
 }
 
 async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, String> {
-    let mut scanner = Scanner::new(plan.sampling.clone());
+    let mut scanner = plan.scanner();
     let mut ticker = tokio::time::interval_at(Instant::now(), every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut teller = Teller::new(plan, every);
@@ -106,7 +105,7 @@ impl<'a> Teller<'a> {
         let mut options = plan.table(snapshot);
         options.caption = Some(clock::local(snapshot.time));
         let query = plan.query();
-        let rows = Rows::select(snapshot, Some(&self.history), &query);
+        let rows = super::select(plan, snapshot, Some(&self.history));
         if let Some(changes) = &mut self.changes {
             return changes.write(out, &rows, &query, &options);
         }
