@@ -24,7 +24,7 @@ use crate::text::Align;
 use crate::units::Units;
 
 /// One column of the process table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// The name in the config, on the command line, in filters and in JSON.
     pub id: &'static str,

@@ -1,8 +1,12 @@
 //! What the one-shot commands write to standard output.
 
+pub mod bars;
+mod cells;
+pub mod changes;
 pub mod csv;
 pub mod json;
 mod layout;
+pub mod rows;
 pub mod table;
 
 use crate::columns::Plain;

@@ -4,7 +4,9 @@
 //! [`Missing`](crate::model::Missing) reason, never a panic and never a zero.
 
 pub mod cgroup;
+pub mod exe;
 pub mod files;
+pub mod kcmp;
 pub mod own;
 pub mod smaps;
 pub mod stat;

@@ -69,6 +69,16 @@ pub enum Replaced {
     Deleted,
 }
 
+impl Replaced {
+    /// Its name in the table, in filters and in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 /// Facts that hold for as long as the program runs: read once per identity, and again after an exec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {

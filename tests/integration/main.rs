@@ -11,6 +11,8 @@ mod formats;
 mod hard;
 mod history;
 mod kernel;
+mod maps;
+mod oneshot;
 mod plan;
 mod proc;
 mod pty;

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::Cgroup;
 use super::unread::{Gaps, Unread, why};
 use super::{raw, string};
-use crate::model::SystemSample;
-use crate::model::system::{Psi, SwapArea, Zram};
+use crate::model::system::{Detail, Psi, SwapArea, Zram};
+use crate::model::{CgroupFigures, SystemSample};
 use crate::text::lossless;
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -26,6 +27,9 @@ struct Area<'a> {
     kind: Cow<'a, str>,
     size: u64,
     used: u64,
+    priority: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread: Option<Unread>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -36,11 +40,12 @@ struct Pressure {
 
 /// Byte figures and counters, each one line: the schema calls them as the model does.
 macro_rules! figures {
-    ($($figure:ident)*) => {
+    ($($figure:ident)*; detail: $($detail:ident)*) => {
         /// The system as the schema has it.
         #[derive(Debug, Default, Deserialize, Serialize)]
         pub(super) struct System<'a> {
             $($figure: Option<u64>,)*
+            $($detail: Option<u64>,)*
             #[serde(borrow)]
             zram: Option<Vec<Device<'a>>>,
             #[serde(borrow)]
@@ -48,6 +53,8 @@ macro_rules! figures {
             psi: Option<Pressure>,
             uptime_s: Option<f64>,
             loadavg: Option<[Option<f32>; 3]>,
+            #[serde(borrow)]
+            limit: Option<Cgroup<'a>>,
             unread: Option<Unread>,
         }
 
@@ -55,12 +62,14 @@ macro_rules! figures {
             pub(super) fn of(sample: &'a SystemSample) -> Self {
                 let mut gaps = Gaps::default();
                 $(let $figure = gaps.take(stringify!($figure), sample.$figure);)*
+                $(let $detail = gaps.take(stringify!($detail), sample.detail.$detail);)*
                 let swaps = gaps.take("swaps", sample.swaps.as_ref().map_err(|why| *why));
                 let psi = gaps.take("psi", sample.psi);
                 let uptime_s = gaps.take("uptime_s", sample.uptime);
                 let loadavg = gaps.take("loadavg", sample.loadavg);
                 Self {
                     $($figure,)*
+                    $($detail,)*
                     zram: Some(sample.zram.iter().map(Device::of).collect()),
                     swaps: swaps.map(|swaps| swaps.iter().map(Area::of).collect()),
                     psi: psi.map(|psi| Pressure {
@@ -69,6 +78,7 @@ macro_rules! figures {
                     }),
                     uptime_s,
                     loadavg: loadavg.map(|loads| loads.map(Some)),
+                    limit: Some(Cgroup::of(&sample.limit)),
                     unread: gaps.unread("mem_total"),
                 }
             }
@@ -85,6 +95,12 @@ macro_rules! figures {
                     psi: self.psi.and_then(|psi| psi.psi()).ok_or_else(|| why(unread, "psi")),
                     uptime: self.uptime_s.ok_or_else(|| why(unread, "uptime_s")),
                     loadavg: self.loadavg.and_then(loads).ok_or_else(|| why(unread, "loadavg")),
+                    limit: self
+                        .limit
+                        .map_or_else(|| CgroupFigures::missing(why(unread, "limit")), Cgroup::figures),
+                    detail: Detail {
+                        $($detail: self.$detail.ok_or_else(|| why(unread, stringify!($detail))),)*
+                    },
                 }
             }
         }
@@ -109,7 +125,32 @@ figures! {
     zswapped
     pswpin
     pswpout
-    pgmajfault
+    pgmajfault;
+    detail:
+    lru
+    mlocked
+    dirty
+    writeback
+    kreclaimable
+    sunreclaim
+    kernel_stack
+    page_tables
+    sec_page_tables
+    bounce
+    writeback_tmp
+    vmalloc
+    percpu
+    corrupted
+    gpu
+    balloon
+    commit_limit
+    committed
+    anon_huge
+    shmem_huge
+    file_huge
+    hugetlb
+    huge_pool
+    huge_free
 }
 
 impl<'a> Device<'a> {
@@ -135,7 +176,10 @@ impl<'a> Device<'a> {
 
 impl<'a> Area<'a> {
     fn of(area: &'a SwapArea) -> Self {
+        let mut gaps = Gaps::default();
         Self {
+            priority: gaps.take("priority", area.priority),
+            unread: gaps.unread("priority"),
             path: lossless(&area.path),
             kind: lossless(area.kind.as_bytes()),
             size: area.size,
@@ -149,6 +193,7 @@ impl<'a> Area<'a> {
             kind: string(&self.kind).into(),
             size: self.size,
             used: self.used,
+            priority: self.priority.ok_or_else(|| why(self.unread.as_ref(), "priority")),
         }
     }
 }

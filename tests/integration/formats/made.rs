@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Value};
-use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::system::{Detail, Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Facts, History, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Row, Sampling,
     SelfCost, Snapshot, Stat, Walk,
@@ -83,6 +83,7 @@ pub(crate) fn small() -> Snapshot {
             kind: "partition".into(),
             size: 1 << 30,
             used: 300,
+            priority: Ok(-2),
         }]),
         psi: Ok(Psi {
             some_avg10: 0.1,
@@ -262,24 +263,39 @@ fn sample() -> BoxedStrategy<ProcessSample> {
 
 fn system() -> BoxedStrategy<SystemSample> {
     let psi = (0.0_f32..100.0, 0.0_f32..100.0).prop_map(|(some_avg10, full_avg10)| Psi { some_avg10, full_avg10 });
-    let area = (bytes(), any::<u64>()).prop_map(|(path, size)| SwapArea {
+    let area = (bytes(), any::<u64>(), reading(any::<i32>())).prop_map(|(path, size, priority)| SwapArea {
         path: path.into(),
         kind: "file".into(),
         size,
         used: size / 3,
+        priority,
     });
     let swaps = reading(proptest::collection::vec(area, 0..3));
     let one = (reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>()));
-    (one, swaps, reading(psi), reading(0.0..1e7))
-        .prop_map(|((mem_total, zswap, pswpin), swaps, psi, uptime)| SystemSample {
-            mem_total,
-            zswap,
-            pswpin,
-            swaps,
-            psi,
-            uptime,
-            ..SystemSample::missing(Missing::TimedOut)
-        })
+    let limit = (reading(any::<u64>()), reading(any::<Option<u64>>())).prop_map(|(current, limit)| CgroupFigures {
+        current,
+        limit,
+        ..CgroupFigures::missing(Missing::Gone)
+    });
+    let detail = (reading(any::<u64>()), reading(any::<u64>())).prop_map(|(lru, huge_free)| Detail {
+        lru,
+        huge_free,
+        ..Detail::missing(Missing::Denied)
+    });
+    (one, swaps, reading(psi), reading(0.0..1e7), limit, detail)
+        .prop_map(
+            |((mem_total, zswap, pswpin), swaps, psi, uptime, limit, detail)| SystemSample {
+                limit,
+                detail,
+                mem_total,
+                zswap,
+                pswpin,
+                swaps,
+                psi,
+                uptime,
+                ..SystemSample::missing(Missing::TimedOut)
+            },
+        )
         .boxed()
 }
 
