@@ -2,14 +2,16 @@
 
 mod apply;
 mod exit;
+mod ps;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 pub use apply::{UsageError, apply, apply_ps, configure};
 pub use exit::{Early, Exit};
+pub use ps::{Format, PsArgs};
 
 use crate::text;
 
@@ -36,7 +38,7 @@ pub struct Cli {
 /// What to do instead of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Print a table of the processes, once
+    /// Print a table of the processes, once or again and again
     Ps(PsArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
@@ -106,40 +108,6 @@ pub struct MonitorArgs {
         reason = "a doc comment here would replace the program's own description"
     )]
     pub place: PlaceArgs,
-}
-
-/// The options of `zmtop ps`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct PsArgs {
-    /// List only what passes: words, user:NAME, pss>100M, /re/, ! not, | or
-    #[arg(value_name = "FILTER")]
-    pub filter: Vec<String>,
-    #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
-    pub table: TableArgs,
-    /// List no more than the first N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// Write it as
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
-    pub place: PlaceArgs,
-}
-
-/// How `ps` writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Table,
 }
 
 /// The options of `zmtop config`.

@@ -7,11 +7,13 @@ pub mod cell;
 mod entries;
 mod get;
 pub mod lookup;
+pub mod plain;
 pub mod value;
 
 pub use cell::{Cell, Tone, cell};
 pub use entries::COLUMNS;
 pub use lookup::{Catalogue, RowSubject};
+pub use plain::Plain;
 pub use value::Value;
 
 use unicode_width::UnicodeWidthStr;
@@ -22,7 +24,7 @@ use crate::text::Align;
 use crate::units::Units;
 
 /// One column of the process table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// The name in the config, on the command line, in filters and in JSON.
     pub id: &'static str,

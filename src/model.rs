@@ -1,8 +1,12 @@
 //! The pure middle: what was seen, what is derived from it, and how rows are chosen and ordered.
 //! No I/O and no terminal here.
 
+pub mod account;
+pub mod cgroup;
 pub mod filter;
+pub mod group;
 pub mod history;
+pub mod mapping;
 pub mod memory;
 pub mod reading;
 pub mod row;
@@ -12,10 +16,12 @@ pub mod system;
 pub mod totals;
 pub mod tree;
 
+pub use cgroup::CgroupFigures;
+pub use group::{Group, GroupBy, GroupKey};
 pub use history::{Change, History, Series};
 pub use memory::Memory;
 pub use reading::{Missing, Reading};
 pub use row::Row;
-pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
+pub use snapshot::{Facts, Identity, ProcessSample, Replaced, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
 pub use system::SystemSample;
 pub use totals::Totals;

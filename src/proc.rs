@@ -4,11 +4,14 @@
 //! [`Missing`](crate::model::Missing) reason, never a panic and never a zero.
 
 pub mod cgroup;
+pub mod exe;
 pub mod files;
+pub mod kcmp;
 pub mod own;
 pub mod smaps;
 pub mod stat;
 pub mod status;
 pub mod system;
 pub mod users;
+pub mod wire;
 mod words;

@@ -12,11 +12,19 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! source    snapshots that were written to a file
+//! deep      what only the account of the system reads
+//! cgroups   the figures of cgroups
+//! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
+pub mod deep;
+pub mod mappings;
 pub mod plan;
 pub mod scanner;
+pub mod source;
 
+mod cgroups;
 mod job;
 mod pool;
 mod table;
@@ -91,6 +99,8 @@ pub enum Command {
     Now,
     /// Read `oom_score` too, or no more.
     OomScore(bool),
+    /// Read what cgroups say of themselves too, or no more.
+    Cgroups(bool),
     /// These are looked at: on the screen, or tagged.
     Focus(Vec<Identity>),
 }
@@ -152,6 +162,7 @@ async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mu
                 ticker = self::ticker(Instant::now() + every, every);
             }
             Some(Command::OomScore(on)) => scanner.set_oom_score(on),
+            Some(Command::Cgroups(on)) => scanner.set_cgroups(on),
             Some(Command::Focus(ids)) => scanner.set_focus(ids),
             None => {}
         }

@@ -79,6 +79,7 @@ pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageErr
 /// The first option whose value is wrong; the settings are then of no use.
 pub fn apply_ps(settings: &mut Settings, args: &PsArgs) -> Result<(), UsageError> {
     set(settings, "FILTER", "ui.filter", Some(&args.filter.join(" ")))?;
+    set(settings, "--every", "sampler.interval", args.every.as_deref())?;
     table(settings, &args.table)
 }
 

@@ -1,7 +1,9 @@
 //! How each column takes its value from a row.
 
+use std::borrow::Cow;
+
 use super::Value;
-use crate::model::{Change, Facts, Memory, Missing, ProcessSample, Reading, Row};
+use crate::model::{CgroupFigures, Change, GroupBy, Memory, Missing, ProcessSample, Reading, Row};
 
 /// A figure of the memory.
 pub(super) fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
@@ -39,8 +41,48 @@ pub(super) fn own<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) ->
 }
 
 /// A fact that may not apply to a process at all.
-pub(super) fn fact<'a>(row: &Row<'a>, get: fn(&'a Facts) -> Option<&'a [u8]>) -> Value<'a> {
-    row.sample
-        .and_then(|s| get(&s.facts))
-        .map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
+pub(super) fn fact(fact: Option<&[u8]>) -> Value<'_> {
+    fact.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
+}
+
+/// The name of a group of that kind; else something of the process itself.
+pub(super) fn named<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    match row.group {
+        Some(group) if group.key.by == by => Value::Text(Cow::Borrowed(group.key.label())),
+        _ => own(row, get),
+    }
+}
+
+/// The name of a group of whatever kind, marked where its program was replaced; else something of the
+/// process itself.
+pub(super) fn title<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    match row.group {
+        Some(group) => Value::Text(group.marked_name()),
+        None => own(row, get),
+    }
+}
+
+/// A figure of the one cgroup that the row is, or that the process is in. `None` is no limit, and written
+/// as the kernel writes it.
+pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
+    let figures = match (row.group, row.sample) {
+        (Some(group), _) if matches!(group.key.by, GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup) => {
+            if group.key.name.is_none() {
+                return Value::Blank;
+            }
+            group.cgroup.as_ref()
+        }
+        (None, Some(sample)) => match &sample.facts.cgroup {
+            Ok(path) => row.snapshot.cgroups.get(path),
+            Err(e) => return Value::Missing(*e),
+        },
+        _ => return Value::Blank,
+    };
+    match figures.map(get) {
+        Some(Ok(Some(bytes))) => Value::Bytes(bytes),
+        Some(Ok(None)) => Value::Text(Cow::Borrowed(b"max")),
+        Some(Err(e)) => Value::Missing(e),
+        None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
+        None => Value::Missing(Missing::Unsupported),
+    }
 }

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::{ColumnId, Unit, find};
-use crate::model::Row;
 use crate::model::filter::{Catalog, Quantity, Subject, Word};
+use crate::model::group::Names;
+use crate::model::{Group, GroupBy, Row};
 
 /// The names and kinds of the columns.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,9 @@ pub struct RowSubject<'a>(pub Row<'a>);
 
 impl Subject for RowSubject<'_> {
     fn word(&self, word: Word) -> Option<Cow<'_, [u8]>> {
-        let sample = self.0.sample?;
+        let Some(sample) = self.0.sample else {
+            return self.0.group.and_then(|group| group_word(group, word));
+        };
         let facts = &sample.facts;
         Some(match word {
             Word::Command => facts.command(),
@@ -48,6 +51,7 @@ impl Subject for RowSubject<'_> {
             Word::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             Word::Container => Cow::Borrowed(facts.container.as_deref()?),
             Word::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
+            Word::Group => Cow::Borrowed(Names::new(self.0.snapshot.rows()).of(sample, GroupBy::Command)?),
             Word::State => Cow::Owned(vec![sample.stat.state]),
         })
     }
@@ -59,4 +63,23 @@ impl Subject for RowSubject<'_> {
     fn number(&self, column: usize) -> Option<f64> {
         (ColumnId(column).get().value)(&self.0).number()
     }
+
+    fn names(&self, column: usize) -> bool {
+        matches!(ColumnId(column).get().id, "pid" | "ppid" | "uid" | "oom_score")
+    }
+}
+
+/// The one word that a group has: its name.
+fn group_word(group: &Group, word: Word) -> Option<Cow<'_, [u8]>> {
+    let named = match word {
+        Word::Command | Word::Name => GroupBy::Command,
+        Word::User => GroupBy::User,
+        Word::Unit => GroupBy::Unit,
+        Word::Container => GroupBy::Container,
+        Word::Cgroup => GroupBy::Cgroup,
+        Word::Group => group.key.by,
+        Word::State => return None,
+    };
+    let name = group.key.name.as_deref().filter(|_| group.key.by == named)?;
+    Some(Cow::Borrowed(name))
 }

@@ -1,6 +1,6 @@
 //! The environment variables that matter to the configuration.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// What is taken from the environment; a value of its own, so that tests need not touch the real one.
@@ -16,6 +16,8 @@ pub struct Env {
     pub colorterm: Option<OsString>,
     /// `TERM`.
     pub term: Option<OsString>,
+    /// Whether the locale's characters are UTF-8: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
+    pub utf8: bool,
 }
 
 impl Env {
@@ -27,6 +29,11 @@ impl Env {
             no_color: std::env::var_os("NO_COLOR"),
             colorterm: std::env::var_os("COLORTERM"),
             term: std::env::var_os("TERM"),
+            utf8: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .into_iter()
+                .filter_map(std::env::var_os)
+                .find(|value| !value.is_empty())
+                .is_some_and(|value| is_utf8(&value)),
         }
     }
 
@@ -38,6 +45,12 @@ impl Env {
             .or_else(|| absolute(&self.home).map(|home| home.join(".config")))
             .map(|dir| dir.join("zmtop/config.toml"))
     }
+}
+
+/// Whether a locale's name says so: `de_DE.UTF-8`, `C.utf8`.
+fn is_utf8(locale: &OsStr) -> bool {
+    let name = locale.to_string_lossy().to_ascii_lowercase();
+    name.contains("utf-8") || name.contains("utf8")
 }
 
 /// The directory a file lies in.

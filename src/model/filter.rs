@@ -14,7 +14,10 @@
 //!
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
 //! `!swap>0`. A bare word looks only at what is known.
+//!
+//! Of groups words choose the processes that are summed, and figures judge the sums.
 
+mod answers;
 mod eval;
 mod figure;
 mod help;
@@ -24,6 +27,8 @@ mod parser;
 
 use std::borrow::Cow;
 
+use answers::Answers;
+use eval::Look;
 pub use help::help;
 
 /// The words of a process that a filter can ask for.
@@ -41,6 +46,8 @@ pub enum Word {
     Container,
     /// The cgroup path.
     Cgroup,
+    /// What its program is called where processes are grouped by it.
+    Group,
     /// The state's letter.
     State,
 }
@@ -78,6 +85,12 @@ pub trait Subject {
     fn pid(&self) -> Option<u32>;
     /// A column's figure; `None` where it is unknown.
     fn number(&self, column: usize) -> Option<f64>;
+    /// Whether that column's figure names a process rather than measures it, so that a sum has none: pid
+    /// and the like. Of groups such a figure is asked as words are.
+    fn names(&self, column: usize) -> bool {
+        let _ = column;
+        false
+    }
 }
 
 /// Why a filter could not be understood, and where.
@@ -130,7 +143,27 @@ impl Filter {
 
     /// Whether the subject passes.
     pub fn matches(&self, subject: &dyn Subject) -> bool {
-        self.root.as_ref().is_none_or(|root| root.matches(subject))
+        let look = Look::new(Some(subject), Some(subject));
+        self.root.as_ref().is_none_or(|root| root.ask(&look) == Answers::YES)
+    }
+
+    /// Whether a process is summed in its group: whether there are figures with which it would pass. So
+    /// words choose the processes, and figures, which are to judge the sums, drop none.
+    pub fn may_match(&self, process: &dyn Subject) -> bool {
+        let look = Look::new(Some(process), None);
+        self.root.as_ref().is_none_or(|root| root.ask(&look).may_be_yes())
+    }
+
+    /// Whether a group passes, by its sums: whether one of its members would with the group's figures in
+    /// place of its own. For a group that has no members, such as a mapping, the words were asked elsewhere.
+    pub fn matches_group<S: Subject>(&self, sums: &dyn Subject, members: impl IntoIterator<Item = S>) -> bool {
+        let Some(root) = &self.root else { return true };
+        let mut members = members.into_iter();
+        let Some(first) = members.next() else {
+            return root.ask(&Look::new(None, Some(sums))).may_be_yes();
+        };
+        let passes = |member: &S| root.ask(&Look::new(Some(member), Some(sums))) == Answers::YES;
+        passes(&first) || root.asks_processes(&first) && members.any(|member| passes(&member))
     }
 }
 

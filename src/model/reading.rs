@@ -44,6 +44,24 @@ impl Missing {
         }
     }
 
+    /// The reason that [`Display`](fmt::Display) wrote so; `None` for words that are none of them.
+    pub fn parse(text: &str) -> Option<Self> {
+        const WORDS: [Missing; 8] = [
+            Missing::Denied,
+            Missing::Gone,
+            Missing::KernelThread,
+            Missing::Zombie,
+            Missing::Unsupported,
+            Missing::TimedOut,
+            Missing::Malformed,
+            Missing::Pending,
+        ];
+        match text.strip_prefix("read error ") {
+            Some(number) => number.parse().ok().map(Self::Errno),
+            None => WORDS.into_iter().find(|why| why.reason() == text),
+        }
+    }
+
     /// Whether a process with this reason has memory that could have been read: a kernel thread and a
     /// zombie have none, so they do not make a total partial.
     pub const fn hides_memory(self) -> bool {

@@ -1,7 +1,8 @@
-//! One row of a table: a process, a folded subtree, or a total.
+//! One row of a table: a process, a folded subtree, a group, or a total.
 
 use std::time::Duration;
 
+use super::group::Group;
 use super::history::{Change, Series, window::Spark};
 use super::memory::Memory;
 use super::reading::Reading;
@@ -11,7 +12,7 @@ use super::tree::Subtree;
 /// What a column takes its value from.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The process; a totals row has none.
+    /// The process; a group and a totals row have none.
     pub sample: Option<&'a ProcessSample>,
     /// The memory to show: the process's own, or a sum.
     pub memory: Reading<&'a Memory>,
@@ -19,8 +20,12 @@ pub struct Row<'a> {
     pub change: Option<&'a Change>,
     /// The sparkline's values.
     pub spark: Option<&'a Spark>,
-    /// What stands below it, in tree view.
+    /// What stands below it, in tree view; the sums of a group or of all rows.
     pub subtree: Option<&'a Subtree>,
+    /// The group, where the row is one.
+    pub group: Option<&'a Group>,
+    /// What it was taken from.
+    pub snapshot: &'a Snapshot,
     /// The snapshot's time, for ages.
     pub now: Duration,
     /// The snapshot's uptime in seconds, for how long a process runs.
@@ -29,13 +34,32 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// The row of one process.
-    pub fn of(sample: &'a ProcessSample, series: Option<&'a Series>, snapshot: &Snapshot) -> Self {
+    pub fn of(sample: &'a ProcessSample, series: Option<&'a Series>, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: Some(sample),
             memory: sample.memory(),
             change: series.map(Series::change),
             spark: series.map(Series::spark),
             subtree: None,
+            group: None,
+            snapshot,
+            now: snapshot.monotonic,
+            uptime: snapshot.system.uptime.ok(),
+        }
+    }
+
+    /// The row of one group. Its history is that of the whole group: where a filter holds some of its
+    /// processes back, the changes are those of the others, and there is no line.
+    pub fn of_group(group: &'a Group, series: Option<&'a Series>, snapshot: &'a Snapshot) -> Self {
+        let series = series.filter(|_| group.whole);
+        Self {
+            sample: None,
+            memory: group.totals.memory.as_ref().map_err(|e| *e),
+            change: Some(series.map_or(&group.totals.change, Series::change)),
+            spark: series.map(Series::spark),
+            subtree: Some(&group.totals),
+            group: Some(group),
+            snapshot,
             now: snapshot.monotonic,
             uptime: snapshot.system.uptime.ok(),
         }

@@ -1,8 +1,10 @@
 //! What one tick saw: raw readings, nothing derived.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::cgroup::CgroupFigures;
 use super::memory::Memory;
 use super::reading::{Missing, Reading};
 use super::system::SystemSample;
@@ -58,6 +60,25 @@ impl Stat {
     }
 }
 
+/// What became of a program's file while it ran: it still runs the old one, and should be started anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Replaced {
+    /// There is another file in its place.
+    Updated,
+    /// There is none any more.
+    Deleted,
+}
+
+impl Replaced {
+    /// Its name in the table, in filters and in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 /// Facts that hold for as long as the program runs: read once per identity, and again after an exec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -75,6 +96,10 @@ pub struct Facts {
     pub unit: Option<Arc<[u8]>>,
     /// The container id that the cgroup path names, its first twelve digits.
     pub container: Option<Arc<[u8]>>,
+    /// The path of the program's file, raw, without the kernel's ` (deleted)`. The link `/proc/<pid>/exe`.
+    pub exe: Reading<Arc<[u8]>>,
+    /// What became of that file; `None` where it is as it was, or nothing is known of it.
+    pub replaced: Option<Replaced>,
 }
 
 impl Facts {
@@ -88,6 +113,8 @@ impl Facts {
             cgroup: Err(Missing::Pending),
             unit: None,
             container: None,
+            exe: Err(Missing::Pending),
+            replaced: None,
         }
     }
 
@@ -150,6 +177,9 @@ pub struct ProcessSample {
     pub stale: bool,
     /// `oom_score`; read only while someone looks at it.
     pub oom_score: Reading<u32>,
+    /// Another process with the very same address space (`CLONE_VM`), whose memory this is too; `None`
+    /// where it has its own, or is the first of those that share it.
+    pub shares_mm: Option<Identity>,
 }
 
 impl ProcessSample {
@@ -210,6 +240,9 @@ pub struct Snapshot {
     pub system: SystemSample,
     /// Every process that could be listed, in order of pid; or why `/proc` could not be listed.
     pub processes: Reading<Vec<ProcessSample>>,
+    /// What the cgroups of these processes, and those above them, say of themselves, by path; empty while
+    /// nobody asks.
+    pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
 }
 
 impl Snapshot {

@@ -1,5 +1,12 @@
 //! What one tick saw of the system as a whole.
 
+pub mod deep;
+pub mod detail;
+
+pub use deep::Deep;
+pub use detail::Detail;
+
+use super::cgroup::CgroupFigures;
 use super::reading::{Missing, Reading};
 
 /// System-wide figures. Bytes, unless said; each may be missing with its reason.
@@ -51,6 +58,11 @@ pub struct SystemSample {
     pub uptime: Reading<f64>,
     /// The 1-, 5- and 15-minute load averages.
     pub loadavg: Reading<[f32; 3]>,
+    /// What holds zmtop itself: of its own cgroup and those above it, the one with the least limit; its own
+    /// where none has any. Read once in some seconds. See [`SystemSample::container`].
+    pub limit: CgroupFigures,
+    /// The rest of `/proc/meminfo`.
+    pub detail: Detail,
 }
 
 impl SystemSample {
@@ -81,7 +93,16 @@ impl SystemSample {
             psi: Err(why),
             uptime: Err(why),
             loadavg: Err(why),
+            limit: CgroupFigures::missing(why),
+            detail: Detail::missing(why),
         }
+    }
+
+    /// The limit that zmtop runs under, where it is less than what the machine has, and the figures of the
+    /// cgroup that sets it: inside a container this is the memory there is.
+    pub fn container(&self) -> Option<(u64, &CgroupFigures)> {
+        let limit = self.limit.limit.ok()??;
+        (limit < self.mem_total.ok()?).then_some((limit, &self.limit))
     }
 
     /// `SwapTotal − SwapFree`.
@@ -114,6 +135,8 @@ pub struct SwapArea {
     pub size: u64,
     /// Used, in bytes.
     pub used: u64,
+    /// The kernel takes from the area of the greatest priority first.
+    pub priority: Reading<i32>,
 }
 
 impl SwapArea {

@@ -1,12 +1,17 @@
 //! What a set of processes holds together.
+//!
+//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once.
+
+use std::collections::HashMap;
 
 use super::history::Change;
 use super::memory::Memory;
 use super::reading::{Missing, Reading};
 use super::row::Row;
-use super::snapshot::{ProcessSample, Snapshot};
+use super::snapshot::{Identity, ProcessSample, Snapshot};
 
-/// The sums of a set of processes: those a filter lets through, those tagged, a subtree.
+/// The sums of a set of processes: those a filter lets through, those tagged, a subtree. They count as so many
+/// processes with so many threads, but an address space that several of them share counts once.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// How many processes.
@@ -51,15 +56,53 @@ impl Totals {
         samples: impl IntoIterator<Item = &'a ProcessSample>,
         change: impl Fn(&ProcessSample) -> Option<Change>,
     ) -> Self {
+        let samples: Vec<_> = samples.into_iter().collect();
+        let spaces = Spaces::new(&samples.iter().copied());
         let mut sum = Self::default();
-        for sample in samples {
-            sum.add(&Self::one(sample, change(sample).as_ref()));
+        for (at, sample) in samples.iter().enumerate() {
+            let change = change(sample);
+            sum.add(&if spaces.counts(at, sample) {
+                Self::one(sample, change.as_ref())
+            } else {
+                Self::without_memory(sample, change.as_ref())
+            });
         }
         sum
     }
 
-    /// Adds what others hold. A sum without a figure says why: that one is hidden rather than that one has
-    /// no memory.
+    /// One process without its memory, which is counted elsewhere.
+    pub(super) fn without_memory(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        Self {
+            count: 1,
+            change: Change {
+                pss: None,
+                swap: None,
+                growth: None,
+                ..change.copied().unwrap_or_default()
+            },
+            threads: sample.stat.threads,
+            ..Self::default()
+        }
+    }
+
+    /// The memory of one process without the process.
+    pub(super) fn memory_alone(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        let one = Self::one(sample, change);
+        Self {
+            count: 0,
+            change: Change {
+                minflt: None,
+                majflt: None,
+                cpu: None,
+                ..one.change
+            },
+            threads: 0,
+            ..one
+        }
+    }
+
+    /// Adds what others hold, whose address spaces are others. A sum without a figure says why: that one is
+    /// hidden rather than that one has no memory.
     pub fn add(&mut self, other: &Self) {
         self.memory = match (self.memory, other.memory) {
             (Ok(mut sum), Ok(more)) => {
@@ -67,7 +110,11 @@ impl Totals {
                 Ok(sum)
             }
             (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
-            (Err(mine), Err(theirs)) => Err(if self.partial { mine } else { theirs }),
+            (Err(mine), Err(theirs)) => {
+                // Pending and not partial: not that of a process, but the sum of no memory.
+                let nothing = theirs == Missing::Pending && !other.partial;
+                Err(if self.partial || nothing { mine } else { theirs })
+            }
         };
         self.count += other.count;
         self.partial |= other.partial;
@@ -76,15 +123,59 @@ impl Totals {
     }
 
     /// The row that shows them.
-    pub fn row(&self, snapshot: &Snapshot) -> Row<'_> {
+    pub fn row<'a>(&'a self, snapshot: &'a Snapshot) -> Row<'a> {
         Row {
             sample: None,
             memory: self.memory.as_ref().map_err(|e| *e),
             change: Some(&self.change),
             spark: None,
             subtree: Some(self),
+            group: None,
+            snapshot,
             now: snapshot.monotonic,
             uptime: None,
         }
     }
+}
+
+/// The address spaces that several of a set of processes share.
+pub(super) struct Spaces(HashMap<Identity, Vec<usize>>);
+
+impl Spaces {
+    /// Those shared among `samples`.
+    pub(super) fn new<'a>(samples: &(impl Iterator<Item = &'a ProcessSample> + Clone)) -> Self {
+        let mut spaces: HashMap<Identity, Vec<usize>> = samples
+            .clone()
+            .filter_map(|s| Some((s.shares_mm?, Vec::new())))
+            .collect();
+        // Nearly always there are none.
+        if !spaces.is_empty() {
+            // Whose memory is known stands for the others.
+            for known in [true, false] {
+                for (at, sample) in samples.clone().enumerate() {
+                    if sample.walk.is_ok() == known
+                        && let Some(members) = spaces.get_mut(&space(sample))
+                    {
+                        members.push(at);
+                    }
+                }
+            }
+        }
+        Self(spaces)
+    }
+
+    /// Whether the memory of the process at place `at` is counted with it.
+    pub(super) fn counts(&self, at: usize, sample: &ProcessSample) -> bool {
+        self.0.is_empty() || self.0.get(&space(sample)).is_none_or(|members| members[0] == at)
+    }
+
+    /// The places of those that share each, the one that stands for the others first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &[usize]> {
+        self.0.values().map(Vec::as_slice)
+    }
+}
+
+/// What an address space goes by: the process that is the first of those that have it.
+fn space(sample: &ProcessSample) -> Identity {
+    sample.shares_mm.unwrap_or(sample.id)
 }

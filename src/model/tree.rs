@@ -1,11 +1,11 @@
 //! Processes as a forest: who started whom, and what a whole subtree holds.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::history::Change;
 use super::snapshot::ProcessSample;
-use super::totals::Totals;
+use super::totals::{Spaces, Totals};
 
 /// A process and all its descendants, summed.
 pub type Subtree = Totals;
@@ -69,17 +69,45 @@ impl Forest {
         }
     }
 
-    /// What each process holds together with its descendants, in the order of the snapshot.
+    /// The place of a process's parent; none of a root.
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        self.parent[index]
+    }
+
+    /// What each process holds together with its descendants, in the order of the snapshot. Memory that
+    /// several of a subtree share, since they have one address space, counts once in it.
     pub fn subtrees(
         &self,
         processes: &[ProcessSample],
         change: impl Fn(&ProcessSample) -> Option<Change>,
     ) -> Vec<Subtree> {
+        let spaces = Spaces::new(&processes.iter());
         let mut all: Vec<Subtree> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
+        for &i in spaces.all().flatten() {
+            all[i] = Totals::without_memory(&processes[i], change(&processes[i]).as_ref());
+        }
         for &i in self.preorder.iter().rev() {
             let Some(up) = self.parent[i] else { continue };
             let below = all[i].clone();
             all[up].add(&below);
+        }
+        for space in spaces.all() {
+            let memory = Totals::memory_alone(&processes[space[0]], change(&processes[space[0]]).as_ref());
+            for i in self.with_ancestors(space) {
+                all[i].add(&memory);
+            }
+        }
+        all
+    }
+
+    /// These processes and all above them, each once.
+    fn with_ancestors(&self, of: &[usize]) -> BTreeSet<usize> {
+        let mut all = BTreeSet::new();
+        for &i in of {
+            let mut at = Some(i);
+            while let Some(i) = at.filter(|i| all.insert(*i)) {
+                at = self.parent[i];
+            }
         }
         all
     }

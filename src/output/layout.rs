@@ -2,30 +2,51 @@
 
 use std::io::{self, Write};
 
+use super::bars::bar;
+use super::table::TableOptions;
 use crate::columns::{Cell, Column, Tone};
 use crate::text::{Align, fit, width};
 
-/// One line of a table.
-#[derive(Debug)]
-pub(super) enum Line {
-    Heading(Vec<Cell>),
-    Row(Vec<Cell>),
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Heading,
+    Row,
     /// Sums, and what they are sums of.
-    Totals(Vec<Cell>, String),
+    Totals(String),
+}
+
+/// One line of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    kind: Kind,
+    cells: Vec<Cell>,
+    /// What its bar stands for; nothing where it has none.
+    pub(super) bar: Option<f64>,
 }
 
 impl Line {
-    fn cells(&self) -> &[Cell] {
-        match self {
-            Self::Heading(cells) | Self::Row(cells) | Self::Totals(cells, _) => cells,
-        }
+    pub(super) const fn heading(cells: Vec<Cell>) -> Self {
+        Self::new(Kind::Heading, cells)
+    }
+
+    pub(super) const fn row(cells: Vec<Cell>) -> Self {
+        Self::new(Kind::Row, cells)
+    }
+
+    pub(super) const fn totals(cells: Vec<Cell>, label: String) -> Self {
+        Self::new(Kind::Totals(label), cells)
+    }
+
+    const fn new(kind: Kind, cells: Vec<Cell>) -> Self {
+        Self { kind, cells, bar: None }
     }
 
     /// What stands in a column; a total's label stands where the command does.
     fn text(&self, column: usize, command: bool) -> Option<&str> {
-        match self {
-            Self::Totals(_, label) if command => Some(label),
-            _ => self.cells().get(column).map(|cell| cell.text.as_str()),
+        match &self.kind {
+            Kind::Totals(label) if command => Some(label),
+            _ => self.cells.get(column).map(|cell| cell.text.as_str()),
         }
     }
 }
@@ -43,10 +64,15 @@ pub(super) struct Layout {
     places: Vec<Place>,
     /// The terminal's columns.
     total: Option<usize>,
+    /// How wide the longest bar is, and what it stands for.
+    bars: Option<(usize, f64)>,
+    color: bool,
+    ascii: bool,
 }
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
+const CYAN: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
 
 impl Layout {
@@ -54,12 +80,22 @@ impl Layout {
     pub(super) const WIDEST_WORD: usize = 64;
     /// A command that is not the last column is padded to that, and written whole where it is longer.
     const WIDEST_COMMAND: usize = 160;
+    /// Beside bars a command has no more than that where there is no terminal, and the bars have as much.
+    const BESIDE_BARS: usize = 40;
+    /// What a command leaves to the bars.
+    const LEAST_BARS: usize = 24;
 
-    pub(super) fn new(columns: &[&Column], lines: &[Line], total: Option<usize>) -> Self {
+    pub(super) fn new(columns: &[&Column], lines: &[Line], options: &TableOptions) -> Self {
+        let widest_command = match (options.bars, options.width) {
+            (Some(_), None) => Self::BESIDE_BARS,
+            _ => Self::WIDEST_COMMAND,
+        };
+        let name = options.name.map(|(id, _)| id.get().id);
+        let grows = |column: &Column| column.grows || name == Some(column.id);
         let widest = |i: usize, column: &Column| {
-            let texts = lines.iter().filter_map(|line| line.text(i, column.grows));
-            let limit = if column.grows {
-                Self::WIDEST_COMMAND
+            let texts = lines.iter().filter_map(|line| line.text(i, grows(column)));
+            let limit = if grows(column) {
+                widest_command
             } else {
                 Self::WIDEST_WORD
             };
@@ -71,45 +107,80 @@ impl Layout {
             .map(|(i, column)| Place {
                 width: widest(i, column),
                 align: column.align,
-                grows: column.grows,
+                grows: grows(column),
             })
             .collect();
-        let used = places.iter().map(|p| p.width + 1).sum::<usize>().saturating_sub(1);
-        let over = used.saturating_sub(total.unwrap_or(usize::MAX));
+        let used = |places: &[Place]| places.iter().map(|p| p.width + 1).sum::<usize>();
+        let wanted = match options.bars {
+            Some(_) => used(&places) + Self::LEAST_BARS,
+            None => used(&places).saturating_sub(1),
+        };
+        let over = wanted.saturating_sub(options.width.unwrap_or(usize::MAX));
         for (place, column) in places.iter_mut().zip(columns).filter(|(p, _)| p.grows) {
             place.width = place.width.saturating_sub(over).max(usize::from(column.width));
         }
-        Self { places, total }
+        let left = match options.width {
+            Some(total) => total.saturating_sub(used(&places)),
+            None => Self::BESIDE_BARS,
+        };
+        let greatest = lines.iter().filter_map(|line| line.bar).fold(0.0, f64::max);
+        Self {
+            places,
+            total: options.width,
+            bars: options.bars.map(|_| (left, greatest)),
+            color: options.color,
+            ascii: options.ascii,
+        }
+    }
+
+    pub(super) fn write_all(&self, out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| self.write(out, line))
     }
 
     /// Writes one line, no wider than the terminal and with nothing blank at its end.
-    pub(super) fn write(&self, out: &mut dyn Write, line: &Line, color: bool) -> io::Result<()> {
+    fn write(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
         let mut text = String::new();
         let mut left = self.total.unwrap_or(usize::MAX);
-        for (i, cell) in line.cells().iter().enumerate() {
+        for (i, cell) in line.cells.iter().enumerate() {
             let place = self.places[i];
             let shown = line.text(i, place.grows).unwrap_or_default();
-            let wide = self.room(place, width(shown), i + 1 == self.places.len());
+            let last = i + 1 == self.places.len() && (self.bars.is_none() || line.bar.is_none());
+            let wide = self.room(line, place, width(shown), last);
             let cell_text = fit_in(shown, wide, left, place.align, i > 0);
-            put(&mut text, &mut left, &cell_text, styled(line, cell, color));
+            put(&mut text, &mut left, &cell_text, self.style(line, cell));
         }
-        if let Line::Totals(_, label) = line
+        if let Kind::Totals(label) = &line.kind
             && !self.places.iter().any(|p| p.grows)
         {
             let cell = fit_in(label, width(label), left, Align::Left, true);
-            put(&mut text, &mut left, &cell, if color { BOLD } else { "" });
+            put(&mut text, &mut left, &cell, if self.color { BOLD } else { "" });
+        }
+        if let (Some((room, greatest)), Some(figure)) = (self.bars, line.bar) {
+            let bar = bar(figure / greatest, room, self.ascii);
+            let cell = fit_in(&bar, width(&bar), left, Align::Left, true);
+            put(&mut text, &mut left, &cell, if self.color { CYAN } else { "" });
         }
         writeln!(out, "{}", text.trim_end())
     }
 
     /// How wide a cell is written: the last word of a line is not padded, and a command is whole where
     /// there is no terminal to fit.
-    fn room(&self, place: Place, content: usize, last: bool) -> usize {
+    fn room(&self, line: &Line, place: Place, content: usize, last: bool) -> usize {
         match (place.grows, last, place.align) {
+            (true, ..) if line.bar.is_some() && self.total.is_none() => place.width,
             (true, true, _) => content,
             (true, false, _) if self.total.is_none() => place.width.max(content),
             (false, true, Align::Left) => place.width.min(content),
             _ => place.width,
+        }
+    }
+
+    fn style(&self, line: &Line, cell: &Cell) -> &'static str {
+        match (&line.kind, cell.tone) {
+            _ if !self.color => "",
+            (Kind::Heading | Kind::Totals(_), _) => BOLD,
+            (Kind::Row, Tone::Zero | Tone::Missing) => DIM,
+            (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart) => "",
         }
     }
 }
@@ -126,14 +197,5 @@ fn put(text: &mut String, left: &mut usize, cell: &str, style: &str) {
         text.push_str(cell);
     } else {
         text.extend([style, cell, PLAIN]);
-    }
-}
-
-const fn styled(line: &Line, cell: &Cell, color: bool) -> &'static str {
-    match (line, cell.tone) {
-        _ if !color => "",
-        (Line::Heading(_) | Line::Totals(..), _) => BOLD,
-        (Line::Row(_), Tone::Zero | Tone::Missing) => DIM,
-        (Line::Row(_), Tone::Plain | Tone::Up | Tone::Down | Tone::Chart) => "",
     }
 }

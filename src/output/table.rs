@@ -1,4 +1,4 @@
-//! A snapshot's processes as a table of text.
+//! Chosen rows as a table of text.
 //!
 //! ```text
 //!   PID USER     SWAP   USS   PSS   RSS COMMAND
@@ -9,61 +9,90 @@
 
 use std::io::{self, Write};
 
+use super::cells::{self, Written};
 use super::layout::{Layout, Line};
-use crate::columns::{Cell, Column, ColumnId, RowSubject, Tone, Unit, cell, find};
-use crate::model::filter::Filter;
-use crate::model::sort::order;
-use crate::model::{History, Missing, ProcessSample, Row, Snapshot, Totals};
+use super::rows::{Item, Rows};
+use crate::columns::{Column, ColumnId, Unit, find};
+use crate::model::GroupBy;
 use crate::units::Units;
 
-/// What to write, and how.
+/// How rows are written.
 #[derive(Clone, Debug)]
-pub struct TableOptions<'a> {
+pub struct TableOptions {
     /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
-    /// The column sorted by; what is unknown comes last.
-    pub sort: ColumnId,
-    /// Greatest first.
-    pub descending: bool,
-    /// Which processes.
-    pub filter: &'a Filter,
-    /// Kernel threads, which have no memory of their own, are listed too.
-    pub kernel_threads: bool,
-    /// No more rows than that; the totals are those of all that match.
-    pub top: Option<usize>,
     /// How bytes are written.
     pub units: Units,
+    /// Bytes are written as a share of this many, the machine's RAM.
+    pub percent_of: Option<u64>,
     /// The terminal's columns: no line is longer. `None` writes every command whole.
     pub width: Option<usize>,
     /// With escape sequences for bold and dim.
     pub color: bool,
+    /// Guides and bars in nothing but ASCII.
+    pub ascii: bool,
+    /// The column that says what a row is, and its title, where that is not the usual one: it takes what
+    /// width is left over.
+    pub name: Option<(ColumnId, &'static str)>,
+    /// With a line of titles.
+    pub heading: bool,
     /// With a row of totals.
     pub totals: bool,
-    /// What changes and rates are taken from, where more than one snapshot was seen.
-    pub history: Option<&'a History>,
+    /// This column drawn as bars beside the rows.
+    pub bars: Option<ColumnId>,
+    /// A line before it all: when it was, say. Safe to print.
+    pub caption: Option<String>,
 }
 
-impl<'a> TableOptions<'a> {
-    /// The default columns, greatest PSS first, in automatic units, plain and of any width.
-    pub fn new(filter: &'a Filter) -> Self {
-        let columns: Vec<_> = DEFAULT.iter().filter_map(|id| find(id)).collect();
+impl Default for TableOptions {
+    /// The default columns in automatic units, plain and of any width.
+    fn default() -> Self {
         Self {
-            sort: find("pss").unwrap_or(columns[0]),
-            columns,
-            descending: true,
-            filter,
-            kernel_threads: false,
-            top: None,
+            columns: ids(PROCESSES),
             units: Units::Auto,
+            percent_of: None,
             width: None,
             color: false,
+            ascii: false,
+            name: None,
+            heading: true,
             totals: true,
-            history: None,
+            bars: None,
+            caption: None,
         }
     }
 }
 
-const DEFAULT: [&str; 7] = ["pid", "user", "swap", "uss", "pss", "rss", "command"];
+/// The columns of a table of processes.
+pub const PROCESSES: &[&str] = &["pid", "user", "swap", "uss", "pss", "rss", "command"];
+/// The columns of a tree.
+pub const TREE: &[&str] = &["pid", "user", "swap", "uss", "pss", "tree_pss", "command"];
+
+/// The columns of groups; the last says what each is.
+pub const fn of_groups(by: GroupBy) -> &'static [&'static str] {
+    match by {
+        GroupBy::Command => &[
+            "count",
+            "uss",
+            "shared_pss",
+            "pss",
+            "swap",
+            "swap_pss",
+            "footprint",
+            "command",
+        ],
+        GroupBy::User => &["count", "swap", "uss", "pss", "rss", "user"],
+        GroupBy::Unit => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "unit"],
+        GroupBy::Container => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "container"],
+        GroupBy::Cgroup => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "cgroup"],
+        GroupBy::Mapping => &["count", "avg_pss", "pss", "swap", "group"],
+    }
+}
+
+/// The columns of these names; one that is none is left out.
+pub fn ids(names: &[&str]) -> Vec<ColumnId> {
+    names.iter().filter_map(|id| find(id)).collect()
+}
 
 /// The columns that one snapshot alone can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
@@ -73,86 +102,41 @@ pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
     })
 }
 
-/// Writes the headings, the rows that match in their order, and the totals. All of it is safe to print.
+/// Writes the titles, the rows in their order, and the totals. All of it is safe to print.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut dyn Write, snapshot: &Snapshot, options: &TableOptions<'_>) -> io::Result<()> {
-    let series = |sample: &ProcessSample| options.history.and_then(|h| h.get(sample.id));
-    let row = |sample| Row::of(sample, series(sample), snapshot);
-    let matching: Vec<&ProcessSample> = snapshot
-        .rows()
-        .iter()
-        .filter(|s| options.kernel_threads || !s.stat.is_kernel_thread())
-        .filter(|s| options.filter.matches(&RowSubject(row(s))))
-        .collect();
-    let sort = options.sort.get();
-    let keys: Vec<_> = matching.iter().map(|s| sort.sort_key(&row(s))).collect();
-    let mut shown = order(&keys, options.descending);
-    shown.truncate(options.top.unwrap_or(usize::MAX));
-
+pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io::Result<()> {
     let columns: Vec<&Column> = options.columns.iter().map(|id| id.get()).collect();
-    let mut lines = vec![heading(&columns)];
-    lines.extend(
-        shown
-            .iter()
-            .map(|i| Line::Row(cells(&columns, &row(matching[*i]), options))),
-    );
+    let written = Written::new(options);
+    let mut lines = Vec::with_capacity(rows.items().len() + 2);
+    if options.heading {
+        lines.push(Line::heading(cells::titles(options)));
+    }
+    lines.extend(rows.items().map(|item| {
+        let mut line = Line::row(cells::row(&columns, &item, &written));
+        line.bar = options.bars.and_then(|column| figure(column, &item));
+        line
+    }));
     if options.totals {
-        let totals = Totals::of(matching.iter().copied(), |s| series(s).map(|s| *s.change()));
-        let label = label(&matching, shown.len());
-        lines.push(Line::Totals(cells(&columns, &totals.row(snapshot), options), label));
+        lines.push(Line::totals(
+            cells::total(&columns, &rows.total(), &written),
+            rows.label(),
+        ));
     }
-    let layout = Layout::new(&columns, &lines, options.width);
-    for line in &lines {
-        layout.write(out, line, options.color)?;
-    }
-    Ok(())
+    caption(out, options)?;
+    Layout::new(&columns, &lines, options).write_all(out, &lines)
 }
 
-fn heading(columns: &[&Column]) -> Line {
-    let title = |c: &&Column| Cell {
-        text: c.title.to_owned(),
-        tone: Tone::Plain,
-    };
-    Line::Heading(columns.iter().map(title).collect())
+/// The line that stands before a table.
+pub(super) fn caption(out: &mut dyn Write, options: &TableOptions) -> io::Result<()> {
+    match &options.caption {
+        Some(text) if options.color => writeln!(out, "\x1b[1m{text}\x1b[0m"),
+        Some(text) => writeln!(out, "{text}"),
+        None => Ok(()),
+    }
 }
 
-fn cells(columns: &[&Column], row: &Row<'_>, options: &TableOptions<'_>) -> Vec<Cell> {
-    let write = |column: &&Column| {
-        let room = match column.unit {
-            Unit::Text if column.grows => options.width.unwrap_or(usize::MAX),
-            Unit::Text => Layout::WIDEST_WORD,
-            // Widths follow what is written, so that figures are not shortened.
-            _ => usize::from(column.width).max(7),
-        };
-        let mut cell = cell(&(column.value)(row), options.units, room);
-        if cell.tone == Tone::Missing {
-            "-".clone_into(&mut cell.text);
-        }
-        cell
-    };
-    columns.iter().map(write).collect()
-}
-
-/// `412 processes, 10 shown, partial: 30 permission denied, 2 timed out`.
-fn label(matching: &[&ProcessSample], shown: usize) -> String {
-    let mut parts = vec![match matching.len() {
-        1 => "1 process".to_owned(),
-        n => format!("{n} processes"),
-    }];
-    if shown < matching.len() {
-        parts.push(format!("{shown} shown"));
-    }
-    let mut hidden: Vec<Missing> = matching
-        .iter()
-        .filter_map(|s| s.walk.err())
-        .filter(|e| e.hides_memory())
-        .collect();
-    hidden.sort_unstable();
-    for (i, same) in hidden.chunk_by(|a, b| a == b).enumerate() {
-        let partial = if i == 0 { "partial: " } else { "" };
-        parts.push(format!("{partial}{} {}", same.len(), same[0]));
-    }
-    parts.join(", ")
+fn figure(column: ColumnId, item: &Item<'_>) -> Option<f64> {
+    (column.get().value)(&item.row).number().filter(|x| *x > 0.0)
 }

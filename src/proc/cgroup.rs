@@ -1,6 +1,10 @@
 //! `/proc/<pid>/cgroup`: which cgroup a process is charged to, and the unit and container it names.
 
+pub mod figures;
+pub mod mounts;
+
 use crate::model::{Missing, Reading};
+use mounts::Version;
 
 /// What the file tells. Borrowed, raw: cgroup names are bytes that whoever makes them can choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +49,22 @@ pub fn parse(bytes: &[u8]) -> Reading<Place<'_>> {
         unit: all().find_map(unit),
         container: all().find_map(container),
     })
+}
+
+/// The path in the hierarchy of that version which has the memory controller.
+pub fn charged(bytes: &[u8], version: Version) -> Reading<&[u8]> {
+    bytes
+        .split(|b| *b == b'\n')
+        .find_map(|line| {
+            let mut parts = line.splitn(3, |b| *b == b':').skip(1);
+            let (controllers, path) = (parts.next()?, parts.next()?);
+            let found = match version {
+                Version::V1 => controllers.split(|b| *b == b',').any(|c| c == b"memory"),
+                Version::V2 => controllers.is_empty(),
+            };
+            found.then_some(path)
+        })
+        .ok_or(Missing::Unsupported)
 }
 
 /// The components of a path from the innermost to the outermost.

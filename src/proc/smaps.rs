@@ -4,6 +4,8 @@
 //! mapping. A header begins with a lower-case hexadecimal address, a figure with an upper-case letter, and
 //! the kernel writes a newline in a path as `\012`, so that no path can pass for a figure.
 
+pub mod areas;
+
 use super::words;
 use crate::model::{Memory, Missing, Reading};
 

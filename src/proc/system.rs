@@ -1,6 +1,7 @@
 //! The system as a whole. Each file is read for itself, so that a fault in one, or a read that never
 //! returns, is the reason of its own fields only.
 
+pub mod deep;
 pub mod memory;
 pub mod swaps;
 pub mod zram;
@@ -10,9 +11,10 @@ use std::sync::Arc;
 use procfs::prelude::FromRead;
 use rustix::io::Errno;
 
+use super::cgroup::{self, figures};
 use super::files::{self, Roots};
 use crate::model::system::Psi;
-use crate::model::{Missing, Reading, SystemSample};
+use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 
 /// What is known of the machine.
 #[derive(Clone, Debug)]
@@ -59,11 +61,13 @@ pub enum Part {
     Host,
     /// `/proc/sys/kernel/random/boot_id`.
     BootId,
+    /// The cgroup that holds zmtop itself: `/proc/self/cgroup`, and the figures of that and those above it.
+    Limit,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Meminfo,
         Self::Vmstat,
         Self::Swaps,
@@ -73,6 +77,7 @@ impl Part {
         Self::Loadavg,
         Self::Host,
         Self::BootId,
+        Self::Limit,
     ];
 
     /// Where it is below the proc tree.
@@ -86,6 +91,7 @@ impl Part {
             Self::Loadavg => "loadavg",
             Self::Host => "sys/kernel/hostname",
             Self::BootId => "sys/kernel/random/boot_id",
+            Self::Limit => "self/cgroup",
             Self::Zram => "",
         }
     }
@@ -105,6 +111,13 @@ impl Part {
             Errno::NOENT | Errno::NOTDIR | Errno::OPNOTSUPP => Missing::Unsupported,
             other => files::reason(other),
         });
+        if self == Self::Limit {
+            return limit(bytes.and_then(|bytes| {
+                let mounts = figures::mounts(roots)?;
+                let path = cgroup::charged(bytes, mounts.version)?;
+                Ok(figures::tightest(&mounts, path))
+            }));
+        }
         if self == Self::Host && bytes.is_err() {
             return host(rustix::system::uname().nodename().to_bytes());
         }
@@ -138,8 +151,15 @@ impl Part {
                 let id = bytes.and_then(boot_id);
                 Box::new(move |m| m.boot_id = id)
             }
+            // The bytes alone name a cgroup, whose figures are elsewhere.
+            Self::Limit => limit(bytes.and(Err(Missing::Unsupported))),
         }
     }
+}
+
+fn limit(figures: Reading<CgroupFigures>) -> Portion {
+    let figures = figures.unwrap_or_else(CgroupFigures::missing);
+    Box::new(move |m| m.sample.limit = figures)
 }
 
 fn host(name: &[u8]) -> Portion {

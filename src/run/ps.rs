@@ -1,110 +1,89 @@
-//! `zmtop ps`: one table, printed.
+//! `zmtop ps`: a table, printed once or again and again.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+mod clock;
+mod mapping;
+mod plan;
+mod repeat;
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 use super::{complain, usage, written};
-use crate::cli::{self, Exit, PsArgs, UsageError};
-use crate::columns::{Catalogue, ColumnId};
-use crate::config::{Config, Env, Settings};
-use crate::model::filter::Filter;
-use crate::model::{Missing, Snapshot};
-use crate::output::table::{self, TableOptions};
-use crate::sampler::{Options, Policy, Scanner};
+use crate::cli::{Exit, PsArgs};
+use crate::columns::Value;
+use crate::config::Env;
+use crate::model::{GroupBy, History, Missing, Snapshot};
+use crate::output::rows::{Rows, View};
+use crate::output::table;
+use crate::units;
+use plan::Plan;
 
-/// Reads every process once and prints a table of them.
+/// Reads every process and prints a table of them.
 pub fn run(args: &PsArgs, env: &Env) -> Exit {
-    let settings = match configure(args, env) {
-        Ok(settings) => settings,
+    let plan = match Plan::new(args, env) {
+        Ok(plan) => plan,
         Err(error) => return usage(&error),
     };
-    let filter = match Filter::parse(&settings.ui.filter, &Catalogue) {
-        Ok(filter) => filter,
-        Err(error) => {
-            return usage(&UsageError::Option {
-                option: "FILTER",
-                what: error.to_string(),
-            });
-        }
+    let done = match plan.every {
+        Some(every) => repeat::run(&plan, every),
+        None => once(&plan),
     };
-    let mut options = TableOptions::new(&filter);
-    if args.table.columns.is_some() {
-        options.columns.clone_from(&settings.ui.columns);
-    }
-    if args.table.sort.is_some() || args.table.reverse {
-        options.sort = settings.ui.sort;
-        options.descending = settings.ui.descending;
-    }
-    if let Some(column) = over_time(&options) {
-        let what = format!(
-            "{} takes more than one snapshot; the live monitor shows it",
-            column.get().id
-        );
-        return usage(&UsageError::Option {
-            option: "--columns, --sort",
-            what,
-        });
-    }
-    let stdout = io::stdout();
-    let terminal = stdout.is_terminal();
-    options.top = args.top.map(|n| n as usize);
-    options.units = settings.ui.units;
-    options.width = terminal
-        .then(|| crossterm::terminal::size().ok())
-        .flatten()
-        .map(|(width, _)| width.into());
-    let no_color = args.table.no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
-    options.color = terminal && !no_color;
-
-    let snapshot = match scan(args, &settings) {
-        Ok(snapshot) => snapshot,
-        Err(why) => {
-            complain(&why);
-            return Exit::Unread;
-        }
-    };
-    let mut out = BufWriter::new(stdout.lock());
-    written(table::write(&mut out, &snapshot, &options).and_then(|()| out.flush()))
+    done.unwrap_or_else(|why| {
+        complain(&why);
+        Exit::Unread
+    })
 }
 
-/// The config's settings with the options over them.
-fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
-    // The monitor's own order and filter are not those of a table that scripts read.
-    settings.ui.sort = crate::columns::find("pss").unwrap_or(ColumnId(0));
-    settings.ui.descending = true;
-    cli::apply_ps(&mut settings, args)?;
-    Ok(settings)
-}
-
-/// A column asked for that one snapshot cannot fill.
-fn over_time(options: &TableOptions<'_>) -> Option<ColumnId> {
-    let possible: Vec<ColumnId> = table::columns_of_one_snapshot().collect();
-    options
-        .columns
-        .iter()
-        .chain([&options.sort])
-        .copied()
-        .find(|c| !possible.contains(c))
-}
-
-/// One whole snapshot, or why there is none.
-fn scan(args: &PsArgs, settings: &Settings) -> Result<std::sync::Arc<Snapshot>, String> {
-    // One table is a whole one, whatever the monitor may spend.
-    let policy = Policy {
-        budget: None,
-        ..Policy::default()
-    };
-    let options = Options {
-        policy,
-        ..super::options(&settings.sampler, args.place.proc_root.as_deref())
-    };
+/// One table.
+fn once(plan: &Plan) -> Result<Exit, String> {
     crate::sampler::make_room();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let snapshot = runtime.block_on(async { Scanner::new(options).full().await });
+    let snapshot = runtime.block_on(async { plan.scanner().full().await });
+    // Reads may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
+    let snapshot = readable(snapshot)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    Ok(written(
+        write(&mut out, plan, &snapshot, None).and_then(|()| out.flush()),
+    ))
+}
+
+/// Writes a whole table of a snapshot.
+fn write(out: &mut dyn Write, plan: &Plan, snapshot: &Snapshot, history: Option<&History>) -> io::Result<()> {
+    let rows = select(plan, snapshot, history);
+    if plan.total_only {
+        return total(out, plan, &rows);
+    }
+    table::write(out, &rows, &plan.table(snapshot))
+}
+
+/// The rows that are asked for; those of mappings are read now.
+fn select<'a>(plan: &Plan, snapshot: &'a Snapshot, history: Option<&'a History>) -> Rows<'a> {
+    match plan.view {
+        View::Groups(GroupBy::Mapping) => mapping::rows(plan, snapshot),
+        View::Groups(_) | View::Processes | View::Tree => Rows::select(snapshot, history, &plan.query()),
+    }
+}
+
+/// Nothing but a sum; why it is too small goes elsewhere, so that a script can count on one number.
+fn total(out: &mut dyn Write, plan: &Plan, rows: &Rows<'_>) -> io::Result<()> {
+    let partial = rows.partial();
+    if let Some(why) = &partial {
+        complain(why);
+    }
+    match (plan.sort.get().value)(&rows.total()) {
+        Value::Bytes(sum) => writeln!(out, "{}", units::bytes(sum, plan.options.units)),
+        // Of nothing; what could not be read is not nothing.
+        _ if partial.is_none() => writeln!(out, "0"),
+        _ => writeln!(out, "-"),
+    }
+}
+
+/// The snapshot if anything in it could be read.
+fn readable(snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>, String> {
     match &snapshot.processes {
         Err(why) => Err(format!("the processes cannot be listed: {why}")),
         Ok(rows) if rows.is_empty() => Err("there are no processes to read".into()),

@@ -1,18 +1,26 @@
 //! What a reader does, and what comes of it.
 
-use std::path::Path;
+mod facts;
+mod glance;
+mod kin;
+mod program;
+
 use std::sync::Arc;
 use std::time::Duration;
-
-use rustix::io::Errno;
 
 use super::plan::Purpose;
 use super::target::{Budget, Target};
 use super::walk;
-use crate::model::{Memory, Missing, Reading, Stat};
+use crate::model::{CgroupFigures, Memory, Reading, Stat};
+use crate::proc::cgroup::figures;
+use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
 use crate::proc::system::{Part, Portion};
-use crate::proc::{cgroup, own, stat, status, users};
+use crate::proc::{own, status, users};
+use facts::{place, record};
+use glance::{glance, last_pid};
+pub(super) use kin::{Party, Suspect};
+pub(super) use program::{Known, Program};
 
 /// The most of a command line that is kept.
 const CMDLINE: usize = 64 << 10;
@@ -29,10 +37,20 @@ pub(super) enum Token {
     Glance(u64),
     /// `smaps_rollup`.
     Walk(u64),
-    /// `status`, `cgroup`, `cmdline`.
+    /// `status`, `cgroup`, `exe`, `cmdline`.
     Facts(u64),
+    /// What became of the file it runs.
+    Program(u64),
+    /// `exe`, of this process and others after it.
+    Links(u64),
+    /// Whether this process and others after it share an address space with another.
+    Kin(u64),
     /// A user's name.
     User(u32),
+    /// Where cgroups are mounted.
+    Mounts,
+    /// Cgroups, by the number of the job.
+    Cgroups(u64),
 }
 
 /// Which queue a job waits in; the first goes first.
@@ -85,7 +103,16 @@ pub(super) enum Job {
         known: bool,
     },
     Facts(Subject),
+    Program(Subject),
+    Links(Vec<Known>),
+    Kin(Vec<Suspect>),
     User(u32),
+    Mounts,
+    Cgroups {
+        number: u64,
+        mounts: Arc<Mounts>,
+        paths: Vec<Arc<[u8]>>,
+    },
 }
 
 /// A process to glance at.
@@ -152,12 +179,23 @@ pub(super) enum Outcome {
         subject: Subject,
         uid: Reading<u32>,
         place: Reading<Place>,
+        program: Reading<Program>,
     },
+    Program {
+        subject: Subject,
+        program: Reading<Program>,
+    },
+    /// Those whose link is to be looked up again: pids and serial numbers.
+    Links(Vec<(u32, u64)>),
+    /// Those that share an address space.
+    Kin(Vec<(Party, Party)>),
     Cmdline {
         subject: Subject,
         cmdline: Reading<Box<[u8]>>,
     },
     User(u32, Arc<[u8]>),
+    Mounts(Reading<Arc<Mounts>>),
+    Cgroups(u64, Vec<(Arc<[u8]>, CgroupFigures)>),
 }
 
 /// Where in the tree of cgroups a process is.
@@ -184,7 +222,12 @@ impl Job {
             Self::Glance { at, .. } => Token::Glance(at.first().map_or(0, |g| g.serial)),
             Self::Walk { subject, .. } => Token::Walk(subject.serial),
             Self::Facts(subject) => Token::Facts(subject.serial),
+            Self::Program(subject) => Token::Program(subject.serial),
+            Self::Links(known) => Token::Links(known.first().map_or(0, |k| k.serial)),
+            Self::Kin(suspects) => Token::Kin(suspects.first().map_or(0, |s| s.one.serial)),
             Self::User(uid) => Token::User(*uid),
+            Self::Mounts => Token::Mounts,
+            Self::Cgroups { number, .. } => Token::Cgroups(*number),
         }
     }
 
@@ -193,7 +236,13 @@ impl Job {
             Self::List { .. } | Self::Part(_) | Self::Glance { .. } => Class::Urgent,
             Self::Walk { known: true, .. } => Class::Known,
             Self::Walk { known: false, .. } => Class::New,
-            Self::Facts(_) | Self::User(_) => Class::Facts,
+            Self::Facts(_)
+            | Self::Program(_)
+            | Self::Links(_)
+            | Self::Kin(_)
+            | Self::User(_)
+            | Self::Mounts
+            | Self::Cgroups { .. } => Class::Facts,
         }
     }
 
@@ -204,7 +253,10 @@ impl Job {
             Self::Part(_) => Duration::from_micros(30),
             Self::Glance { at, .. } => Duration::from_micros(4) * at.len() as u32,
             Self::Walk { expected, .. } => (*expected).max(Duration::from_micros(50)),
-            Self::Facts(_) | Self::User(_) => Duration::from_micros(50),
+            Self::Facts(_) | Self::Program(_) | Self::User(_) | Self::Mounts => Duration::from_micros(50),
+            Self::Links(known) => Duration::from_micros(2) * known.len() as u32,
+            Self::Kin(suspects) => Duration::from_micros(2) * suspects.len() as u32,
+            Self::Cgroups { paths, .. } => Duration::from_micros(15) * paths.len() as u32,
         }
     }
 
@@ -244,147 +296,32 @@ impl Job {
             Self::Facts(subject) => {
                 let uid = record(&subject, proc, b"status", buf).and_then(status::uid);
                 let place = record(&subject, proc, b"cgroup", buf).and_then(place);
+                let program = program::at_once(&subject, ground, buf);
                 early(Outcome::Place {
                     subject: subject.clone(),
                     uid,
                     place,
+                    program,
                 });
                 let room = buf.len().min(CMDLINE);
                 let cmdline = record(&subject, proc, b"cmdline", &mut buf[..room]).map(Into::into);
                 Outcome::Cmdline { subject, cmdline }
             }
-            Self::User(uid) => Outcome::User(uid, users::name(uid, &ground.roots)),
-        }
-    }
-}
-
-/// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
-fn glance(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> Glanced {
-    let proc = ground.roots.proc.as_path();
-    let known = ask.target.as_deref().map(|target| (target, target.stat(proc, buf)));
-    let (target, seen) = match known {
-        Some((target, Ok(len))) => {
-            let mut seen = seen(&buf[..len], ask.comm, ground.page);
-            if let (true, Ok(seen)) = (ask.swapped, &mut seen) {
-                // Freeing what is swapped out moves neither RSS nor a fault count.
-                seen.swap = target
-                    .status(proc, buf)
-                    .ok()
-                    .and_then(|len| status::swap(&buf[..len]).ok());
+            Self::Program(subject) => {
+                let program = program::looked_up(&subject, ground, buf);
+                Outcome::Program { subject, program }
             }
-            (None, seen.map(|seen| score(seen, target, proc, oom)))
-        }
-        None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => glance_anew(ask, oom, ground, buf),
-        Some((_, Err(e))) => (None, Err(fault(e, &ground.budget))),
-    };
-    Glanced {
-        pid: ask.pid,
-        serial: ask.serial,
-        target: target.map(Arc::new),
-        seen,
-    }
-}
-
-fn glance_anew(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> (Option<Target>, Reading<Seen>) {
-    let proc = ground.roots.proc.as_path();
-    let (target, len) = match Target::new(ask.pid, proc, &ground.budget, buf) {
-        Ok(opened) => opened,
-        Err(e) => return (None, Err(fault(e, &ground.budget))),
-    };
-    match seen(&buf[..len], ask.comm, ground.page) {
-        Ok(seen) if seen.stat.is_kernel_thread() => {
-            let seen = score(seen, &target, proc, oom);
-            (Some(target.without_dir()), Ok(seen))
-        }
-        Ok(seen) => {
-            let seen = score(seen, &target, proc, oom);
-            (Some(target), Ok(seen))
-        }
-        Err(e) => (None, Err(e)),
-    }
-}
-
-/// The pid that was given out last in this pid namespace: the last field of `loadavg`. Trees that are no procfs
-/// say nothing true.
-fn last_pid(ground: &Ground, buf: &mut [u8]) -> Option<u64> {
-    if !ground.budget.is_procfs() {
-        return None;
-    }
-    let path = [ground.roots.proc.as_os_str().as_encoded_bytes(), b"/loadavg"].concat();
-    let bytes = files::slurp(&path, buf).ok()?;
-    std::str::from_utf8(bytes).ok()?.split_whitespace().nth(4)?.parse().ok()
-}
-
-fn fault(errno: Errno, budget: &Budget) -> Missing {
-    if matches!(errno, Errno::MFILE | Errno::NFILE) {
-        budget.shrink();
-    }
-    files::reason(errno)
-}
-
-fn seen(bytes: &[u8], comm: u64, page: u64) -> Reading<Seen> {
-    let glance = stat::parse(bytes, page)?;
-    let digest = stat::name_digest(glance.comm);
-    Ok(Seen {
-        starttime: glance.starttime,
-        stat: glance.stat,
-        digest,
-        comm: (digest != comm).then(|| glance.comm.into()),
-        oom_score: Err(Missing::Pending),
-        swap: None,
-    })
-}
-
-fn score(mut seen: Seen, target: &Target, proc: &Path, wanted: bool) -> Seen {
-    if wanted {
-        let mut buf = [0; 32];
-        seen.oom_score = target
-            .open(proc, b"oom_score")
-            .and_then(|fd| files::read_record(fd, &mut buf))
-            .map_err(|e| absent(e, target, proc))
-            .and_then(|len| {
-                str::from_utf8(&buf[..len])
-                    .ok()
-                    .and_then(|text| text.trim().parse().ok())
-                    .ok_or(Missing::Malformed)
-            });
-    }
-    seen
-}
-
-/// The whole of one of the process's files, as much as `buf` holds. Opened by path it must have been the
-/// same process all along.
-fn record<'a>(subject: &Subject, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
-    let target = &*subject.target;
-    let len = target
-        .open(proc, name)
-        .and_then(|fd| files::read_all(fd, buf))
-        .map_err(|e| absent(e, target, proc))?;
-    if !target.is_bound() {
-        let mut again = [0; 1024];
-        let same = target
-            .stat(proc, &mut again)
-            .is_ok_and(|len| stat::parse(&again[..len], 1).is_ok_and(|g| g.starttime == subject.starttime));
-        if !same {
-            return Err(Missing::Gone);
+            Self::Links(known) => Outcome::Links(program::changed(&known, proc, buf)),
+            Self::Kin(suspects) => Outcome::Kin(kin::proven(suspects, proc, buf)),
+            Self::User(uid) => Outcome::User(uid, users::name(uid, &ground.roots)),
+            Self::Mounts => Outcome::Mounts(figures::mounts(&ground.roots).map(Arc::new)),
+            Self::Cgroups { number, mounts, paths } => {
+                let read = |path: Arc<[u8]>| {
+                    let figures = figures::read(&mounts, &path);
+                    (path, figures)
+                };
+                Outcome::Cgroups(number, paths.into_iter().map(read).collect())
+            }
         }
     }
-    Ok(&buf[..len])
-}
-
-/// Why a file could not be read: one that is not there while its process is, is not offered.
-fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
-    match files::reason(errno) {
-        Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
-        other => other,
-    }
-}
-
-fn place(bytes: &[u8]) -> Reading<Place> {
-    let place = cgroup::parse(bytes)?;
-    Ok(Place {
-        path: place.path.into(),
-        unit: place.unit.map(Into::into),
-        container: place.container.map(Into::into),
-    })
 }

@@ -226,7 +226,7 @@ impl Shared {
 }
 
 /// Whether a thread of this process runs or waits for a processor, rather than for something else.
-fn is_on_cpu(tid: rustix::thread::Pid) -> bool {
+pub(super) fn is_on_cpu(tid: rustix::thread::Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", tid.as_raw_nonzero());
     let mut buf = [0; 512];
     files::slurp(path.as_bytes(), &mut buf)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::Options;
+use super::cgroups::Cgroups;
 use super::job::{Ground, Job, Outcome, Token};
 use super::plan::Planner;
 use super::pool::{Pool, Wait};
@@ -27,6 +28,8 @@ const BATCH: usize = 16;
 const SPARING: Duration = Duration::from_secs(2);
 /// How many ticks in a row may go without a list, where no pid was given out.
 const UNLISTED: u32 = 4;
+/// How long zmtop's own limit is taken to hold.
+const LIMIT_HOLDS: Duration = Duration::from_secs(10);
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -47,6 +50,9 @@ pub struct Scanner {
     news: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
+    cgroups: Cgroups,
+    /// When zmtop's own limit was last asked for.
+    limit_at: Option<Duration>,
     planner: Planner,
     tick: u64,
     outcomes: Vec<Outcome>,
@@ -102,6 +108,8 @@ impl Scanner {
             news: false,
             oom_score: false,
             focus: HashSet::new(),
+            cgroups: Cgroups::default(),
+            limit_at: None,
             planner: Planner::new(options.policy),
             tick: 0,
             outcomes: Vec::new(),
@@ -121,6 +129,11 @@ impl Scanner {
     /// Whether `oom_score` is read.
     pub const fn set_oom_score(&mut self, on: bool) {
         self.oom_score = on;
+    }
+
+    /// Whether the figures of cgroups are read, at most once a second each.
+    pub fn set_cgroups(&mut self, on: bool) {
+        self.cgroups.set(on);
     }
 
     /// Which processes are looked at.
@@ -150,7 +163,7 @@ impl Scanner {
 
     async fn scan(&mut self, patience: Patience) -> Arc<Snapshot> {
         let began = own::monotonic();
-        let jobs = self.first_jobs();
+        let jobs = self.first_jobs(began);
         self.pool.submit(jobs);
         self.wait(Wait::Urgent, patience, |s| s.news).await;
         if std::mem::take(&mut self.news)
@@ -181,13 +194,23 @@ impl Scanner {
             .filter_map(|c| self.table.walk(pids[c.index], c.purpose));
         self.pool.submit(walks);
         self.pool.submit(self.table.facts(now));
+        if self.budget.is_procfs() {
+            self.pool.submit(self.table.kin());
+        }
+        self.pool.submit(self.cgroups.ask_mounts(now));
         self.wait(Wait::All, patience, |_| false).await;
+        if self.cgroups.is_on() {
+            // Only now is it known where newcomers are.
+            let jobs = self.cgroups.ask(self.table.cgroups(), own::monotonic());
+            self.pool.submit(jobs);
+            self.wait(Wait::All, patience, |_| false).await;
+        }
         self.pool.give_up(patience.stall);
         self.publish(began)
     }
 
     /// What every tick begins with, except where the last has not returned.
-    fn first_jobs(&mut self) -> Vec<Job> {
+    fn first_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::with_capacity(Part::ALL.len() + 1);
         if !std::mem::replace(&mut self.listing, true) {
             // A list now and then whatever the kernel says: a pid can be given out of turn.
@@ -195,8 +218,15 @@ impl Scanner {
             jobs.push(Job::List { last });
         }
         for part in Part::ALL {
-            let known = part == Part::BootId && self.machine.boot_id.is_ok();
+            let known = match part {
+                Part::BootId => self.machine.boot_id.is_ok(),
+                Part::Limit => self.limit_at.is_some_and(|at| now.saturating_sub(at) < LIMIT_HOLDS),
+                _ => false,
+            };
             if !known && !self.reading.contains(&part) {
+                if part == Part::Limit {
+                    self.limit_at = Some(now);
+                }
                 self.reading.push(part);
                 jobs.push(Job::Part(part));
             }
@@ -248,6 +278,8 @@ impl Scanner {
                     self.reading.retain(|p| *p != part);
                     portion(&mut self.machine);
                 }
+                Outcome::Mounts(mounts) => self.cgroups.mounted(mounts, now),
+                Outcome::Cgroups(number, figures) => self.cgroups.read(number, figures, now),
                 other => {
                     if let Outcome::Walk {
                         purpose,
@@ -258,7 +290,7 @@ impl Scanner {
                     {
                         self.planner.charge(*purpose, *expected, done.cost);
                     }
-                    more.extend(self.table.take_in(other, now));
+                    self.table.take_in(other, now, &mut more);
                 }
             }
         }
@@ -306,6 +338,7 @@ impl Scanner {
             own: own::cost(),
             system: self.machine.sample.clone(),
             processes,
+            cgroups: self.cgroups.publish(&running, now, self.deadline),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of each process, from one tick to the next.
 
+mod kin;
 mod process;
 mod sharing;
 mod users;
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Glance, Glanced, Job, Outcome, Token};
+use super::job::{Glance, Glanced, Job, Outcome, Program, Token};
 use super::plan::{Candidate, Purpose};
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
@@ -20,6 +21,9 @@ use users::Users;
 /// Since when each read under way has been so.
 pub(super) type RunningReads = HashMap<Token, Duration>;
 
+/// How many links to programs' files are looked at in one job.
+const LINKS: usize = 64;
+
 /// Everything listed.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -29,6 +33,10 @@ pub(super) struct Table {
     users: Users,
     serial: u64,
     list: u64,
+    /// Some process is new, or another program.
+    newcomers: bool,
+    /// The program's file that was taken in last: what is started together mostly runs the same.
+    program: Arc<[u8]>,
     /// What processes did to one another, not yet told to all.
     events: Vec<Event>,
     /// Walks taken in since they were last counted, and what they cost.
@@ -145,46 +153,87 @@ impl Table {
         self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk(purpose)
     }
 
-    /// The facts that are to be read, and the names of users.
+    /// The facts that are to be read, or read again, and the names of users.
     pub(super) fn facts(&mut self, now: Duration) -> Vec<Job> {
-        let mut jobs: Vec<_> = self
-            .entries
-            .values_mut()
-            .filter_map(|e| e.process.as_mut()?.ask_facts())
-            .collect();
+        let mut jobs = Vec::new();
+        let mut known = Vec::new();
+        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
+            jobs.extend(process.ask_facts());
+            match process.ask_program(now) {
+                Some(Ok(one)) => known.push(one),
+                Some(Err(job)) => jobs.push(job),
+                None => {}
+            }
+            if known.len() == LINKS {
+                jobs.push(Job::Links(std::mem::take(&mut known)));
+            }
+        }
+        if !known.is_empty() {
+            jobs.push(Job::Links(known));
+        }
         jobs.extend(self.users.ask_again(now));
         jobs
     }
 
-    /// Takes in what a reader found; returns what is to be read because of it.
-    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration) -> Option<Job> {
+    /// The cgroups of all, as far as they are known; those of neighbours once.
+    pub(super) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        let mut last = None;
+        let all = self.entries.values().filter_map(|e| e.process.as_ref()?.cgroup());
+        all.filter(move |path| last.replace(*path) != Some(*path))
+    }
+
+    /// Takes in what a reader found; adds to `more` what is to be read because of it.
+    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, more: &mut Vec<Job>) {
         match outcome {
-            Outcome::List(..) | Outcome::Part(..) => {}
+            Outcome::List(..) | Outcome::Part(..) | Outcome::Mounts(_) | Outcome::Cgroups(..) => {}
             Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
                 subject, purpose, done, ..
             } => {
                 self.walked += done.cost;
-                let event = self
-                    .process(subject.pid, subject.serial)?
-                    .walked(&subject, &done, purpose);
+                let Some(process) = self.process(subject.pid, subject.serial) else {
+                    return;
+                };
+                let event = process.walked(&subject, &done, purpose);
                 self.walks += usize::from(event.is_some());
                 self.events.extend(event.filter(Event::matters));
             }
-            Outcome::Place { subject, uid, place } => {
-                let mut ask = None;
+            Outcome::Place {
+                subject,
+                uid,
+                place,
+                program,
+            } => {
                 let user = uid.and_then(|uid| {
                     let (name, job) = self.users.name(uid);
-                    ask = job;
+                    more.extend(job);
                     name
                 });
+                let program = self.shared(program);
                 if let Some(process) = self.process(subject.pid, subject.serial) {
-                    process.placed(&subject, uid, user, place);
+                    more.extend(process.placed(&subject, (uid, user), place, program, now));
                 }
-                return ask;
+            }
+            Outcome::Program { subject, program } => {
+                let program = self.shared(program);
+                if let Some(process) = self.process(subject.pid, subject.serial) {
+                    process.looked_up(&subject, program, now);
+                }
+            }
+            Outcome::Links(changed) => {
+                for (pid, serial) in changed {
+                    more.extend(self.process(pid, serial).and_then(Process::relinked));
+                }
+            }
+            Outcome::Kin(pairs) => {
+                for (one, other) in pairs {
+                    self.share(&one, &other);
+                }
             }
             Outcome::Cmdline { subject, cmdline } => {
-                self.process(subject.pid, subject.serial)?.titled(&subject, cmdline);
+                if let Some(process) = self.process(subject.pid, subject.serial) {
+                    process.titled(&subject, cmdline);
+                }
             }
             Outcome::User(uid, name) => {
                 if self.users.named(uid, Ok(Arc::clone(&name)), now) {
@@ -192,7 +241,15 @@ impl Table {
                 }
             }
         }
-        None
+    }
+
+    /// A program with its path as it is kept: once for those that come one after another.
+    fn shared(&mut self, program: Reading<Program>) -> Reading<(Program, Arc<[u8]>)> {
+        let program = program?;
+        if *self.program != *program.path {
+            self.program = (&*program.path).into();
+        }
+        Ok((program, Arc::clone(&self.program)))
     }
 
     fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
@@ -233,9 +290,12 @@ impl Table {
         };
         match &mut entry.process {
             Some(process) if process.id.starttime == seen.starttime => {
+                let exec = process.exec;
                 self.events.extend(process.glanced(target, seen, now));
+                self.newcomers |= process.exec != exec;
             }
             slot => {
+                self.newcomers = true;
                 let old = slot.take();
                 self.events.extend(old.as_ref().and_then(Process::left));
                 self.serial += 1;
@@ -263,11 +323,19 @@ impl Table {
         for uid in self.users.overdue(|uid| overdue(Token::User(uid), deadline)) {
             self.rename(uid, &Err(Missing::TimedOut));
         }
+        // Rows come in order of pid: the first of an address space is the one the others are said to share with.
+        let mut spaces = HashMap::new();
         self.entries
             .iter_mut()
             .map(|(pid, entry)| {
                 if let Some(process) = &mut entry.process {
-                    return process.row(entry.fault, deadline, overdue);
+                    let mut row = process.row(entry.fault, deadline, overdue);
+                    // A zombie has given its own back.
+                    if let Some(space) = process.kin.space.filter(|_| !row.stat.is_zombie()) {
+                        let first = *spaces.entry(space).or_insert(row.id);
+                        row.shares_mm = Some(first).filter(|id| *id != row.id);
+                    }
+                    return row;
                 }
                 let late = overdue(Token::Glance(entry.serial), deadline);
                 let pending = if late { Missing::TimedOut } else { Missing::Pending };
@@ -294,9 +362,12 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
             cgroup: Err(why),
             unit: None,
             container: None,
+            exe: Err(why),
+            replaced: None,
         }),
         walk: Err(why),
         stale: false,
         oom_score: Err(why),
+        shares_mm: None,
     }
 }

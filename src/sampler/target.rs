@@ -6,13 +6,13 @@
 //! files are replaced, not refreshed), files are opened by path, and `stat` tells before and after
 //! whether it was the same process.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::fs::PROC_SUPER_MAGIC;
+use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -163,9 +163,19 @@ impl Target {
 
     /// Opens one of the process's files.
     pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+        self.at(proc, name, |dir, name| files::open_at(dir, name))
+    }
+
+    /// Calls `call` with where one of the process's files is: a directory and the name below it.
+    pub(super) fn at<T>(
+        &self,
+        proc: &Path,
+        name: &[u8],
+        call: impl FnOnce(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         match &self.dir {
-            Some(held) => files::open_at(&held.fd, name),
-            None => path(proc, self.pid, name, files::open),
+            Some(held) => call(held.fd.as_fd(), name),
+            None => path(proc, self.pid, name, |path| call(CWD, path)),
         }
     }
 

@@ -1,11 +1,14 @@
-//! One walk: `smaps_rollup`, or `smaps` summed up where the kernel has none.
+//! One walk: `smaps_rollup`, or `smaps` summed up where the kernel has none. And the whole of `smaps`, area
+//! by area, for who asks for mappings.
 
 use std::path::Path;
 
 use rustix::io::Errno;
 
 use super::target::Target;
-use crate::model::{Memory, Missing, Reading};
+use crate::model::mapping::{Area, Merge};
+use crate::model::{Memory, Missing, Reading, Stat};
+use crate::proc::smaps::areas::Areas;
 use crate::proc::{files, smaps, stat};
 
 /// Walks the process behind `target`, which started at `starttime`.
@@ -75,4 +78,89 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
         Ok(_) => Missing::Gone,
         Err(e) => e,
     }
+}
+
+/// What the areas of one process are put into.
+pub(super) trait Collect: Default + Send + 'static {
+    /// Takes in the next.
+    fn area(&mut self, area: Area);
+}
+
+impl Collect for Vec<Area> {
+    fn area(&mut self, area: Area) {
+        self.push(area);
+    }
+}
+
+impl Collect for Merge {
+    fn area(&mut self, area: Area) {
+        Self::area(self, &area);
+    }
+}
+
+/// Reads every area of the process behind `target`, which is `starttime`'s where that is known; also when it
+/// started and what it is called. `beat` is called before every read that may keep it waiting.
+///
+/// The kernel lists areas a page at a time and lets the process run in between: an exec in the midst leaves
+/// a list of two halves, so that it is read once more.
+pub(super) fn areas<T: Collect>(
+    target: &Target,
+    starttime: Option<u64>,
+    proc: &Path,
+    buf: &mut [u8],
+    beat: impl Fn(),
+) -> Reading<(T, u64, Box<[u8]>)> {
+    let mut last = Missing::Gone;
+    for _ in 0..2 {
+        beat();
+        let (started, before, comm) = seen(target, proc, buf)?;
+        if starttime.is_some_and(|t| t != started) {
+            return Err(Missing::Gone);
+        }
+        let (areas, any) = match listed::<T>(target, proc, buf, &beat) {
+            Ok(read) => read,
+            Err(e @ (Errno::NOENT | Errno::SRCH)) => return Err(absent(target, started, proc, buf, e)),
+            Err(e) => return Err(files::reason(e)),
+        };
+        if !any {
+            last = absent(target, started, proc, buf, Errno::SRCH);
+            continue;
+        }
+        let (again, after, _) = seen(target, proc, buf)?;
+        if again != started || after.is_zombie() {
+            return Err(Missing::Gone);
+        }
+        if after.image == before.image {
+            return areas.map(|areas| (areas, started, comm));
+        }
+    }
+    Err(last)
+}
+
+/// The areas, and whether there was anything at all.
+fn listed<T: Collect>(
+    target: &Target,
+    proc: &Path,
+    buf: &mut [u8],
+    beat: &impl Fn(),
+) -> Result<(Reading<T>, bool), Errno> {
+    let fd = target.open(proc, b"smaps")?;
+    let mut found = T::default();
+    let mut areas = Areas::new(|area| found.area(area));
+    let mut any = false;
+    loop {
+        beat();
+        match files::read_once(&fd, buf)? {
+            0 => break,
+            n => areas.feed(&buf[..n]),
+        }
+        any = true;
+    }
+    let whole = areas.finish();
+    Ok((whole.map(|_| found), any))
+}
+
+fn seen(target: &Target, proc: &Path, buf: &mut [u8]) -> Reading<(u64, Stat, Box<[u8]>)> {
+    let len = target.stat(proc, buf).map_err(files::reason)?;
+    stat::parse(&buf[..len], 1).map(|g| (g.starttime, g.stat, g.comm.into()))
 }

@@ -161,7 +161,7 @@ fn what_does_not_work_is_refused_with_code_2() {
         ("confg", "similar subcommand"),
         ("ps --format json", "possible values: table"),
         ("ps --top 0", "1.."),
-        ("ps --tree", "--tree"),
+        ("ps --count 3", "--every"),
         ("--interval 2 ps", "--interval"),
         ("config", "Usage"),
         ("config frob", "frob"),

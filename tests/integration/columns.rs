@@ -2,4 +2,3 @@
 
 mod cells;
 mod registry;
-mod table;

@@ -5,10 +5,11 @@ use std::cell::OnceCell;
 
 use regex::Regex;
 
+use super::answers::Answers;
 use super::lexer::Compare;
 use super::{Subject, Word};
 
-/// A tree of tests. An answer is yes, no, or unknown (`None`), as in Kleene's logic.
+/// A tree of tests. An answer is yes, no, or unknown, as in Kleene's logic.
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     All(Vec<Self>),
@@ -61,19 +62,39 @@ pub(super) fn fold(text: &str) -> String {
 }
 
 /// One subject under several tests: no word is fetched or folded twice.
-struct Look<'a> {
-    subject: &'a dyn Subject,
+pub(super) struct Look<'a> {
+    /// Who is asked for words; `None` where they may be anything.
+    words: Option<&'a dyn Subject>,
+    /// Who is asked for figures that are no process's name; `None` where they may be anything.
+    figures: Option<&'a dyn Subject>,
     raw: [OnceCell<Option<Cow<'a, [u8]>>>; WORDS],
     folded: [OnceCell<Option<String>>; WORDS],
 }
 
 const WORDS: usize = Word::State as usize + 1;
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    pub(super) fn new(words: Option<&'a dyn Subject>, figures: Option<&'a dyn Subject>) -> Self {
+        Self {
+            words,
+            figures,
+            raw: Default::default(),
+            folded: Default::default(),
+        }
+    }
+
     fn raw(&self, word: Word) -> Option<&[u8]> {
         self.raw[word as usize]
-            .get_or_init(|| self.subject.word(word))
+            .get_or_init(|| self.words.and_then(|subject| subject.word(word)))
             .as_deref()
+    }
+
+    /// Who is asked for a figure: one that names a process is asked of the process.
+    fn figure(&self, column: usize) -> Option<&'a dyn Subject> {
+        match self.words {
+            Some(words) if words.names(column) => Some(words),
+            _ => self.figures,
+        }
     }
 
     /// Bytes that are no UTF-8 count as one unknown character each.
@@ -92,7 +113,7 @@ impl Look<'_> {
         match word {
             // These are taken from the cgroup path; most processes are in no container.
             Word::Unit | Word::Container => self.raw(Word::Cgroup).map(|_| false),
-            Word::Command | Word::Name | Word::User | Word::Cgroup | Word::State => None,
+            Word::Command | Word::Name | Word::User | Word::Cgroup | Word::Group | Word::State => None,
         }
     }
 }
@@ -114,39 +135,55 @@ impl Expr {
         }
     }
 
-    pub(super) fn matches(&self, subject: &dyn Subject) -> bool {
-        let look = Look {
-            subject,
-            raw: Default::default(),
-            folded: Default::default(),
-        };
-        self.ask(&look) == Some(true)
+    /// Every answer that is possible.
+    pub(super) fn ask(&self, look: &Look<'_>) -> Answers {
+        match self {
+            Self::All(list) => list
+                .iter()
+                .try_fold(Answers::YES, |all, expr| all.and(expr.ask(look)).unless(Answers::NO))
+                .unwrap_or(Answers::NO),
+            Self::Any(list) => list
+                .iter()
+                .try_fold(Answers::NO, |any, expr| any.or(expr.ask(look)).unless(Answers::YES))
+                .unwrap_or(Answers::YES),
+            Self::Not(inner) => inner.ask(look).not(),
+            Self::Test(test) => match test.kind() {
+                Kind::Word if look.words.is_none() => Answers::ANY,
+                Kind::Figure(column) if look.figure(column).is_none() => Answers::ANY,
+                Kind::Word | Kind::Figure(_) => test.ask(look).into(),
+            },
+        }
     }
 
-    fn ask(&self, look: &Look<'_>) -> Option<bool> {
+    /// Whether any of it is asked of a group's processes rather than of its sums.
+    pub(super) fn asks_processes(&self, process: &dyn Subject) -> bool {
         match self {
-            Self::All(list) => settle(list, look, false),
-            Self::Any(list) => settle(list, look, true),
-            Self::Not(inner) => inner.ask(look).map(|yes| !yes),
-            Self::Test(test) => test.ask(look),
+            Self::All(list) | Self::Any(list) => list.iter().any(|expr| expr.asks_processes(process)),
+            Self::Not(inner) => inner.asks_processes(process),
+            Self::Test(test) => match test.kind() {
+                Kind::Word => true,
+                Kind::Figure(column) => process.names(column),
+            },
         }
     }
 }
 
-/// Asks until one answer is `decisive`; else unknown if any was.
-fn settle(list: &[Expr], look: &Look<'_>, decisive: bool) -> Option<bool> {
-    let mut answer = Some(!decisive);
-    for expr in list {
-        match expr.ask(look) {
-            Some(yes) if yes == decisive => return Some(decisive),
-            Some(_) => {}
-            None => answer = None,
-        }
-    }
-    answer
+/// Who a test is put to.
+enum Kind {
+    Word,
+    Figure(usize),
 }
 
 impl Test {
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Figure { column, .. } => Kind::Figure(*column),
+            Self::Anywhere(_) | Self::Pattern(_) | Self::Text(..) | Self::User(_) | Self::Pid(_) | Self::State(_) => {
+                Kind::Word
+            }
+        }
+    }
+
     fn ask(&self, look: &Look<'_>) -> Option<bool> {
         match self {
             Self::Anywhere(part) => Some(
@@ -168,13 +205,13 @@ impl Test {
                 None => look.absent(*word),
             },
             Self::User(user) => user.ask(look),
-            Self::Pid(pids) => look.subject.pid().map(|pid| pids.contains(&pid)),
+            Self::Pid(pids) => look.words?.pid().map(|pid| pids.contains(&pid)),
             Self::State(states) => {
                 let state = *look.raw(Word::State)?.first()?;
                 Some(states.contains(&state))
             }
             Self::Figure { column, compare, bound } => {
-                let value = look.subject.number(*column).filter(|x| !x.is_nan())?;
+                let value = look.figure(*column)?.number(*column).filter(|x| !x.is_nan())?;
                 Some(compare.holds(value, *bound))
             }
         }
@@ -187,7 +224,7 @@ impl UserTest {
         if name.is_some_and(|name| self.names.iter().any(|wanted| wanted == name)) {
             return Some(true);
         }
-        let uid = self.uid_column.and_then(|column| look.subject.number(column));
+        let uid = self.uid_column.and_then(|column| look.words?.number(column));
         let is = |wanted: &u32| uid.is_some_and(|uid| (f64::from(*wanted) - uid).abs() < 0.5);
         if self.uids.iter().any(is) {
             return Some(true);

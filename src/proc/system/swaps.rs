@@ -27,6 +27,13 @@ fn area(line: &[u8]) -> Option<SwapArea> {
         kind: kind.into(),
         size: kib()?,
         used: kib()?,
+        priority: match words.next() {
+            None => Err(Missing::Unsupported),
+            Some(word) => str::from_utf8(word)
+                .ok()
+                .and_then(|w| w.parse().ok())
+                .ok_or(Missing::Malformed),
+        },
     })
 }
 

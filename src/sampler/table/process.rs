@@ -1,14 +1,18 @@
 //! What is known of one process.
 
+mod facts;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::kin::Kin;
 use super::sharing::{Event, Sharing};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat, Walk};
-use crate::sampler::job::{Job, Place, Seen, Subject, Token, Walked};
+use crate::sampler::job::{Job, Party, Seen, Subject, Token, Walked};
 use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::target::Target;
+use facts::Watch;
 
 /// One process.
 #[derive(Debug)]
@@ -18,10 +22,10 @@ pub(super) struct Process {
     pub(super) target: Arc<Target>,
     /// The digest of its name.
     pub(super) comm: u64,
-    exec: u32,
+    pub(super) exec: u32,
     /// The last image digest that was not hidden.
     image: u64,
-    stat: Stat,
+    pub(super) stat: Stat,
     oom_score: Reading<u32>,
     walk: Reading<Walk>,
     walking: bool,
@@ -47,6 +51,9 @@ pub(super) struct Process {
     version: u32,
     facts_due: bool,
     asking_facts: bool,
+    watch: Watch,
+    /// With whom it shares its address space.
+    pub(super) kin: Kin,
 }
 
 impl Process {
@@ -88,6 +95,8 @@ impl Process {
             version: 0,
             facts_due: true,
             asking_facts: false,
+            watch: Watch::default(),
+            kin: Kin::default(),
         }
     }
 
@@ -107,6 +116,7 @@ impl Process {
             self.tried = None;
             self.sharing = Sharing::default();
             self.facts = Arc::new(Facts::pending(&self.facts.comm));
+            self.kin = Kin::default();
             self.version = self.version.wrapping_add(1);
             self.facts_due = true;
         }
@@ -208,6 +218,17 @@ impl Process {
         }
     }
 
+    /// How it is named to whoever compares address spaces.
+    pub(super) fn party(&self) -> Party {
+        Party {
+            pid: self.id.pid,
+            serial: self.serial,
+            starttime: self.id.starttime,
+            exec: self.exec,
+            target: Arc::clone(&self.target),
+        }
+    }
+
     /// A walk of it; none while another is outstanding.
     pub(super) fn ask_walk(&mut self, purpose: Purpose) -> Option<Job> {
         if std::mem::replace(&mut self.walking, true) {
@@ -256,62 +277,6 @@ impl Process {
         self.walk.ok().and_then(|w| self.sharing.left(&w.memory))
     }
 
-    /// Its facts, where they are to be read and are not being read.
-    pub(super) fn ask_facts(&mut self) -> Option<Job> {
-        if !self.facts_due || self.asking_facts {
-            return None;
-        }
-        self.facts_due = false;
-        self.asking_facts = true;
-        Some(Job::Facts(self.subject(self.version)))
-    }
-
-    /// Takes in where it runs and for whom.
-    pub(super) fn placed(
-        &mut self,
-        subject: &Subject,
-        uid: Reading<u32>,
-        user: Reading<Arc<[u8]>>,
-        place: Reading<Place>,
-    ) {
-        if subject.version != self.version {
-            return;
-        }
-        self.facts_due |= uid.is_err_and(is_passing);
-        let facts = Arc::make_mut(&mut self.facts);
-        facts.uid = uid;
-        facts.user = user;
-        match place {
-            Ok(place) => {
-                facts.cgroup = Ok(place.path);
-                facts.unit = place.unit;
-                facts.container = place.container;
-            }
-            Err(why) => {
-                facts.cgroup = Err(why);
-                facts.unit = None;
-                facts.container = None;
-            }
-        }
-    }
-
-    /// Takes in its command line, the last of its facts.
-    pub(super) fn titled(&mut self, subject: &Subject, cmdline: Reading<Box<[u8]>>) {
-        self.asking_facts = false;
-        if subject.version != self.version {
-            return;
-        }
-        self.facts_due |= cmdline.as_ref().is_err_and(|e| is_passing(*e));
-        Arc::make_mut(&mut self.facts).cmdline = cmdline;
-    }
-
-    /// Takes in the name of a user, if it is this one's.
-    pub(super) fn rename(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        if self.facts.uid == Ok(uid) && self.facts.user != *name {
-            Arc::make_mut(&mut self.facts).user.clone_from(name);
-        }
-    }
-
     /// Its row. A read that is overdue makes what it would have told say so; a walk is allowed twice what
     /// the last one took, so that a huge process is not called stuck each time it is walked.
     pub(super) fn row(
@@ -342,27 +307,8 @@ impl Process {
             walk,
             stale: self.moved().bytes > 0,
             oom_score: self.oom_score,
+            shares_mm: None,
         }
-    }
-
-    fn overdue_facts(&mut self) {
-        fn late<T>(fact: &mut Reading<T>) {
-            if matches!(fact, Err(Missing::Pending)) {
-                *fact = Err(Missing::TimedOut);
-            }
-        }
-        let f = &*self.facts;
-        let waiting = [f.cmdline.as_ref().err(), f.uid.as_ref().err(), f.cgroup.as_ref().err()];
-        if !waiting.contains(&Some(&Missing::Pending)) {
-            return;
-        }
-        let facts = Arc::make_mut(&mut self.facts);
-        late(&mut facts.cmdline);
-        if facts.uid.is_err() {
-            late(&mut facts.user);
-        }
-        late(&mut facts.uid);
-        late(&mut facts.cgroup);
     }
 }
 
@@ -388,9 +334,4 @@ struct Moved {
     bytes: u64,
     /// It ran.
     ran: bool,
-}
-
-/// Whether another attempt may fare better.
-const fn is_passing(why: Missing) -> bool {
-    matches!(why, Missing::Gone | Missing::Errno(_))
 }

@@ -93,12 +93,14 @@ fn swap_areas_keep_their_raw_paths() {
             kind: "partition".into(),
             size: 1 << 30,
             used: 4 << 20,
+            priority: Ok(100),
         },
         SwapArea {
             path: (*b"/mnt/ a\\\n\xff\\999\\777").into(),
             kind: "file".into(),
             size: 8192,
             used: 0,
+            priority: Ok(-2),
         },
     ];
     assert_eq!(*swaps, expected);

@@ -33,10 +33,13 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
             cgroup: Ok(Arc::from(&b"/"[..])),
             unit: None,
             container: None,
+            exe: Err(Missing::Pending),
+            replaced: None,
         }),
         walk: Ok(walk(10 * MIB, 0)),
         stale: false,
         oom_score: Err(Missing::Pending),
+        shares_mm: None,
     }
 }
 
@@ -78,5 +81,6 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         own: Ok(SelfCost::default()),
         system: SystemSample::missing(Missing::Unsupported),
         processes: Ok(processes),
+        cgroups: Arc::default(),
     }
 }

@@ -232,12 +232,14 @@ fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {
             kind: "partition".into(),
             size: 2048 * MIB,
             used: 1200 * MIB,
+            priority: Ok(100),
         },
         SwapArea {
             path: b"/swapfile"[..].into(),
             kind: "file".into(),
             size: 1024 * MIB,
             used: 233 * MIB,
+            priority: Ok(-2),
         },
     ]);
     s.pswpin = Ok(0);

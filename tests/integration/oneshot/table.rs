@@ -5,50 +5,19 @@ use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, Catalogue, ColumnId, find};
 use zmtop::model::filter::Filter;
-use zmtop::model::{History, Missing, ProcessSample};
+use zmtop::model::{History, Missing};
+use zmtop::output::rows::{Query, Rows};
 use zmtop::output::table::{TableOptions, columns_of_one_snapshot, write};
 use zmtop::text::width;
 use zmtop::units::Units;
 
+use super::{ids, machine, table, user};
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
-
-fn user(sample: ProcessSample, name: &str) -> ProcessSample {
-    with_facts(sample, |f| f.user = Ok(name.as_bytes().into()))
-}
-
-fn machine() -> Vec<ProcessSample> {
-    let mut rows = vec![
-        process(1, 0, "/sbin/init"),
-        process(2, 0, "kthreadd"),
-        user(process(812, 1, "postgres: checkpointer"), "postgres"),
-        user(process(27_213, 1, "python3 train.py --epochs 10"), "alice"),
-        process(900, 1, "sshd"),
-    ];
-    rows[1].stat.flags = zmtop::model::Stat::PF_KTHREAD;
-    rows[1].walk = Err(Missing::KernelThread);
-    rows[2].walk = Err(Missing::Denied);
-    rows[3].walk = Ok(walk(2048 * MIB, 12 * MIB));
-    rows[4].walk = Err(Missing::TimedOut);
-    rows
-}
-
-fn table(rows: Vec<ProcessSample>, filter: &str, change: impl FnOnce(&mut TableOptions<'_>)) -> String {
-    let filter = Filter::parse(filter, &Catalogue).unwrap();
-    let mut options = TableOptions::new(&filter);
-    change(&mut options);
-    let mut out = Vec::new();
-    write(&mut out, &snapshot(Duration::from_secs(9), rows), &options).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn ids(names: &[&str]) -> Vec<ColumnId> {
-    names.iter().map(|id| find(id).unwrap()).collect()
-}
 
 #[test]
 fn the_default_table() {
     assert_eq!(
-        table(machine(), "", |_| {}),
+        table(machine(), "", |_, _| {}),
         "\
 \x20 PID USER      SWAP   USS   PSS   RSS COMMAND
 27213 alice    12.0M  2.0G  2.0G  2.0G python3 train.py --epochs 10
@@ -62,14 +31,14 @@ fn the_default_table() {
 
 #[test]
 fn filtered_sorted_cut_and_without_totals() {
-    let by_pid = |o: &mut TableOptions<'_>| {
-        o.sort = find("pid").unwrap();
-        o.descending = false;
+    let by_pid = |q: &mut Query<'_>, o: &mut TableOptions| {
+        q.sort = find("pid").unwrap();
+        q.descending = false;
         o.columns = ids(&["pid", "pss", "comm"]);
     };
     assert_eq!(
-        table(machine(), "!user:root | init", |o| {
-            by_pid(o);
+        table(machine(), "!user:root | init", |q, o| {
+            by_pid(q, o);
             o.units = Units::M;
         }),
         "\
@@ -80,28 +49,28 @@ fn filtered_sorted_cut_and_without_totals() {
       2058M  3 processes, partial: 1 permission denied
 "
     );
-    let cut = table(machine(), "", |o| {
-        o.top = Some(1);
-        o.kernel_threads = true;
+    let cut = table(machine(), "", |q, _| {
+        q.top = Some(1);
+        q.kernel_threads = true;
     });
     assert!(
         cut.ends_with(" 5 processes, 1 shown, partial: 1 permission denied, 1 timed out\n"),
         "{cut}"
     );
     assert_eq!(cut.lines().count(), 3);
-    let rows_only = table(machine(), "pid:1", |o| {
-        by_pid(o);
+    let rows_only = table(machine(), "pid:1", |q, o| {
+        by_pid(q, o);
         o.totals = false;
     });
     assert_eq!(rows_only, "PID   PSS NAME\n  1 10.0M init\n");
-    assert!(table(machine(), "pid:1", |_| {}).ends_with(" 1 process\n"));
-    assert!(table(machine(), "nothing-like-it", |_| {}).ends_with(" 0 processes\n"));
+    assert!(table(machine(), "pid:1", |_, _| {}).ends_with(" 1 process\n"));
+    assert!(table(machine(), "nothing-like-it", |_, _| {}).ends_with(" 0 processes\n"));
 }
 
 #[test]
 fn missing_figures_come_last_in_both_directions() {
     for descending in [true, false] {
-        let text = table(machine(), "", |o| o.descending = descending);
+        let text = table(machine(), "", |q, _| q.descending = descending);
         let pids: Vec<_> = text
             .lines()
             .skip(1)
@@ -117,23 +86,23 @@ fn a_terminal_is_never_overrun_and_a_pipe_gets_the_whole_command() {
     let argv = "x".repeat(5000);
     rows.push(process(5000, 1, &format!("java {argv}")));
     for columns in [0, 1, 2, 3, 10, 20, 40, 80, 200] {
-        let text = table(rows.clone(), "", |o| o.width = Some(columns));
+        let text = table(rows.clone(), "", |_, o| o.width = Some(columns));
         for line in text.lines() {
             assert!(width(line) <= columns, "{columns}: {line}");
         }
     }
-    let text = table(rows.clone(), "", |o| o.width = Some(80));
+    let text = table(rows.clone(), "", |_, o| o.width = Some(80));
     assert!(text.lines().any(|l| l.ends_with("xx…") && width(l) == 80), "{text}");
     let whole = format!(" java {argv}");
-    assert!(table(rows.clone(), "", |_| {}).lines().any(|l| l.ends_with(&whole)));
-    let first = table(rows, "", |o| o.columns = ids(&["command", "pss"]));
+    assert!(table(rows.clone(), "", |_, _| {}).lines().any(|l| l.ends_with(&whole)));
+    let first = table(rows, "", |_, o| o.columns = ids(&["command", "pss"]));
     assert!(first.lines().any(|l| l == format!("java {argv} 10.0M")));
     assert!(first.lines().all(|l| l.ends_with(|c: char| !c.is_whitespace())));
 }
 
 #[test]
 fn a_command_between_others_leaves_them_their_room() {
-    let text = table(machine(), "", |o| {
+    let text = table(machine(), "", |_, o| {
         o.columns = ids(&["pid", "command", "pss"]);
         o.width = Some(30);
     });
@@ -173,7 +142,7 @@ fn hostile_names_stay_in_their_cells() {
     let everything: Vec<_> = ColumnId::all().collect();
     for width_of in [None, Some(400), Some(80), Some(9)] {
         for color in [false, true] {
-            let text = table(rows.clone(), "", |o| {
+            let text = table(rows.clone(), "", |_, o| {
                 o.columns.clone_from(&everything);
                 o.width = width_of;
                 o.color = color;
@@ -200,7 +169,7 @@ fn figures_stand_below_each_other_beside_wide_names() {
         process(3, 0, "c"),
     ];
     rows[2].walk = Err(Missing::Denied);
-    let text = table(rows, "", |o| {
+    let text = table(rows, "", |_, o| {
         o.columns = ids(&["user", "pss", "pid"]);
         o.totals = false;
     });
@@ -216,7 +185,7 @@ fn one_snapshot_offers_no_changes() {
     }
     assert_eq!(offered.len() + 7, COLUMNS.len());
     // Asked for all the same, they say that they are not known.
-    let text = table(machine(), "pid:1", |o| o.columns = ids(&["pid", "dpss", "cpu"]));
+    let text = table(machine(), "pid:1", |_, o| o.columns = ids(&["pid", "dpss", "cpu"]));
     assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");
 }
 
@@ -231,12 +200,13 @@ fn with_a_history_there_are_changes() {
     let filter = Filter::parse("pid:1", &Catalogue).unwrap();
     let options = TableOptions {
         columns: ids(&["pid", "dpss"]),
-        history: Some(&history),
         totals: false,
-        ..TableOptions::new(&filter)
+        ..TableOptions::default()
     };
+    let last = snapshot(Duration::from_secs(9), machine());
+    let rows = Rows::select(&last, Some(&history), &Query::new(&filter));
     let mut out = Vec::new();
-    write(&mut out, &snapshot(Duration::from_secs(9), machine()), &options).unwrap();
+    write(&mut out, &rows, &options).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "PID  ΔPSS\n  1 +9.0M\n");
 }
 
@@ -252,11 +222,8 @@ fn a_closed_pipe_is_told() {
         }
     }
     let filter = Filter::default();
-    let error = write(
-        &mut Closed,
-        &snapshot(Duration::ZERO, machine()),
-        &TableOptions::new(&filter),
-    )
-    .unwrap_err();
+    let last = snapshot(Duration::ZERO, machine());
+    let rows = Rows::select(&last, None, &Query::new(&filter));
+    let error = write(&mut Closed, &rows, &TableOptions::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }

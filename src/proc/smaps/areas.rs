@@ -1,0 +1,238 @@
+//! The areas of a whole `/proc/<pid>/smaps`, one after another as it is read.
+//!
+//! ```text
+//! 7f12c8000000-7f12c8021000 rw-p 00000000 fd:01 1312      /usr/lib/libc.so.6
+//! Size:                132 kB
+//! …
+//! VmFlags: rd wr mr mw me nr sd
+//! ```
+//!
+//! A file may be tens of megabytes: it is never held, only the line that is being read, and of that no more
+//! than [`LINE`].
+
+use super::Sums;
+use crate::model::mapping::{Area, Extent, Name};
+use crate::model::{Missing, Reading};
+use crate::proc::words;
+
+/// The most of a line that is kept. A path has at most 4096 bytes, each written as four at the worst.
+pub const LINE: usize = 20 << 10;
+
+/// The most of `VmFlags` that is kept: a kernel has some forty flags of three bytes.
+const FLAGS: usize = 256;
+
+/// The head of an area, as its line says.
+#[derive(Debug)]
+struct Head {
+    range: (u64, u64),
+    perms: [u8; 4],
+    offset: u64,
+    device: (u32, u32),
+    inode: u64,
+    name: Vec<u8>,
+}
+
+/// One kibibyte figure that an area has at most once.
+#[derive(Clone, Copy, Debug, Default)]
+enum Once {
+    #[default]
+    Absent,
+    Bytes(u64),
+    Bad,
+}
+
+impl Once {
+    fn set(&mut self, value: &[u8]) {
+        *self = match (&self, words::kib(value)) {
+            (Self::Absent, Some(bytes)) => Self::Bytes(bytes),
+            _ => Self::Bad,
+        };
+    }
+
+    const fn reading(self) -> Reading<u64> {
+        match self {
+            Self::Absent => Err(Missing::Unsupported),
+            Self::Bytes(n) => Ok(n),
+            Self::Bad => Err(Missing::Malformed),
+        }
+    }
+}
+
+/// The figures of the area being read.
+#[derive(Debug, Default)]
+struct Body {
+    sums: Sums,
+    size: Once,
+    locked: Once,
+    huge: Once,
+    flags: Vec<u8>,
+}
+
+/// Gives each area of a `smaps` to `each`, as the bytes come, in pieces of any size.
+///
+/// Lines that are not known are skipped. An area with a figure that is no size, or without one that every
+/// kernel writes, is given with [`Missing::Malformed`] in its place; a header that is none makes
+/// [`Areas::finish`] say so.
+#[derive(Debug)]
+pub struct Areas<F> {
+    each: F,
+    line: Vec<u8>,
+    head: Option<Head>,
+    body: Body,
+    /// The name before, as areas of one file follow each other.
+    name: Option<(Vec<u8>, Name)>,
+    malformed: bool,
+    count: u64,
+}
+
+impl<F: FnMut(Area)> Areas<F> {
+    /// Begins.
+    pub fn new(each: F) -> Self {
+        Self {
+            each,
+            line: Vec::new(),
+            head: None,
+            body: Body::default(),
+            name: None,
+            malformed: false,
+            count: 0,
+        }
+    }
+
+    /// Takes in the next piece.
+    pub fn feed(&mut self, mut piece: &[u8]) {
+        while let Some(end) = piece.iter().position(|b| *b == b'\n') {
+            let (line, rest) = piece.split_at(end);
+            if self.line.is_empty() {
+                self.take(&line[..line.len().min(LINE)]);
+            } else {
+                self.keep(line);
+                let whole = std::mem::take(&mut self.line);
+                self.take(&whole);
+                self.line = whole;
+                self.line.clear();
+            }
+            piece = &rest[1..];
+        }
+        self.keep(piece);
+    }
+
+    /// Keeps the beginning of a line that goes on in the next piece.
+    fn keep(&mut self, part: &[u8]) {
+        let room = LINE.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        if !line.first().is_some_and(u8::is_ascii_uppercase) {
+            if !line.is_empty() {
+                self.give();
+                self.head = head(line);
+                self.malformed |= self.head.is_none();
+            }
+            return;
+        }
+        let Some(colon) = line.iter().position(|b| *b == b':') else {
+            return;
+        };
+        let value = &line[colon + 1..];
+        let body = &mut self.body;
+        match &line[..colon] {
+            b"Size" => body.size.set(value),
+            b"Locked" => body.locked.set(value),
+            b"AnonHugePages" => body.huge.set(value),
+            b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(FLAGS)].into(),
+            _ => body.sums.line(line),
+        }
+    }
+
+    /// Gives away the area that is complete.
+    fn give(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        let Some(head) = self.head.take() else { return };
+        let hugetlb = words::words(&body.flags).any(|flag| flag == b"ht");
+        let name = match &self.name {
+            Some((written, name))
+                if *written == head.name && (name.kind == crate::model::mapping::Kind::Hugetlb) == hugetlb =>
+            {
+                name.clone()
+            }
+            _ => {
+                let name = Name::parse(&head.name, hugetlb);
+                self.name = Some((head.name, name.clone()));
+                name
+            }
+        };
+        self.count += 1;
+        (self.each)(Area {
+            start: head.range.0,
+            end: head.range.1,
+            perms: head.perms,
+            offset: head.offset,
+            device: head.device,
+            inode: head.inode,
+            name,
+            memory: body.sums.finish(Some(1)),
+            extent: body.size.reading().map_err(|_| Missing::Malformed).map(|size| Extent {
+                size,
+                locked: body.locked.reading(),
+                huge: body.huge.reading(),
+            }),
+            flags: body.flags.into(),
+        });
+    }
+
+    /// Gives away the last area and says how many there were.
+    ///
+    /// # Errors
+    /// [`Missing::Malformed`] where something was no area at all; those that were have been given.
+    pub fn finish(mut self) -> Reading<u64> {
+        let rest = std::mem::take(&mut self.line);
+        self.take(&rest);
+        self.give();
+        if self.malformed {
+            return Err(Missing::Malformed);
+        }
+        Ok(self.count)
+    }
+}
+
+/// `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is all after the
+/// blanks behind the inode, whatever it holds.
+fn head(line: &[u8]) -> Option<Head> {
+    let (range, rest) = word(line)?;
+    let dash = range.iter().position(|b| *b == b'-')?;
+    let (perms, rest) = word(rest)?;
+    let (offset, rest) = word(rest)?;
+    let (device, rest) = word(rest)?;
+    let colon = device.iter().position(|b| *b == b':')?;
+    let (inode, rest) = word(rest)?;
+    let range = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
+    let blank = rest.iter().take_while(|b| **b == b' ').count();
+    (range.0 <= range.1).then_some(())?;
+    Some(Head {
+        range,
+        perms: perms.try_into().ok().filter(|p: &[u8; 4]| p.is_ascii())?,
+        offset: hex(offset)?,
+        device: (
+            u32::try_from(hex(&device[..colon])?).ok()?,
+            u32::try_from(hex(&device[colon + 1..])?).ok()?,
+        ),
+        inode: words::number(inode)?,
+        name: rest[blank..].to_vec(),
+    })
+}
+
+/// The word that the line begins with, and what follows the blank behind it.
+fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    (!word.is_empty()).then(|| (word, rest.get(1..).unwrap_or_default()))
+}
+
+fn hex(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}

@@ -1,0 +1,86 @@
+//! `zmtop ps --by mapping`: what processes map, over all of them.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::plan::Plan;
+use crate::columns::RowSubject;
+use crate::model::{Group, GroupBy, GroupKey, Identity, ProcessSample, Row, Snapshot, Totals};
+use crate::output::rows::Rows;
+use crate::sampler::mappings::{self, Mappings, Shared};
+
+/// How often the progress is told.
+const TELL: Duration = Duration::from_millis(100);
+
+/// Reads the whole `smaps` of every process that the filter's words choose, and sums it up by mapping.
+pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
+    let query = plan.query();
+    let chosen: Vec<&ProcessSample> = snapshot
+        .rows()
+        .iter()
+        .filter(|s| !s.stat.is_kernel_thread())
+        .filter(|s| query.filter.may_match(&RowSubject(Row::of(s, None, snapshot))))
+        .collect();
+    let ids: Vec<Identity> = chosen.iter().map(|s| s.id).collect();
+    let mut progress = Progress::new();
+    let found = mappings::scan(&plan.sampling, &ids, |done, all| progress.tell(done, all));
+    progress.end();
+    let hidden = found.missing.iter().map(|(_, why)| *why).collect();
+    let read = found.read;
+    Rows::of_mappings(snapshot, groups(found), (read, hidden), &query)
+}
+
+fn groups(found: Mappings) -> Vec<Group> {
+    found.shared.into_iter().map(group).collect()
+}
+
+fn group(Shared { mapping, members }: Shared) -> Group {
+    let mut name = mapping.name.bytes;
+    if mapping.name.deleted {
+        name = [&*name, b" (deleted)"].concat().into();
+    }
+    let mut group = Group::new(GroupKey {
+        by: GroupBy::Mapping,
+        name: Some(name),
+    });
+    group.readable = members.len();
+    group.totals = Totals {
+        count: members.len(),
+        memory: mapping.memory,
+        ..Totals::default()
+    };
+    group
+}
+
+/// A line on the terminal that says how far it is; none where nobody looks.
+struct Progress {
+    shown: bool,
+    last: Instant,
+    any: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            shown: io::stderr().is_terminal(),
+            last: Instant::now(),
+            any: false,
+        }
+    }
+
+    fn tell(&mut self, done: usize, all: usize) -> ControlFlow<()> {
+        if self.shown && done < all && self.last.elapsed() >= TELL {
+            self.last = Instant::now();
+            self.any = true;
+            let _ = write!(io::stderr(), "\rreading mappings: {done} of {all} processes\x1b[K");
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&self) {
+        if self.any {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

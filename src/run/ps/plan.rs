@@ -1,0 +1,190 @@
+//! What the options of `ps` come to.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use crate::cli::{self, PsArgs, UsageError};
+use crate::columns::{Catalogue, ColumnId, Unit, find};
+use crate::config::{Config, Env, Settings};
+use crate::model::Snapshot;
+use crate::model::filter::Filter;
+use crate::output::rows::{Query, View};
+use crate::output::table::{self, TableOptions};
+use crate::sampler::{Options, Policy, Scanner};
+use crate::units::Units;
+
+/// Everything that is to be done.
+#[derive(Debug)]
+pub(super) struct Plan {
+    filter: Filter,
+    pub(super) view: View,
+    pub(super) sort: ColumnId,
+    descending: bool,
+    top: Option<usize>,
+    pub(super) options: TableOptions,
+    percent: bool,
+    pub(super) total_only: bool,
+    /// Again and again.
+    pub(super) every: Option<Duration>,
+    pub(super) count: Option<u64>,
+    /// What did not change too.
+    pub(super) all: bool,
+    pub(super) sampling: Options,
+    /// What cgroups say of themselves is wanted.
+    pub(super) cgroups: bool,
+    /// `oom_score` is wanted.
+    pub(super) oom_score: bool,
+}
+
+fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
+    UsageError::Option {
+        option,
+        what: what.into(),
+    }
+}
+
+impl Plan {
+    /// Understands the options.
+    ///
+    /// # Errors
+    /// The first that is wrong, or every fault of the configuration.
+    pub(super) fn new(args: &PsArgs, env: &Env) -> Result<Self, UsageError> {
+        let settings = configure(args, env)?;
+        let filter =
+            Filter::parse(&settings.ui.filter, &Catalogue).map_err(|error| wrong("FILTER", error.to_string()))?;
+        let view = match args.by {
+            Some(by) => View::Groups(by),
+            None if args.tree => View::Tree,
+            None => View::Processes,
+        };
+        let options = options(args, &settings, env, view);
+        let filtered = &settings.ui.filter;
+        let wants = |prefix: &str| {
+            let mut shown = options.columns.iter().chain([&settings.ui.sort]);
+            shown.any(|c| c.get().id.starts_with(prefix)) || filtered.contains(prefix)
+        };
+        let plan = Self {
+            cgroups: wants("cg_"),
+            oom_score: wants("oom_score"),
+            filter,
+            view,
+            sort: settings.ui.sort,
+            descending: settings.ui.descending,
+            top: args.top.map(|n| n as usize),
+            options,
+            percent: args.percent,
+            total_only: args.total_only,
+            every: args.every.is_some().then_some(settings.sampler.interval),
+            count: args.count,
+            all: args.all,
+            sampling: sampling(args, &settings),
+        };
+        plan.check()
+    }
+
+    /// Refuses what cannot be.
+    fn check(self) -> Result<Self, UsageError> {
+        let sort = self.sort.get();
+        if self.every.is_none()
+            && let Some(column) = self.over_time()
+        {
+            let what = format!("{} takes more than one snapshot: add --every", column.get().id);
+            return Err(wrong("--columns, --sort", what));
+        }
+        if self.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
+            let what = format!("--total-only sums bytes, which {} does not count", sort.id);
+            return Err(wrong("--sort", what));
+        }
+        if self.options.bars.is_some() && sort.unit == Unit::Text {
+            return Err(wrong("--bars", format!("{} is no figure to draw", sort.id)));
+        }
+        Ok(self)
+    }
+
+    /// A scanner that reads what is wanted.
+    pub(super) fn scanner(&self) -> Scanner {
+        let mut scanner = Scanner::new(self.sampling.clone());
+        scanner.set_cgroups(self.cgroups);
+        scanner.set_oom_score(self.oom_score);
+        scanner
+    }
+
+    /// A column asked for that one snapshot cannot fill.
+    fn over_time(&self) -> Option<ColumnId> {
+        let possible: Vec<ColumnId> = table::columns_of_one_snapshot().collect();
+        let mut asked = self.options.columns.iter().chain([&self.sort]).copied();
+        asked.find(|c| !possible.contains(c))
+    }
+
+    /// What is asked of a snapshot.
+    pub(super) const fn query(&self) -> Query<'_> {
+        Query {
+            view: self.view,
+            filter: &self.filter,
+            sort: self.sort,
+            descending: self.descending,
+            kernel_threads: false,
+            top: self.top,
+        }
+    }
+
+    /// How a snapshot's table is written.
+    pub(super) fn table(&self, snapshot: &Snapshot) -> TableOptions {
+        let ram = snapshot.system.mem_total.ok().filter(|_| self.percent);
+        TableOptions {
+            percent_of: ram,
+            ..self.options.clone()
+        }
+    }
+}
+
+/// The config's settings with the options over them.
+fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
+    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
+    // The monitor's own order and filter are not those of a table that scripts read.
+    settings.ui.sort = find("pss").unwrap_or(ColumnId(0));
+    settings.ui.descending = true;
+    cli::apply_ps(&mut settings, args)?;
+    Ok(settings)
+}
+
+fn options(args: &PsArgs, settings: &Settings, env: &Env, view: View) -> TableOptions {
+    let terminal = io::stdout().is_terminal();
+    let columns = match view {
+        _ if args.table.columns.is_some() => settings.ui.columns.clone(),
+        View::Processes => table::ids(table::PROCESSES),
+        View::Tree => table::ids(table::TREE),
+        View::Groups(by) => table::ids(table::of_groups(by)),
+    };
+    let name = match view {
+        View::Groups(by) => table::of_groups(by).last().and_then(|id| Some((find(id)?, by.title()))),
+        View::Processes | View::Tree => None,
+    };
+    let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
+    let no_color = args.table.no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
+    let bytes = args.total_only && args.table.units.is_none();
+    TableOptions {
+        columns,
+        units: if bytes { Units::Bytes } else { settings.ui.units },
+        percent_of: None,
+        width: size.map(|(width, _)| width.into()),
+        color: terminal && !no_color,
+        ascii: !env.utf8,
+        name,
+        heading: !args.no_header,
+        totals: !args.no_totals,
+        bars: args.bars.then_some(settings.ui.sort),
+        caption: None,
+    }
+}
+
+fn sampling(args: &PsArgs, settings: &Settings) -> Options {
+    Options {
+        // A table is a whole one, whatever the monitor may spend.
+        policy: Policy {
+            budget: None,
+            ..Policy::default()
+        },
+        ..crate::run::options(&settings.sampler, args.place.proc_root.as_deref())
+    }
+}

@@ -1,0 +1,117 @@
+//! Tables again and again: the first whole, then what changed.
+//!
+//! Every table is of a whole scan, whatever the monitor may spend: the shorter the interval, the more of a
+//! processor that takes.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::plan::Plan;
+use super::{clock, readable, write};
+use crate::cli::Exit;
+use crate::model::{History, Snapshot};
+use crate::output::changes::Changes;
+use crate::output::rows::View;
+use crate::output::table;
+use crate::run::written;
+
+/// How long a table that is being written may take once the user wants no more.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// Prints until `count` tables are printed, the reader goes away or SIGINT comes.
+pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, String> {
+    crate::sampler::make_room();
+    let start = |error: io::Error| format!("cannot start the runtime: {error}");
+    // A thread of its own for the signal: the main one may be stuck in a write.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("zmtop-runtime")
+        .enable_all()
+        .build()
+        .map_err(start)?;
+    let stop = Arc::new(Notify::new());
+    {
+        let _inside = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(start)?;
+        let stop = Arc::clone(&stop);
+        runtime.spawn(async move {
+            interrupt.recv().await;
+            stop.notify_one();
+            tokio::time::sleep(GRACE).await;
+            std::process::exit(i32::from(Exit::Done as u8));
+        });
+    }
+    let done = runtime.block_on(tables(plan, every, &stop));
+    runtime.shutdown_background();
+    done
+}
+
+async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, String> {
+    let mut scanner = plan.scanner();
+    let mut ticker = tokio::time::interval_at(Instant::now(), every);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut teller = Teller::new(plan, every);
+    for _ in 0..plan.count.unwrap_or(u64::MAX) {
+        let snapshot = tokio::select! {
+            biased;
+            () = stop.notified() => break,
+            snapshot = async { ticker.tick().await; scanner.full().await } => readable(snapshot)?,
+        };
+        // Whole before any of it is written, so that no line is ever half there.
+        let mut text = Vec::new();
+        let told = teller.tell(&mut text, &snapshot);
+        let mut out = io::stdout().lock();
+        if let Err(error) = told.and_then(|()| out.write_all(&text)).and_then(|()| out.flush()) {
+            return Ok(written(Err(error)));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Says one snapshot after another.
+struct Teller<'a> {
+    plan: &'a Plan,
+    history: History,
+    changes: Option<Changes>,
+    tables: u64,
+}
+
+impl<'a> Teller<'a> {
+    fn new(plan: &'a Plan, every: Duration) -> Self {
+        Self {
+            plan,
+            // Changes are those since the table before.
+            history: History::new(every),
+            changes: None,
+            tables: 0,
+        }
+    }
+
+    fn tell(&mut self, out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
+        let plan = self.plan;
+        self.history.push(snapshot);
+        self.tables += 1;
+        if plan.total_only {
+            return write(out, plan, snapshot, Some(&self.history));
+        }
+        if self.tables > 1 {
+            writeln!(out)?;
+        }
+        let mut options = plan.table(snapshot);
+        options.caption = Some(clock::local(snapshot.time));
+        let query = plan.query();
+        let rows = super::select(plan, snapshot, Some(&self.history));
+        if let Some(changes) = &mut self.changes {
+            return changes.write(out, &rows, &query, &options);
+        }
+        if plan.view != View::Tree {
+            self.changes = Some(Changes::since(&rows, &query, &options, plan.all));
+        }
+        table::write(out, &rows, &options)
+    }
+}

@@ -1,0 +1,56 @@
+//! Which processes have one address space.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{CWD, readlinkat_raw};
+
+use crate::proc::{kcmp, stat};
+use crate::sampler::target::Target;
+
+/// A process, and others whose address space may be its own.
+#[derive(Debug)]
+pub(in crate::sampler) struct Suspect {
+    pub(in crate::sampler) one: Party,
+    /// The likeliest first.
+    pub(in crate::sampler) others: Vec<Party>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(in crate::sampler) struct Party {
+    pub(in crate::sampler) pid: u32,
+    pub(in crate::sampler) serial: u64,
+    pub(in crate::sampler) starttime: u64,
+    /// The program it runs: one that it starts later has memory of its own.
+    pub(in crate::sampler) exec: u32,
+    pub(in crate::sampler) target: Arc<Target>,
+}
+
+/// The suspects that do share, and with whom; none where the tree at `proc` numbers processes otherwise than
+/// this one's calls do.
+pub(super) fn proven(suspects: Vec<Suspect>, proc: &Path, buf: &mut [u8]) -> Vec<(Party, Party)> {
+    let own = proc.join("self");
+    let numbered = readlinkat_raw(CWD, own.as_os_str().as_encoded_bytes(), &mut *buf);
+    if numbered.is_ok_and(|len| buf[..len] != *std::process::id().to_string().as_bytes()) || numbered.is_err() {
+        return Vec::new();
+    }
+    suspects
+        .into_iter()
+        .filter_map(|Suspect { one, mut others }| {
+            let at = others
+                .iter()
+                .position(|other| kcmp::same_memory(one.pid, other.pid) == Ok(true))?;
+            // Their pids may have been given away in between.
+            let other = others.swap_remove(at);
+            (is_same(&one, proc, buf) && is_same(&other, proc, buf)).then_some((one, other))
+        })
+        .collect()
+}
+
+fn is_same(party: &Party, proc: &Path, buf: &mut [u8]) -> bool {
+    party
+        .target
+        .stat(proc, buf)
+        .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == party.starttime))
+}

@@ -1,0 +1,208 @@
+//! `zmtop ps` itself, over made trees.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::pty::{PATIENCE, Pty, ZMTOP};
+use crate::support::tree::ProcTree;
+
+fn tree() -> ProcTree {
+    let tree = ProcTree::new();
+    tree.process(1).comm("init").pss_kb(1000).write();
+    tree.process(7).ppid(1).comm("cat").pss_kb(3000).write();
+    tree
+}
+
+fn ps(tree: &ProcTree, line: &str) -> Command {
+    let mut command = Command::new(ZMTOP);
+    command
+        .arg("ps")
+        .args(line.split_whitespace())
+        .arg("--proc-root")
+        .arg(tree.root())
+        .env_clear()
+        .env("HOME", tree.path("home"))
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC")
+        .stdin(Stdio::null());
+    command
+}
+
+/// The exit code, and what was said on stdout and on stderr.
+fn said(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
+    let done = ps(tree, line).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+/// The child, ended however the test ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(tree: &ProcTree, line: &str) -> (Self, BufReader<impl Read + use<>>) {
+        let mut child = ps(tree, line).stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        (Self(child), out)
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not end");
+    }
+}
+
+#[test]
+fn one_number_and_nothing_else() {
+    let tree = tree();
+    assert_eq!(
+        said(&tree, "--total-only"),
+        (Some(0), "4096000\n".into(), String::new())
+    );
+    assert_eq!(said(&tree, "--total-only --units k cat").1, "3000K\n");
+    assert_eq!(said(&tree, "--total-only --sort swap").1, "0\n");
+    assert_eq!(said(&tree, "--total-only nothing-like-it").1, "0\n");
+    let (code, out, err) = said(&tree, "--total-only --sort user");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert_eq!(
+        err,
+        "zmtop: --sort: --total-only sums bytes, which user does not count\n"
+    );
+}
+
+#[test]
+fn without_titles_and_totals_and_as_shares_of_the_ram() {
+    let tree = tree();
+    let (code, out, _) = said(&tree, "-H --no-totals --percent --columns pid,pss,comm");
+    assert_eq!((code, out.as_str()), (Some(0), "7 0.01% cat\n1 0.00% init\n"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    let tree = tree();
+    for (line, expected) in [
+        (
+            "--columns pid,dpss",
+            "--columns, --sort: dpss takes more than one snapshot: add --every",
+        ),
+        ("--every 10ms", "--every: `10ms` is out of range: 100ms to 1h"),
+        ("--every soon", "--every: expected a length of time"),
+        ("--bars --sort user", "--bars: user is no figure to draw"),
+        ("--count 3", "--every"),
+        ("--all", "--every"),
+        ("--every 1 --count 0", "1.."),
+        ("--percent --units k", "cannot be used with"),
+    ] {
+        let (code, out, err) = said(&tree, line);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");
+        assert!(err.contains(expected), "{line}: {err}");
+    }
+}
+
+#[test]
+fn first_the_whole_table_then_what_changed() {
+    let tree = tree();
+    let line = "--every 300ms --count 3 --columns pid,pss,dpss,comm";
+    let (mut child, mut out) = Running::start(&tree, line);
+    let mut lines = Vec::new();
+    let mut next = || {
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        lines.push(line.clone());
+        line
+    };
+    while !next().contains("2 processes") {}
+    tree.process(7).ppid(1).comm("cat").pss_kb(9000).write();
+    tree.remove(1);
+    tree.process(9).comm("new").pss_kb(500).write();
+    while !next().is_empty() {}
+    assert_eq!(child.code(), Some(0));
+    let text = lines.concat();
+    let count = |what: &str| text.matches(what).count();
+    assert_eq!(
+        (count("ΔPSS/s"), count("   PSS"), text.matches("+00:00\n").count()),
+        (2, 1, 3),
+        "{text}"
+    );
+    let marked = |mark: char, name: &str| text.lines().any(|l| l.starts_with(mark) && l.ends_with(name));
+    assert!(
+        marked('-', " init") && marked('+', " new") && marked(' ', " cat"),
+        "{text}"
+    );
+    assert!(text.contains("+5.9M") && text.contains(" ended of "), "{text}");
+}
+
+#[test]
+fn a_signal_ends_it_after_a_whole_line() {
+    let tree = tree();
+    let (mut child, mut out) = Running::start(&tree, "--every 100ms");
+    let mut text = String::new();
+    for _ in 0..8 {
+        out.read_line(&mut text).unwrap();
+    }
+    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+    out.read_to_string(&mut text).unwrap();
+    assert_eq!(child.code(), Some(0));
+    assert!(text.ends_with(" processes\n"), "{text}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let tree = tree();
+    let (mut child, mut out) = Running::start(&tree, "--every 100ms");
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    assert_eq!(child.code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_takes_nothing_does_not_hold_up_a_signal() {
+    let tree = tree();
+    for pid in 100..400 {
+        tree.process(pid).comm("many").pss_kb(10).write();
+    }
+    let (mut child, _out) = Running::start(&tree, "--every 100ms --all");
+    std::thread::sleep(Duration::from_secs(2));
+    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+    assert_eq!(child.code(), Some(0));
+}
+
+#[test]
+fn a_terminal_is_fitted_and_coloured_unless_told_otherwise() {
+    let tree = tree();
+    let long = "x".repeat(300);
+    tree.process(8)
+        .comm("long")
+        .cmdline(format!("long\0{long}\0"))
+        .pss_kb(9000)
+        .write();
+    let root = tree.root();
+    let shown = |env: &[(&str, &str)], more: &[&str]| {
+        let args = [&["ps", "--proc-root", root.to_str().unwrap()], more].concat();
+        let mut pty = Pty::run((60, 24), ZMTOP, &args, env);
+        pty.wait_for("3 processes");
+        assert_eq!(pty.exit_code(), 0);
+        String::from_utf8_lossy(&pty.raw()).into_owned()
+    };
+    let colored = shown(&[], &[]);
+    assert!(colored.contains("\x1b[1m") && colored.contains('…'), "{colored:?}");
+    for plain in [shown(&[("NO_COLOR", "1")], &[]), shown(&[], &["--no-color"])] {
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        assert!(plain.lines().all(|l| l.trim_end().chars().count() <= 60), "{plain:?}");
+    }
+}
