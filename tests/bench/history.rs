@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
 //! snapshots a second apart of a made machine, on which a tenth of the processes changes every time, and
-//! prints the median of a push.
+//! prints the medians of a push and of grouping such a snapshot.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 
 #[path = "../integration/support/rows.rs"]
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rows::{MIB, process, snapshot, walk, with_facts};
-use zmtop::model::{History, ProcessSample, Snapshot};
+use zmtop::model::{Change, GroupBy, History, ProcessSample, Snapshot, group};
 
 fn main() {
     let mut sizes: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
@@ -22,8 +22,25 @@ fn main() {
     for size in sizes {
         let mut times = run(size, 400);
         times.sort_unstable();
-        println!("{size:>6} processes: {:>9.1?} a push", times[times.len() / 2]);
+        let push = times[times.len() / 2];
+        let snap = snapshot(Duration::ZERO, (0..size).map(one).collect());
+        let sums = GroupBy::OF_PROCESSES.map(|by| {
+            let mut times: Vec<_> = (0..51).map(|_| grouped(&snap, by)).collect();
+            times.sort_unstable();
+            format!("{} {:.1?}", by.id(), times[times.len() / 2])
+        });
+        println!(
+            "{size:>6} processes: {push:>9.1?} a push; grouped by {}",
+            sums.join(", ")
+        );
     }
+}
+
+/// What it takes to group a snapshot.
+fn grouped(snap: &Snapshot, by: GroupBy) -> Duration {
+    let begun = Instant::now();
+    std::hint::black_box(group::groups(snap, by, |_| true, |_| Some(Change::default())));
+    begun.elapsed()
 }
 
 fn run(size: u32, ticks: u64) -> Vec<Duration> {

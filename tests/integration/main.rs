@@ -7,6 +7,7 @@ mod columns;
 mod config;
 mod faults;
 mod filter;
+mod groups;
 mod hard;
 mod history;
 mod kernel;
