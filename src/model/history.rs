@@ -12,10 +12,10 @@ use std::time::Duration;
 
 pub use series::{Change, Figures, Rates, Series};
 
-use super::group::{GroupKey, Names};
+use super::group::{GroupBy, GroupKey, Names};
 use super::reading::Reading;
 use super::snapshot::{Identity, SelfCost, Snapshot};
-use groups::Groups;
+use groups::{Groups, Member};
 use track::Track;
 use window::Spark;
 
@@ -63,9 +63,7 @@ impl History {
         let names = Names::new(processes);
         let starter = self.groups.begin(now);
         for sample in processes {
-            let space = sample
-                .shares_mm
-                .and_then(|id| Some((id, *self.processes.get(&id)?.member.slots())));
+            let space = sample.shares_mm.map(|id| (id, self.counted(id)));
             let track = self
                 .processes
                 .entry(sample.id)
@@ -84,6 +82,14 @@ impl History {
         self.processes.retain(|_, track| track.tick == tick);
         if self.processes.capacity() > 4 * self.processes.len() + 1024 {
             self.processes.shrink_to_fit();
+        }
+    }
+
+    /// The groups in which the memory of that process, which comes earlier in this snapshot, is counted.
+    fn counted(&self, id: Identity) -> [u32; GroupBy::OF_PROCESSES.len()] {
+        match self.processes.get(&id) {
+            Some(first) if first.tick == self.tick => first.member.counted(),
+            _ => Member::UNCOUNTED,
         }
     }
 

@@ -73,8 +73,8 @@ impl Groups {
         self.slots.set_window(window);
     }
 
-    /// Counts a process in its groups. `first` are the groups of the process whose address space it shares,
-    /// if it shares one.
+    /// Counts a process in its groups. `first` is the process whose address space it shares, if it shares
+    /// one, and the groups that one is counted in.
     pub(super) fn add(
         &mut self,
         sample: &ProcessSample,

@@ -236,6 +236,24 @@ fn processes_of_one_address_space_count_once() {
 }
 
 #[test]
+fn an_address_space_counts_though_its_first_process_is_hidden_or_gone() {
+    let mut history = History::new(WINDOW);
+    let shares = |pid: u32| {
+        let mut sample = nginx(pid, 100);
+        sample.shares_mm = Some(nginx(7, 0).id);
+        sample
+    };
+    let mut hidden = nginx(7, 0);
+    hidden.walk = Err(Missing::Denied);
+    push(&mut history, 0, vec![hidden, shares(8), shares(9)]);
+    assert_eq!(line(&history), [100]);
+    push(&mut history, 1, vec![nginx(7, 100), shares(8), shares(9)]);
+    assert_eq!(delta(&history), Some(0));
+    push(&mut history, 2, vec![shares(8), shares(9)]);
+    assert_eq!(delta(&history), Some(0));
+}
+
+#[test]
 fn kernel_threads_are_in_no_group() {
     let mut history = History::new(WINDOW);
     let mut thread = program(2, 0, "kworker/0:1", "");

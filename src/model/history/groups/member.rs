@@ -30,12 +30,15 @@ pub(in crate::model::history) struct Member {
 }
 
 impl Member {
+    /// Counted in no group.
+    pub(in crate::model::history) const UNCOUNTED: [u32; KINDS] = [NOWHERE; KINDS];
+
     pub(in crate::model::history) const fn new(starter: bool) -> Self {
         Self {
             facts: None,
             asks_parent: false,
             parent: None,
-            slots: [NOWHERE; KINDS],
+            slots: Self::UNCOUNTED,
             founded: 0,
             starter,
             held: None,
@@ -43,8 +46,13 @@ impl Member {
     }
 
     /// Its groups, in the order of [`GroupBy::OF_PROCESSES`].
-    pub(in crate::model::history) const fn slots(&self) -> &[u32; KINDS] {
+    pub(super) const fn slots(&self) -> &[u32; KINDS] {
         &self.slots
+    }
+
+    /// Those of its groups that its memory is counted in: none where that is unknown.
+    pub(in crate::model::history) fn counted(&self) -> [u32; KINDS] {
+        self.held.map_or(Self::UNCOUNTED, |_| self.slots)
     }
 
     /// Whether it was in its group of that kind when the group began.
