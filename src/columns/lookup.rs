@@ -48,6 +48,8 @@ impl Subject for RowSubject<'_> {
             Word::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             Word::Container => Cow::Borrowed(facts.container.as_deref()?),
             Word::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
+            Word::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
+            Word::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
             Word::State => Cow::Owned(vec![sample.stat.state]),
         })
     }

@@ -41,6 +41,10 @@ pub enum Word {
     Container,
     /// The cgroup path.
     Cgroup,
+    /// The path of the program's file.
+    Exe,
+    /// What became of that file: `updated` or `deleted`.
+    Replaced,
     /// The state's letter.
     State,
 }

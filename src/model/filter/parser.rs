@@ -179,7 +179,7 @@ enum Kind {
 }
 
 /// Every key, what it asks, and what must follow.
-const KEYS: [(&str, Kind, &str); 11] = [
+const KEYS: [(&str, Kind, &str); 13] = [
     ("user", Kind::Word(Word::User), "a name"),
     ("cmd", Kind::Word(Word::Command), "a word"),
     ("command", Kind::Word(Word::Command), "a word"),
@@ -190,6 +190,8 @@ const KEYS: [(&str, Kind, &str); 11] = [
     ("unit", Kind::Word(Word::Unit), "a name"),
     ("container", Kind::Word(Word::Container), "an id"),
     ("cgroup", Kind::Word(Word::Cgroup), "a path"),
+    ("exe", Kind::Word(Word::Exe), "a path"),
+    ("replaced", Kind::Word(Word::Replaced), "updated or deleted"),
     ("state", Kind::State, "a letter"),
 ];
 

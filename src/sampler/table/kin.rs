@@ -16,7 +16,7 @@ use crate::sampler::job::{Job, Party, Suspect};
 const BATCH: usize = 32;
 /// How many processes before it, in order of pid, are looked at beside its parent; and how many of them are
 /// asked about at most.
-const NEAR: usize = 8;
+const NEAR: usize = 32;
 const ASKED: usize = 2;
 /// In how many ticks a process is looked at until there is someone to ask about: sizes may have moved from one
 /// glance to the next.
