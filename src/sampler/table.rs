@@ -212,13 +212,13 @@ impl Table {
                 });
                 let program = self.shared(program);
                 if let Some(process) = self.process(subject.pid, subject.serial) {
-                    more.extend(process.placed(&subject, (uid, user), place, program, now));
+                    more.extend(process.placed(&subject, (uid, user), place, program));
                 }
             }
             Outcome::Program { subject, program } => {
                 let program = self.shared(program);
                 if let Some(process) = self.process(subject.pid, subject.serial) {
-                    process.looked_up(&subject, program, now);
+                    process.looked_up(&subject, program);
                 }
             }
             Outcome::Links(changed) => {

@@ -12,9 +12,9 @@ use crate::sampler::job::{Job, Known, Place, Program, Subject};
 pub(super) struct Watch {
     digest: u64,
     marked: bool,
-    /// When it was read first.
-    read: Option<Duration>,
-    /// When it is looked at next, once there was a first time.
+    /// It was read once.
+    read: bool,
+    /// When it is looked at next.
     due: Option<Duration>,
     asking: bool,
 }
@@ -37,7 +37,6 @@ impl Process {
         (uid, user): (Reading<u32>, Reading<Arc<[u8]>>),
         place: Reading<Place>,
         program: Reading<(Program, Arc<[u8]>)>,
-        now: Duration,
     ) -> Option<Job> {
         if subject.version != self.version {
             return None;
@@ -58,7 +57,7 @@ impl Process {
                 facts.container = None;
             }
         }
-        self.programmed(program, now);
+        self.programmed(program);
         if !self.watch.marked || self.watch.asking {
             return None;
         }
@@ -67,19 +66,14 @@ impl Process {
     }
 
     /// Takes in what was looked up of its file.
-    pub(in crate::sampler::table) fn looked_up(
-        &mut self,
-        subject: &Subject,
-        program: Reading<(Program, Arc<[u8]>)>,
-        now: Duration,
-    ) {
+    pub(in crate::sampler::table) fn looked_up(&mut self, subject: &Subject, program: Reading<(Program, Arc<[u8]>)>) {
         self.watch.asking = false;
         if subject.version == self.version {
-            self.programmed(program, now);
+            self.programmed(program);
         }
     }
 
-    fn programmed(&mut self, program: Reading<(Program, Arc<[u8]>)>, now: Duration) {
+    fn programmed(&mut self, program: Reading<(Program, Arc<[u8]>)>) {
         let (program, path) = match program {
             Ok(found) => found,
             // On its way out it has no file any more; what it ran is still true.
@@ -95,7 +89,7 @@ impl Process {
         };
         self.watch.digest = program.digest;
         self.watch.marked = program.marked;
-        self.watch.read.get_or_insert(now);
+        self.watch.read = true;
         if self.facts.exe.as_ref() != Ok(&path) || self.facts.replaced != program.replaced {
             let facts = Arc::make_mut(&mut self.facts);
             facts.exe = Ok(path);
@@ -109,11 +103,13 @@ impl Process {
         now: Duration,
         again: Duration,
     ) -> Option<Result<Known, Job>> {
-        let read = self.watch.read?;
+        if !self.watch.read {
+            return None;
+        }
         // Of those first read together each has its own turn.
         let due = *self.watch.due.get_or_insert_with(|| {
             let turn = self.id.pid.wrapping_mul(0x9e37_79b9);
-            read + again.mul_f64(f64::from(turn) / f64::from(u32::MAX))
+            now + again.mul_f64(f64::from(turn) / f64::from(u32::MAX))
         });
         if due > now || self.watch.asking || self.stat.is_zombie() {
             return None;
