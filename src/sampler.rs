@@ -80,7 +80,7 @@ impl Options {
             threads: 0,
             max_stuck: 64,
             policy: Policy::default(),
-            look_again: Duration::from_secs(60),
+            look_again: Duration::from_secs(90),
             nice: 0,
         }
     }
