@@ -46,7 +46,8 @@ impl Userland {
         // An address space that several processes share is one.
         let own = snapshot.rows().iter().filter(|p| p.shares_mm.is_none());
         let totals = Totals::of(own, |_| None);
-        let (readable, of) = snapshot.readable();
+        let survey = snapshot.survey();
+        let (readable, of) = (survey.readable, survey.all());
         let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
         Self {
             readable,

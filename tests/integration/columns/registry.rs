@@ -107,6 +107,8 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
             "container",
             "cgroup",
             "comm",
+            "exe",
+            "replaced",
             "command",
             "cmdline",
             "group"
@@ -118,6 +120,8 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
 fn known() -> (ProcessSample, Series) {
     let mut sample = with_facts(process(1, 0, "init"), |f| {
         f.unit = Some((*b"init.scope").into());
+        f.exe = Ok((*b"/sbin/init").into());
+        f.replaced = Some(zmtop::model::Replaced::Updated);
         f.container = Some((*b"0123456789ab").into());
     });
     sample.oom_score = Ok(1);

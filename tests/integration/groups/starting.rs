@@ -80,7 +80,7 @@ fn facts_that_come_late_at_the_start_are_no_growth() {
     assert_eq!(history.groups(), 0);
     // The one is already known and walked, the other not even named.
     push(&mut history, 1, vec![nginx(7, 100), bare(8)]);
-    assert_eq!(line(&history), []);
+    assert!(line(&history).is_empty());
     push(&mut history, 2, vec![nginx(7, 100), pending(8)]);
     push(&mut history, 3, vec![nginx(7, 100), nginx(8, 200)]);
     assert_eq!((delta(&history), line(&history)), (None, vec![300]));
