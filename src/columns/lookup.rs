@@ -54,6 +54,7 @@ impl Subject for RowSubject<'_> {
             Word::Group => Cow::Borrowed(Names::new(self.0.snapshot.rows()).of(sample, GroupBy::Command)?),
             Word::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             Word::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
+            Word::Unread => Cow::Borrowed(self.0.memory.err()?.reason().as_bytes()),
             Word::State => Cow::Owned(vec![sample.stat.state]),
         })
     }
@@ -80,7 +81,7 @@ fn group_word(group: &Group, word: Word) -> Option<Cow<'_, [u8]>> {
         Word::Container => GroupBy::Container,
         Word::Cgroup => GroupBy::Cgroup,
         Word::Group => group.key.by,
-        Word::Exe | Word::Replaced | Word::State => return None,
+        Word::Exe | Word::Replaced | Word::Unread | Word::State => return None,
     };
     let name = group.key.name.as_deref().filter(|_| group.key.by == named)?;
     Some(Cow::Borrowed(name))

@@ -52,6 +52,8 @@ pub enum Word {
     Exe,
     /// What became of that file: `updated` or `deleted`.
     Replaced,
+    /// Why its memory could not be read.
+    Unread,
     /// The state's letter.
     State,
 }

@@ -114,6 +114,8 @@ impl<'a> Look<'a> {
             // These are taken from the cgroup path; most processes are in no container.
             Word::Unit | Word::Container => self.raw(Word::Cgroup).map(|_| false),
             Word::Replaced => self.raw(Word::Exe).map(|_| false),
+            // What has a state is a process, and one that could be read has no reason.
+            Word::Unread => self.raw(Word::State).map(|_| false),
             Word::Command | Word::Name | Word::User | Word::Cgroup | Word::Group | Word::Exe | Word::State => None,
         }
     }

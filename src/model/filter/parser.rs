@@ -179,7 +179,7 @@ enum Kind {
 }
 
 /// Every key, what it asks, and what must follow.
-const KEYS: [(&str, Kind, &str); 14] = [
+const KEYS: [(&str, Kind, &str); 15] = [
     ("user", Kind::Word(Word::User), "a name"),
     ("cmd", Kind::Word(Word::Command), "a word"),
     ("command", Kind::Word(Word::Command), "a word"),
@@ -193,6 +193,7 @@ const KEYS: [(&str, Kind, &str); 14] = [
     ("group", Kind::Word(Word::Group), "a name"),
     ("exe", Kind::Word(Word::Exe), "a path"),
     ("replaced", Kind::Word(Word::Replaced), "updated or deleted"),
+    ("unread", Kind::Word(Word::Unread), "a reason"),
     ("state", Kind::State, "a letter"),
 ];
 
