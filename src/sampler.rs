@@ -15,12 +15,14 @@
 //! deep      what only the account of the system reads
 //! cgroups   the figures of cgroups
 //! mappings  whole smaps, of one process or of many, for who asks
+//! source    snapshots that were written to a file
 //! ```
 
 pub mod deep;
 pub mod mappings;
 pub mod plan;
 pub mod scanner;
+pub mod source;
 
 mod cgroups;
 mod job;
