@@ -38,6 +38,8 @@ pub struct Userland {
     pub uss: Reading<u64>,
     /// Σ `SwapPss`.
     pub swap_pss: Reading<u64>,
+    /// Why one of those that could not be read could not.
+    pub hidden: Option<Missing>,
 }
 
 impl Userland {
@@ -55,6 +57,11 @@ impl Userland {
             pss_shmem: memory.and_then(|m| m.pss_shmem),
             uss: memory.map(|m| m.uss()),
             swap_pss: memory.and_then(|m| m.swap_pss),
+            hidden: snapshot
+                .rows()
+                .iter()
+                .filter_map(|p| p.walk.err())
+                .find(|e| e.hides_memory()),
         }
     }
 
@@ -65,7 +72,7 @@ impl Userland {
 
     /// A sum, if nobody is missing in it.
     fn whole(&self, sum: Reading<u64>) -> Reading<u64> {
-        if self.partial() { Err(Missing::Denied) } else { sum }
+        self.hidden.map_or(sum, Err)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Value};
-use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::system::{Detail, Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Facts, History, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Row, Sampling,
     SelfCost, Snapshot, Stat, Walk,
@@ -83,6 +83,7 @@ pub(crate) fn small() -> Snapshot {
             kind: "partition".into(),
             size: 1 << 30,
             used: 300,
+            priority: Ok(-2),
         }]),
         psi: Ok(Psi {
             some_avg10: 0.1,
@@ -267,6 +268,7 @@ fn system() -> BoxedStrategy<SystemSample> {
         kind: "file".into(),
         size,
         used: size / 3,
+        priority: Ok(100),
     });
     let swaps = reading(proptest::collection::vec(area, 0..3));
     let one = (reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>()));
@@ -278,6 +280,9 @@ fn system() -> BoxedStrategy<SystemSample> {
             swaps,
             psi,
             uptime,
+            // In the schema neither is.
+            detail: Detail::missing(Missing::Unsupported),
+            limit: CgroupFigures::missing(Missing::Unsupported),
             ..SystemSample::missing(Missing::TimedOut)
         })
         .boxed()
