@@ -12,10 +12,10 @@
 //! job       what a reader does, and what comes of it
 //! target    the files of one process, held open within a budget
 //! walk      one walk
+//! source    snapshots that were written to a file
 //! deep      what only the account of the system reads
 //! cgroups   the figures of cgroups
 //! mappings  whole smaps, of one process or of many, for who asks
-//! source    snapshots that were written to a file
 //! ```
 
 pub mod deep;

@@ -76,6 +76,9 @@ pub struct Table<'a> {
     pub totals: Option<Row<'a>>,
 }
 
+/// The reasons stand in every row, whether the column of that name is asked for or not.
+const UNREAD: &str = "unread";
+
 /// The schema of [`Table`].
 pub const TABLE_SCHEMA: &str = "zmtop-table/1";
 
@@ -83,7 +86,7 @@ impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut columns: Vec<&Column> = Vec::with_capacity(self.columns.len());
         for column in self.columns {
-            if !columns.iter().any(|c| c.id == column.id) {
+            if column.id != UNREAD && !columns.iter().any(|c| c.id == column.id) {
                 columns.push(column);
             }
         }
@@ -139,13 +142,13 @@ impl Serialize for Object<'_> {
             map.serialize_entry(column.id, &value.plain())?;
         }
         match missing.as_slice() {
-            [] => map.serialize_entry("unread", &())?,
+            [] => map.serialize_entry(UNREAD, &())?,
             [(_, first), rest @ ..] if rest.iter().all(|(_, why)| why == first) => {
-                map.serialize_entry("unread", &first.to_string())?;
+                map.serialize_entry(UNREAD, &first.to_string())?;
             }
             all => {
                 let by_column: BTreeMap<_, _> = all.iter().map(|(id, why)| (id, why.to_string())).collect();
-                map.serialize_entry("unread", &by_column)?;
+                map.serialize_entry(UNREAD, &by_column)?;
             }
         }
         map.end()

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::Cgroup;
 use super::unread::{Gaps, Unread, why};
 use super::{raw, string};
 use crate::model::system::{Detail, Psi, SwapArea, Zram};
-use crate::model::{CgroupFigures, Missing, SystemSample};
+use crate::model::{CgroupFigures, SystemSample};
 use crate::text::lossless;
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -27,6 +28,8 @@ struct Area<'a> {
     size: u64,
     used: u64,
     priority: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread: Option<Unread>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -37,11 +40,12 @@ struct Pressure {
 
 /// Byte figures and counters, each one line: the schema calls them as the model does.
 macro_rules! figures {
-    ($($figure:ident)*) => {
+    ($($figure:ident)*; detail: $($detail:ident)*) => {
         /// The system as the schema has it.
         #[derive(Debug, Default, Deserialize, Serialize)]
         pub(super) struct System<'a> {
             $($figure: Option<u64>,)*
+            $($detail: Option<u64>,)*
             #[serde(borrow)]
             zram: Option<Vec<Device<'a>>>,
             #[serde(borrow)]
@@ -49,6 +53,8 @@ macro_rules! figures {
             psi: Option<Pressure>,
             uptime_s: Option<f64>,
             loadavg: Option<[Option<f32>; 3]>,
+            #[serde(borrow)]
+            limit: Option<Cgroup<'a>>,
             unread: Option<Unread>,
         }
 
@@ -56,12 +62,14 @@ macro_rules! figures {
             pub(super) fn of(sample: &'a SystemSample) -> Self {
                 let mut gaps = Gaps::default();
                 $(let $figure = gaps.take(stringify!($figure), sample.$figure);)*
+                $(let $detail = gaps.take(stringify!($detail), sample.detail.$detail);)*
                 let swaps = gaps.take("swaps", sample.swaps.as_ref().map_err(|why| *why));
                 let psi = gaps.take("psi", sample.psi);
                 let uptime_s = gaps.take("uptime_s", sample.uptime);
                 let loadavg = gaps.take("loadavg", sample.loadavg);
                 Self {
                     $($figure,)*
+                    $($detail,)*
                     zram: Some(sample.zram.iter().map(Device::of).collect()),
                     swaps: swaps.map(|swaps| swaps.iter().map(Area::of).collect()),
                     psi: psi.map(|psi| Pressure {
@@ -70,6 +78,7 @@ macro_rules! figures {
                     }),
                     uptime_s,
                     loadavg: loadavg.map(|loads| loads.map(Some)),
+                    limit: Some(Cgroup::of(&sample.limit)),
                     unread: gaps.unread("mem_total"),
                 }
             }
@@ -77,8 +86,6 @@ macro_rules! figures {
             pub(super) fn sample(self) -> SystemSample {
                 let unread = self.unread.as_ref();
                 SystemSample {
-                    limit: CgroupFigures::missing(Missing::Unsupported),
-                    detail: Detail::missing(Missing::Unsupported),
                     $($figure: self.$figure.ok_or_else(|| why(unread, stringify!($figure))),)*
                     zram: self.zram.iter().flatten().map(Device::zram).collect(),
                     swaps: self
@@ -88,6 +95,12 @@ macro_rules! figures {
                     psi: self.psi.and_then(|psi| psi.psi()).ok_or_else(|| why(unread, "psi")),
                     uptime: self.uptime_s.ok_or_else(|| why(unread, "uptime_s")),
                     loadavg: self.loadavg.and_then(loads).ok_or_else(|| why(unread, "loadavg")),
+                    limit: self
+                        .limit
+                        .map_or_else(|| CgroupFigures::missing(why(unread, "limit")), Cgroup::figures),
+                    detail: Detail {
+                        $($detail: self.$detail.ok_or_else(|| why(unread, stringify!($detail))),)*
+                    },
                 }
             }
         }
@@ -112,7 +125,32 @@ figures! {
     zswapped
     pswpin
     pswpout
-    pgmajfault
+    pgmajfault;
+    detail:
+    lru
+    mlocked
+    dirty
+    writeback
+    kreclaimable
+    sunreclaim
+    kernel_stack
+    page_tables
+    sec_page_tables
+    bounce
+    writeback_tmp
+    vmalloc
+    percpu
+    corrupted
+    gpu
+    balloon
+    commit_limit
+    committed
+    anon_huge
+    shmem_huge
+    file_huge
+    hugetlb
+    huge_pool
+    huge_free
 }
 
 impl<'a> Device<'a> {
@@ -138,12 +176,14 @@ impl<'a> Device<'a> {
 
 impl<'a> Area<'a> {
     fn of(area: &'a SwapArea) -> Self {
+        let mut gaps = Gaps::default();
         Self {
+            priority: gaps.take("priority", area.priority),
+            unread: gaps.unread("priority"),
             path: lossless(&area.path),
             kind: lossless(area.kind.as_bytes()),
             size: area.size,
             used: area.used,
-            priority: area.priority.ok(),
         }
     }
 
@@ -153,7 +193,7 @@ impl<'a> Area<'a> {
             kind: string(&self.kind).into(),
             size: self.size,
             used: self.used,
-            priority: self.priority.ok_or(Missing::Unsupported),
+            priority: self.priority.ok_or_else(|| why(self.unread.as_ref(), "priority")),
         }
     }
 }

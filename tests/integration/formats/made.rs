@@ -263,28 +263,39 @@ fn sample() -> BoxedStrategy<ProcessSample> {
 
 fn system() -> BoxedStrategy<SystemSample> {
     let psi = (0.0_f32..100.0, 0.0_f32..100.0).prop_map(|(some_avg10, full_avg10)| Psi { some_avg10, full_avg10 });
-    let area = (bytes(), any::<u64>()).prop_map(|(path, size)| SwapArea {
+    let area = (bytes(), any::<u64>(), reading(any::<i32>())).prop_map(|(path, size, priority)| SwapArea {
         path: path.into(),
         kind: "file".into(),
         size,
         used: size / 3,
-        priority: Ok(100),
+        priority,
     });
     let swaps = reading(proptest::collection::vec(area, 0..3));
     let one = (reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>()));
-    (one, swaps, reading(psi), reading(0.0..1e7))
-        .prop_map(|((mem_total, zswap, pswpin), swaps, psi, uptime)| SystemSample {
-            mem_total,
-            zswap,
-            pswpin,
-            swaps,
-            psi,
-            uptime,
-            // In the schema neither is.
-            detail: Detail::missing(Missing::Unsupported),
-            limit: CgroupFigures::missing(Missing::Unsupported),
-            ..SystemSample::missing(Missing::TimedOut)
-        })
+    let limit = (reading(any::<u64>()), reading(any::<Option<u64>>())).prop_map(|(current, limit)| CgroupFigures {
+        current,
+        limit,
+        ..CgroupFigures::missing(Missing::Gone)
+    });
+    let detail = (reading(any::<u64>()), reading(any::<u64>())).prop_map(|(lru, huge_free)| Detail {
+        lru,
+        huge_free,
+        ..Detail::missing(Missing::Denied)
+    });
+    (one, swaps, reading(psi), reading(0.0..1e7), limit, detail)
+        .prop_map(
+            |((mem_total, zswap, pswpin), swaps, psi, uptime, limit, detail)| SystemSample {
+                limit,
+                detail,
+                mem_total,
+                zswap,
+                pswpin,
+                swaps,
+                psi,
+                uptime,
+                ..SystemSample::missing(Missing::TimedOut)
+            },
+        )
         .boxed()
 }
 
