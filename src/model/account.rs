@@ -45,9 +45,8 @@ pub struct Userland {
 impl Userland {
     /// The sums over a snapshot's processes.
     pub fn of(snapshot: &Snapshot) -> Self {
-        // An address space that several processes share is one.
-        let own = snapshot.rows().iter().filter(|p| p.shares_mm.is_none());
-        let totals = Totals::of(own, |_| None);
+        // Counts an address space that several processes share once.
+        let totals = Totals::of(snapshot.rows(), |_| None);
         let (readable, of) = snapshot.readable();
         let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
         Self {
