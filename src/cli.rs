@@ -2,6 +2,8 @@
 
 mod apply;
 mod exit;
+pub mod maps;
+pub mod mem;
 mod ps;
 
 use std::ffi::OsString;
@@ -9,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use apply::{UsageError, apply, apply_ps, configure};
+pub use apply::{UsageError, apply, apply_ps, apply_units, configure};
 pub use exit::{Early, Exit};
 pub use ps::{Format, PsArgs};
 
@@ -40,6 +42,10 @@ pub struct Cli {
 pub enum Command {
     /// Print a table of the processes, once or again and again
     Ps(PsArgs),
+    /// Account for the system's memory: RAM, swap, what is compressed, and where the RAM went
+    Mem(mem::MemArgs),
+    /// Print the mappings of processes, those of one name together
+    Maps(maps::MapsArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
 }

@@ -7,6 +7,7 @@ pub mod cell;
 mod entries;
 mod get;
 pub mod lookup;
+pub mod mapping;
 pub mod plain;
 pub mod value;
 

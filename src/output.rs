@@ -4,8 +4,12 @@ pub mod bars;
 mod cells;
 pub mod changes;
 pub mod csv;
+mod grid;
 pub mod json;
 mod layout;
+pub mod maps;
+pub mod mem;
+mod node;
 pub mod rows;
 pub mod table;
 

@@ -1,6 +1,8 @@
 //! The wiring: what was typed becomes what is done.
 
 pub mod configure;
+pub mod maps;
+pub mod mem;
 pub mod monitor;
 pub mod ps;
 mod secure;
@@ -44,6 +46,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             command: Some(Command::Ps(args)),
             ..
         }) => ps::run(&args, &env).into(),
+        Ok(Cli {
+            command: Some(Command::Mem(args)),
+            ..
+        }) => mem::run(&args, &env).into(),
+        Ok(Cli {
+            command: Some(Command::Maps(args)),
+            ..
+        }) => maps::run(&args, &env).into(),
         Ok(Cli { command: None, monitor }) => live(&monitor, &env),
     }
 }

@@ -83,6 +83,14 @@ pub fn apply_ps(settings: &mut Settings, args: &PsArgs) -> Result<(), UsageError
     table(settings, &args.table)
 }
 
+/// Lays `--units` over the settings.
+///
+/// # Errors
+/// It names no unit.
+pub fn apply_units(settings: &mut Settings, units: Option<&str>) -> Result<(), UsageError> {
+    set(settings, "--units", "ui.units", units)
+}
+
 fn table(settings: &mut Settings, args: &TableArgs) -> Result<(), UsageError> {
     set(settings, "--columns", "ui.columns", args.columns.as_deref())?;
     set(settings, "--units", "ui.units", args.units.as_deref())?;

@@ -38,14 +38,15 @@ pub struct Userland {
     pub uss: Reading<u64>,
     /// Σ `SwapPss`.
     pub swap_pss: Reading<u64>,
+    /// Why one of those that could not be read could not.
+    pub hidden: Option<Missing>,
 }
 
 impl Userland {
     /// The sums over a snapshot's processes.
     pub fn of(snapshot: &Snapshot) -> Self {
-        // An address space that several processes share is one.
-        let own = snapshot.rows().iter().filter(|p| p.shares_mm.is_none());
-        let totals = Totals::of(own, |_| None);
+        // Counts an address space that several processes share once.
+        let totals = Totals::of(snapshot.rows(), |_| None);
         let survey = snapshot.survey();
         let (readable, of) = (survey.readable, survey.all());
         let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
@@ -56,6 +57,11 @@ impl Userland {
             pss_shmem: memory.and_then(|m| m.pss_shmem),
             uss: memory.map(|m| m.uss()),
             swap_pss: memory.and_then(|m| m.swap_pss),
+            hidden: snapshot
+                .rows()
+                .iter()
+                .filter_map(|p| p.walk.err())
+                .find(|e| e.hides_memory()),
         }
     }
 
@@ -66,7 +72,7 @@ impl Userland {
 
     /// A sum, if nobody is missing in it.
     fn whole(&self, sum: Reading<u64>) -> Reading<u64> {
-        if self.partial() { Err(Missing::Denied) } else { sum }
+        self.hidden.map_or(sum, Err)
     }
 }
 

@@ -13,6 +13,7 @@ mod hard;
 mod history;
 mod kernel;
 mod maps;
+mod mem;
 mod oneshot;
 mod plan;
 mod proc;

@@ -1,6 +1,7 @@
 //! Mappings: areas as the kernel lists them, put together by name, of one process and of many.
 
 mod areas;
+mod command;
 mod merge;
 mod scan;
 

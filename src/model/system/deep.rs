@@ -1,6 +1,5 @@
 //! Figures of the system that are read only for its account, not by the monitor.
 
-use crate::model::cgroup::CgroupFigures;
 use crate::model::{Missing, Reading};
 
 /// What files beside those of [`SystemSample`](super::SystemSample) say.
@@ -21,8 +20,6 @@ pub struct Deep {
     pub zswap_on: Reading<bool>,
     /// `/proc/pressure/memory`.
     pub pressure: Reading<Pressure>,
-    /// What the cgroup that zmtop runs in says of itself.
-    pub own_cgroup: Reading<CgroupFigures>,
 }
 
 impl Deep {
@@ -36,7 +33,6 @@ impl Deep {
             ksm: Err(why),
             zswap_on: Err(why),
             pressure: Err(why),
-            own_cgroup: Err(why),
         }
     }
 }

@@ -1,0 +1,36 @@
+//! The options of `zmtop maps`.
+
+use clap::Args;
+
+use super::mem::DataFormat;
+use super::{PlaceArgs, TableArgs};
+
+/// The options of `zmtop maps`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = "Exit code 3 if the mappings of any process named could not be read.")]
+pub struct MapsArgs {
+    /// Of which processes
+    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub pids: Vec<u32>,
+    /// List each area, with its address and permissions, not those of one name together
+    #[arg(long)]
+    pub areas: bool,
+    #[command(flatten)]
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would replace the command's own description"
+    )]
+    pub table: TableArgs,
+    /// List no more than the first N of each process
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// Write it as
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: DataFormat,
+    #[command(flatten)]
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would replace the command's own description"
+    )]
+    pub place: PlaceArgs,
+}

@@ -1,0 +1,34 @@
+//! The account of the system.
+
+mod account;
+mod command;
+mod deep;
+
+use zmtop::model::account::Userland;
+use zmtop::model::{Missing, SystemSample};
+use zmtop::proc::system::{Machine, Part};
+
+const KB: u64 = 1024;
+
+/// The system that this meminfo describes.
+fn meminfo(bytes: &[u8]) -> SystemSample {
+    let mut machine = Machine {
+        sample: SystemSample::missing(Missing::Unsupported),
+        ..Machine::default()
+    };
+    Part::Meminfo.parse(Ok(bytes))(&mut machine);
+    machine.sample
+}
+
+/// Everybody was read.
+fn userland(pss_shmem: u64, swap_pss: u64) -> Userland {
+    Userland {
+        readable: 10,
+        of: 10,
+        pss: Ok(5000 * KB),
+        pss_shmem: Ok(pss_shmem),
+        uss: Ok(4000 * KB),
+        swap_pss: Ok(swap_pss),
+        hidden: None,
+    }
+}
