@@ -43,6 +43,11 @@ impl Load {
         ready.read_exact(&mut vec![0; processes]).unwrap();
         load
     }
+
+    /// Their pids.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.0.iter().map(Child::id).collect()
+    }
 }
 
 impl Drop for Load {
