@@ -12,7 +12,7 @@
 //! | `1000` | 1 000 processes of 100 areas of 5 pages | CPU, memory, files |
 //! | `10000` | 10 000 processes of 10 areas of 5 pages | CPU, memory, files |
 //! | `idle` | 8 processes of 1, 4 and 16 GiB in all | CPU, which ought to be the same |
-//! | `faulting` | 1 000 processes that never rest | what walks take of their budget, and keys |
+//! | `faulting` | 3 000 processes that never rest | what walks take of their budget, and keys |
 //! | `probe` | a process of 4 GiB in small pages | how long it waits for `mmap` and `munmap` |
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
@@ -227,12 +227,15 @@ fn idle(times: Times) {
     }
 }
 
+/// How many processes fault all the time: more than the budget can walk every second.
+const FAULTING: usize = 3000;
+
 /// Everything changes all the time.
 fn faulting(times: Times) {
-    if !room("faulting", 2) {
+    if !room("faulting", 4) {
         return;
     }
-    let load = kinds::faulting(1000);
+    let load = kinds::faulting(FAULTING);
     std::thread::sleep(Duration::from_secs(3));
     let all = cost_of_all();
     let ages = ages_of(&load.pids(), times);
@@ -263,7 +266,7 @@ fn faulting(times: Times) {
     drop(pane);
     let mean = walks.iter().sum::<f64>() / walks.len().max(1) as f64;
     println!(
-        "1000 that fault all the time: walks {mean:.2} % of {budget} % ({:.2} of it, goal 0.8 to 1.2), zmtop {own:.2} % in all",
+        "{FAULTING} that fault all the time: walks {mean:.2} % of {budget} % ({:.2} of it, goal 0.8 to 1.2), zmtop {own:.2} % in all",
         mean / budget,
     );
     println!(
