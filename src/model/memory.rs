@@ -1,6 +1,6 @@
 //! What one walk of a process's page tables tells.
 
-use super::reading::{Missing, Reading};
+use super::reading::Reading;
 
 /// The figures of one `smaps_rollup` (or of a summed `smaps`), in bytes.
 ///
@@ -119,20 +119,5 @@ impl Memory {
         both(&mut self.private_hugetlb, other.private_hugetlb);
         sum(&mut self.swap, other.swap);
         both(&mut self.swap_pss, other.swap_pss);
-    }
-
-    /// Sums readable figures. The flag says that some row's memory is hidden, so the sum is partial; the
-    /// sum itself is missing only where every row's is.
-    pub fn total<'a>(readings: impl Iterator<Item = Reading<&'a Self>>) -> (Reading<Self>, bool) {
-        let mut sum: Option<Self> = None;
-        let mut hidden = None;
-        for reading in readings {
-            match reading {
-                Ok(m) => sum.get_or_insert_with(Self::default).add(m),
-                Err(e) if e.hides_memory() => hidden = Some(e),
-                Err(_) => {}
-            }
-        }
-        (sum.ok_or(hidden.unwrap_or(Missing::KernelThread)), hidden.is_some())
     }
 }

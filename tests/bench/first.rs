@@ -9,6 +9,7 @@
 
 #[path = "support/floor.rs"]
 mod floor;
+#[expect(dead_code, reason = "each bench uses a part")]
 #[path = "support/load.rs"]
 mod load;
 #[expect(dead_code, reason = "each bench uses a part")]

@@ -9,6 +9,7 @@
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
+#[expect(dead_code, reason = "each bench uses a part")]
 #[path = "support/load.rs"]
 mod load;
 #[expect(dead_code, reason = "each bench uses a part")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use zmtop::model::sort::{SortKey, order};
-use zmtop::model::{Change, Memory, Missing, Totals};
+use zmtop::model::{Change, Memory, Missing, Totals, Walk};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -55,8 +55,17 @@ fn a_sum_knows_only_what_each_part_knows() {
 fn totals_are_partial_where_memory_is_hidden() {
     let m = walk(MIB, 0).memory;
     let total = |list: &[Result<Memory, Missing>]| {
-        let (sum, partial) = Memory::total(list.iter().map(|r| r.as_ref().map_err(|e| *e)));
-        (sum.map(|m| m.pss), partial)
+        let rows: Vec<_> = list
+            .iter()
+            .zip(1..)
+            .map(|(memory, pid)| {
+                let mut row = process(pid, 0, "x");
+                row.walk = memory.map(|memory| Walk { memory, ..walk(0, 0) });
+                row
+            })
+            .collect();
+        let sum = Totals::of(&rows, |_| None);
+        (sum.memory.map(|m| m.pss), sum.partial)
     };
     assert_eq!(total(&[Ok(m), Ok(m)]), (Ok(2 * MIB), false));
     assert_eq!(total(&[Ok(m), Err(Missing::Denied)]), (Ok(MIB), true));
