@@ -70,12 +70,13 @@ impl Memory {
         self.shared_clean.saturating_add(self.shared_dirty)
     }
 
-    /// What other processes can change of the PSS, at most: all that is shared now, and the file-backed and
-    /// shared-memory pages that others may yet map. A page of anonymous memory that is a process's own stays so
+    /// By how much other processes can change the PSS, at most: by all that is shared now, or by the file-backed
+    /// and shared-memory pages that others may yet map. A page of anonymous memory that is a process's own stays so
     /// unless it forks. Where the kernel does not split PSS (before Linux 5.4) it may be all of it.
     pub fn exposed(&self) -> u64 {
         match (self.pss_file, self.pss_shmem) {
-            (Ok(file), Ok(shmem)) => self.shared().saturating_add(file).saturating_add(shmem),
+            // Upwards what is shared now, should all others leave; downwards what others may come to share.
+            (Ok(file), Ok(shmem)) => self.shared().max(file.saturating_add(shmem)),
             _ => u64::MAX,
         }
     }

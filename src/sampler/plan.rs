@@ -6,7 +6,7 @@
 //! A process is *due* when its glance shows that it changed, or when others that may share memory with it
 //! came, went or shrank. The rest are *silent*: nothing says that a walk would show anything new; they are
 //! walked again before `max_age` all the same, spread over time; before 32 times that where nearly all of their
-//! memory is anonymous and their own, so that nobody else can move their PSS by more than a 64th part. Due processes are walked within the budget
+//! memory is anonymous and their own, so that nobody else can move their PSS by more than a sixteenth part. Due processes are walked within the budget
 //! in order of `weight × age² ÷ cost`, which walks each about as often as `√(weight ÷ cost)` asks for (the
 //! index policy for the age of information): age raises it without bound, so that nobody starves. Silent
 //! ones have a small purse of their own, so that a still machine costs next to nothing however much memory
@@ -176,9 +176,9 @@ impl Planner {
     }
 
     /// How old the figures of a process may become of which nothing says that it changed: much older than
-    /// others' where nothing that others do can move them by more than a hundredth part or so.
+    /// others' where nothing that others do can move them by more than a sixteenth part, and what they do is heard anyway.
     fn may_become(&self, c: &Candidate) -> Duration {
-        let own = c.exposed < c.pss >> 6;
+        let own = c.exposed < c.pss >> 4;
         self.policy.max_age * if own { PATIENCE } else { 1 }
     }
 
