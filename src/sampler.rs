@@ -13,11 +13,13 @@
 //! target    the files of one process, held open within a budget
 //! walk      one walk
 //! cgroups   the figures of cgroups
+//! quick     one look for one plain table
 //! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
 pub mod mappings;
 pub mod plan;
+pub mod quick;
 pub mod scanner;
 
 mod cgroups;

@@ -15,6 +15,7 @@ use crate::config::Env;
 use crate::model::{GroupBy, History, Missing, Snapshot};
 use crate::output::rows::{Rows, View};
 use crate::output::table;
+use crate::sampler::quick;
 use crate::units;
 use plan::Plan;
 
@@ -36,6 +37,20 @@ pub fn run(args: &PsArgs, env: &Env) -> Exit {
 
 /// One table.
 fn once(plan: &Plan) -> Result<Exit, String> {
+    let look = plan.wants.and_then(|wants| quick::look(&plan.sampling, wants));
+    let snapshot = match look {
+        Some(snapshot) => Arc::new(snapshot),
+        None => scan(plan)?,
+    };
+    let snapshot = readable(snapshot)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    Ok(written(
+        write(&mut out, plan, &snapshot, None).and_then(|()| out.flush()),
+    ))
+}
+
+/// One whole snapshot with everything in it.
+fn scan(plan: &Plan) -> Result<Arc<Snapshot>, String> {
     crate::sampler::make_room();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -44,11 +59,7 @@ fn once(plan: &Plan) -> Result<Exit, String> {
     let snapshot = runtime.block_on(async { plan.scanner().full().await });
     // Reads may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
-    let snapshot = readable(snapshot)?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    Ok(written(
-        write(&mut out, plan, &snapshot, None).and_then(|()| out.flush()),
-    ))
+    Ok(snapshot)
 }
 
 /// Writes a whole table of a snapshot.

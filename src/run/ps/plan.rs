@@ -10,6 +10,7 @@ use crate::model::Snapshot;
 use crate::model::filter::Filter;
 use crate::output::rows::{Query, View};
 use crate::output::table::{self, TableOptions};
+use crate::sampler::quick::Wants;
 use crate::sampler::{Options, Policy, Scanner};
 use crate::units::Units;
 
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     pub(super) cgroups: bool,
     /// `oom_score` is wanted.
     pub(super) oom_score: bool,
+    /// What a quick look has to see; `None` where it does not do.
+    pub(super) wants: Option<Wants>,
 }
 
 fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
@@ -66,6 +69,7 @@ impl Plan {
         let plan = Self {
             cgroups: wants("cg_"),
             oom_score: wants("oom_score"),
+            wants: quick(args, &options, &settings),
             filter,
             view,
             sort: settings.ui.sort,
@@ -187,4 +191,24 @@ fn sampling(args: &PsArgs, settings: &Settings) -> Options {
         },
         ..crate::run::options(&settings.sampler, args.place.proc_root.as_deref())
     }
+}
+
+/// What a quick look has to see for that table. It does for plain ones that are not filtered.
+fn quick(args: &PsArgs, options: &TableOptions, settings: &Settings) -> Option<Wants> {
+    let plain = args.by.is_none() && args.every.is_none() && !args.percent && !args.tree;
+    if !plain || !settings.ui.filter.trim().is_empty() {
+        return None;
+    }
+    let mut wants = Wants::default();
+    for column in options.columns.iter().chain([&settings.ui.sort]).map(|id| id.get()) {
+        match column.id {
+            "pid" => {}
+            "user" | "uid" => wants.user = true,
+            "command" | "cmdline" => wants.command = true,
+            "ppid" | "state" | "threads" | "comm" => wants.stat = true,
+            _ if column.unit == Unit::Bytes && column.additive => {}
+            _ => return None,
+        }
+    }
+    Some(wants)
 }
