@@ -39,7 +39,7 @@ pub struct Cli {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Print a table of the processes, once or again and again
-    Ps(PsArgs),
+    Ps(Box<PsArgs>),
     /// Show or check the configuration
     Config(ConfigArgs),
 }

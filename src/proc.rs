@@ -13,4 +13,5 @@ pub mod stat;
 pub mod status;
 pub mod system;
 pub mod users;
+pub mod wire;
 mod words;

@@ -15,12 +15,14 @@
 //! cgroups   the figures of cgroups
 //! quick     one look for one plain table
 //! mappings  whole smaps, of one process or of many, for who asks
+//! source    snapshots that were written to a file
 //! ```
 
 pub mod mappings;
 pub mod plan;
 pub mod quick;
 pub mod scanner;
+pub mod source;
 
 mod cgroups;
 mod job;

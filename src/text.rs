@@ -76,6 +76,18 @@ fn enough(bytes: &[u8], columns: usize) -> &[u8] {
     &bytes[..end]
 }
 
+/// How a character is written that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control
+/// characters, `\u{…}` for all else.
+pub fn escaped(c: char) -> Cow<'static, str> {
+    match c {
+        '\n' => "\\n".into(),
+        '\t' => "\\t".into(),
+        '\r' => "\\r".into(),
+        c if c.is_control() => format!("\\x{:02x}", u32::from(c)).into(),
+        c => format!("\\u{{{:x}}}", u32::from(c)).into(),
+    }
+}
+
 struct Writer {
     text: String,
     width: usize,
@@ -92,13 +104,7 @@ impl Writer {
     }
 
     fn escape(&mut self, c: char) {
-        match c {
-            '\n' => self.plain("\\n"),
-            '\t' => self.plain("\\t"),
-            '\r' => self.plain("\\r"),
-            c if c.is_control() => self.plain(&format!("\\x{:02x}", u32::from(c))),
-            c => self.plain(&format!("\\u{{{:x}}}", u32::from(c))),
-        }
+        self.plain(&escaped(c));
     }
 
     /// Where a cluster takes other than the sum of its characters' columns, one terminal joins it and

@@ -6,6 +6,7 @@ pub mod series;
 pub mod window;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use series::{Change, Series};
@@ -24,6 +25,35 @@ pub struct History {
     processes: HashMap<Identity, Box<Series>>,
     system: SystemHistory,
     tick: u64,
+    last: Option<Moment>,
+}
+
+/// Whose snapshot was the last, and when it was.
+#[derive(Debug)]
+struct Moment {
+    host: Arc<[u8]>,
+    boot_id: Reading<Arc<str>>,
+    monotonic: Duration,
+}
+
+impl Moment {
+    fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            host: Arc::clone(&snapshot.host),
+            boot_id: snapshot.boot_id.clone(),
+            monotonic: snapshot.monotonic,
+        }
+    }
+
+    /// Whether the snapshot cannot be compared with that one: pids, counters and clocks are others. A host
+    /// may change its name, but not within a boot its boot id; the name decides where there is none.
+    fn parts(&self, snapshot: &Snapshot) -> bool {
+        let another = match (&self.boot_id, &snapshot.boot_id) {
+            (Ok(one), Ok(other)) => one != other,
+            _ => !self.host.is_empty() && !snapshot.host.is_empty() && self.host != snapshot.host,
+        };
+        another || snapshot.monotonic < self.monotonic
+    }
 }
 
 impl History {
@@ -36,12 +66,18 @@ impl History {
             processes: HashMap::new(),
             system: SystemHistory::default(),
             tick: 0,
+            last: None,
         }
     }
 
     /// Takes in one snapshot. A process that made an exec starts anew; one that is no longer listed is
-    /// forgotten; where `/proc` could not be listed nothing is.
+    /// forgotten; where `/proc` could not be listed nothing is. Everything starts anew where the snapshot is
+    /// of another boot or another host than the one before it, or earlier.
     pub fn push(&mut self, snapshot: &Snapshot) {
+        if self.last.as_ref().is_some_and(|last| last.parts(snapshot)) {
+            *self = Self::new(self.window);
+        }
+        self.last = Some(Moment::of(snapshot));
         self.tick += 1;
         self.system.push(snapshot);
         let reach = self.window.max(snapshot.interval.saturating_mul(5) / 4);

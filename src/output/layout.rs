@@ -134,33 +134,42 @@ impl Layout {
     }
 
     pub(super) fn write_all(&self, out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
-        lines.iter().try_for_each(|line| self.write(out, line))
+        let mut text = String::new();
+        lines.iter().try_for_each(|line| {
+            text.clear();
+            self.write(&mut text, line);
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            out.write_all(text.as_bytes())
+        })
     }
 
-    /// Writes one line, no wider than the terminal and with nothing blank at its end.
-    fn write(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        let mut text = String::new();
+    /// One line, no wider than the terminal.
+    fn write(&self, text: &mut String, line: &Line) {
         let mut left = self.total.unwrap_or(usize::MAX);
         for (i, cell) in line.cells.iter().enumerate() {
             let place = self.places[i];
             let shown = line.text(i, place.grows).unwrap_or_default();
             let last = i + 1 == self.places.len() && (self.bars.is_none() || line.bar.is_none());
             let wide = self.room(line, place, width(shown), last);
-            let cell_text = fit_in(shown, wide, left, place.align, i > 0);
-            put(&mut text, &mut left, &cell_text, self.style(line, cell));
+            put(
+                text,
+                &mut left,
+                (shown, wide, place.align, i > 0),
+                self.style(line, cell),
+            );
         }
         if let Kind::Totals(label) = &line.kind
             && !self.places.iter().any(|p| p.grows)
         {
-            let cell = fit_in(label, width(label), left, Align::Left, true);
-            put(&mut text, &mut left, &cell, if self.color { BOLD } else { "" });
+            let style = if self.color { BOLD } else { "" };
+            put(text, &mut left, (label, width(label), Align::Left, true), style);
         }
         if let (Some((room, greatest)), Some(figure)) = (self.bars, line.bar) {
             let bar = bar(figure / greatest, room, self.ascii);
-            let cell = fit_in(&bar, width(&bar), left, Align::Left, true);
-            put(&mut text, &mut left, &cell, if self.color { CYAN } else { "" });
+            let style = if self.color { CYAN } else { "" };
+            put(text, &mut left, (&bar, width(&bar), Align::Left, true), style);
         }
-        writeln!(out, "{}", text.trim_end())
     }
 
     /// How wide a cell is written: the last word of a line is not padded, and a command is whole where
@@ -185,17 +194,32 @@ impl Layout {
     }
 }
 
-/// A cell with the gap before it, cut to what is left of the line.
-fn fit_in(text: &str, wide: usize, left: usize, align: Align, gap: bool) -> String {
-    let before = usize::from(gap).min(left);
-    " ".repeat(before) + &fit(text, wide.min(left - before), align)
-}
-
-fn put(text: &mut String, left: &mut usize, cell: &str, style: &str) {
-    *left -= width(cell);
-    if style.is_empty() || cell.trim().is_empty() {
-        text.push_str(cell);
+/// Writes a cell, with the gap before it, in what is left of the line.
+fn put(text: &mut String, left: &mut usize, (cell, wide, align, gap): (&str, usize, Align, bool), style: &str) {
+    let before = usize::from(gap).min(*left);
+    let wide = wide.min(*left - before);
+    *left -= before + wide;
+    let styled = !style.is_empty() && !cell.trim().is_empty();
+    if styled {
+        text.push_str(style);
+    }
+    text.extend(std::iter::repeat_n(' ', before));
+    if cell.is_ascii() && cell.len() <= wide {
+        let pad = std::iter::repeat_n(' ', wide - cell.len());
+        match align {
+            Align::Left => {
+                text.push_str(cell);
+                text.extend(pad);
+            }
+            Align::Right => {
+                text.extend(pad);
+                text.push_str(cell);
+            }
+        }
     } else {
-        text.extend([style, cell, PLAIN]);
+        text.push_str(&fit(cell, wide, align));
+    }
+    if styled {
+        text.push_str(PLAIN);
     }
 }

@@ -7,9 +7,8 @@
 //! What is not wanted is not filled in: start times, states and names may be missing, so that such a
 //! snapshot serves a table, and is neither kept, nor compared with another, nor written as one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -17,7 +16,7 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::Options;
-use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, Stat, SystemSample, Walk};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Sampling, Snapshot, Stat, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
 use crate::proc::{kcmp, own, smaps, stat, users};
 
@@ -35,23 +34,32 @@ pub struct Wants {
 /// What a reader's buffer holds.
 const BUFFER: usize = 64 << 10;
 const STACK: usize = 256 << 10;
-/// As many processes are worth a thread of its own.
-const SHARE: usize = 16;
-/// How many processes before it, in order of pid, one may share its address space with.
-const NEAR: usize = 8;
+/// How much of the list of processes is read at once: readers begin with the first piece.
+const PIECE: usize = 4 << 10;
+/// How many processes read before it one may share its address space with.
+const NEAR: usize = 16;
 
 /// What the threads share.
 struct Work {
     options: Options,
     wants: Wants,
-    pids: Vec<u32>,
-    /// The place in the list that is read next.
-    next: AtomicUsize,
+    queue: Mutex<Queue>,
+    more: Condvar,
     /// The facts of a process until there are some.
     nothing: Arc<Facts>,
     users: Mutex<HashMap<u32, Arc<[u8]>>>,
+    near: Mutex<VecDeque<(Identity, Figures)>>,
     done: Mutex<Done>,
     end: Condvar,
+}
+
+/// What is still to be read.
+#[derive(Default)]
+struct Queue {
+    pids: Vec<u32>,
+    next: usize,
+    /// The list is at its end.
+    whole: bool,
 }
 
 #[derive(Default)]
@@ -64,6 +72,9 @@ struct Done {
 /// Why one look is no more to be taken.
 struct Trouble;
 
+/// What two processes with one address space have the same of: RSS, USS and swap.
+type Figures = (u64, u64, u64);
+
 /// Takes a snapshot of this machine's processes; `None` where that is better done by a scanner: for another
 /// tree, on a kernel without `smaps_rollup`, and where a read does not return or descriptors or threads run out.
 pub fn look(options: &Options, wants: Wants) -> Option<Snapshot> {
@@ -72,19 +83,18 @@ pub fn look(options: &Options, wants: Wants) -> Option<Snapshot> {
         return None;
     }
     let began = own::monotonic();
-    let pids = files::pids(roots.proc.as_os_str().as_encoded_bytes()).ok()?;
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     };
-    let threads = threads.min(pids.len().div_ceil(SHARE)).max(1);
     let work = Arc::new(Work {
         options: options.clone(),
         wants,
-        pids,
-        next: AtomicUsize::new(0),
+        queue: Mutex::default(),
+        more: Condvar::new(),
         nothing: Arc::new(Facts::pending(b"")),
         users: Mutex::default(),
+        near: Mutex::default(),
         done: Mutex::default(),
         end: Condvar::new(),
     });
@@ -93,9 +103,10 @@ pub fn look(options: &Options, wants: Wants) -> Option<Snapshot> {
         let thread = std::thread::Builder::new().name(format!("zmtop-read-{number}"));
         thread.stack_size(STACK).spawn(move || work.read()).ok()?;
     }
+    let listed = work.list(roots.proc.as_os_str().as_encoded_bytes());
     let mut rows = work.wait(threads)?;
+    listed.ok()?;
     rows.sort_unstable_by_key(|row| row.id.pid);
-    share(&mut rows);
     let now = own::monotonic();
     Some(Snapshot {
         time: SystemTime::now(),
@@ -122,21 +133,50 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Work {
+    /// Lists the processes for the readers.
+    fn list(&self, proc: &[u8]) -> Reading<()> {
+        let mut piece = Vec::with_capacity(PIECE / 24);
+        let hand_in = |piece: &mut Vec<u32>| {
+            lock(&self.queue).pids.append(piece);
+            self.more.notify_all();
+        };
+        let listed = files::each_pid(proc, PIECE, |pid| {
+            piece.push(pid);
+            if piece.len() == PIECE / 24 {
+                hand_in(&mut piece);
+            }
+        });
+        lock(&self.queue).whole = true;
+        hand_in(&mut piece);
+        listed
+    }
+
+    /// The next process to read; `None` where there are no more.
+    fn next(&self) -> Option<u32> {
+        let mut queue = lock(&self.queue);
+        while queue.next == queue.pids.len() {
+            if queue.whole {
+                return None;
+            }
+            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.next += 1;
+        Some(queue.pids[queue.next - 1])
+    }
+
     /// The rows, once every thread has ended; nothing where one is in trouble, or all stand still for as long
     /// as a read may take. Those are left where they are.
     fn wait(&self, threads: usize) -> Option<Vec<ProcessSample>> {
         let mut done = lock(&self.done);
-        let mut at = 0;
+        let mut at = (0, 0);
         while done.threads < threads && !done.given_up {
             let (again, waited) = self
                 .end
                 .wait_timeout(done, self.options.deadline)
                 .unwrap_or_else(PoisonError::into_inner);
             done = again;
-            let now = self.next.load(Ordering::Relaxed).min(self.pids.len() + threads);
-            if waited.timed_out() && now == at {
-                done.given_up = true;
-            }
+            let now = (lock(&self.queue).next, done.threads);
+            done.given_up |= waited.timed_out() && now == at;
             at = now;
         }
         (!done.given_up).then(|| std::mem::take(&mut done.rows))
@@ -148,14 +188,12 @@ impl Work {
             let _ = rustix::process::setpriority_process(None, self.options.nice.into());
         }
         let mut buf = vec![0; BUFFER];
-        let mut rows = Vec::with_capacity(self.pids.len());
+        let mut rows = Vec::new();
         let mut trouble = false;
-        while let Some(pid) = self.pids.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            if let Ok(row) = self.process(*pid, &mut buf) {
-                rows.extend(row);
-            } else {
-                trouble = true;
-                self.next.fetch_max(self.pids.len(), Ordering::Relaxed);
+        while !trouble && let Some(pid) = self.next() {
+            match self.process(pid, &mut buf) {
+                Ok(row) => rows.extend(row),
+                Err(Trouble) => trouble = true,
             }
         }
         let mut done = lock(&self.done);
@@ -225,7 +263,24 @@ impl Work {
             facts.user = facts.uid.map(|uid| self.user(uid));
         }
         sample.facts = Arc::new(facts);
+        sample.shares_mm = self.kin(&sample);
         Ok(Some(sample))
+    }
+
+    /// Another process with the same address space, which then shows the same figures: asked of the kernel, for
+    /// the nearest of those read shortly before.
+    fn kin(&self, sample: &ProcessSample) -> Option<Identity> {
+        let memory = sample.memory().ok()?;
+        let figures = (memory.rss, memory.uss(), memory.swap);
+        let mut near = lock(&self.near);
+        let alike = near.iter().filter(|(_, theirs)| *theirs == figures).map(|(id, _)| *id);
+        let other = alike.min_by_key(|id| id.pid.abs_diff(sample.id.pid));
+        if near.len() == NEAR {
+            near.pop_front();
+        }
+        near.push_back((sample.id, figures));
+        drop(near);
+        other.filter(|other| kcmp::same_memory(sample.id.pid, other.pid) == Ok(true))
     }
 
     fn user(&self, uid: u32) -> Arc<[u8]> {
@@ -248,20 +303,4 @@ fn number_path(path: &mut [u8; 32], pid: u32) -> &[u8] {
     let _ = write!(rest, "/proc/{pid}");
     let left = rest.len();
     &path[..32 - left]
-}
-
-/// Marks those that have one address space, which show the same figures: asked of the kernel, for those near
-/// each other.
-fn share(rows: &mut [ProcessSample]) {
-    let figures = |row: &ProcessSample| row.walk.ok().map(|w| (w.memory.rss, w.memory.uss(), w.memory.swap));
-    for at in 1..rows.len() {
-        let Some(own) = figures(&rows[at]) else { continue };
-        let near = (at.saturating_sub(NEAR)..at).rev();
-        let Some(other) = near.into_iter().find(|i| figures(&rows[*i]) == Some(own)) else {
-            continue;
-        };
-        if kcmp::same_memory(rows[at].id.pid, rows[other].id.pid) == Ok(true) {
-            rows[at].shares_mm = rows[other].shares_mm.or(Some(rows[other].id));
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod columns;
 mod config;
 mod faults;
 mod filter;
+mod formats;
 mod hard;
 mod history;
 mod kernel;

@@ -49,9 +49,14 @@ pub(super) const COLUMNS: &[Column] = &[
             })
         },
     ),
-    figure("uid", "UID", "The effective user id. Uid in status.", Unit::Count, 10, |r| {
-        own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
-    }),
+    figure(
+        "uid",
+        "UID",
+        "The effective user id. Uid in status.",
+        Unit::Count,
+        10,
+        |r| own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into()))),
+    ),
     word(
         "state",
         "S",

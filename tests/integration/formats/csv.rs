@@ -1,0 +1,168 @@
+//! CSV as it is written.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use zmtop::columns::{COLUMNS, Column, Plain, Unit, find};
+use zmtop::model::{History, Row, Snapshot};
+use zmtop::output::Line;
+use zmtop::output::csv::{self, Sheet};
+
+use super::made::{any_snapshot, hostile, small};
+
+fn all() -> Vec<&'static Column> {
+    COLUMNS.iter().collect()
+}
+
+fn written(snapshot: &Snapshot, columns: &[&'static Column]) -> String {
+    let mut history = History::new(Duration::from_secs(10));
+    history.push(snapshot);
+    let rows = snapshot.rows().iter();
+    let rows = rows.map(|sample| Row::of(sample, history.get(sample.id), snapshot));
+    let mut out = Vec::new();
+    csv::rows(&mut out, columns, rows).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_table_looks_so() {
+    let ids = [
+        "pid",
+        "user",
+        "pss",
+        "dpss",
+        "pss_dirty",
+        "history",
+        "age",
+        "elapsed",
+        "state",
+        "comm",
+        "command",
+    ];
+    let columns = ids.map(|id| find(id).unwrap().get());
+    let text = written(&small(), &columns);
+    assert_eq!(text.matches("\r\n").count(), text.lines().count());
+    insta::assert_snapshot!("csv", text.replace("\r\n", "\n"));
+}
+
+#[track_caller]
+fn cell(bytes: &[u8], want: &str) {
+    let mut out = Vec::new();
+    let mut sheet = Sheet::new(&mut out);
+    sheet.row([Plain::Text(bytes.into()), Plain::Null]).unwrap();
+    sheet.finish().unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), format!("{want},\r\n"));
+}
+
+#[test]
+fn each_kind_of_cell() {
+    cell(b"plain", "plain");
+    cell(b"a,b", "\"a,b\"");
+    cell(b"say \"hi\"", "\"say \"\"hi\"\"\"");
+    cell(b"two\r\nlines\t\x1b[2J", "two\\r\\nlines\\t\\x1b[2J");
+    cell(b"\xff", "\u{efff}");
+    cell("\u{202e}x\u{9b}".as_bytes(), "\\u{202e}x\\x9b");
+    for formula in ["=1+1", "+1", "-1", "@x", " =1", "＝1"] {
+        cell(formula.as_bytes(), &format!("'{formula}"));
+    }
+    cell(b"\t=1", "'\\t=1");
+    cell(b"1-1", "1-1");
+    let mut out = Vec::new();
+    let mut sheet = Sheet::new(&mut out);
+    sheet.heading(["a", "b", "c", "d", "e"]).unwrap();
+    let series = Plain::Series(vec![Some(1), None]);
+    sheet
+        .row([
+            Plain::Integer(u64::MAX),
+            Plain::Signed(-4096),
+            Plain::Float(-0.5),
+            Plain::float(f64::NAN),
+            series,
+        ])
+        .unwrap();
+    sheet.finish().unwrap();
+    assert_eq!(out, b"a,b,c,d,e\r\n18446744073709551615,-4096,-0.5,,\r\n");
+}
+
+#[test]
+fn what_is_no_column_comes_first() {
+    let made = small();
+    let pid = [find("pid").unwrap().get()];
+    let mut out = Vec::new();
+    let line = |sample| Line {
+        before: vec![("time", Plain::Text(b"now"[..].into()))],
+        row: Row::of(sample, None, &made),
+    };
+    csv::rows(&mut out, &pid, made.rows()[..2].iter().map(line)).unwrap();
+    assert_eq!(out, b"time,pid\r\nnow,1\r\nnow,2\r\n");
+    let mut out = Vec::new();
+    csv::rows(&mut out, &pid, Vec::<Line<'_>>::new()).unwrap();
+    assert_eq!(out, b"pid\r\n");
+}
+
+/// A pipe that is closed, as `head` leaves it.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_known_as_one() {
+    let made = hostile();
+    let rows = made.rows().iter().cycle().take(999);
+    let rows = rows.map(|sample| Row::of(sample, None, &made));
+    let error = csv::rows(Closed, &all(), rows).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    let error = zmtop::output::json::snapshot(&mut Closed, &made).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
+fn check(snapshot: &Snapshot) {
+    let text = written(snapshot, &all());
+    let bad = text
+        .replace("\r\n", "")
+        .chars()
+        .find(|c| c.is_control() || zmtop::text::is_invisible(*c));
+    assert_eq!(bad, None, "{text}");
+    let mut reader = ::csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), snapshot.rows().len() + 1);
+    for record in &records[1..] {
+        assert_eq!(record.len(), COLUMNS.len());
+        for (cell, column) in record.iter().zip(COLUMNS) {
+            if column.unit == Unit::Text {
+                assert!(!cell.trim_start().starts_with(['=', '+', '-', '@']), "{cell:?}");
+            } else {
+                assert!(
+                    cell.is_empty() || cell.parse::<f64>().is_ok(),
+                    "{}: {cell:?}",
+                    column.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_names_stay_in_their_cells() {
+    check(&hostile());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_name_stays_in_its_cell(snapshot in any_snapshot()) {
+        check(&snapshot);
+    }
+}

@@ -1,0 +1,334 @@
+//! Made snapshots of every kind.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use zmtop::columns::{COLUMNS, Value};
+use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::{
+    CgroupFigures, Facts, History, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Row, Sampling,
+    SelfCost, Snapshot, Stat, Walk,
+};
+
+use crate::support::rows::{process, snapshot, walk, with_facts};
+
+/// Names that anyone could have chosen.
+pub(crate) const HOSTILE: [&[u8]; 12] = [
+    b"\x1b[2J\x1b]52;c;aGk=\x07",
+    b"\x9b31m\xff\xfe\x80",
+    "\u{9b}31m \u{85}".as_bytes(),
+    "\u{202e}gpj.exe\u{2066}".as_bytes(),
+    b"a\nb) R 1 (x\r\t",
+    b"\"quoted\", and \\escaped\\",
+    "\u{ef80}\u{efff}\u{ef7f}\u{f000}".as_bytes(),
+    b"=HYPERLINK(\"http://x\")",
+    b"@SUM(1+1)*cmd|' /C calc'!A0",
+    b"  -2+3",
+    "\u{2028}\u{2029}\u{feff}\u{e0041}\u{0}\u{7f}".as_bytes(),
+    b"{\"schema\":\"zmtop/1\"}",
+];
+
+/// A snapshot with one of everything: for a picture.
+pub(crate) fn small() -> Snapshot {
+    let init = with_facts(process(1, 0, "/sbin/init"), |f| {
+        f.exe = Ok(Arc::from(&b"/usr/lib/systemd/systemd"[..]));
+        f.unit = Some(Arc::from(&b"init.scope"[..]));
+        f.cgroup = Ok(Arc::from(&b"/init.scope"[..]));
+    });
+    let mut worker = with_facts(process(27, 1, "./wörk \x1b[31m"), |f| {
+        f.comm = (*b"w\xff\x1b").into();
+        f.replaced = Some(Replaced::Deleted);
+    });
+    worker.shares_mm = Some(Identity { pid: 999, starttime: 0 });
+    worker.oom_score = Ok(667);
+    worker.stale = true;
+    worker.walk = Ok(Walk {
+        memory: Memory {
+            pss_dirty: Err(Missing::Unsupported),
+            shared_clean: 8192,
+            ..walk(4096, 4096).memory
+        },
+        at: Duration::from_millis(60_500),
+        cost: Duration::from_micros(250),
+    });
+    let mut thread = process(2, 0, "kthreadd");
+    thread.stat.flags = Stat::PF_KTHREAD;
+    thread.walk = Err(Missing::KernelThread);
+    let mut other = with_facts(process(30, 1, "/usr/bin/secret"), |f| {
+        f.cmdline = Err(Missing::Malformed);
+    });
+    other.walk = Err(Missing::Denied);
+    let mut made = snapshot(Duration::from_secs(70), vec![init, thread, worker, other]);
+    made.time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_478_400_123);
+    made.sampling = Sampling {
+        walks: 2,
+        walked: Duration::from_micros(500),
+        budget: Some(0.02),
+        took: Duration::from_millis(12),
+        threads: 2,
+        ..Sampling::default()
+    };
+    made.system = SystemSample {
+        mem_total: Ok(16 << 30),
+        mem_available: Ok(8 << 30),
+        zram: vec![Zram {
+            name: "zram0".into(),
+            stored: 300,
+            compressed: 200,
+            is_swap: true,
+        }],
+        swaps: Ok(vec![SwapArea {
+            path: (*b"/dev/zr\xe4m0").into(),
+            kind: "partition".into(),
+            size: 1 << 30,
+            used: 300,
+        }]),
+        psi: Ok(Psi {
+            some_avg10: 0.1,
+            full_avg10: 0.0,
+        }),
+        uptime: Ok(1234.56),
+        ..SystemSample::missing(Missing::Unsupported)
+    };
+    made.cgroups = Arc::new(
+        [(
+            Arc::from(&b"/init.scope"[..]),
+            CgroupFigures {
+                current: Ok(4096),
+                swap: Err(Missing::Denied),
+                limit: Ok(None),
+                swap_limit: Ok(Some(1 << 20)),
+            },
+        )]
+        .into(),
+    );
+    made
+}
+
+/// A snapshot of as many processes as a name each of [`HOSTILE`] gives, in every field that has one.
+pub(crate) fn hostile() -> Snapshot {
+    let rows = HOSTILE.iter().enumerate().map(|(i, name)| {
+        with_facts(process(i as u32 + 1, 0, "x"), |f| {
+            let shared: Arc<[u8]> = Arc::from(*name);
+            f.comm = (*name).into();
+            f.cmdline = Ok([*name, b"\0", name, b"\0"].concat().into());
+            f.user = Ok(Arc::clone(&shared));
+            f.cgroup = Ok(Arc::clone(&shared));
+            f.exe = Ok(Arc::clone(&shared));
+            f.unit = Some(Arc::clone(&shared));
+            f.container = Some(shared);
+        })
+    });
+    let mut made = snapshot(Duration::from_secs(5), rows.collect());
+    made.host = Arc::from(HOSTILE.concat());
+    made
+}
+
+fn reading<T: std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Reading<T>> {
+    let why = prop_oneof![
+        Just(Missing::Denied),
+        Just(Missing::Gone),
+        Just(Missing::Unsupported),
+        Just(Missing::TimedOut),
+        Just(Missing::Malformed),
+        any::<i32>().prop_map(Missing::Errno),
+    ];
+    prop_oneof![3 => value.prop_map(Ok), 1 => why.prop_map(Err)].boxed()
+}
+
+fn bytes() -> BoxedStrategy<Vec<u8>> {
+    prop_oneof![
+        3 => "[a-z/ ]{0,12}".prop_map(String::into_bytes),
+        2 => proptest::collection::vec(any::<u8>(), 0..12),
+        1 => (0..HOSTILE.len()).prop_map(|i| HOSTILE[i].to_vec()),
+    ]
+    .boxed()
+}
+
+fn shared() -> BoxedStrategy<Arc<[u8]>> {
+    bytes().prop_map(Arc::from).boxed()
+}
+
+fn memory() -> BoxedStrategy<Memory> {
+    let plain = any::<[u64; 7]>();
+    let later = [(); 7].map(|()| reading(any::<u64>()));
+    (plain, later)
+        .prop_map(|(plain, later)| {
+            let [rss, pss, shared_clean, shared_dirty, private_clean, private_dirty, swap] = plain;
+            let [
+                pss_dirty,
+                pss_anon,
+                pss_file,
+                pss_shmem,
+                shared_hugetlb,
+                private_hugetlb,
+                swap_pss,
+            ] = later;
+            Memory {
+                rss,
+                pss,
+                pss_dirty,
+                pss_anon,
+                pss_file,
+                pss_shmem,
+                shared_clean,
+                shared_dirty,
+                private_clean,
+                private_dirty,
+                shared_hugetlb,
+                private_hugetlb,
+                swap,
+                swap_pss,
+            }
+        })
+        .boxed()
+}
+
+fn facts() -> BoxedStrategy<Facts> {
+    let paths = (
+        reading(bytes()),
+        reading(shared()),
+        reading(shared()),
+        reading(shared()),
+    );
+    let replaced = prop_oneof![Just(None), Just(Some(Replaced::Updated)), Just(Some(Replaced::Deleted))];
+    let names = (
+        proptest::option::of(shared()),
+        proptest::option::of(shared()),
+        reading(any::<u32>()),
+    );
+    (bytes(), paths, replaced, names)
+        .prop_map(
+            |(comm, (cmdline, exe, user, cgroup), replaced, (unit, container, uid))| Facts {
+                comm: comm.into(),
+                cmdline: cmdline.map(Into::into),
+                exe,
+                replaced,
+                uid,
+                user,
+                cgroup,
+                unit,
+                container,
+            },
+        )
+        .boxed()
+}
+
+fn sample() -> BoxedStrategy<ProcessSample> {
+    let walk = (memory(), 0..60_000_u64, 0..60_000_u64).prop_map(|(memory, at, cost)| Walk {
+        memory,
+        at: Duration::from_micros(at),
+        cost: Duration::from_nanos(cost),
+    });
+    let hidden = prop_oneof![
+        Just(Missing::KernelThread),
+        Just(Missing::Zombie),
+        Just(Missing::Pending)
+    ];
+    let walk = prop_oneof![4 => reading(walk), 1 => hidden.prop_map(Err)];
+    let figures = any::<[u64; 7]>();
+    let stat = (any::<u8>(), any::<u32>(), figures).prop_map(|(state, ppid, figures)| {
+        let [flags, minflt, majflt, cpu_ticks, threads, vsize, rss] = figures;
+        Stat {
+            state,
+            ppid,
+            flags,
+            minflt,
+            majflt,
+            cpu_ticks,
+            threads,
+            vsize,
+            rss,
+            ..Stat::default()
+        }
+    });
+    let rest = (any::<u32>(), any::<bool>(), reading(any::<u32>()));
+    (1..999_u32, any::<u64>(), stat, facts(), walk, rest)
+        .prop_map(
+            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score))| ProcessSample {
+                id: Identity { pid, starttime },
+                exec,
+                stat,
+                facts: Arc::new(facts),
+                walk,
+                stale,
+                oom_score,
+                shares_mm: None,
+            },
+        )
+        .boxed()
+}
+
+fn system() -> BoxedStrategy<SystemSample> {
+    let psi = (0.0_f32..100.0, 0.0_f32..100.0).prop_map(|(some_avg10, full_avg10)| Psi { some_avg10, full_avg10 });
+    let area = (bytes(), any::<u64>()).prop_map(|(path, size)| SwapArea {
+        path: path.into(),
+        kind: "file".into(),
+        size,
+        used: size / 3,
+    });
+    let swaps = reading(proptest::collection::vec(area, 0..3));
+    let one = (reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>()));
+    (one, swaps, reading(psi), reading(0.0..1e7))
+        .prop_map(|((mem_total, zswap, pswpin), swaps, psi, uptime)| SystemSample {
+            mem_total,
+            zswap,
+            pswpin,
+            swaps,
+            psi,
+            uptime,
+            ..SystemSample::missing(Missing::TimedOut)
+        })
+        .boxed()
+}
+
+/// Snapshots of anything.
+pub(crate) fn any_snapshot() -> BoxedStrategy<Snapshot> {
+    let rows = reading(proptest::collection::vec(sample(), 0..6));
+    // Ninety days: so long a time is exact to the nanosecond in a double.
+    let clock = (0..99_999_u64, 60_000..7_776_000_000_000_u64);
+    let own = reading((0..999_999_u64, any::<u64>()).prop_map(|(cpu, rss)| SelfCost {
+        cpu: Duration::from_micros(cpu),
+        rss,
+    }));
+    (rows, clock, shared(), reading("[0-9a-f-]{0,36}"), own, system())
+        .prop_map(|(rows, (time, monotonic), host, boot_id, own, system)| Snapshot {
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(time * 1001),
+            monotonic: Duration::from_micros(monotonic),
+            host,
+            boot_id: boot_id.map(Into::into),
+            own,
+            system,
+            processes: rows.map(|mut rows| {
+                rows.sort_by_key(|row| row.id);
+                rows.dedup_by_key(|row| row.id);
+                let first = rows.first().map(|row| row.id);
+                for row in rows.iter_mut().skip(1).step_by(2) {
+                    row.shares_mm = first;
+                }
+                rows
+            }),
+            ..snapshot(Duration::ZERO, Vec::new())
+        })
+        .boxed()
+}
+
+/// Every column of every row, as it would be told.
+pub(crate) fn told(snapshot: &Snapshot) -> Vec<(u32, &'static str, String)> {
+    let mut history = History::new(Duration::from_secs(10));
+    history.push(snapshot);
+    let mut cells = Vec::new();
+    for sample in snapshot.rows() {
+        let row = Row::of(sample, history.get(sample.id), snapshot);
+        for column in COLUMNS {
+            let value = (column.value)(&row);
+            let text = match &value {
+                Value::Chart(spark) => format!("{:?}", spark.values().collect::<Vec<_>>()),
+                value => format!("{value:?}"),
+            };
+            cells.push((sample.id.pid, column.id, text));
+        }
+    }
+    cells
+}

@@ -1,0 +1,183 @@
+//! Schema `zmtop/1`, both ways.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+use zmtop::model::{Missing, Snapshot};
+use zmtop::output::json;
+use zmtop::proc::wire::{self, Record, WireError};
+
+use super::made::{HOSTILE, any_snapshot, hostile, small, told};
+
+fn written(snapshot: &Snapshot) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::line(&mut out, &Record::of(snapshot)).unwrap();
+    out
+}
+
+#[track_caller]
+fn read(json: &[u8]) -> Snapshot {
+    let recorded = wire::read(json).unwrap();
+    let monotonic = recorded.monotonic().unwrap_or(Duration::from_secs(100));
+    recorded.at(monotonic, 1)
+}
+
+/// What is compared is all there is but for what [`told`] covers and the digests that no file holds.
+#[track_caller]
+fn assert_same(a: &Snapshot, b: &Snapshot) {
+    assert_eq!(told(a), told(b));
+    assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
+    assert_eq!(a.cgroups, b.cgroups);
+    assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
+    assert_eq!((a.time, a.monotonic), (b.time, b.monotonic));
+    assert_eq!(a.sampling, b.sampling);
+    assert_eq!(a.processes.as_ref().err(), b.processes.as_ref().err());
+    for (a, b) in a.rows().iter().zip(b.rows()) {
+        assert_eq!(a.facts, b.facts);
+        assert_eq!(
+            (a.id, a.exec, a.stale, a.shares_mm),
+            (b.id, b.exec, b.stale, b.shares_mm)
+        );
+        assert_eq!((a.walk, a.stat, a.oom_score), (b.walk, b.stat, b.oom_score));
+    }
+}
+
+#[test]
+fn a_small_one_comes_back() {
+    assert_same(&small(), &read(&written(&small())));
+}
+
+#[test]
+fn hostile_names_come_back_byte_for_byte() {
+    let before = hostile();
+    let after = read(&written(&before));
+    assert_same(&before, &after);
+    for (row, name) in after.rows().iter().zip(HOSTILE) {
+        assert_eq!(&*row.facts.comm, name);
+        assert_eq!(row.facts.user.as_deref(), Ok(name));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn what_was_written_gives_the_same_tables(before in any_snapshot()) {
+        assert_same(&before, &read(&written(&before)));
+    }
+}
+
+#[test]
+fn the_least_that_is_read() {
+    let least = json!({"schema": "zmtop/1", "time": "2026-11-20T23:51:00+01:00",
+        "processes": [{"pid": 7, "starttime": 3}, {"pid": 5, "starttime": 9}, {"pid": 5, "starttime": 9}]});
+    let got = read(least.to_string().as_bytes());
+    assert_eq!(got.rows().iter().map(|r| r.id.pid).collect::<Vec<_>>(), [5, 7]);
+    let row = &got.rows()[0];
+    assert_eq!(row.walk, Err(Missing::Unsupported));
+    assert_eq!(row.facts.user, Err(Missing::Unsupported));
+    assert_eq!(row.facts.exe, Err(Missing::Pending));
+    assert_eq!(got.system.mem_total, Err(Missing::Unsupported));
+    let bare = json!({"schema": "zmtop/1.9", "time": "2026-11-20T23:51:00Z", "new": {"pid": []}});
+    let got = read(bare.to_string().as_bytes());
+    assert_eq!(got.processes.unwrap_err(), Missing::Unsupported);
+}
+
+/// A walk is whole or unknown: half of one would show zeros.
+#[test]
+fn half_a_walk_is_none() {
+    let mut whole: serde_json::Value = serde_json::from_slice(&written(&small())).unwrap();
+    for field in [
+        "rss",
+        "pss",
+        "swap",
+        "private_clean",
+        "private_dirty",
+        "shared_clean",
+        "shared_dirty",
+    ] {
+        let taken = whole["processes"][0].as_object_mut().unwrap().remove(field).unwrap();
+        let got = read(whole.to_string().as_bytes());
+        assert_eq!(got.rows()[0].walk, Err(Missing::Unsupported), "{field}");
+        whole["processes"][0][field] = taken;
+    }
+    assert!(read(whole.to_string().as_bytes()).rows()[0].walk.is_ok());
+}
+
+#[test]
+fn reasons_are_one_or_by_field() {
+    let written: serde_json::Value = serde_json::from_slice(&written(&small())).unwrap();
+    let unread = |i: usize| written["processes"][i]["unread"].clone();
+    assert_eq!(unread(0), json!(null));
+    assert_eq!(unread(1), json!("kernel thread"));
+    assert_eq!(unread(2), json!({"pss_dirty": "not offered by this kernel"}));
+    assert_eq!(
+        unread(3),
+        json!({"memory": "permission denied", "cmdline": "malformed"})
+    );
+    let odd = json!({"schema": "zmtop/1", "time": "2026-11-20T23:51:00Z", "processes":
+        [{"pid": 1, "starttime": 1, "unread": "read error 5"}, {"pid": 2, "starttime": 1, "unread": "the moon"}]});
+    let got = read(odd.to_string().as_bytes());
+    assert_eq!(got.rows()[0].walk, Err(Missing::Errno(5)));
+    assert_eq!(got.rows()[1].walk, Err(Missing::Unsupported));
+}
+
+#[track_caller]
+fn refused(json: &str, want: &str) -> WireError {
+    let error = wire::read(json.as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), want);
+    error
+}
+
+#[test]
+fn what_is_none_is_refused_with_a_reason() {
+    let newer = r#"{"schema":"zmtop/2","time":[],"processes":{}}"#;
+    let what = "its schema is zmtop/2, which is newer than this zmtop: it reads zmtop/1";
+    assert!(matches!(refused(newer, what), WireError::Newer(_)));
+    refused(
+        r#"{"schema":"zmtop/2.1","time":"2026-11-20T23:51:00Z"}"#,
+        "its schema is zmtop/2.1, which is newer than this zmtop: it reads zmtop/1",
+    );
+    for (schema, shown) in [
+        ("zmtop-table/1", "zmtop-table/1"),
+        ("x\u{1b}[2J", "x\\x1b[2J"),
+        ("zmtop/0", "zmtop/0"),
+    ] {
+        refused(
+            &json!({"schema": schema, "time": "2026-11-20T23:51:00Z"}).to_string(),
+            &format!("its schema is {shown}, not zmtop/1: no snapshot of zmtop"),
+        );
+    }
+    refused(
+        r#"{"time":"2026-11-20T23:51:00Z"}"#,
+        "its schema is not given, not zmtop/1: no snapshot of zmtop",
+    );
+    refused(r#"{"schema":"zmtop/1"}"#, "missing field `time` (column 20)");
+    refused(
+        r#"{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","processes":[{"pid":1}]}"#,
+        "missing field `starttime` (column 72)",
+    );
+    let cut = refused(r#"{"schema":"zmtop/1","ti"#, "EOF while parsing a string (column 23)");
+    assert!(matches!(cut, WireError::Malformed { cut: true, .. }));
+    let evil = r#"{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","interval_s":"\u001b[2J\u202e"}"#;
+    let error = wire::read(evil.as_bytes()).unwrap_err().to_string();
+    assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");
+}
+
+#[test]
+fn a_huge_number_is_malformed_not_a_panic() {
+    for (field, value) in [
+        ("monotonic_s", "1e300"),
+        ("monotonic_s", "-1"),
+        ("interval_s", "1e19"),
+        ("took_s", "-0.0"),
+        ("monotonic_s", "1e999"),
+    ] {
+        let text = format!(r#"{{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","{field}":{value}}}"#);
+        if let Ok(recorded) = wire::read(text.as_bytes()) {
+            let monotonic = recorded.monotonic().unwrap_or_default();
+            told(&recorded.at(monotonic, 1));
+        }
+    }
+}
