@@ -175,10 +175,10 @@ impl Group {
 /// The groups of the processes that `keep` lets through, in the order of their first members. Kernel
 /// threads are grouped like others if they are kept: they have no memory, so most callers drop them. By
 /// mapping there are none: that takes more than a snapshot.
-pub fn groups(
-    snapshot: &Snapshot,
+pub fn groups<'a>(
+    snapshot: &'a Snapshot,
     by: GroupBy,
-    keep: impl Fn(&ProcessSample) -> bool,
+    keep: impl Fn(&'a ProcessSample) -> bool,
     change: impl Fn(&ProcessSample) -> Option<Change>,
 ) -> Vec<Group> {
     let rows = snapshot.rows();

@@ -2,27 +2,33 @@
 //!
 //! Pure: the same snapshots give the same history, whether they come live or from a recording.
 
+mod groups;
 pub mod series;
+mod track;
 pub mod window;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use series::{Change, Series};
+pub use series::{Change, Figures, Rates, Series};
 
+use super::group::{GroupBy, GroupKey, Names};
 use super::reading::Reading;
 use super::snapshot::{Identity, SelfCost, Snapshot};
+use groups::{Groups, Member};
+use track::Track;
 use window::Spark;
 
-/// The histories of every process of the last snapshot, and of the system.
+/// The histories of every process of the last snapshot, of the groups they are in, and of the system.
 #[derive(Debug)]
 pub struct History {
     /// What changes are asked over, and what they are taken over.
     window: Duration,
     reach: Duration,
     /// Boxed: half of a hash table is empty.
-    processes: HashMap<Identity, Box<Series>>,
+    processes: HashMap<Identity, Box<Track>>,
+    groups: Groups,
     system: SystemHistory,
     tick: u64,
     last: Option<Moment>,
@@ -64,6 +70,7 @@ impl History {
             window,
             reach: window,
             processes: HashMap::new(),
+            groups: Groups::new(window),
             system: SystemHistory::default(),
             tick: 0,
             last: None,
@@ -83,29 +90,59 @@ impl History {
         let reach = self.window.max(snapshot.interval.saturating_mul(5) / 4);
         if reach != self.reach {
             self.reach = reach;
-            self.processes.values_mut().for_each(|series| series.set_window(reach));
+            let series = self.processes.values_mut().map(|track| &mut track.series);
+            series.for_each(|series| series.set_window(reach));
+            self.groups.set_window(reach);
         }
         let Ok(processes) = &snapshot.processes else { return };
+        let now = snapshot.monotonic;
+        let names = Names::new(processes);
+        let starter = self.groups.begin(now);
         for sample in processes {
-            let series = self
+            let space = sample.shares_mm.map(|id| (id, self.counted(id)));
+            let track = self
                 .processes
                 .entry(sample.id)
-                .or_insert_with(|| Box::new(Series::new(sample.exec, reach)));
-            if series.exec() != sample.exec {
-                **series = Series::new(sample.exec, reach);
+                .or_insert_with(|| Box::new(Track::new(sample, reach, starter)));
+            if track.exec != sample.exec {
+                **track = Track::new(sample, reach, false);
             }
-            series.push(sample, snapshot.monotonic, self.tick);
+            track.push(sample, now, self.tick);
+            // They have no memory, and nobody looks for them among the programs.
+            if !sample.stat.is_kernel_thread() {
+                self.groups.add(sample, &mut track.member, &track.rates, &names, space);
+            }
         }
+        self.groups.end(now);
         let tick = self.tick;
-        self.processes.retain(|_, series| series.tick() == tick);
+        self.processes.retain(|_, track| track.tick == tick);
         if self.processes.capacity() > 4 * self.processes.len() + 1024 {
             self.processes.shrink_to_fit();
         }
     }
 
+    /// The groups in which the memory of that process, which comes earlier in this snapshot, is counted.
+    fn counted(&self, id: Identity) -> [u32; GroupBy::OF_PROCESSES.len()] {
+        match self.processes.get(&id) {
+            Some(first) if first.tick == self.tick => first.member.counted(),
+            _ => Member::UNCOUNTED,
+        }
+    }
+
     /// The history of one process.
     pub fn get(&self, id: Identity) -> Option<&Series> {
-        self.processes.get(&id).map(AsRef::as_ref)
+        self.processes.get(&id).map(|track| &track.series)
+    }
+
+    /// The history of a group of processes; it goes on while they come and go, and is kept for ten minutes
+    /// after the last.
+    pub fn group(&self, key: &GroupKey) -> Option<&Series> {
+        self.groups.get(key)
+    }
+
+    /// How many groups have a history.
+    pub const fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// How many processes have a history.

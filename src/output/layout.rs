@@ -20,33 +20,53 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     kind: Kind,
-    cells: Vec<Cell>,
+    /// The text of every cell, one after the other: there may be very many lines.
+    text: Box<str>,
+    /// Where each cell's text ends, and how it is meant.
+    cells: Box<[(u32, Tone)]>,
     /// What its bar stands for; nothing where it has none.
     pub(super) bar: Option<f64>,
 }
 
 impl Line {
-    pub(super) const fn heading(cells: Vec<Cell>) -> Self {
+    pub(super) fn heading(cells: &[Cell]) -> Self {
         Self::new(Kind::Heading, cells)
     }
 
-    pub(super) const fn row(cells: Vec<Cell>) -> Self {
+    pub(super) fn row(cells: &[Cell]) -> Self {
         Self::new(Kind::Row, cells)
     }
 
-    pub(super) const fn totals(cells: Vec<Cell>, label: String) -> Self {
+    pub(super) fn totals(cells: &[Cell], label: String) -> Self {
         Self::new(Kind::Totals(label), cells)
     }
 
-    const fn new(kind: Kind, cells: Vec<Cell>) -> Self {
-        Self { kind, cells, bar: None }
+    fn new(kind: Kind, cells: &[Cell]) -> Self {
+        let text: String = cells.iter().map(|cell| cell.text.as_str()).collect();
+        let ends = cells.iter().scan(0_usize, |end, cell| {
+            *end += cell.text.len();
+            Some((u32::try_from(*end).unwrap_or(u32::MAX), cell.tone))
+        });
+        Self {
+            kind,
+            cells: ends.collect(),
+            text: text.into(),
+            bar: None,
+        }
+    }
+
+    /// The text of a cell.
+    fn cell(&self, column: usize) -> Option<&str> {
+        let end = self.cells.get(column)?.0 as usize;
+        let start = column.checked_sub(1).map_or(0, |before| self.cells[before].0 as usize);
+        self.text.get(start..end)
     }
 
     /// What stands in a column; a total's label stands where the command does.
     fn text(&self, column: usize, command: bool) -> Option<&str> {
         match &self.kind {
             Kind::Totals(label) if command => Some(label),
-            _ => self.cells.get(column).map(|cell| cell.text.as_str()),
+            _ => self.cell(column),
         }
     }
 }
@@ -147,7 +167,7 @@ impl Layout {
     /// One line, no wider than the terminal.
     fn write(&self, text: &mut String, line: &Line) {
         let mut left = self.total.unwrap_or(usize::MAX);
-        for (i, cell) in line.cells.iter().enumerate() {
+        for (i, (_, tone)) in line.cells.iter().enumerate() {
             let place = self.places[i];
             let shown = line.text(i, place.grows).unwrap_or_default();
             let last = i + 1 == self.places.len() && (self.bars.is_none() || line.bar.is_none());
@@ -156,7 +176,7 @@ impl Layout {
                 text,
                 &mut left,
                 (shown, wide, place.align, i > 0),
-                self.style(line, cell),
+                self.style(line, *tone),
             );
         }
         if let Kind::Totals(label) = &line.kind
@@ -184,8 +204,8 @@ impl Layout {
         }
     }
 
-    fn style(&self, line: &Line, cell: &Cell) -> &'static str {
-        match (&line.kind, cell.tone) {
+    const fn style(&self, line: &Line, tone: Tone) -> &'static str {
+        match (&line.kind, tone) {
             _ if !self.color => "",
             (Kind::Heading | Kind::Totals(_), _) => BOLD,
             (Kind::Row, Tone::Zero | Tone::Missing) => DIM,

@@ -50,6 +50,7 @@ struct Work {
     users: Mutex<HashMap<u32, Arc<[u8]>>>,
     near: Mutex<VecDeque<(Identity, Figures)>>,
     done: Mutex<Done>,
+    /// A thread has ended.
     end: Condvar,
 }
 
@@ -148,6 +149,11 @@ impl Work {
         });
         lock(&self.queue).whole = true;
         hand_in(&mut piece);
+        let all = lock(&self.queue).pids.len();
+        // Memory that is touched once costs half of what it does when it grows.
+        let mut done = lock(&self.done);
+        let more = all.saturating_sub(done.rows.len());
+        done.rows.reserve_exact(more);
         listed
     }
 
@@ -188,27 +194,23 @@ impl Work {
             let _ = rustix::process::setpriority_process(None, self.options.nice.into());
         }
         let mut buf = vec![0; BUFFER];
-        let mut rows = Vec::new();
+        let mut last = Arc::clone(&self.nothing);
         let mut trouble = false;
         while !trouble && let Some(pid) = self.next() {
-            match self.process(pid, &mut buf) {
-                Ok(row) => rows.extend(row),
+            match self.process(pid, &mut last, &mut buf) {
+                Ok(row) => lock(&self.done).rows.extend(row),
                 Err(Trouble) => trouble = true,
             }
         }
         let mut done = lock(&self.done);
         done.threads += 1;
         done.given_up |= trouble;
-        if done.rows.is_empty() {
-            done.rows = rows;
-        } else {
-            done.rows.append(&mut rows);
-        }
         self.end.notify_one();
     }
 
     /// One process; `Ok(None)` where it is gone.
-    fn process(&self, pid: u32, buf: &mut [u8]) -> Result<Option<ProcessSample>, Trouble> {
+    /// `last` holds the facts of the one before: workers started by one hand have the same.
+    fn process(&self, pid: u32, last: &mut Arc<Facts>, buf: &mut [u8]) -> Result<Option<ProcessSample>, Trouble> {
         let mut path = [0; 32];
         let dir = match files::open_dir(number_path(&mut path, pid)) {
             Ok(dir) => dir,
@@ -262,7 +264,10 @@ impl Work {
             facts.uid = fstat(&dir).map(|stat| stat.st_uid).map_err(files::reason);
             facts.user = facts.uid.map(|uid| self.user(uid));
         }
-        sample.facts = Arc::new(facts);
+        if **last != facts {
+            *last = Arc::new(facts);
+        }
+        sample.facts = Arc::clone(last);
         sample.shares_mm = self.kin(&sample);
         Ok(Some(sample))
     }

@@ -8,6 +8,7 @@ mod config;
 mod faults;
 mod filter;
 mod formats;
+mod groups;
 mod hard;
 mod history;
 mod kernel;

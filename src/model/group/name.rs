@@ -73,6 +73,16 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Whether what its program is called hangs on its parent.
+    pub fn asks_parent(&self, sample: &ProcessSample) -> bool {
+        let mut asked = false;
+        command_name(&sample.facts, || {
+            asked = true;
+            None
+        });
+        asked
+    }
+
     /// The process of that pid.
     pub fn find(&self, pid: u32) -> Option<&'a ProcessSample> {
         if pid == 0 {

@@ -1,9 +1,9 @@
-//! The history of one process.
+//! The history of one row: of a process, or of a group.
 
 use std::time::Duration;
 
-use super::window::{Spark, Window, rate};
-use crate::model::snapshot::ProcessSample;
+use super::window::{Spark, Window};
+use crate::model::memory::Memory;
 
 /// What changed of late: bytes over the change window, and rates since the snapshot before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,28 +41,62 @@ impl Change {
     }
 }
 
-/// The history of one process since zmtop first saw it, or since its last exec.
+/// The figures of a row that have a history, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// PSS.
+    pub pss: u64,
+    /// Swap.
+    pub swap: u64,
+    /// PSS and `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
+    pub footprint: u64,
+}
+
+impl Figures {
+    /// Those of one walk.
+    pub fn of(memory: &Memory) -> Self {
+        Self {
+            pss: memory.pss,
+            swap: memory.swap,
+            footprint: memory.footprint().unwrap_or(memory.pss),
+        }
+    }
+
+    /// Adds another process's.
+    pub const fn add(&mut self, other: &Self) {
+        self.pss = self.pss.saturating_add(other.pss);
+        self.swap = self.swap.saturating_add(other.swap);
+        self.footprint = self.footprint.saturating_add(other.footprint);
+    }
+}
+
+/// Rates since the snapshot before, a second: minor faults, major faults, and shares of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Minor faults.
+    pub minflt: Option<f64>,
+    /// Major faults.
+    pub majflt: Option<f64>,
+    /// Processor time, 1.0 being one core.
+    pub cpu: Option<f64>,
+}
+
+/// The history of one row since zmtop first saw it; of a process, since its last exec.
 #[derive(Clone, Debug)]
 pub struct Series {
-    exec: u32,
-    tick: u64,
     pss: Window,
     swap: Window,
     spark: Spark,
-    counters: Option<(Duration, [u64; 3])>,
     change: Change,
 }
 
 impl Series {
-    /// An empty history of the program that exec number `exec` started.
-    pub fn new(exec: u32, window: Duration) -> Self {
+    /// An empty history whose changes are taken over `window`.
+    pub fn new(window: Duration) -> Self {
         Self {
-            exec,
-            tick: 0,
             pss: Window::new(window),
             swap: Window::new(window),
             spark: Spark::default(),
-            counters: None,
             change: Change::default(),
         }
     }
@@ -71,16 +105,6 @@ impl Series {
     pub(super) fn set_window(&mut self, window: Duration) {
         self.pss = Window::new(window);
         self.swap = Window::new(window);
-    }
-
-    /// Which exec it began with.
-    pub const fn exec(&self) -> u32 {
-        self.exec
-    }
-
-    /// The tick it was last seen in.
-    pub(super) const fn tick(&self) -> u64 {
-        self.tick
     }
 
     /// What changed of late.
@@ -93,32 +117,18 @@ impl Series {
         &self.spark
     }
 
-    /// Takes in one sample.
-    pub fn push(&mut self, sample: &ProcessSample, now: Duration, tick: u64) {
-        self.tick = tick;
-        let memory = sample.memory().ok();
-        self.pss.push(now, memory.map(|m| m.pss));
-        self.swap.push(now, memory.map(|m| m.swap));
-        // Where the kernel gives no SwapPss the line shows PSS alone.
-        self.spark.push(now, memory.map(|m| m.footprint().unwrap_or(m.pss)));
-
-        let stat = &sample.stat;
-        let counters = [stat.minflt, stat.majflt, stat.cpu_ticks];
-        let rates = self.counters.map(|(then, before)| {
-            let seconds = now.saturating_sub(then).as_secs_f64();
-            [0, 1, 2].map(|i| rate(before[i], counters[i], seconds))
-        });
-        self.counters = Some((now, counters));
+    /// Takes in the figures at `now`, `None` where they are unknown, and the rates.
+    pub fn push(&mut self, now: Duration, figures: Option<Figures>, rates: &Rates) {
+        self.pss.push(now, figures.map(|f| f.pss));
+        self.swap.push(now, figures.map(|f| f.swap));
+        self.spark.push(now, figures.map(|f| f.footprint));
         self.change = Change {
             pss: self.pss.change(),
             swap: self.swap.change(),
             growth: self.spark.slope(),
-            minflt: rates.and_then(|r| r[0]),
-            majflt: rates.and_then(|r| r[1]),
-            cpu: rates.and_then(|r| r[2]).map(|ticks| ticks / TICKS_PER_SECOND),
+            minflt: rates.minflt,
+            majflt: rates.majflt,
+            cpu: rates.cpu,
         };
     }
 }
-
-/// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
-const TICKS_PER_SECOND: f64 = 100.0;

@@ -10,7 +10,7 @@ use zmtop::model::filter::{Catalog, Filter, Subject};
 use zmtop::model::history::Series;
 use zmtop::model::sort::SortKey;
 use zmtop::model::tree::Forest;
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Row, Snapshot, Totals};
+use zmtop::model::{CgroupFigures, History, Missing, ProcessSample, Row, Snapshot, Totals};
 use zmtop::text::Align;
 use zmtop::units::Units;
 
@@ -121,11 +121,12 @@ fn known() -> (ProcessSample, Series) {
         f.container = Some((*b"0123456789ab").into());
     });
     sample.oom_score = Ok(1);
-    let mut series = Series::new(0, Duration::from_secs(10));
+    let mut history = History::new(Duration::from_secs(10));
     for second in 0..30 {
         sample.walk = Ok(walk((second + 1) << 20, second << 20));
-        series.push(&sample, Duration::from_secs(second), second);
+        history.push(&snapshot(Duration::from_secs(second), vec![sample.clone()]));
     }
+    let series = history.get(sample.id).unwrap().clone();
     (sample, series)
 }
 

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use zmtop::columns::{Catalogue, RowSubject};
 use zmtop::model::filter::{self, Filter};
-use zmtop::model::history::Series;
-use zmtop::model::{Missing, ProcessSample, Row};
+use zmtop::model::{History, Missing, ProcessSample, Row};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
@@ -217,16 +216,17 @@ fn figures() {
 #[test]
 fn changes_and_rates() {
     let mut sample = train();
-    let mut series = Series::new(0, Duration::from_secs(10));
+    let mut history = History::new(Duration::from_secs(10));
     for second in 0..=20_u64 {
         sample.walk = Ok(walk((400 - 2 * second) * MIB, 0));
         sample.stat.cpu_ticks = second * 50;
-        series.push(&sample, Duration::from_secs(second), second);
+        history.push(&snapshot(Duration::from_secs(second), vec![sample.clone()]));
     }
+    let series = history.get(sample.id).unwrap();
     let snap = snapshot(Duration::from_secs(20), Vec::new());
     let passes = |text: &str| {
         let filter = Filter::parse(text, &Catalogue).unwrap();
-        filter.matches(&RowSubject(Row::of(&sample, Some(&series), &snap)))
+        filter.matches(&RowSubject(Row::of(&sample, Some(series), &snap)))
     };
     for text in [
         "dpss<-1M",

@@ -83,6 +83,7 @@ pub(crate) fn small() -> Snapshot {
             kind: "partition".into(),
             size: 1 << 30,
             used: 300,
+            priority: Err(Missing::Unsupported),
         }]),
         psi: Ok(Psi {
             some_avg10: 0.1,
@@ -267,6 +268,7 @@ fn system() -> BoxedStrategy<SystemSample> {
         kind: "file".into(),
         size,
         used: size / 3,
+        priority: Err(Missing::Unsupported),
     });
     let swaps = reading(proptest::collection::vec(area, 0..3));
     let one = (reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>()));

@@ -1,0 +1,75 @@
+//! What one snapshot costs the history: processes, and the groups they are in.
+//!
+//! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
+//! snapshots a second apart of a made machine, on which a tenth of the processes changes every time, and
+//! prints the medians of a push and of grouping such a snapshot.
+#![expect(clippy::print_stdout, reason = "a bench reports")]
+
+#[path = "../integration/support/rows.rs"]
+mod rows;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rows::{MIB, process, snapshot, walk, with_facts};
+use zmtop::model::{Change, GroupBy, History, ProcessSample, Snapshot, group};
+
+fn main() {
+    let mut sizes: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = vec![100, 1000, 10_000];
+    }
+    for size in sizes {
+        let mut times = run(size, 400);
+        times.sort_unstable();
+        let push = times[times.len() / 2];
+        let snap = snapshot(Duration::ZERO, (0..size).map(one).collect());
+        let sums = GroupBy::OF_PROCESSES.map(|by| {
+            let mut times: Vec<_> = (0..51).map(|_| grouped(&snap, by)).collect();
+            times.sort_unstable();
+            format!("{} {:.1?}", by.id(), times[times.len() / 2])
+        });
+        println!(
+            "{size:>6} processes: {push:>9.1?} a push; grouped by {}",
+            sums.join(", ")
+        );
+    }
+}
+
+/// What it takes to group a snapshot.
+fn grouped(snap: &Snapshot, by: GroupBy) -> Duration {
+    let begun = Instant::now();
+    std::hint::black_box(group::groups(snap, by, |_| true, |_| Some(Change::default())));
+    begun.elapsed()
+}
+
+fn run(size: u32, ticks: u64) -> Vec<Duration> {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut rows: Vec<ProcessSample> = (0..size).map(one).collect();
+    let mut times = Vec::new();
+    for tick in 0..ticks {
+        for row in rows.iter_mut().skip((tick % 10) as usize).step_by(10) {
+            row.stat.minflt += 7;
+            row.walk = Ok(walk((10 + tick % 5) * MIB, 0));
+        }
+        let made: Snapshot = snapshot(Duration::from_secs(1000 + tick), rows.clone());
+        let begun = Instant::now();
+        history.push(&made);
+        times.push(begun.elapsed());
+    }
+    times.split_off(ticks as usize / 4)
+}
+
+/// One process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.
+fn one(n: u32) -> ProcessSample {
+    let command = format!("/usr/bin/program{} --number {n}", n / 30 + n % 7);
+    with_facts(process(n + 1, n / 20, &command), |facts| {
+        let unit = format!("service{}.service", n / 50);
+        let text = |text: String| -> Arc<[u8]> { Arc::from(text.into_bytes()) };
+        facts.exe = Ok(text(format!("/usr/bin/program{}", n / 30 + n % 7)));
+        facts.user = Ok(text(format!("user{}", n / 400)));
+        facts.cgroup = Ok(text(format!("/system.slice/{unit}")));
+        facts.unit = Some(text(unit));
+        facts.container = n.is_multiple_of(3).then(|| text(format!("{:012x}", n / 60)));
+    })
+}
