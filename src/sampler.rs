@@ -61,6 +61,9 @@ pub struct Options {
     pub max_stuck: usize,
     /// Which processes are walked when.
     pub policy: Policy,
+    /// How often it is looked whether the file that a process runs was replaced; each process at a moment of
+    /// its own.
+    pub look_again: Duration,
     /// How nice the reader threads are, 0 to 19.
     pub nice: u8,
 }
@@ -83,6 +86,7 @@ impl Options {
             threads: 0,
             max_stuck: 64,
             policy: Policy::default(),
+            look_again: Duration::from_secs(90),
             nice: 0,
         }
     }

@@ -52,6 +52,9 @@ impl Subject for RowSubject<'_> {
             Word::Container => Cow::Borrowed(facts.container.as_deref()?),
             Word::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
             Word::Group => Cow::Borrowed(Names::new(self.0.snapshot.rows()).of(sample, GroupBy::Command)?),
+            Word::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
+            Word::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
+            Word::Unread => Cow::Borrowed(sample.walk.err()?.reason().as_bytes()),
             Word::State => Cow::Owned(vec![sample.stat.state]),
         })
     }

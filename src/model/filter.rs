@@ -48,6 +48,12 @@ pub enum Word {
     Cgroup,
     /// What its program is called where processes are grouped by it.
     Group,
+    /// The path of the program's file.
+    Exe,
+    /// What became of that file: `updated` or `deleted`.
+    Replaced,
+    /// Why its memory could not be read.
+    Unread,
     /// The state's letter.
     State,
 }

@@ -37,6 +37,7 @@ const RESERVE: usize = 64;
 pub struct Scanner {
     interval: Duration,
     deadline: Duration,
+    look_again: Duration,
     budget: Arc<Budget>,
     pool: Pool,
     table: Table,
@@ -96,6 +97,7 @@ impl Scanner {
         Self {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
+            look_again: options.look_again,
             budget,
             pool: Pool::new(ground, threads, options.max_stuck, options.nice),
             table: Table::default(),
@@ -193,7 +195,7 @@ impl Scanner {
             .into_iter()
             .filter_map(|c| self.table.walk(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts(now));
+        self.pool.submit(self.table.facts(now, self.look_again));
         if self.budget.is_procfs() {
             self.pool.submit(self.table.kin());
         }

@@ -153,13 +153,14 @@ impl Table {
         self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk(purpose)
     }
 
-    /// The facts that are to be read, or read again, and the names of users.
-    pub(super) fn facts(&mut self, now: Duration) -> Vec<Job> {
+    /// The facts that are to be read, and the names of users. The file that a process runs is looked at
+    /// `again` so long after the last time.
+    pub(super) fn facts(&mut self, now: Duration, again: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         let mut known = Vec::new();
         for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
             jobs.extend(process.ask_facts());
-            match process.ask_program(now) {
+            match process.ask_program(now, again) {
                 Some(Ok(one)) => known.push(one),
                 Some(Err(job)) => jobs.push(job),
                 None => {}
@@ -211,13 +212,13 @@ impl Table {
                 });
                 let program = self.shared(program);
                 if let Some(process) = self.process(subject.pid, subject.serial) {
-                    more.extend(process.placed(&subject, (uid, user), place, program, now));
+                    more.extend(process.placed(&subject, (uid, user), place, program));
                 }
             }
             Outcome::Program { subject, program } => {
                 let program = self.shared(program);
                 if let Some(process) = self.process(subject.pid, subject.serial) {
-                    process.looked_up(&subject, program, now);
+                    process.looked_up(&subject, program);
                 }
             }
             Outcome::Links(changed) => {

@@ -1,8 +1,11 @@
 //! Against the kernel itself: processes with known mappings, stopped, whose every figure is compared with
 //! the sums over their `smaps`.
 
+mod cgroup;
 mod child;
 mod denied;
+mod kin;
+mod program;
 pub(crate) mod swap;
 
 use std::fs;

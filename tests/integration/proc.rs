@@ -1,6 +1,8 @@
 //! Parsers, on bytes as several kernels write them and on bytes that none would.
 
 mod cgroup;
+mod exe;
+mod mounts;
 mod smaps;
 mod stat;
 mod system;
@@ -21,6 +23,7 @@ fn proc_like() -> impl Strategy<Value = Vec<u8>> {
         Just(b"some avg10=NaN avg60=0 avg300=0 total=1\nfull avg10=inf avg60=0 avg300=0 total=1\n".to_vec()),
         Just(b"0::/docker/0123456789ab\n4:memory:/lxc/\n".to_vec()),
         Just(b"Uid:\t4294967296 1\n".to_vec()),
+        Just(b"1 2 0:3 /\\040 /\\777\\04 rw - cgroup2 a b\n".to_vec()),
         Just(b"Filename Type\n/a\\040\\9 file 1 2 3\n".to_vec()),
         prop::collection::vec(any::<u8>(), 0..40),
         "[ ():/.,\\n\\\\a-zA-Z0-9é-]{0,40}".prop_map(String::into_bytes),
@@ -43,6 +46,9 @@ proptest! {
         let _ = status::uid(&bytes);
         let _ = groups::parse(&bytes);
         let _ = users::find(&bytes, uid);
+        let _ = zmtop::proc::exe::parse(&bytes);
+        let _ = groups::mounts::parse(&bytes).map(|m| m.directory(&bytes));
+        let _ = groups::figures::limit(&bytes);
         let mut machine = Machine::default();
         for part in Part::ALL {
             part.parse(Ok(&bytes))(&mut machine);

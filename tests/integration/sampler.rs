@@ -1,6 +1,8 @@
 //! The sampler: on a made proc tree, and on this machine's.
 
+mod cgroups;
 mod life;
+mod program;
 mod rows;
 mod task;
 mod whole;

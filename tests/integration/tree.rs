@@ -1,4 +1,5 @@
 //! The forest of processes, sums, and the order of rows.
 
 mod forest;
+mod shared;
 mod sums;

@@ -113,7 +113,10 @@ impl<'a> Look<'a> {
         match word {
             // These are taken from the cgroup path; most processes are in no container.
             Word::Unit | Word::Container => self.raw(Word::Cgroup).map(|_| false),
-            Word::Command | Word::Name | Word::User | Word::Cgroup | Word::Group | Word::State => None,
+            Word::Replaced => self.raw(Word::Exe).map(|_| false),
+            // There is a reason only where something could not be read.
+            Word::Unread => Some(false),
+            Word::Command | Word::Name | Word::User | Word::Cgroup | Word::Group | Word::Exe | Word::State => None,
         }
     }
 }

@@ -23,6 +23,10 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
             "unit:ssh",
             "a word in the systemd unit; likewise container: and cgroup:",
         ),
+        (
+            "replaced:deleted",
+            "the program's file is gone, or updated; exe: a word in its path",
+        ),
         ("cmd:/^python3? /", "a regular expression in any of these"),
         ("state:D", "the state, by letter; state:RD for either"),
         ("pss>100M", "a column and a size: > >= < <= = !="),

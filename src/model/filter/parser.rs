@@ -179,7 +179,7 @@ enum Kind {
 }
 
 /// Every key, what it asks, and what must follow.
-const KEYS: [(&str, Kind, &str); 12] = [
+const KEYS: [(&str, Kind, &str); 15] = [
     ("user", Kind::Word(Word::User), "a name"),
     ("cmd", Kind::Word(Word::Command), "a word"),
     ("command", Kind::Word(Word::Command), "a word"),
@@ -191,6 +191,9 @@ const KEYS: [(&str, Kind, &str); 12] = [
     ("container", Kind::Word(Word::Container), "an id"),
     ("cgroup", Kind::Word(Word::Cgroup), "a path"),
     ("group", Kind::Word(Word::Group), "a name"),
+    ("exe", Kind::Word(Word::Exe), "a path"),
+    ("replaced", Kind::Word(Word::Replaced), "updated or deleted"),
+    ("unread", Kind::Word(Word::Unread), "a reason"),
     ("state", Kind::State, "a letter"),
 ];
 

@@ -1,7 +1,6 @@
 //! Which processes have one address space.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rustix::fs::{CWD, readlinkat_raw};
 
@@ -13,18 +12,17 @@ use crate::sampler::target::Target;
 pub(in crate::sampler) struct Suspect {
     pub(in crate::sampler) one: Party,
     /// The likeliest first.
-    pub(in crate::sampler) others: Vec<Party>,
+    pub(in crate::sampler) others: [Option<Party>; 2],
 }
 
 /// One of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::sampler) struct Party {
     pub(in crate::sampler) pid: u32,
     pub(in crate::sampler) serial: u64,
     pub(in crate::sampler) starttime: u64,
     /// The program it runs: one that it starts later has memory of its own.
     pub(in crate::sampler) exec: u32,
-    pub(in crate::sampler) target: Arc<Target>,
 }
 
 /// The suspects that do share, and with whom; none where the tree at `proc` numbers processes otherwise than
@@ -37,20 +35,17 @@ pub(super) fn proven(suspects: Vec<Suspect>, proc: &Path, buf: &mut [u8]) -> Vec
     }
     suspects
         .into_iter()
-        .filter_map(|Suspect { one, mut others }| {
-            let at = others
-                .iter()
-                .position(|other| kcmp::same_memory(one.pid, other.pid) == Ok(true))?;
+        .filter_map(|Suspect { one, others }| {
+            let shares = |other: &Party| kcmp::same_memory(one.pid, other.pid) == Ok(true);
+            let other = others.into_iter().flatten().find(shares)?;
             // Their pids may have been given away in between.
-            let other = others.swap_remove(at);
             (is_same(&one, proc, buf) && is_same(&other, proc, buf)).then_some((one, other))
         })
         .collect()
 }
 
 fn is_same(party: &Party, proc: &Path, buf: &mut [u8]) -> bool {
-    party
-        .target
+    Target::bare(party.pid)
         .stat(proc, buf)
         .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == party.starttime))
 }

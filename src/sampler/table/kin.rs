@@ -4,8 +4,9 @@
 //! Whether two do is asked of the kernel once for each new process, and again when it has become another
 //! program: by then it shares with nobody. What is seen for nothing tells nearly all apart first. Two that
 //! share have their program, arguments, and the size of their address space in the same places; and whom it
-//! shares with is nearly always its parent, or a process started just before it by the same hand. So an
-//! idle worker of a thousand alike costs two or three questions, once.
+//! shares with is nearly always its parent. Only where that is another program altogether, so that whoever
+//! made it may have ended, a few started just before it are asked about. So an idle worker of a thousand alike
+//! costs nothing, once it is seen that its parent's memory has another size.
 
 use super::Table;
 use super::process::Process;
@@ -14,10 +15,8 @@ use crate::sampler::job::{Job, Party, Suspect};
 
 /// How many processes are judged in one job.
 const BATCH: usize = 32;
-/// How many processes before it, in order of pid, are looked at beside its parent; and how many of them are
-/// asked about at most.
-const NEAR: usize = 8;
-const ASKED: usize = 2;
+/// How many processes before it, in order of pid, are looked at where its parent is another program.
+const NEAR: usize = 32;
 /// In how many ticks a process is looked at until there is someone to ask about: sizes may have moved from one
 /// glance to the next.
 const TRIES: u8 = 2;
@@ -45,53 +44,54 @@ impl Table {
         if !std::mem::take(&mut self.newcomers) {
             return Vec::new();
         }
-        let mut suspects = Vec::new();
         let new: Vec<u32> = self
             .entries
             .iter()
             .filter(|(_, e)| e.process.as_ref().is_some_and(|p| p.kin.tries > 0))
             .map(|(pid, _)| *pid)
             .collect();
+        let mut jobs = Vec::new();
+        let mut suspects = Vec::new();
         for pid in new {
             let others = self.others(pid);
             let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) else {
                 continue;
             };
-            if others.is_empty() {
+            if others.iter().all(Option::is_none) {
                 process.kin.tries -= 1;
                 self.newcomers |= process.kin.tries > 0;
-            } else {
-                process.kin.tries = 0;
-                suspects.push(Suspect {
-                    one: process.party(),
-                    others,
-                });
+                continue;
+            }
+            process.kin.tries = 0;
+            let one = process.party();
+            suspects.push(Suspect { one, others });
+            if suspects.len() == BATCH {
+                jobs.push(Job::Kin(std::mem::take(&mut suspects)));
             }
         }
-        let mut jobs = Vec::with_capacity(suspects.len() / BATCH + 1);
-        while !suspects.is_empty() {
-            let rest = suspects.split_off(suspects.len().min(BATCH));
-            jobs.push(Job::Kin(std::mem::replace(&mut suspects, rest)));
+        if !suspects.is_empty() {
+            jobs.push(Job::Kin(suspects));
         }
         jobs
     }
 
     /// Who may have the address space of process `pid`.
-    fn others(&self, pid: u32) -> Vec<Party> {
+    fn others(&self, pid: u32) -> [Option<Party>; 2] {
         let at = |pid: &u32| self.entries.get(pid)?.process.as_ref();
         let Some(one) = at(&pid).filter(|p| may_share(&p.stat)) else {
-            return Vec::new();
+            return [None; 2];
         };
-        let parent = at(&one.stat.ppid).filter(|p| is_alike(&p.stat, &one.stat));
+        let parent = at(&one.stat.ppid).filter(|p| is_same_program(&p.stat, &one.stat));
+        if let Some(parent) = parent {
+            let same_size = parent.stat.vsize == one.stat.vsize;
+            return [same_size.then(|| parent.party()), None];
+        }
         let near = self.entries.range(..pid).rev().take(NEAR);
-        let siblings = near
-            .filter_map(|(_, e)| e.process.as_ref())
-            .filter(|p| p.id.pid != one.stat.ppid && is_alike(&p.stat, &one.stat) && p.stat.rss == one.stat.rss);
-        parent
-            .into_iter()
-            .chain(siblings.take(ASKED))
-            .map(Process::party)
-            .collect()
+        let mut alike = near.filter_map(|(_, e)| e.process.as_ref()).filter(|p| {
+            let (a, b) = (&p.stat, &one.stat);
+            is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
+        });
+        std::array::from_fn(|_| alike.next().map(Process::party))
     }
 
     /// Takes in that these two share one, unless either is another program by now.
@@ -121,7 +121,7 @@ const fn may_share(stat: &Stat) -> bool {
     stat.image != 0 && !stat.is_zombie() && !stat.is_kernel_thread()
 }
 
-/// Whether two have everything in the same places, as those do that have the same memory.
-const fn is_alike(a: &Stat, b: &Stat) -> bool {
-    may_share(a) && a.image == b.image && a.argv == b.argv && a.vsize == b.vsize
+/// Whether two have their program and arguments in the same places, as those do that have the same memory.
+const fn is_same_program(a: &Stat, b: &Stat) -> bool {
+    may_share(a) && a.image == b.image && a.argv == b.argv
 }

@@ -218,13 +218,12 @@ impl Process {
     }
 
     /// How it is named to whoever compares address spaces.
-    pub(super) fn party(&self) -> Party {
+    pub(super) const fn party(&self) -> Party {
         Party {
             pid: self.id.pid,
             serial: self.serial,
             starttime: self.id.starttime,
             exec: self.exec,
-            target: Arc::clone(&self.target),
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use zmtop::columns::{Catalogue, RowSubject};
 use zmtop::model::filter::{self, Filter};
-use zmtop::model::{History, Missing, ProcessSample, Row};
+use zmtop::model::history::Series;
+use zmtop::model::{History, Missing, ProcessSample, Replaced, Row};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
@@ -100,6 +101,34 @@ fn words_of_other_alphabets_and_broken_ones() {
         &broken,
         &["ab", "\" cd\"", "\"ab\u{fffd} CD\"", "/ab.*Cd$/", "/ab. Cd$/"],
         &["abcd"],
+    );
+}
+
+#[test]
+fn the_programs_file_and_what_became_of_it() {
+    let with = |exe: Result<&[u8], Missing>, replaced| {
+        with_facts(process(1, 0, "x"), |f| {
+            f.exe = exe.map(Into::into);
+            f.replaced = replaced;
+        })
+    };
+    check(
+        &with(Ok(b"/opt/App/bin"), Some(Replaced::Updated)),
+        &[
+            "exe:app",
+            "exe:/^\\/opt/",
+            "replaced:updated",
+            "replaced:ed",
+            "!replaced:deleted",
+        ],
+        &["exe:usr", "replaced:deleted", "bin"],
+    );
+    check(&with(Ok(b"/bin/x"), None), &["!replaced:ed"], &["replaced:ed"]);
+    // Of what may not be looked at nothing is known.
+    check(
+        &with(Err(Missing::Denied), None),
+        &["x"],
+        &["replaced:ed", "!replaced:ed", "exe:x", "!exe:x"],
     );
 }
 

@@ -7,15 +7,14 @@ use super::Process;
 use crate::model::{Missing, Reading};
 use crate::sampler::job::{Job, Known, Place, Program, Subject};
 
-/// How often the link to a process's file is looked at again.
-const AGAIN: Duration = Duration::from_secs(60);
-
 /// When the link to the program's file is looked at, and what it was.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
     digest: u64,
     marked: bool,
-    /// `None` until it was read once.
+    /// It was read once.
+    read: bool,
+    /// When it is looked at next.
     due: Option<Duration>,
     asking: bool,
 }
@@ -38,7 +37,6 @@ impl Process {
         (uid, user): (Reading<u32>, Reading<Arc<[u8]>>),
         place: Reading<Place>,
         program: Reading<(Program, Arc<[u8]>)>,
-        now: Duration,
     ) -> Option<Job> {
         if subject.version != self.version {
             return None;
@@ -59,7 +57,7 @@ impl Process {
                 facts.container = None;
             }
         }
-        self.programmed(program, now);
+        self.programmed(program);
         if !self.watch.marked || self.watch.asking {
             return None;
         }
@@ -68,19 +66,14 @@ impl Process {
     }
 
     /// Takes in what was looked up of its file.
-    pub(in crate::sampler::table) fn looked_up(
-        &mut self,
-        subject: &Subject,
-        program: Reading<(Program, Arc<[u8]>)>,
-        now: Duration,
-    ) {
+    pub(in crate::sampler::table) fn looked_up(&mut self, subject: &Subject, program: Reading<(Program, Arc<[u8]>)>) {
         self.watch.asking = false;
         if subject.version == self.version {
-            self.programmed(program, now);
+            self.programmed(program);
         }
     }
 
-    fn programmed(&mut self, program: Reading<(Program, Arc<[u8]>)>, now: Duration) {
+    fn programmed(&mut self, program: Reading<(Program, Arc<[u8]>)>) {
         let (program, path) = match program {
             Ok(found) => found,
             // On its way out it has no file any more; what it ran is still true.
@@ -96,11 +89,7 @@ impl Process {
         };
         self.watch.digest = program.digest;
         self.watch.marked = program.marked;
-        // Over a minute each has its turn, at a moment of its own.
-        self.watch.due.get_or_insert_with(|| {
-            let turn = self.id.pid.wrapping_mul(0x9e37_79b9);
-            now + Duration::from_secs(1) + AGAIN.mul_f64(f64::from(turn) / f64::from(u32::MAX))
-        });
+        self.watch.read = true;
         if self.facts.exe.as_ref() != Ok(&path) || self.facts.replaced != program.replaced {
             let facts = Arc::make_mut(&mut self.facts);
             facts.exe = Ok(path);
@@ -109,11 +98,23 @@ impl Process {
     }
 
     /// The link to its file, where it is time to look at it again; a job of its own where it was marked.
-    pub(in crate::sampler::table) fn ask_program(&mut self, now: Duration) -> Option<Result<Known, Job>> {
-        if self.watch.due.is_none_or(|due| due > now) || self.watch.asking || self.stat.is_zombie() {
+    pub(in crate::sampler::table) fn ask_program(
+        &mut self,
+        now: Duration,
+        again: Duration,
+    ) -> Option<Result<Known, Job>> {
+        if !self.watch.read {
             return None;
         }
-        self.watch.due = Some(now + AGAIN);
+        // Of those first read together each has its own turn.
+        let due = *self.watch.due.get_or_insert_with(|| {
+            let turn = self.id.pid.wrapping_mul(0x9e37_79b9);
+            now + again.mul_f64(f64::from(turn) / f64::from(u32::MAX))
+        });
+        if due > now || self.watch.asking || self.stat.is_zombie() {
+            return None;
+        }
+        self.watch.due = Some(now + again);
         if self.watch.marked {
             self.watch.asking = true;
             return Some(Err(Job::Program(self.subject(self.version))));

@@ -1,0 +1,130 @@
+//! Processes that share one address space.
+
+use std::ffi::{c_int, c_void};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
+
+use super::child::Child;
+use super::row;
+use crate::support::{block_on, cannot};
+use zmtop::model::{Identity, ProcessSample, Totals};
+use zmtop::sampler::{Options, Scanner};
+
+const NAME: &str = "kernel::kin::one_address_space_counts_once";
+/// Set in the process that makes the others.
+const MAKER: &str = "ZMTOP_TEST_KIN";
+const STACK: usize = 64 << 10;
+
+/// Waits to be killed. It may run beside its maker in the same memory, so it does nothing else.
+extern "C" fn wait_for_ever(_: *mut c_void) -> c_int {
+    #[expect(unsafe_code, reason = "a clone shares even the C library's state with its maker")]
+    // SAFETY: two system calls, which touch no memory of the caller's.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        loop {
+            libc::pause();
+        }
+    }
+}
+
+fn make(flags: c_int) {
+    let stack: &'static mut [u8] = Box::leak(vec![0; STACK].into_boxed_slice());
+    #[expect(unsafe_code, reason = "no other call makes a process with the same memory")]
+    // SAFETY: the stack is its own for ever, and what runs on it does not return.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK).cast();
+        libc::clone(wait_for_ever, top, flags | libc::SIGCHLD, std::ptr::null_mut())
+    };
+    assert!(pid > 0, "{}", std::io::Error::last_os_error());
+}
+
+/// In the process that is to make the others: does not return.
+fn be_the_maker() {
+    if std::env::var_os(MAKER).is_none() {
+        return;
+    }
+    set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    // One with this memory, one with a copy of it, and one with this memory whose parent is another.
+    make(libc::CLONE_VM);
+    make(0);
+    make(libc::CLONE_VM | libc::CLONE_PARENT);
+    loop {
+        kill_process(getpid(), Signal::STOP).unwrap();
+    }
+}
+
+fn space(row: &ProcessSample) -> Identity {
+    row.shares_mm.unwrap_or(row.id)
+}
+
+#[test]
+fn one_address_space_counts_once() {
+    be_the_maker();
+    if zmtop::proc::kcmp::same_memory(std::process::id(), std::process::id()) != Ok(true) {
+        cannot("this kernel, or whoever runs this, allows no kcmp");
+        return;
+    }
+    let maker = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
+        .env(MAKER, "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let maker = Child::from(maker);
+    let began = Instant::now();
+    let mut scanner = Scanner::new(Options::new(None));
+    while row(&block_on(scanner.full()), maker.pid()).stat.state != b'T' {
+        assert!(began.elapsed() < Duration::from_secs(30), "the maker never stops");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // By one that saw them come, and one that sees them all at once.
+    let snapshot = block_on(scanner.full());
+    let fresh = block_on(Scanner::new(Options::new(None)).full());
+    let pids: Vec<u32> = {
+        let one = space(row(&fresh, maker.pid()));
+        fresh
+            .rows()
+            .iter()
+            .filter(|p| space(p) == one)
+            .map(|p| p.id.pid)
+            .collect()
+    };
+    // The one whose parent is this process does not end with its maker.
+    let orphans = pids
+        .iter()
+        .filter(|pid| **pid != maker.pid() && row(&fresh, **pid).stat.ppid != maker.pid());
+    for pid in orphans.filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+        kill_process(pid, Signal::KILL).unwrap();
+        waitpid(Some(pid), WaitOptions::empty()).unwrap();
+    }
+    let children: Vec<_> = fresh.rows().iter().filter(|p| p.stat.ppid == maker.pid()).collect();
+    assert_eq!(children.len(), 2);
+    let (kin, copies): (Vec<_>, Vec<_>) = children.into_iter().partition(|p| pids.contains(&p.id.pid));
+    assert_eq!((kin.len(), copies.len()), (1, 1), "{pids:?}");
+    assert_eq!(copies[0].shares_mm, None);
+    let near = |pid: &u32| pid.abs_diff(maker.pid()) <= 16;
+    if pids.iter().all(near) {
+        assert_eq!(pids.len(), 3, "the one with another parent is not found");
+    } else {
+        cannot("other processes came between");
+    }
+    // The first of them stands for all, and the sum is its own.
+    let lowest = pids.iter().min().copied();
+    for pid in &pids {
+        assert_eq!(
+            row(&fresh, *pid).shares_mm.map(|id| id.pid),
+            lowest.filter(|low| low != pid)
+        );
+    }
+    let all: Vec<_> = fresh.rows().iter().filter(|p| pids.contains(&p.id.pid)).collect();
+    let sum = Totals::of(all.iter().copied(), |_| None);
+    let one = all.iter().find(|p| p.shares_mm.is_none()).unwrap();
+    assert_eq!(sum.memory.unwrap().pss, one.memory().unwrap().pss);
+    assert_eq!((sum.count, sum.partial), (pids.len(), false));
+    // Seen as they came, the same is known of the child.
+    let seen = row(&snapshot, kin[0].id.pid);
+    assert_eq!(space(seen), space(row(&snapshot, maker.pid())));
+}

@@ -1,0 +1,150 @@
+//! What cgroups of a made tree say of themselves.
+
+use std::time::{Duration, Instant};
+
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
+use zmtop::model::{CgroupFigures, Missing, Snapshot};
+use zmtop::sampler::Scanner;
+
+const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+
+/// Process 7 in `/a.slice/b.service`, 8 in `/`, and where cgroups are mounted.
+fn tree(mountinfo: &str, controllers: &str) -> ProcTree {
+    let tree = ProcTree::new();
+    tree.process(7)
+        .cgroup(format!("{controllers}:/a.slice/b.service\n"))
+        .write();
+    tree.process(8).cgroup(format!("{controllers}:/\n")).write();
+    tree.system("self/mountinfo", mountinfo);
+    tree
+}
+
+fn figures(snapshot: &Snapshot, path: &str) -> CgroupFigures {
+    snapshot.cgroups[path.as_bytes()]
+}
+
+#[test]
+fn figures_of_v2_and_the_limits_that_hold() {
+    let tree = tree(V2, "0:");
+    for (file, content) in [
+        ("a.slice/memory.current", "5000\n"),
+        ("a.slice/memory.max", "9000\n"),
+        ("a.slice/memory.swap.current", "0\n"),
+        ("a.slice/memory.swap.max", "max\n"),
+        ("a.slice/b.service/memory.current", "4000\n"),
+        ("a.slice/b.service/memory.max", "max\n"),
+        ("a.slice/b.service/memory.swap.current", "12\n"),
+        ("a.slice/b.service/memory.swap.max", "300\n"),
+    ] {
+        tree.write(&format!("sys/fs/cgroup/{file}"), content);
+    }
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_cgroups(true);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(snapshot.cgroups.len(), 3);
+    assert_eq!(
+        figures(&snapshot, "/a.slice/b.service"),
+        CgroupFigures {
+            current: Ok(4000),
+            swap: Ok(12),
+            limit: Ok(Some(9000)),
+            swap_limit: Ok(Some(300)),
+        }
+    );
+    assert_eq!(figures(&snapshot, "/a.slice").swap_limit, Ok(None));
+    // The root has no such files: no figures, and no limit.
+    assert_eq!(
+        figures(&snapshot, "/"),
+        CgroupFigures {
+            limit: Ok(None),
+            swap_limit: Ok(None),
+            ..CgroupFigures::missing(Missing::Unsupported)
+        }
+    );
+}
+
+#[test]
+fn figures_of_v1() {
+    let tree = tree(V1, "4:memory");
+    for (file, content) in [
+        ("memory.usage_in_bytes", "9999\n"),
+        ("memory.limit_in_bytes", "9223372036854771712\n"),
+        ("a.slice/memory.usage_in_bytes", "5000\n"),
+        ("a.slice/memory.limit_in_bytes", "7000\n"),
+        ("a.slice/memory.memsw.usage_in_bytes", "5600\n"),
+        ("a.slice/memory.memsw.limit_in_bytes", "10000\n"),
+        ("a.slice/b.service/memory.usage_in_bytes", "garbage\n"),
+        ("a.slice/b.service/memory.limit_in_bytes", "6000\n"),
+    ] {
+        tree.write(&format!("sys/fs/cgroup/memory/{file}"), content);
+    }
+    tree.system("self/cgroup", "4:memory:/a.slice/b.service\n");
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_cgroups(true);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(
+        figures(&snapshot, "/a.slice"),
+        CgroupFigures {
+            current: Ok(5000),
+            swap: Ok(600),
+            limit: Ok(Some(7000)),
+            swap_limit: Ok(Some(3000)),
+        }
+    );
+    let leaf = figures(&snapshot, "/a.slice/b.service");
+    assert_eq!((leaf.current, leaf.limit), (Err(Missing::Malformed), Ok(Some(6000))));
+    assert_eq!(figures(&snapshot, "/").limit, Ok(None));
+    // What zmtop itself may take: the least on the way up, and less than the machine has.
+    let (limit, holder) = snapshot.system.container().unwrap();
+    assert_eq!((limit, holder.current), (6000, Err(Missing::Malformed)));
+}
+
+#[test]
+fn nothing_is_known_where_nothing_is_mounted() {
+    let tree = tree("22 27 0:21 / /sys rw - sysfs sysfs rw\n", "0:");
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_cgroups(true);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(
+        figures(&snapshot, "/a.slice/b.service"),
+        CgroupFigures::missing(Missing::Unsupported)
+    );
+    assert_eq!(snapshot.system.limit, CgroupFigures::missing(Missing::Unsupported));
+    assert_eq!(snapshot.system.container(), None);
+}
+
+#[test]
+fn a_path_that_climbs_is_not_followed() {
+    let tree = ProcTree::new();
+    tree.process(7).cgroup("0::/../../../proc\n").write();
+    tree.process(8).cgroup(format!("0::{}\n", "/a".repeat(5000))).write();
+    tree.system("self/mountinfo", V2);
+    tree.system("memory.current", "4096\n");
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_cgroups(true);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(figures(&snapshot, "/../../../proc").current, Err(Missing::Unsupported));
+    // One deeper than any machine's is left out, with all above it.
+    assert!(snapshot.cgroups.keys().all(|path| path.len() < 100));
+}
+
+#[test]
+fn a_read_that_never_returns_says_so() {
+    let tree = tree(V2, "0:");
+    tree.write("sys/fs/cgroup/a.slice/memory.max", "9000\n");
+    let path = tree.path("sys/fs/cgroup/a.slice/memory.current");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let mut scanner = Scanner::new(tree.options());
+    scanner.set_cgroups(true);
+    let began = Instant::now();
+    loop {
+        let snapshot = block_on(scanner.tick());
+        assert!(snapshot.rows().iter().all(|p| p.walk.is_ok()), "{:?}", snapshot.rows());
+        if figures(&snapshot, "/a.slice").current == Err(Missing::TimedOut) {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", snapshot.cgroups);
+    }
+}
