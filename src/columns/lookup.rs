@@ -81,7 +81,7 @@ fn group_word(group: &Group, word: Word) -> Option<Cow<'_, [u8]>> {
         Word::Container => GroupBy::Container,
         Word::Cgroup => GroupBy::Cgroup,
         Word::Group => group.key.by,
-        Word::State => return None,
+        Word::Exe | Word::Replaced | Word::Unread | Word::State => return None,
     };
     let name = group.key.name.as_deref().filter(|_| group.key.by == named)?;
     Some(Cow::Borrowed(name))

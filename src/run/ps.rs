@@ -45,6 +45,8 @@ fn once(plan: &Plan) -> Result<Exit, String> {
     let snapshot = readable(snapshot)?;
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let told = Teller::new(plan).tell(&mut out, &snapshot, None);
+    // The program ends here: memory need not be given back bit by bit.
+    std::mem::forget(snapshot);
     Ok(written(told.and_then(|()| out.flush())))
 }
 

@@ -36,6 +36,9 @@ const BUFFER: usize = 64 << 10;
 const STACK: usize = 256 << 10;
 /// How much of the list of processes is read at once: readers begin with the first piece.
 const PIECE: usize = 4 << 10;
+/// Room for so many rows from the start: memory is taken only where it is touched, and touching it costs more
+/// than what is written there.
+const ROWS: usize = 4096;
 /// How many processes read before it one may share its address space with.
 const NEAR: usize = 16;
 
@@ -96,7 +99,10 @@ pub fn look(options: &Options, wants: Wants) -> Option<Snapshot> {
         nothing: Arc::new(Facts::pending(b"")),
         users: Mutex::default(),
         near: Mutex::default(),
-        done: Mutex::default(),
+        done: Mutex::new(Done {
+            rows: Vec::with_capacity(ROWS),
+            ..Done::default()
+        }),
         end: Condvar::new(),
     });
     for number in 1..=threads {
@@ -149,11 +155,6 @@ impl Work {
         });
         lock(&self.queue).whole = true;
         hand_in(&mut piece);
-        let all = lock(&self.queue).pids.len();
-        // Memory that is touched once costs half of what it does when it grows.
-        let mut done = lock(&self.done);
-        let more = all.saturating_sub(done.rows.len());
-        done.rows.reserve_exact(more);
         listed
     }
 

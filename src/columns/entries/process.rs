@@ -175,14 +175,14 @@ pub(super) const COLUMNS: &[Column] = &[
     word(
         "exe",
         "EXE",
-        "The path of the program's file, as zmtop or its container sees it. The link exe.",
+        "The path of the program's file. Kernel: the link exe.",
         24,
         |r| own(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
     ),
     word(
         "replaced",
         "REPLACED",
-        "What became of the program's file since the start: updated or deleted. Such a process should be started anew.",
+        "What became of the program's file while it ran: updated or deleted. Kernel: the link exe.",
         8,
         |r| own(r, |s| fact(s.facts.replaced.map(|what| what.id().as_bytes()))),
     ),

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use zmtop::columns::{Catalogue, RowSubject};
 use zmtop::model::filter::{self, Filter};
-use zmtop::model::history::Series;
 use zmtop::model::{History, Missing, ProcessSample, Replaced, Row};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Value};
-use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::system::{Detail, Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Facts, History, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Row, Sampling,
     SelfCost, Snapshot, Stat, Walk,
@@ -280,6 +280,9 @@ fn system() -> BoxedStrategy<SystemSample> {
             swaps,
             psi,
             uptime,
+            // These are not written.
+            limit: CgroupFigures::missing(Missing::Unsupported),
+            detail: Detail::missing(Missing::Unsupported),
             ..SystemSample::missing(Missing::TimedOut)
         })
         .boxed()

@@ -123,5 +123,8 @@ fn what_was_written_is_read_back_with_its_history() {
     tree.write("kept", "nothing like it");
     let (code, out, err) = from("");
     assert_eq!((code, out.as_str()), (Some(3), ""));
-    assert!(err.contains("line 1 is damaged") && err.ends_with(" holds no snapshot\n"), "{err}");
+    assert!(
+        err.contains("line 1 is damaged") && err.ends_with(" holds no snapshot\n"),
+        "{err}"
+    );
 }
