@@ -41,7 +41,7 @@ pub struct Cli {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Print a table of the processes, once or again and again
-    Ps(PsArgs),
+    Ps(Box<PsArgs>),
     /// Account for the system's memory: RAM, swap, what is compressed, and where the RAM went
     Mem(mem::MemArgs),
     /// Print the mappings of processes, those of one name together

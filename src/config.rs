@@ -87,6 +87,24 @@ impl Config {
     }
 }
 
+impl Settings {
+    /// The settings alone, for what needs neither keys nor colours: as [`Config::load`] reads them.
+    ///
+    /// # Errors
+    /// Every fault of their file.
+    pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
+        let text = read_config(file.as_deref(), explicit.is_some())?;
+        let mut settings = Self::default();
+        if !text.is_empty() {
+            let mut faults = fault::Faults::new(file.as_deref().unwrap_or(Path::new("")), &text);
+            settings.read(&text, &mut faults);
+            faults.finish()?;
+        }
+        Ok(settings)
+    }
+}
+
 /// The text of the config file; none where there need not be one.
 fn read_config(file: Option<&Path>, needed: bool) -> Result<String, ConfigError> {
     let Some(file) = file else {

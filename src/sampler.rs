@@ -15,12 +15,14 @@
 //! source    snapshots that were written to a file
 //! deep      what only the account of the system reads
 //! cgroups   the figures of cgroups
+//! quick     one look for one plain table
 //! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
 pub mod deep;
 pub mod mappings;
 pub mod plan;
+pub mod quick;
 pub mod scanner;
 pub mod source;
 

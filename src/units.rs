@@ -86,7 +86,15 @@ fn auto(n: u64) -> String {
         value /= KIB as f64;
         step += 1;
     }
-    short(value, SUFFIX[step])
+    // As `short` would write it: a size divided by powers of two is exact, and whole numbers are written in
+    // a fraction of the time.
+    let suffix = SUFFIX[step];
+    if value < 99.95 {
+        let tenths = (value * 10.0).round_ties_even() as u64;
+        format!("{}.{}{suffix}", tenths / 10, tenths % 10)
+    } else {
+        format!("{}{suffix}", value.round_ties_even() as u64)
+    }
 }
 
 /// One decimal below a hundred.

@@ -1,5 +1,7 @@
 //! The command line of `zmtop ps`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::{PlaceArgs, TableArgs};
@@ -53,6 +55,12 @@ pub struct PsArgs {
     /// With --every: list what did not change too
     #[arg(long, requires = "every")]
     pub all: bool,
+    /// Show what was written to FILE as json or ndjson, plain or zstd; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["every", "proc_root"])]
+    pub from: Option<PathBuf>,
+    /// With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end
+    #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true)]
+    pub at: Option<String>,
     #[command(flatten)]
     #[expect(
         missing_docs,
@@ -74,4 +82,10 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
+    /// One object; processes as a snapshot that --from reads, unless --columns chooses.
+    Json,
+    /// The same in one line, with --every a line each time.
+    Ndjson,
+    /// RFC 4180, safe for spreadsheets.
+    Csv,
 }

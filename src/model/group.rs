@@ -20,7 +20,7 @@ use super::totals::Totals;
 pub enum GroupBy {
     /// The program, by the name that [`command_name`] gives it.
     Command,
-    /// The real user.
+    /// The effective user.
     User,
     /// The systemd unit.
     Unit,

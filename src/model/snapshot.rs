@@ -86,7 +86,7 @@ pub struct Facts {
     pub comm: Box<[u8]>,
     /// argv with NULs between; empty for kernel threads.
     pub cmdline: Reading<Box<[u8]>>,
-    /// Real uid (`Uid:` of `status`).
+    /// Effective uid (the second of `Uid:` in `status`), as ps, top and htop show it.
     pub uid: Reading<u32>,
     /// The name of `uid`, raw, or its number where it has none.
     pub user: Reading<Arc<[u8]>>,

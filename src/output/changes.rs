@@ -158,11 +158,13 @@ impl Changes {
                     plain(title)
                 }
             });
-            lines.push(Line::heading(std::iter::once(plain(" ")).chain(titles).collect()));
+            lines.push(Line::heading(
+                &std::iter::once(plain(" ")).chain(titles).collect::<Vec<_>>(),
+            ));
         }
         lines.extend(places.into_iter().take(query.top.unwrap_or(usize::MAX)).map(|i| {
             let moved = &moved[i];
-            let mut line = Line::row(moved.line(columns, &written));
+            let mut line = Line::row(&moved.line(columns, &written));
             line.bar = options.bars.and(moved.rates.last().copied().flatten()).map(f64::abs);
             line
         }));
@@ -172,7 +174,10 @@ impl Changes {
                 (true, None) => missing(),
                 (false, _) => plain(""),
             });
-            lines.push(Line::totals(std::iter::once(plain(" ")).chain(totals).collect(), label));
+            lines.push(Line::totals(
+                &std::iter::once(plain(" ")).chain(totals).collect::<Vec<_>>(),
+                label,
+            ));
         }
         self.keep(rows, &with_sort, &written);
         caption(out, options)?;

@@ -20,33 +20,53 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     kind: Kind,
-    cells: Vec<Cell>,
+    /// The text of every cell, one after the other: there may be very many lines.
+    text: Box<str>,
+    /// Where each cell's text ends, and how it is meant.
+    cells: Box<[(u32, Tone)]>,
     /// What its bar stands for; nothing where it has none.
     pub(super) bar: Option<f64>,
 }
 
 impl Line {
-    pub(super) const fn heading(cells: Vec<Cell>) -> Self {
+    pub(super) fn heading(cells: &[Cell]) -> Self {
         Self::new(Kind::Heading, cells)
     }
 
-    pub(super) const fn row(cells: Vec<Cell>) -> Self {
+    pub(super) fn row(cells: &[Cell]) -> Self {
         Self::new(Kind::Row, cells)
     }
 
-    pub(super) const fn totals(cells: Vec<Cell>, label: String) -> Self {
+    pub(super) fn totals(cells: &[Cell], label: String) -> Self {
         Self::new(Kind::Totals(label), cells)
     }
 
-    const fn new(kind: Kind, cells: Vec<Cell>) -> Self {
-        Self { kind, cells, bar: None }
+    fn new(kind: Kind, cells: &[Cell]) -> Self {
+        let text: String = cells.iter().map(|cell| cell.text.as_str()).collect();
+        let ends = cells.iter().scan(0_usize, |end, cell| {
+            *end += cell.text.len();
+            Some((u32::try_from(*end).unwrap_or(u32::MAX), cell.tone))
+        });
+        Self {
+            kind,
+            cells: ends.collect(),
+            text: text.into(),
+            bar: None,
+        }
+    }
+
+    /// The text of a cell.
+    fn cell(&self, column: usize) -> Option<&str> {
+        let end = self.cells.get(column)?.0 as usize;
+        let start = column.checked_sub(1).map_or(0, |before| self.cells[before].0 as usize);
+        self.text.get(start..end)
     }
 
     /// What stands in a column; a total's label stands where the command does.
     fn text(&self, column: usize, command: bool) -> Option<&str> {
         match &self.kind {
             Kind::Totals(label) if command => Some(label),
-            _ => self.cells.get(column).map(|cell| cell.text.as_str()),
+            _ => self.cell(column),
         }
     }
 }
@@ -134,33 +154,42 @@ impl Layout {
     }
 
     pub(super) fn write_all(&self, out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
-        lines.iter().try_for_each(|line| self.write(out, line))
+        let mut text = String::new();
+        lines.iter().try_for_each(|line| {
+            text.clear();
+            self.write(&mut text, line);
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            out.write_all(text.as_bytes())
+        })
     }
 
-    /// Writes one line, no wider than the terminal and with nothing blank at its end.
-    fn write(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        let mut text = String::new();
+    /// One line, no wider than the terminal.
+    fn write(&self, text: &mut String, line: &Line) {
         let mut left = self.total.unwrap_or(usize::MAX);
-        for (i, cell) in line.cells.iter().enumerate() {
+        for (i, (_, tone)) in line.cells.iter().enumerate() {
             let place = self.places[i];
             let shown = line.text(i, place.grows).unwrap_or_default();
             let last = i + 1 == self.places.len() && (self.bars.is_none() || line.bar.is_none());
             let wide = self.room(line, place, width(shown), last);
-            let cell_text = fit_in(shown, wide, left, place.align, i > 0);
-            put(&mut text, &mut left, &cell_text, self.style(line, cell));
+            put(
+                text,
+                &mut left,
+                (shown, wide, place.align, i > 0),
+                self.style(line, *tone),
+            );
         }
         if let Kind::Totals(label) = &line.kind
             && !self.places.iter().any(|p| p.grows)
         {
-            let cell = fit_in(label, width(label), left, Align::Left, true);
-            put(&mut text, &mut left, &cell, if self.color { BOLD } else { "" });
+            let style = if self.color { BOLD } else { "" };
+            put(text, &mut left, (label, width(label), Align::Left, true), style);
         }
         if let (Some((room, greatest)), Some(figure)) = (self.bars, line.bar) {
             let bar = bar(figure / greatest, room, self.ascii);
-            let cell = fit_in(&bar, width(&bar), left, Align::Left, true);
-            put(&mut text, &mut left, &cell, if self.color { CYAN } else { "" });
+            let style = if self.color { CYAN } else { "" };
+            put(text, &mut left, (&bar, width(&bar), Align::Left, true), style);
         }
-        writeln!(out, "{}", text.trim_end())
     }
 
     /// How wide a cell is written: the last word of a line is not padded, and a command is whole where
@@ -175,8 +204,8 @@ impl Layout {
         }
     }
 
-    fn style(&self, line: &Line, cell: &Cell) -> &'static str {
-        match (&line.kind, cell.tone) {
+    const fn style(&self, line: &Line, tone: Tone) -> &'static str {
+        match (&line.kind, tone) {
             _ if !self.color => "",
             (Kind::Heading | Kind::Totals(_), _) => BOLD,
             (Kind::Row, Tone::Zero | Tone::Missing) => DIM,
@@ -185,17 +214,32 @@ impl Layout {
     }
 }
 
-/// A cell with the gap before it, cut to what is left of the line.
-fn fit_in(text: &str, wide: usize, left: usize, align: Align, gap: bool) -> String {
-    let before = usize::from(gap).min(left);
-    " ".repeat(before) + &fit(text, wide.min(left - before), align)
-}
-
-fn put(text: &mut String, left: &mut usize, cell: &str, style: &str) {
-    *left -= width(cell);
-    if style.is_empty() || cell.trim().is_empty() {
-        text.push_str(cell);
+/// Writes a cell, with the gap before it, in what is left of the line.
+fn put(text: &mut String, left: &mut usize, (cell, wide, align, gap): (&str, usize, Align, bool), style: &str) {
+    let before = usize::from(gap).min(*left);
+    let wide = wide.min(*left - before);
+    *left -= before + wide;
+    let styled = !style.is_empty() && !cell.trim().is_empty();
+    if styled {
+        text.push_str(style);
+    }
+    text.extend(std::iter::repeat_n(' ', before));
+    if cell.is_ascii() && cell.len() <= wide {
+        let pad = std::iter::repeat_n(' ', wide - cell.len());
+        match align {
+            Align::Left => {
+                text.push_str(cell);
+                text.extend(pad);
+            }
+            Align::Right => {
+                text.extend(pad);
+                text.push_str(cell);
+            }
+        }
     } else {
-        text.extend([style, cell, PLAIN]);
+        text.push_str(&fit(cell, wide, align));
+    }
+    if styled {
+        text.push_str(PLAIN);
     }
 }

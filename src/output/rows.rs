@@ -173,7 +173,7 @@ impl<'a> Rows<'a> {
         let samples = self.snapshot.rows();
         let passes = |group: &Group| {
             let members = group.members.iter().map(|i| RowSubject(self.process(&samples[*i])));
-            let sums = RowSubject(Row::of_group(group, None, self.snapshot));
+            let sums = RowSubject(self.group_row(group));
             query.filter.matches_group(&sums, members)
         };
         self.matching = groups.iter().map(passes).collect();
@@ -190,6 +190,11 @@ impl<'a> Rows<'a> {
 
     fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         Row::of(sample, self.series(sample), self.snapshot)
+    }
+
+    fn group_row<'g>(&'g self, group: &'g Group) -> Row<'g> {
+        let series = self.history.and_then(|history| history.group(&group.key));
+        Row::of_group(group, series, self.snapshot)
     }
 
     /// The processes that match, or are in groups that do.
@@ -274,7 +279,7 @@ impl<'a> Rows<'a> {
     /// The row of a candidate, chosen or not.
     fn candidate(&self, index: usize) -> Row<'_> {
         if let Some(groups) = &self.groups {
-            return Row::of_group(&groups[index], None, self.snapshot);
+            return self.group_row(&groups[index]);
         }
         Row {
             subtree: self.subtrees.get(index),

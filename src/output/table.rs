@@ -111,16 +111,16 @@ pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io
     let written = Written::new(options);
     let mut lines = Vec::with_capacity(rows.items().len() + 2);
     if options.heading {
-        lines.push(Line::heading(cells::titles(options)));
+        lines.push(Line::heading(&cells::titles(options)));
     }
     lines.extend(rows.items().map(|item| {
-        let mut line = Line::row(cells::row(&columns, &item, &written));
+        let mut line = Line::row(&cells::row(&columns, &item, &written));
         line.bar = options.bars.and_then(|column| figure(column, &item));
         line
     }));
     if options.totals {
         lines.push(Line::totals(
-            cells::total(&columns, &rows.total(), &written),
+            &cells::total(&columns, &rows.total(), &written),
             rows.label(),
         ));
     }

@@ -116,25 +116,36 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
 /// The pids listed in the tree at `proc`, in order.
 pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
     let mut pids = Vec::new();
-    names(proc, |name| {
+    each_pid(proc, 32 << 10, |pid| pids.push(pid))?;
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
+/// of pids; read in pieces of so many bytes.
+pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading<()> {
+    names_by(proc, piece, |name| {
         // The kernel writes no leading zeros; a made tree's would name the same process twice.
         if name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit) {
-            pids.extend(super::words::number(name).and_then(|n| u32::try_from(n).ok()));
+            let pid = super::words::number(name).and_then(|n| u32::try_from(n).ok());
+            pid.into_iter().for_each(&mut each);
         }
     })
     .map_err(|e| match e {
         Errno::NOENT | Errno::NOTDIR => Missing::Unsupported,
         other => reason(other),
-    })?;
-    pids.sort_unstable();
-    Ok(pids)
+    })
 }
 
 /// Calls `each` with every name in the directory at `path`.
-pub fn names(path: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+pub fn names(path: &[u8], each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    names_by(path, 32 << 10, each)
+}
+
+fn names_by(path: &[u8], piece: usize, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(path, flags, Mode::empty())?;
-    let mut buf = Vec::with_capacity(32 << 10);
+    let mut buf = Vec::with_capacity(piece);
     let mut entries = RawDir::new(dir, buf.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         each(entry?.file_name().to_bytes());

@@ -3,13 +3,14 @@
 use super::words::{kib, number, words};
 use crate::model::{Missing, Reading};
 
-/// The real user id: the first number of `Uid:`. A newline in the name of the process is written as `\n`
+/// The effective user id, by which the kernel judges what a process may do and who owns `/proc/<pid>`: the
+/// second number of `Uid:`. A newline in the name of the process is written as `\n`
 /// by the kernel, so that line cannot be forged.
 pub fn uid(bytes: &[u8]) -> Reading<u32> {
     bytes
         .split(|b| *b == b'\n')
         .find_map(|line| line.strip_prefix(b"Uid:"))
-        .and_then(|ids| words(ids).next())
+        .and_then(|ids| words(ids).nth(1))
         .and_then(number)
         .and_then(|id| u32::try_from(id).ok())
         .ok_or(Missing::Malformed)

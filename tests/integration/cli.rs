@@ -159,7 +159,9 @@ fn what_does_not_work_is_refused_with_code_2() {
     for (line, expected) in [
         ("--nonsense", "--nonsense"),
         ("confg", "similar subcommand"),
-        ("ps --format json", "possible values: table"),
+        ("ps --format xml", "possible values: table, json, ndjson, csv"),
+        ("ps --by mood", "possible values: command, user,"),
+        ("ps --at 12:00", "--from"),
         ("ps --top 0", "1.."),
         ("ps --count 3", "--every"),
         ("--interval 2 ps", "--interval"),

@@ -1,8 +1,12 @@
 //! What the one-shot commands write: chosen rows, tables, changes, and the program itself.
 
 mod bars;
+mod capture;
 mod changes;
+mod formats;
+mod groups;
 mod program;
+mod quick;
 mod rows;
 mod table;
 

@@ -41,7 +41,7 @@ pub(super) const COLUMNS: &[Column] = &[
     word(
         "user",
         "USER",
-        "The real user's name, or the uid where it has none. Uid in status.",
+        "The effective user's name, or the uid where it has none. Uid in status.",
         9,
         |r| {
             named(r, GroupBy::User, |s| {
@@ -49,9 +49,14 @@ pub(super) const COLUMNS: &[Column] = &[
             })
         },
     ),
-    figure("uid", "UID", "The real user id. Uid in status.", Unit::Count, 10, |r| {
-        own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
-    }),
+    figure(
+        "uid",
+        "UID",
+        "The effective user id. Uid in status.",
+        Unit::Count,
+        10,
+        |r| own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into()))),
+    ),
     word(
         "state",
         "S",

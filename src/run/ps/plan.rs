@@ -1,15 +1,18 @@
 //! What the options of `ps` come to.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cli::{self, PsArgs, UsageError};
+use crate::cli::{self, Format, PsArgs, UsageError};
 use crate::columns::{Catalogue, ColumnId, Unit, find};
-use crate::config::{Config, Env, Settings};
-use crate::model::Snapshot;
+use crate::config::{Env, Settings};
 use crate::model::filter::Filter;
-use crate::output::rows::{Query, View};
+use crate::model::{GroupBy, Missing};
+use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
+use crate::sampler::quick::Wants;
+use crate::sampler::source::At;
 use crate::sampler::{Options, Policy, Scanner};
 use crate::units::Units;
 
@@ -34,6 +37,16 @@ pub(super) struct Plan {
     pub(super) cgroups: bool,
     /// `oom_score` is wanted.
     pub(super) oom_score: bool,
+    pub(super) format: Format,
+    /// The columns were asked for by name.
+    pub(super) chosen_columns: bool,
+    /// Where snapshots come from, if not from this machine; and which of them.
+    pub(super) from: Option<PathBuf>,
+    pub(super) at: Option<At>,
+    /// What changes are taken over in a file.
+    pub(super) delta: Duration,
+    /// What a quick look has to see; `None` where it does not do.
+    pub(super) wants: Option<Wants>,
 }
 
 fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
@@ -66,6 +79,17 @@ impl Plan {
         let plan = Self {
             cgroups: wants("cg_"),
             oom_score: wants("oom_score"),
+            wants: quick(args, &options, &settings),
+            format: args.format,
+            chosen_columns: args.table.columns.is_some(),
+            from: args.from.clone(),
+            at: args
+                .at
+                .as_deref()
+                .map(At::parse)
+                .transpose()
+                .map_err(|error| wrong("--at", error.to_string()))?,
+            delta: settings.ui.delta,
             filter,
             view,
             sort: settings.ui.sort,
@@ -85,10 +109,27 @@ impl Plan {
     /// Refuses what cannot be.
     fn check(self) -> Result<Self, UsageError> {
         let sort = self.sort.get();
+        if self.every.is_some() && self.format == Format::Json {
+            let what = "json is one object; with --every write ndjson, one a line";
+            return Err(wrong("--format", what));
+        }
+        if self.format != Format::Table {
+            let table_only = [(self.percent, "--percent"), (self.options.bars.is_some(), "--bars")];
+            if let Some((_, option)) = table_only.into_iter().find(|(on, _)| *on) {
+                return Err(wrong(option, "is for tables; other formats have plain figures"));
+            }
+        }
+        if self.from.is_some() && self.view == View::Groups(GroupBy::Mapping) {
+            return Err(wrong("--by", "mappings are not in a file of snapshots"));
+        }
         if self.every.is_none()
+            && self.from.is_none()
             && let Some(column) = self.over_time()
         {
-            let what = format!("{} takes more than one snapshot: add --every", column.get().id);
+            let what = format!(
+                "{} takes more than one snapshot: add --every or --from",
+                column.get().id
+            );
             return Err(wrong("--columns, --sort", what));
         }
         if self.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
@@ -129,18 +170,32 @@ impl Plan {
     }
 
     /// How a snapshot's table is written.
-    pub(super) fn table(&self, snapshot: &Snapshot) -> TableOptions {
-        let ram = snapshot.system.mem_total.ok().filter(|_| self.percent);
-        TableOptions {
+    pub(super) fn table(&self, rows: &Rows<'_>) -> TableOptions {
+        let ram = rows.snapshot().system.mem_total.ok().filter(|_| self.percent);
+        let mut options = TableOptions {
             percent_of: ram,
             ..self.options.clone()
+        };
+        // Why rows have no figures stands beside them where there is room.
+        let hidden = |item: Item<'_>| {
+            item.row
+                .sample
+                .is_some_and(|s| s.walk.is_err_and(Missing::hides_memory))
+        };
+        if !self.chosen_columns && options.width.is_some_and(|w| w >= WIDE) && rows.items().any(hidden) {
+            let last = options.columns.len() - 1;
+            options.columns.splice(last..last, find("unread"));
         }
+        options
     }
 }
 
+/// A terminal of so many columns has room for reasons.
+const WIDE: usize = 100;
+
 /// The config's settings with the options over them.
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
+    let mut settings = Settings::load(args.place.config.as_deref(), env)?;
     // The monitor's own order and filter are not those of a table that scripts read.
     settings.ui.sort = find("pss").unwrap_or(ColumnId(0));
     settings.ui.descending = true;
@@ -187,4 +242,25 @@ fn sampling(args: &PsArgs, settings: &Settings) -> Options {
         },
         ..crate::run::options(&settings.sampler, args.place.proc_root.as_deref())
     }
+}
+
+/// What a quick look has to see for that table. It does for plain ones that are not filtered.
+fn quick(args: &PsArgs, options: &TableOptions, settings: &Settings) -> Option<Wants> {
+    let plain = args.by.is_none() && args.every.is_none() && !args.percent && !args.tree && args.from.is_none();
+    let plain = plain && matches!(args.format, Format::Table | Format::Csv);
+    if !plain || !settings.ui.filter.trim().is_empty() {
+        return None;
+    }
+    let mut wants = Wants::default();
+    for column in options.columns.iter().chain([&settings.ui.sort]).map(|id| id.get()) {
+        match column.id {
+            "pid" => {}
+            "user" | "uid" => wants.user = true,
+            "command" | "cmdline" => wants.command = true,
+            "ppid" | "state" | "threads" | "comm" => wants.stat = true,
+            _ if column.unit == Unit::Bytes && column.additive => {}
+            _ => return None,
+        }
+    }
+    Some(wants)
 }

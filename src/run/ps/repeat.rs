@@ -12,12 +12,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::plan::Plan;
-use super::{clock, readable, write};
+use super::readable;
+use super::tell::Teller;
 use crate::cli::Exit;
-use crate::model::{History, Snapshot};
-use crate::output::changes::Changes;
-use crate::output::rows::View;
-use crate::output::table;
+use crate::model::History;
 use crate::run::written;
 
 /// How long a table that is being written may take once the user wants no more.
@@ -55,7 +53,9 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Str
     let mut scanner = plan.scanner();
     let mut ticker = tokio::time::interval_at(Instant::now(), every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut teller = Teller::new(plan, every);
+    // Changes are those since the table before.
+    let mut history = History::new(every);
+    let mut teller = Teller::new(plan);
     for _ in 0..plan.count.unwrap_or(u64::MAX) {
         let snapshot = tokio::select! {
             biased;
@@ -64,54 +64,12 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Str
         };
         // Whole before any of it is written, so that no line is ever half there.
         let mut text = Vec::new();
-        let told = teller.tell(&mut text, &snapshot);
+        history.push(&snapshot);
+        let told = teller.tell(&mut text, &snapshot, Some(&history));
         let mut out = io::stdout().lock();
         if let Err(error) = told.and_then(|()| out.write_all(&text)).and_then(|()| out.flush()) {
             return Ok(written(Err(error)));
         }
     }
     Ok(Exit::Done)
-}
-
-/// Says one snapshot after another.
-struct Teller<'a> {
-    plan: &'a Plan,
-    history: History,
-    changes: Option<Changes>,
-    tables: u64,
-}
-
-impl<'a> Teller<'a> {
-    fn new(plan: &'a Plan, every: Duration) -> Self {
-        Self {
-            plan,
-            // Changes are those since the table before.
-            history: History::new(every),
-            changes: None,
-            tables: 0,
-        }
-    }
-
-    fn tell(&mut self, out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
-        let plan = self.plan;
-        self.history.push(snapshot);
-        self.tables += 1;
-        if plan.total_only {
-            return write(out, plan, snapshot, Some(&self.history));
-        }
-        if self.tables > 1 {
-            writeln!(out)?;
-        }
-        let mut options = plan.table(snapshot);
-        options.caption = Some(clock::local(snapshot.time));
-        let query = plan.query();
-        let rows = super::select(plan, snapshot, Some(&self.history));
-        if let Some(changes) = &mut self.changes {
-            return changes.write(out, &rows, &query, &options);
-        }
-        if plan.view != View::Tree {
-            self.changes = Some(Changes::since(&rows, &query, &options, plan.all));
-        }
-        table::write(out, &rows, &options)
-    }
 }

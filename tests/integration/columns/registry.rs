@@ -170,7 +170,8 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let (sample, series) = known();
     let snap = whole();
     let row = Row::of(&sample, Some(&series), &snap);
-    for column in COLUMNS {
+    // Why a process cannot be read is not said of one that can.
+    for column in COLUMNS.iter().filter(|c| c.id != "unread") {
         let value = (column.value)(&row);
         if column.id == "unread" {
             assert!(matches!(value, Value::Blank), "{value:?}");

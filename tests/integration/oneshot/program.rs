@@ -9,14 +9,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::pty::{PATIENCE, Pty, ZMTOP};
 use crate::support::tree::ProcTree;
 
-fn tree() -> ProcTree {
+pub(super) fn tree() -> ProcTree {
     let tree = ProcTree::new();
     tree.process(1).comm("init").pss_kb(1000).write();
     tree.process(7).ppid(1).comm("cat").pss_kb(3000).write();
     tree
 }
 
-fn ps(tree: &ProcTree, line: &str) -> Command {
+pub(super) fn ps(tree: &ProcTree, line: &str) -> Command {
     let mut command = Command::new(ZMTOP);
     command
         .arg("ps")
@@ -32,7 +32,7 @@ fn ps(tree: &ProcTree, line: &str) -> Command {
 }
 
 /// The exit code, and what was said on stdout and on stderr.
-fn said(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
+pub(super) fn said(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
     let done = ps(tree, line).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (done.status.code(), text(done.stdout), text(done.stderr))
@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
     for (line, expected) in [
         (
             "--columns pid,dpss",
-            "--columns, --sort: dpss takes more than one snapshot: add --every",
+            "--columns, --sort: dpss takes more than one snapshot: add --every or --from",
         ),
         ("--every 10ms", "--every: `10ms` is out of range: 100ms to 1h"),
         ("--every soon", "--every: expected a length of time"),

@@ -104,20 +104,20 @@ fn digests_tell_names_apart() {
 }
 
 #[test]
-fn the_real_uid_is_the_first() {
+fn the_effective_uid_is_the_second() {
     assert_eq!(
-        uid(b"Name:\tcat\nUmask:\t0022\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n"),
+        uid(b"Name:\tcat\nUmask:\t0022\nUid:\t0\t1000\t0\t0\nGid:\t5\t5\t5\t5\n"),
         Ok(1000)
     );
     // A newline in a name is written as two characters, so that this one is the name's.
-    assert_eq!(uid(b"Name:\ta\\nUid:\t7\nUid:\t1\t2\t2\t2\n"), Ok(1));
+    assert_eq!(uid(b"Name:\ta\\nUid:\t7\nUid:\t1\t2\t2\t2\n"), Ok(2));
     for bad in [
         &b""[..],
-        b"Name:\tUid:\t5\n",
+        b"Name:\tUid:\t5\t5\n",
         b"Uid:\n",
-        b"Uid:\t-1\t0\n",
-        b"Uid:\t4294967296\t0\n",
-        b"Uid:\tx\n",
+        b"Uid:\t0\t-1\n",
+        b"Uid:\t0\t4294967296\n",
+        b"Uid:\t0\tx\n",
     ] {
         assert_eq!(uid(bad), Err(Missing::Malformed));
     }

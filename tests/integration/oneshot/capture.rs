@@ -1,0 +1,79 @@
+//! The command that captures a proc tree on a machine without zmtop.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::pty::ZMTOP;
+
+const CAPTURE: &str = include_str!("../../../assets/capture.sh");
+
+struct Sleeper(Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `zmtop ps` says of the tree at `root`, or of this machine.
+fn ps(root: Option<&Path>, pid: u32) -> String {
+    let mut command = Command::new(ZMTOP);
+    command.args([
+        "ps",
+        "--format",
+        "csv",
+        "-H",
+        "--columns",
+        "pid,user,uss,swap,rss,comm,cmdline",
+    ]);
+    command.arg(format!("pid:{pid}")).env("HOME", "/nonexistent");
+    if let Some(root) = root {
+        command.arg("--proc-root").arg(root);
+    }
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn what_is_captured_reads_as_what_was_there() {
+    let line = CAPTURE.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(line.count(), 1, "one line, to be pasted");
+    let shells: [&[&str]; 2] = [&["sh"], &["busybox", "sh"]];
+    let sleeper = Sleeper(
+        Command::new("sleep")
+            .arg("7019.25")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let pid = sleeper.0.id();
+    std::thread::sleep(Duration::from_millis(200));
+    for shell in shells {
+        if Command::new(shell[0]).arg("true").output().is_err() {
+            crate::support::cannot("there is no busybox");
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("captured");
+        // Of one process only: a machine may have thousands.
+        let script = CAPTURE.replace("[0-9]*", &pid.to_string());
+        assert_ne!(script, CAPTURE);
+        let status = Command::new(shell[0])
+            .args(&shell[1..])
+            .arg("-c")
+            .arg(&script)
+            .env("d", &place)
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success(), "{shell:?}");
+        assert!(place.with_extension("tgz").is_file());
+        let (there, here) = (ps(Some(&place.join("proc")), pid), ps(None, pid));
+        assert_eq!(there.lines().count(), 1, "{there}");
+        assert!(there.contains("sleep 7019.25"), "{there}");
+        assert_eq!(there, here, "{shell:?}");
+        let exe = std::fs::read_link(place.join(format!("proc/{pid}/exe"))).unwrap();
+        assert_eq!(exe, std::fs::read_link(format!("/proc/{pid}/exe")).unwrap());
+    }
+}

@@ -1,0 +1,97 @@
+//! Groups as rows.
+
+use zmtop::columns::find;
+use zmtop::model::{GroupBy, ProcessSample};
+use zmtop::output::rows::{Query, View};
+use zmtop::output::table::{TableOptions, ids as named, of_groups};
+
+use super::{ids, table, user};
+use crate::support::rows::{MIB, process, walk};
+
+fn machine() -> Vec<ProcessSample> {
+    let mut rows = vec![
+        process(1, 0, "init"),
+        user(process(10, 1, "worker --one"), "alice"),
+        user(process(11, 1, "worker --two"), "alice"),
+        user(process(12, 1, "worker --three"), "bob"),
+        user(process(13, 1, "other"), "bob"),
+    ];
+    for (row, mib) in rows.iter_mut().zip([1, 20, 30, 40, 5]) {
+        row.walk = Ok(walk(mib * MIB, mib * MIB / 10));
+    }
+    rows
+}
+
+fn by(by: GroupBy) -> impl Fn(&mut Query<'_>, &mut TableOptions) {
+    move |q, o| {
+        q.view = View::Groups(by);
+        o.columns = named(of_groups(by));
+        let name = of_groups(by).last().unwrap();
+        o.name = Some((find(name).unwrap(), by.title()));
+    }
+}
+
+#[test]
+fn by_program() {
+    assert_eq!(
+        table(machine(), "", by(GroupBy::Command)),
+        "\
+N   USS PSHARE   PSS SWAP SWPSS FOOTP COMMAND
+3 90.0M      0 90.0M 9.0M  9.0M 99.0M worker
+1  5.0M      0  5.0M 512K  512K  5.5M other
+1  1.0M      0  1.0M 102K  102K  1.1M init
+5 96.0M      0 96.0M 9.6M  9.6M  106M 3 groups of 5 processes
+"
+    );
+}
+
+#[test]
+fn by_user_in_another_order() {
+    let text = table(machine(), "", |q, o| {
+        by(GroupBy::User)(q, o);
+        q.sort = find("count").unwrap();
+        q.descending = false;
+        q.top = Some(2);
+    });
+    assert_eq!(
+        text,
+        "\
+N SWAP   USS   PSS   RSS USER
+1 102K  1.0M  1.0M  1.0M root
+2 5.0M 50.0M 50.0M 50.0M alice
+5 9.6M 96.0M 96.0M 96.0M 3 groups of 5 processes, 2 shown
+"
+    );
+}
+
+#[test]
+fn words_choose_what_is_summed_and_figures_judge_the_sums() {
+    let pss = |filter: &str| {
+        let text = table(machine(), filter, |q, o| {
+            by(GroupBy::Command)(q, o);
+            o.columns = ids(&["comm", "count", "pss"]);
+            o.heading = false;
+            o.totals = false;
+        });
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(pss("user:alice"), "worker 2 50.0M");
+    // No one of them alone has so much.
+    assert_eq!(pss("pss>80M"), "worker 3 90.0M");
+    assert_eq!(pss("user:bob pss>30M"), "worker 1 40.0M");
+    assert_eq!(pss("count>1 | other"), "worker 3 90.0M other 1 5.0M");
+    assert_eq!(pss("pss>1G"), "");
+}
+
+#[test]
+fn groups_of_those_that_are_in_none() {
+    let text = table(machine(), "", by(GroupBy::Container));
+    assert!(
+        text.contains(" (none)\n") && text.ends_with(" 1 group of 5 processes\n"),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("N SWAP   PSS CGMEM CGLIMIT CGSWAP CONTAINER\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,101 @@
+//! One quick look at this machine, beside a whole scan of it.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::sampler::quick::{Wants, look};
+use zmtop::sampler::{Options, Policy, Scanner};
+
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
+
+/// A process that does nothing, ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new(seconds: &str) -> Self {
+        let child = Command::new("sleep").arg(seconds).stdin(Stdio::null()).spawn().unwrap();
+        // It is another program only after its exec.
+        while std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "sleep\n" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        Self(child)
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn options() -> Options {
+    Options {
+        policy: Policy {
+            budget: None,
+            ..Policy::default()
+        },
+        deadline: Duration::from_secs(10),
+        ..Options::new(None)
+    }
+}
+
+const ALL: Wants = Wants {
+    user: true,
+    command: true,
+    stat: true,
+};
+
+fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
+    snapshot.rows().iter().find(|row| row.id.pid == pid).unwrap()
+}
+
+#[test]
+fn a_quick_look_sees_what_a_scan_sees() {
+    let sleepers = [Sleeper::new("7017.25"), Sleeper::new("7017.5")];
+    let quick = look(&options(), ALL).unwrap();
+    let whole = block_on(Scanner::new(options()).full());
+    for sleeper in &sleepers {
+        let (a, b) = (row(&quick, sleeper.0.id()), row(&whole, sleeper.0.id()));
+        assert_eq!((a.id, a.exec, &a.facts.comm), (b.id, b.exec, &b.facts.comm));
+        assert_eq!(
+            (&a.facts.cmdline, a.facts.uid, &a.facts.user),
+            (&b.facts.cmdline, b.facts.uid, &b.facts.user)
+        );
+        assert_eq!(
+            (a.stat.ppid, a.stat.state, a.stat.threads),
+            (b.stat.ppid, b.stat.state, b.stat.threads)
+        );
+        let (a, b) = (a.memory().unwrap(), b.memory().unwrap());
+        // Pages of libraries are shared with others that come and go.
+        assert_eq!((a.swap, a.private_dirty), (b.swap, b.private_dirty));
+        assert!(a.pss.abs_diff(b.pss) < 256 << 10, "{a:?} {b:?}");
+        assert_eq!(row(&quick, sleeper.0.id()).shares_mm, None);
+    }
+    let pids: Vec<u32> = quick.rows().iter().map(|row| row.id.pid).collect();
+    assert!(pids.is_sorted() && pids.windows(2).all(|two| two[0] != two[1]));
+    let kernel = |s: &Snapshot| s.rows().iter().filter(|row| row.stat.is_kernel_thread()).count();
+    assert_eq!(kernel(&quick) > 0, kernel(&whole) > 0);
+    let memory = quick.rows().iter().filter(|row| row.stat.is_kernel_thread());
+    assert!(memory.map(|row| row.walk.unwrap_err()).all(|e| !e.hides_memory()));
+}
+
+#[test]
+fn what_is_not_wanted_is_not_read() {
+    let sleeper = Sleeper::new("7018.25");
+    let bare = look(&options(), Wants::default()).unwrap();
+    let seen = row(&bare, sleeper.0.id());
+    assert!(seen.walk.is_ok());
+    assert!(seen.facts.cmdline.is_err() && seen.facts.user.is_err() && seen.facts.comm.is_empty());
+    assert_eq!(seen.id.starttime, 0);
+}
+
+#[test]
+fn another_tree_is_left_to_the_scanner() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    assert!(look(&tree.options(), ALL).is_none());
+}
