@@ -11,6 +11,7 @@ pub mod sort;
 pub mod system;
 pub mod totals;
 pub mod tree;
+pub mod trend;
 
 pub use history::{Change, History, Series};
 pub use memory::Memory;
@@ -19,3 +20,4 @@ pub use row::Row;
 pub use snapshot::{Facts, Identity, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
 pub use system::SystemSample;
 pub use totals::Totals;
+pub use trend::{Judgement, Verdict};
