@@ -2,6 +2,7 @@
 //!
 //! Pure: the same snapshots give the same history, whether they come live or from a recording.
 
+pub mod levels;
 pub mod series;
 pub mod window;
 
