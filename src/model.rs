@@ -15,6 +15,7 @@ pub mod sort;
 pub mod system;
 pub mod totals;
 pub mod tree;
+pub mod trend;
 
 pub use cgroup::CgroupFigures;
 pub use group::{Group, GroupBy, GroupKey};
@@ -25,3 +26,4 @@ pub use row::Row;
 pub use snapshot::{Facts, Identity, ProcessSample, Replaced, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
 pub use system::SystemSample;
 pub use totals::Totals;
+pub use trend::{Judgement, Verdict};

@@ -3,6 +3,7 @@
 //! Pure: the same snapshots give the same history, whether they come live or from a recording.
 
 mod groups;
+pub mod levels;
 pub mod series;
 mod track;
 pub mod window;

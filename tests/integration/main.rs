@@ -23,5 +23,6 @@ mod screens;
 mod support;
 mod text;
 mod tree;
+mod trend;
 mod truth;
 mod update;

@@ -1,0 +1,63 @@
+//! What a judgement costs: each kind of series is taken in for so long, and judged many times.
+//!
+//! `cargo bench --bench judge`
+#![expect(clippy::print_stdout, reason = "a bench reports")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use zmtop::model::history::levels::Levels;
+use zmtop::model::trend::{Params, Point, judge};
+
+const JUDGEMENTS: u32 = 20_000;
+
+/// What a series uses after so many seconds.
+type Kind = fn(u64) -> u64;
+
+const KINDS: [(&str, Kind); 5] = [
+    ("idle", |_| 80_000_000),
+    ("steady, 1 % noise", |s| 100_000_000 + noise(s) % 1_000_000),
+    ("teeth, 30 %", |s| 100_000_000 + s % 37 * 1_000_000 + noise(s) % 300_000),
+    ("leak", |s| 100_000_000 + s * 10_000 + noise(s) % 1_000_000),
+    ("wander, 10 %", |s| {
+        100_000_000 + (s / 300 % 7 * 3 % 7) * 2_000_000 + noise(s) % 1_000_000
+    }),
+];
+
+fn noise(s: u64) -> u64 {
+    s.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24
+}
+
+fn main() {
+    println!("                          seen  points  bytes   push ns  points µs  judge µs");
+    for (name, kind) in KINDS {
+        for (seen, seconds) in [("5 min", 300), ("1 h", 3600), ("1 day", 86_400)] {
+            let mut levels = Levels::default();
+            let begin = Instant::now();
+            for s in 0..seconds {
+                levels.push(Duration::from_secs(s), Some(kind(s)));
+            }
+            let push = begin.elapsed().as_nanos() / u128::from(seconds);
+            let mut points: Vec<Point> = Vec::new();
+            let gather = time(|| levels.to_judge(black_box(&mut points)));
+            let params = Params::default();
+            let judged = time(|| {
+                black_box(judge(black_box(&points), Some(Duration::ZERO), &params));
+            });
+            println!(
+                "{name:>20} {seen:>9} {:>7} {:>6} {push:>9} {gather:>10.2} {judged:>9.2}",
+                points.len(),
+                levels.bytes()
+            );
+        }
+    }
+}
+
+/// Microseconds a call.
+fn time(mut call: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    for _ in 0..JUDGEMENTS {
+        call();
+    }
+    begin.elapsed().as_secs_f64() / f64::from(JUDGEMENTS) * 1e6
+}

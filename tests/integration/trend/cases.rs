@@ -1,0 +1,153 @@
+//! Single series, and what is said of them beside the verdict.
+
+use std::time::Duration;
+
+use zmtop::model::Verdict;
+use zmtop::model::trend::{Judgement, Params, Point, eta, judge};
+
+const MB: u64 = 1_000_000;
+const START: u64 = 100_000;
+
+fn at(second: u64) -> Duration {
+    Duration::from_secs(START + second)
+}
+
+/// One value a second.
+fn points(seconds: u64, value: impl Fn(u64) -> u64) -> Vec<Point> {
+    (0..seconds).map(|s| Point::at(at(s), value(s))).collect()
+}
+
+fn of_old(points: &[Point]) -> Judgement {
+    judge(points, Some(Duration::from_secs(10)), &Params::default())
+}
+
+#[test]
+fn nothing_is_said_of_what_was_hardly_seen() {
+    assert_eq!(of_old(&[]), Judgement::default());
+    assert_eq!(of_old(&points(1, |_| MB)).verdict, Verdict::Unknown);
+    assert_eq!(of_old(&points(60, |_| 50 * MB)).verdict, Verdict::Unknown);
+    assert_eq!(of_old(&points(60, |s| 50 * MB + s * MB)).verdict, Verdict::Unknown);
+    assert_eq!(of_old(&points(100, |_| 50 * MB)).verdict, Verdict::Steady);
+}
+
+#[test]
+fn a_line_is_a_leak_with_its_slope_and_beginning() {
+    let leak = points(1200, |s| 200 * MB + s.saturating_sub(600) * MB / 6);
+    let judgement = of_old(&leak);
+    assert_eq!(judgement.verdict, Verdict::Leaking);
+    let pace = judgement.slope / (MB as f64 / 6.0);
+    assert!((0.95..1.05).contains(&pace), "{pace}");
+    assert!(judgement.confidence >= 0.9, "{}", judgement.confidence);
+    let since = judgement.since.unwrap().as_secs_f64() - at(600).as_secs_f64();
+    assert!(since.abs() < 60.0, "{since} s off");
+    assert_eq!(judgement.floor, 200 * MB + 599 * MB / 6);
+}
+
+#[test]
+fn what_shrinks_or_steps_or_spikes_does_not_leak() {
+    let shrinks = of_old(&points(600, |s| 500 * MB - s * MB / 4));
+    assert_eq!(shrinks.verdict, Verdict::Shrinking);
+    assert!(shrinks.slope < 0.0 && shrinks.since.is_none());
+    for seconds in (100..1500).step_by(20) {
+        let step = of_old(&points(seconds, |s| if s < 300 { 100 * MB } else { 180 * MB }));
+        assert_eq!(step.verdict, Verdict::Steady, "a step, after {seconds} s");
+        let spike = of_old(&points(seconds, |s| if s % 97 > 80 { 900 * MB } else { 100 * MB }));
+        assert_ne!(spike.verdict, Verdict::Leaking, "spikes, after {seconds} s");
+    }
+}
+
+#[test]
+fn what_levels_off_is_warming() {
+    let root = |s: u64| 100 * MB + ((s as f64).sqrt() * 2e6) as u64;
+    let filling = of_old(&points(3000, root));
+    assert_eq!(filling.verdict, Verdict::Warming, "{filling:?}");
+    assert!(filling.confidence < 0.9);
+}
+
+#[test]
+fn a_gap_hides_no_leak_and_makes_none() {
+    let line = |s: u64| 200 * MB + s * MB / 60;
+    let mut gappy = points(3600, line);
+    gappy.retain(|p| !(at(1200)..at(1500)).contains(&p.from));
+    assert_eq!(of_old(&gappy).verdict, Verdict::Leaking);
+
+    // A machine that slept, and a process that was another size thereafter.
+    let mut slept = points(7200, |s| if s < 1800 { 100 * MB } else { 160 * MB });
+    slept.retain(|p| !(at(1800)..at(5400)).contains(&p.from));
+    assert_eq!(of_old(&slept).verdict, Verdict::Steady);
+}
+
+#[test]
+fn runs_and_single_values_are_judged_alike() {
+    // 5 MB more every 40 s, once by the second and once as a point for each level.
+    let stairs = |s: u64| 100 * MB + s / 40 * 5 * MB;
+    let single = of_old(&points(3600, stairs));
+    let runs: Vec<Point> = (0..90)
+        .map(|i| Point {
+            to: at(i * 40 + 39),
+            ..Point::at(at(i * 40), stairs(i * 40))
+        })
+        .collect();
+    assert_eq!(single.verdict, Verdict::Leaking);
+    assert_eq!(of_old(&runs), single);
+}
+
+#[test]
+fn the_wall_is_as_far_as_the_pace_says() {
+    let leak = of_old(&points(1200, |s| 200 * MB + s.saturating_sub(600) * MB / 6));
+    let seconds = eta(&leak, 300 * MB, Some(400 * MB)).unwrap();
+    assert!((570.0..630.0).contains(&seconds), "{seconds}");
+    assert_eq!(eta(&leak, 400 * MB, Some(400 * MB)), Some(0.0));
+    assert_eq!(eta(&leak, 300 * MB, None), None);
+    let steady = of_old(&points(1200, |_| 200 * MB));
+    assert_eq!(eta(&steady, 200 * MB, Some(400 * MB)), None);
+}
+
+#[test]
+fn what_was_proven_holds_while_it_grows() {
+    let of = |verdict| Judgement {
+        verdict,
+        confidence: 0.5,
+        ..Judgement::default()
+    };
+    let leak = Judgement {
+        confidence: 0.95,
+        ..of(Verdict::Leaking)
+    };
+    let held = of(Verdict::Growing).after(&leak);
+    assert_eq!(
+        (held.verdict, held.confidence.to_bits()),
+        (Verdict::Leaking, 0.95f64.to_bits())
+    );
+    for verdict in [Verdict::Warming, Verdict::Steady, Verdict::Shrinking, Verdict::Unknown] {
+        assert_eq!(of(verdict).after(&leak), of(verdict));
+        assert_eq!(of(Verdict::Growing).after(&of(verdict)), of(Verdict::Growing));
+    }
+}
+
+#[test]
+fn a_young_program_may_multiply() {
+    // It doubles within two minutes of its start, not quite evenly.
+    let loads = points(130, |s| 100 * MB + s * MB + (s * s % 7) * MB / 2);
+    let young = judge(&loads, Some(at(0)), &Params::default());
+    assert_eq!(young.verdict, Verdict::Warming, "{young:?}");
+}
+
+#[test]
+fn any_series_is_judged_without_a_panic() {
+    let edge = [0, 1, MB, u64::MAX / 2, u64::MAX];
+    for a in edge {
+        for b in edge {
+            let mut points = points(400, |s| if s % 3 == 0 { a } else { b });
+            // Out of order, and at one moment.
+            points.push(Point::at(at(5), a));
+            points.push(Point::at(at(5), b));
+            points.push(Point {
+                from: at(900),
+                ..Point::at(at(2), b)
+            });
+            let judgement = of_old(&points);
+            assert!(judgement.slope.is_finite() && judgement.confidence <= 1.0);
+        }
+    }
+}

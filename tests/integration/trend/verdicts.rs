@@ -1,0 +1,174 @@
+//! The confusion table over the corpus.
+//!
+//! A series that leaks is found if it is called leaking at any judgement after the leak began; one that does
+//! not is a false alarm if it is called so at any judgement at all.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::thread;
+
+use zmtop::model::{Judgement, Verdict};
+
+use super::corpus::{Noise, Rng, SEEDS, SHAPES, Series, held_out};
+use super::{Watch, say, stride};
+
+/// What became of the series of one shape.
+#[derive(Clone, Debug, Default)]
+struct Count {
+    /// Called leaking at some time (of a leak: after it began).
+    ever: u64,
+    /// Called leaking at the end.
+    end: u64,
+    /// Called leaking before the leak began.
+    early: u64,
+    /// Seconds from the leak's beginning to the first call.
+    delays: Vec<f64>,
+    /// Judgements, by verdict.
+    said: [usize; Verdict::ALL.len()],
+}
+
+#[test]
+fn leaks_are_told_from_what_only_looks_like_one() {
+    let counts = count();
+    let _ = std::io::stdout().write_all(table(&counts).as_bytes());
+
+    let rows = || SHAPES.iter().zip(&counts);
+    for (shape, count) in rows() {
+        let right = if shape.leaks { count.ever } else { SEEDS - count.ever };
+        assert!(right * 10 >= SEEDS * 9, "{}: {right} of {SEEDS} are right", shape.name);
+    }
+    for out in [None, Some(false), Some(true)] {
+        let (precision, recall) = rates(&counts, out);
+        assert!(precision >= 0.95, "precision {precision}, {out:?}");
+        assert!(recall >= 0.95, "recall {recall}, {out:?}");
+    }
+    let plain = ["steady", "teeth", "warmup", "step"];
+    let alarms: u64 = rows()
+        .filter(|(s, _)| plain.contains(&s.name))
+        .map(|(_, c)| c.ever)
+        .sum();
+    assert!(alarms * 100 <= plain.len() as u64 * SEEDS, "{alarms} false alarms");
+}
+
+#[test]
+fn no_recorded_program_leaks() {
+    for (name, values) in Noise::recorded().recordings {
+        let mut values = values.into_iter();
+        let series = Series::of(values.len() as u64, 1, |_| values.next().unwrap_or_default()).aged(0);
+        let mut watch = Watch::new(&series);
+        for until in (1..=series.values.len()).step_by(stride(&series)) {
+            let judgement = watch.judge(until);
+            assert_ne!(
+                judgement.verdict,
+                Verdict::Leaking,
+                "{name} after {until} s: {judgement:?}"
+            );
+        }
+    }
+}
+
+/// Every shape, on two threads.
+fn count() -> Vec<Count> {
+    let noise = Noise::recorded();
+    let mut counts = vec![Count::default(); SHAPES.len()];
+    thread::scope(|scope| {
+        let halves: Vec<_> = (0..2)
+            .map(|half| {
+                let noise = &noise;
+                scope.spawn(move || {
+                    let numbers = (0..SHAPES.len()).filter(|number| number % 2 == half);
+                    numbers.map(|number| (number, one(number, noise))).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        for half in halves {
+            for (number, found) in half.join().unwrap() {
+                counts[number] = found;
+            }
+        }
+    });
+    counts
+}
+
+/// All the series of one shape.
+fn one(number: usize, noise: &Noise) -> Count {
+    let mut count = Count::default();
+    for seed in 0..SEEDS {
+        let series = (SHAPES[number].make)(&mut Rng::new(number, seed), noise);
+        let stride = stride(&series);
+        let mut watch = Watch::new(&series);
+        let (mut called, mut early, mut last) = (None, false, Judgement::default());
+        for until in (stride..=series.values.len()).step_by(stride) {
+            last = watch.judge(until).after(&last);
+            count.said[Verdict::ALL.iter().position(|v| *v == last.verdict).unwrap()] += 1;
+            if last.verdict == Verdict::Leaking {
+                early |= until <= series.onset;
+                if until > series.onset {
+                    called = called.or(Some(until - series.onset));
+                }
+            }
+        }
+        count.early += u64::from(early);
+        count.ever += u64::from(called.is_some());
+        count.end += u64::from(last.verdict == Verdict::Leaking);
+        count
+            .delays
+            .extend(called.map(|values| values as f64 * series.step as f64));
+    }
+    count.delays.sort_unstable_by(f64::total_cmp);
+    count
+}
+
+/// Precision and recall over all shapes, or over those that were held out or not.
+fn rates(counts: &[Count], out: Option<bool>) -> (f64, f64) {
+    let (mut called, mut missed, mut alarms) = (0, 0, 0);
+    for (number, (shape, count)) in SHAPES.iter().zip(counts).enumerate() {
+        if out.is_some_and(|out| out != held_out(number)) {
+            continue;
+        }
+        if shape.leaks {
+            called += count.ever;
+            missed += SEEDS - count.ever;
+            alarms += count.early;
+        } else {
+            alarms += count.ever;
+        }
+    }
+    let share = |a: u64, b: u64| a as f64 / (a + b) as f64;
+    (share(called, alarms), share(called, missed))
+}
+
+fn table(counts: &[Count]) -> String {
+    let mut out = String::from(
+        "verdicts on 50 series a shape (* held out): called leaking ever, at the end, too early; how soon \
+         (half, nine of ten, all); judgements by verdict\n",
+    );
+    for (number, (shape, count)) in SHAPES.iter().zip(counts).enumerate() {
+        let delay = |share: f64| {
+            let last = count.delays.len().checked_sub(1)?;
+            Some(say(count.delays[(last as f64 * share) as usize]))
+        };
+        let soon = match (delay(0.5), delay(0.9), delay(1.0)) {
+            (Some(half), Some(most), Some(all)) if shape.leaks => format!("{half}, {most}, {all}"),
+            _ => String::new(),
+        };
+        let _ = write!(
+            out,
+            "{:>18}{} {:>3} {:>3} {:>3}  {soon:<24}",
+            shape.name,
+            if held_out(number) { '*' } else { ' ' },
+            count.ever,
+            count.end,
+            count.early
+        );
+        for (verdict, said) in Verdict::ALL.iter().zip(count.said) {
+            let _ = write!(out, " {} {said}", verdict.id());
+        }
+        out.push('\n');
+    }
+    for (what, held) in [("tuned", Some(false)), ("held out", Some(true)), ("all", None)] {
+        let (precision, recall) = rates(counts, held);
+        let _ = writeln!(out, "{what}: precision {precision:.3}, recall {recall:.3}");
+    }
+    out
+}
