@@ -90,6 +90,9 @@ pub struct MonitorArgs {
     /// Show only what passes the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
+    /// Group by command, user, unit, container or cgroup; process lists each by itself
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<String>,
     #[command(flatten)]
     #[expect(
         missing_docs,
@@ -103,7 +106,7 @@ pub struct MonitorArgs {
     #[arg(long)]
     pub no_mouse: bool,
     /// Start with the tree
-    #[arg(long)]
+    #[arg(long, conflicts_with = "by")]
     pub tree: bool,
     /// Append zmtop's own log to FILE
     #[arg(long, value_name = "FILE")]

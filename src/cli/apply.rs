@@ -63,9 +63,18 @@ pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageErr
     set(settings, "--interval", "sampler.interval", args.interval.as_deref())?;
     set(settings, "--filter", "ui.filter", args.filter.as_deref())?;
     set(settings, "--theme", "ui.theme", args.theme.as_deref())?;
-    table(settings, &args.table)?;
+    if args.tree {
+        // A tree is of processes, whatever was saved.
+        (settings.ui.tree, settings.ui.by) = (true, None);
+    }
+    set(settings, "--by", "ui.by", args.by.as_deref())?;
+    // The columns asked for are those of the table that is shown.
+    let columns = match settings.ui.by {
+        None => "ui.columns",
+        Some(_) => "ui.group_columns",
+    };
+    table(settings, &args.table, columns)?;
     settings.ui.mouse &= !args.no_mouse;
-    settings.ui.tree |= args.tree;
     if let Some(file) = &args.log {
         settings.log.file = Some(file.clone());
     }
@@ -80,7 +89,7 @@ pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageErr
 pub fn apply_ps(settings: &mut Settings, args: &PsArgs) -> Result<(), UsageError> {
     set(settings, "FILTER", "ui.filter", Some(&args.filter.join(" ")))?;
     set(settings, "--every", "sampler.interval", args.every.as_deref())?;
-    table(settings, &args.table)
+    table(settings, &args.table, "ui.columns")
 }
 
 /// Lays `--units` over the settings.
@@ -91,8 +100,8 @@ pub fn apply_units(settings: &mut Settings, units: Option<&str>) -> Result<(), U
     set(settings, "--units", "ui.units", units)
 }
 
-fn table(settings: &mut Settings, args: &TableArgs) -> Result<(), UsageError> {
-    set(settings, "--columns", "ui.columns", args.columns.as_deref())?;
+fn table(settings: &mut Settings, args: &TableArgs, columns: &str) -> Result<(), UsageError> {
+    set(settings, "--columns", columns, args.columns.as_deref())?;
     set(settings, "--units", "ui.units", args.units.as_deref())?;
     let ui = &mut settings.ui;
     if let Some(key) = &args.sort {

@@ -32,7 +32,7 @@ actions! {
     Quit = "quit",
     /// Opens or closes the help.
     Help = "help",
-    /// Closes what is open; on the table, takes back the search.
+    /// Closes what is open; on the table, takes back the search, or goes back.
     Cancel = "cancel",
     /// Accepts what is open.
     Accept = "accept",
@@ -84,6 +84,16 @@ actions! {
     Fold = "fold",
     /// Folds or unfolds every subtree.
     FoldAll = "fold-all",
+    /// The next way to group: processes, programs, users, units, containers, cgroups.
+    NextGroups = "next-groups",
+    /// The way to group before.
+    PreviousGroups = "previous-groups",
+    /// Opens the selected group: its processes.
+    Open = "open",
+    /// From the processes of a group back to the groups.
+    Back = "back",
+    /// Reads what the processes map, and sums it up.
+    Mappings = "mappings",
     /// Two tables side by side, by PSS and by swap.
     TwoTables = "two-tables",
     /// The other of the two tables.

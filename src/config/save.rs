@@ -9,6 +9,7 @@ use super::fault::{Faults, shown_path};
 use super::file::{self, reason};
 use super::{ConfigError, Settings, atomic, schema};
 use crate::columns::ColumnId;
+use crate::model::GroupBy;
 use crate::units::Units;
 
 /// The settings that the monitor saves.
@@ -16,6 +17,10 @@ use crate::units::Units;
 pub struct Saved {
     /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
+    /// Those of groups.
+    pub group_columns: Vec<ColumnId>,
+    /// What processes are grouped by.
+    pub by: Option<GroupBy>,
     /// The column sorted by.
     pub sort: ColumnId,
     /// Greatest first.
@@ -33,8 +38,10 @@ pub struct Saved {
 }
 
 const TABLE: &str = "ui";
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "columns",
+    "group_columns",
+    "by",
     "sort",
     "descending",
     "filter",
@@ -48,6 +55,8 @@ impl Saved {
     fn over(&self, mut settings: Settings) -> Settings {
         let ui = &mut settings.ui;
         ui.columns.clone_from(&self.columns);
+        ui.group_columns.clone_from(&self.group_columns);
+        ui.by = self.by;
         ui.filter.clone_from(&self.filter);
         (ui.sort, ui.descending, ui.units) = (self.sort, self.descending, self.units);
         (ui.tree, ui.two_tables, ui.kernel_threads) = (self.tree, self.two_tables, self.kernel_threads);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Settings;
 use super::settings::{MAX_INTERVAL, MIN_INTERVAL};
 use crate::columns::ColumnId;
+use crate::model::GroupBy;
 use crate::units::Units;
 
 /// One setting.
@@ -40,6 +41,8 @@ pub enum Slot<'a> {
     Switch(&'a mut bool),
     /// Columns, at least one, each once.
     Columns(&'a mut Vec<ColumnId>),
+    /// What processes are grouped by.
+    By(&'a mut Option<GroupBy>),
     /// A column.
     Column(&'a mut ColumnId),
     /// A filter.
@@ -84,6 +87,8 @@ pub static SETTINGS: &[Setting] = &[
     }),
     setting("sampler", "nice", |s| Slot::Number(&mut s.sampler.nice, 0..=19)),
     setting("ui", "columns", |s| Slot::Columns(&mut s.ui.columns)),
+    setting("ui", "group_columns", |s| Slot::Columns(&mut s.ui.group_columns)),
+    setting("ui", "by", |s| Slot::By(&mut s.ui.by)),
     setting("ui", "sort", |s| Slot::Column(&mut s.ui.sort)),
     setting("ui", "descending", |s| Slot::Switch(&mut s.ui.descending)),
     setting("ui", "filter", |s| Slot::Filter(&mut s.ui.filter)),

@@ -11,6 +11,7 @@ use super::document::{self, found};
 use super::fault::{ConfigError, Faults, shown};
 use super::{file, schema};
 use crate::columns::ColumnId;
+use crate::model::GroupBy;
 use crate::sampler::Options;
 use crate::units::Units;
 
@@ -49,6 +50,10 @@ pub struct SamplerSettings {
 pub struct UiSettings {
     /// The columns, from left to right; at least one.
     pub columns: Vec<ColumnId>,
+    /// Those of groups; at least one.
+    pub group_columns: Vec<ColumnId>,
+    /// What processes are grouped by; `None` lists each.
+    pub by: Option<GroupBy>,
     /// The column sorted by.
     pub sort: ColumnId,
     /// Greatest first.
@@ -121,6 +126,8 @@ impl Settings {
             },
             ui: UiSettings {
                 columns: Vec::new(),
+                group_columns: Vec::new(),
+                by: None,
                 sort: ColumnId(0),
                 descending: false,
                 filter: String::new(),

@@ -12,6 +12,7 @@ use super::document::{found, unknown};
 use super::fault::shown;
 use super::schema::Slot;
 use crate::columns::{self, COLUMNS, Catalogue, ColumnId};
+use crate::model::GroupBy;
 use crate::model::filter::Filter;
 use crate::units::{self, Units, span_exact};
 
@@ -27,6 +28,7 @@ impl Slot<'_> {
             Self::Share(..) => "a share of one core such as \"5%\", or \"off\"",
             Self::Switch(_) => "true or false",
             Self::Columns(_) => "an array of column names",
+            Self::By(_) => "what to group by in quotes",
             Self::Column(_) => "a column name in quotes",
             Self::Filter(_) => "a filter in quotes",
             Self::Units(_) => "a unit's name in quotes",
@@ -113,6 +115,12 @@ impl Slot<'_> {
                 }
                 *to = columns;
             }
+            Self::By(to) => {
+                *to = match text {
+                    PROCESS => None,
+                    _ => Some(by(text)?),
+                }
+            }
             Self::Column(to) => *to = column(text)?,
             Self::Filter(to) => {
                 Filter::parse(text, &Catalogue)
@@ -156,12 +164,22 @@ impl Slot<'_> {
                 let names: Vec<_> = c.iter().map(|c| quoted(c.get().id)).collect();
                 format!("[{}]", names.join(", "))
             }
+            Self::By(by) => quoted(by.map_or(PROCESS, GroupBy::id)),
             Self::Column(c) => quoted(c.get().id),
             Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) => quoted(s),
             Self::Units(u) => quoted(u.name()),
             Self::File(p) => quoted(&p.as_deref().map(|p| p.to_string_lossy()).unwrap_or_default()),
         }
     }
+}
+
+/// How each process by itself is called where it is asked what to group by.
+const PROCESS: &str = "process";
+
+fn by(name: &str) -> Result<GroupBy, String> {
+    let known = GroupBy::OF_PROCESSES;
+    let found = known.into_iter().find(|by| by.id() == name);
+    found.ok_or_else(|| unknown("group", name, [PROCESS].into_iter().chain(known.map(GroupBy::id))))
 }
 
 /// The column of that name.

@@ -141,19 +141,22 @@ impl Group {
     /// `nginx [2 updated]` where only some of its processes run the old program. Still raw.
     pub fn marked_name(&self) -> Cow<'_, [u8]> {
         let name = self.key.label();
-        let Some((what, count)) = self.replaced else {
-            return Cow::Borrowed(name);
-        };
+        self.mark()
+            .map_or(Cow::Borrowed(name), |mark| [name, mark.as_bytes()].concat().into())
+    }
+
+    /// That mark, with a space before it: ` [updated]`; `None` where all run what is there.
+    pub fn mark(&self) -> Option<String> {
+        let (what, count) = self.replaced?;
         let what = match what {
             Replaced::Updated => "updated",
             Replaced::Deleted => "deleted",
         };
-        let mark = if count == self.totals.count {
+        Some(if count == self.totals.count {
             format!(" [{what}]")
         } else {
             format!(" [{count} {what}]")
-        };
-        [name, mark.as_bytes()].concat().into()
+        })
     }
 
     /// Takes in one member, but for the sums.

@@ -3,6 +3,8 @@
 //! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
 //! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
 
+mod mappings;
+
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,11 +20,12 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::mappings::Mappings;
 use super::terminal;
 use crate::config::Config;
 use crate::config::save::{Saved, save as write};
 use crate::sampler::{self, Handle, Options};
-use crate::tui::app::{App, Privilege};
+use crate::tui::app::{App, Privilege, Wants};
 use crate::tui::{Effect, Event, update, view};
 
 /// Why the monitor ended.
@@ -69,6 +72,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
+    let mappings = Mappings::new(setup.options.clone());
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
@@ -91,6 +95,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         pending,
         mouse,
         config_path: setup.config_path,
+        mappings,
     }
     .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -114,6 +119,7 @@ struct Screen {
     pending: Arc<AtomicBool>,
     mouse: bool,
     config_path: PathBuf,
+    mappings: Mappings,
 }
 
 impl Screen {
@@ -124,8 +130,8 @@ impl Screen {
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
-        if app.wants_oom_score() {
-            self.command(sampler::Command::OomScore(true));
+        for command in app.wants().since(Wants::NOTHING) {
+            self.command(command);
         }
         draw(&mut terminal, &mut app)?;
         loop {
@@ -161,6 +167,8 @@ impl Screen {
                         Effect::Redraw => redraw = true,
                         Effect::Sampler(command) => self.command(command),
                         Effect::Save(saved) => self.save(saved),
+                        Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
+                        Effect::BreakOff => self.mappings.break_off(),
                     }
                 }
             }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::Options;
 use crate::model::mapping::{Area, Mapping, Merge};
-use crate::model::{Identity, Missing, Reading};
+use crate::model::{Group, GroupBy, GroupKey, Identity, Missing, Reading, Totals};
 use crew::Ask;
 
 /// What was read of one process.
@@ -67,6 +67,27 @@ pub struct Shared {
     pub mapping: Mapping,
     /// Which of the processes asked for have it: their places among those, in order.
     pub members: Vec<usize>,
+}
+
+impl Shared {
+    /// It as a row: a group of areas, named by what is mapped.
+    pub fn into_group(self) -> Group {
+        let mut name = self.mapping.name.bytes;
+        if self.mapping.name.deleted {
+            name = [&*name, b" (deleted)"].concat().into();
+        }
+        let mut group = Group::new(GroupKey {
+            by: GroupBy::Mapping,
+            name: Some(name),
+        });
+        group.readable = self.members.len();
+        group.totals = Totals {
+            count: self.members.len(),
+            memory: self.mapping.memory,
+            ..Totals::default()
+        };
+        group
+    }
 }
 
 /// The mappings of many processes.

@@ -1,18 +1,24 @@
 //! The monitor's whole state.
 
+mod columns;
+
+pub use columns::Wants;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::input::LineEdit;
 use super::layout::Layout;
+use super::mappings::{Found, Scan};
 use super::popup::Popup;
+use super::scope::{RowId, Scope};
 use super::table::{Line, Table};
-use crate::columns::{Catalogue, ColumnId, find};
+use crate::columns::{Catalogue, ColumnId};
 use crate::config::Config;
 use crate::config::save::Saved;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
-use crate::model::{Change, Identity, Row, Series, Snapshot, Totals};
+use crate::model::{Change, Group, Identity, Row, Series, Snapshot, Totals};
 use crate::units::Units;
 
 /// What the user who runs zmtop may read; decides what the header advises.
@@ -96,8 +102,22 @@ pub struct App {
     pub snapshot: Option<Arc<Snapshot>>,
     /// What is derived from all of them.
     pub history: History,
+    /// What the rows are.
+    pub scope: Scope,
+    /// The groups there are, whether a filter lets them through or not; none where processes are listed.
+    pub groups: Vec<Group>,
+    /// The mappings that were read last.
+    pub mappings: Option<Found>,
+    /// The mappings are being read.
+    pub scan: Option<Scan>,
+    /// How often they were.
+    pub scans: u64,
     /// The chosen columns.
     pub columns: Vec<ColumnId>,
+    /// Those of groups of processes.
+    pub group_columns: Vec<ColumnId>,
+    /// Those of mappings.
+    pub mapping_columns: Vec<ColumnId>,
     /// How bytes are written.
     pub units: Units,
     /// The interval asked for.
@@ -120,8 +140,8 @@ pub struct App {
     pub tree: bool,
     /// The folded processes.
     pub folded: HashSet<Identity>,
-    /// The tagged processes.
-    pub tags: HashSet<Identity>,
+    /// The tagged processes and groups.
+    pub tags: HashSet<RowId>,
     /// The selection is followed even at the first row.
     pub follow: bool,
     /// Sampling is stopped.
@@ -146,7 +166,7 @@ pub struct App {
     pub subtrees: Vec<Totals>,
     /// Which processes the sampler was told are looked at.
     pub focused: Vec<Identity>,
-    /// How many processes the filter lets through, by the tables' common rules.
+    /// How many rows the filter lets through, by the tables' common rules.
     pub matching: usize,
 }
 
@@ -161,11 +181,18 @@ impl App {
             size,
             snapshot: None,
             history: History::new(ui.delta),
+            scope: Scope::by(ui.by),
+            groups: Vec::new(),
+            mappings: None,
+            scan: None,
+            scans: 0,
             columns: ui.columns.clone(),
+            group_columns: ui.group_columns.clone(),
+            mapping_columns: columns::of_mappings(),
             units: ui.units,
             interval: config.settings.sampler.interval,
             single: Table::new(ui.columns.clone(), ui.sort, ui.descending),
-            pair: [table_of(&PSS_TABLE, "pss"), table_of(&SWAP_TABLE, "swap")],
+            pair: columns::pair(),
             two_tables: ui.two_tables,
             active: 0,
             filter,
@@ -231,7 +258,8 @@ impl App {
 
     /// Where everything goes on screen.
     pub fn layout(&self) -> Layout {
-        Layout::new(self.size, self.two_tables, self.totals_row, !self.tags.is_empty())
+        let tagged = self.tagged_rows().next().is_some();
+        Layout::new(self.size, self.two_tables, self.totals_row, tagged)
     }
 
     /// How many rows a table shows.
@@ -239,8 +267,27 @@ impl App {
         usize::from(self.layout().tables[0].height.saturating_sub(1))
     }
 
+    /// The tagged rows of the kind that is shown.
+    pub fn tagged_rows(&self) -> impl Iterator<Item = &RowId> {
+        let by = self.scope.groups();
+        self.tags.iter().filter(move |id| id.group().map(|key| key.by) == by)
+    }
+
+    /// The group of a table line, where it is one.
+    pub fn group(&self, line: &Line) -> Option<&Group> {
+        match &self.scope {
+            Scope::Processes | Scope::Members(_) => None,
+            Scope::Groups(_) => self.groups.get(line.index),
+            Scope::Mappings(_) => self.mappings.as_ref()?.groups.get(line.index),
+        }
+    }
+
     /// The row of a table line; a folded one shows the sum of its subtree.
     pub fn row<'a>(&'a self, snapshot: &'a Snapshot, line: &Line) -> Option<Row<'a>> {
+        if self.scope.groups().is_some() {
+            let group = self.group(line)?;
+            return Some(Row::of_group(group, self.history.group(&group.key), snapshot));
+        }
         let sample = snapshot.rows().get(line.index)?;
         let mut row = Row::of(sample, self.history.get(sample.id), snapshot);
         if let Some(subtree) = self.subtrees.get(line.index).filter(|_| self.tree) {
@@ -253,12 +300,6 @@ impl App {
         Some(row)
     }
 
-    /// Gives the table the chosen columns; a tree shows the sums of its subtrees first.
-    pub fn apply_columns(&mut self) {
-        let sums = find("tree_pss").filter(|c| self.tree && !self.columns.contains(c));
-        self.single.columns = sums.into_iter().chain(self.columns.iter().copied()).collect();
-    }
-
     /// The change of one process.
     pub fn change(&self, id: Identity) -> Option<Change> {
         self.history.get(id).map(Series::change).copied()
@@ -268,6 +309,8 @@ impl App {
     pub fn saved(&self) -> Saved {
         Saved {
             columns: self.columns.clone(),
+            group_columns: self.group_columns.clone(),
+            by: self.scope.grouping(),
             sort: self.single.sort,
             descending: self.single.descending,
             filter: self.filter.good.clone(),
@@ -278,38 +321,17 @@ impl App {
         }
     }
 
-    /// The processes that are looked at: on screen, or tagged; in order of pid.
+    /// The processes that are looked at: on screen, or tagged; in order of pid. The members of groups are not:
+    /// they may be every process there is, and those that changed are read first anyway.
     pub fn focus(&self) -> Vec<Identity> {
         let rows = self.rows_shown();
         let shown = self
             .tables()
             .iter()
-            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).map(|l| l.id));
-        let mut ids: Vec<Identity> = shown.chain(self.tags.iter().copied()).collect();
+            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).filter_map(|l| l.id.process()));
+        let mut ids: Vec<Identity> = shown.chain(self.tags.iter().filter_map(RowId::process)).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
     }
-
-    /// Whether some part of the screen needs `oom_score`.
-    pub fn wants_oom_score(&self) -> bool {
-        self.columns
-            .iter()
-            .chain([&self.single.sort])
-            .any(|c| c.get().id == "oom_score")
-            || self.filter.good.contains("oom_score")
-    }
-}
-
-/// The columns of the left one of two tables.
-const PSS_TABLE: [&str; 7] = ["pss", "dpss", "uss", "history", "pid", "user", "command"];
-/// And of the right one.
-const SWAP_TABLE: [&str; 7] = ["swap", "dswap", "swap_pss", "majflt", "pid", "user", "command"];
-
-fn table_of(columns: &[&str], sort: &str) -> Table {
-    Table::new(
-        columns.iter().copied().filter_map(find).collect(),
-        find(sort).unwrap_or(ColumnId(0)),
-        true,
-    )
 }

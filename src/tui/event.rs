@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::config::save::Saved;
-use crate::model::Snapshot;
+use crate::model::{Identity, Snapshot};
 use crate::sampler::Command;
+use crate::sampler::mappings::Mappings;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -21,6 +22,12 @@ pub enum Event {
     Resize(u16, u16),
     /// A new snapshot.
     Snapshot(Arc<Snapshot>),
+    /// So many processes' mappings were read, in the reading of that number.
+    MappingsRead(u64, usize),
+    /// All were.
+    Mappings(u64, Arc<Mappings>),
+    /// They cannot be; says why.
+    MappingsFailed(u64, String),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.
@@ -38,6 +45,10 @@ pub enum Effect {
     Redraw,
     /// Tell the sampler.
     Sampler(Command),
+    /// Read the mappings of these processes, and report by that number.
+    Mappings(u64, Vec<Identity>),
+    /// Break that off.
+    BreakOff,
     /// Write to the config file.
     Save(Saved),
 }

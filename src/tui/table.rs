@@ -1,21 +1,34 @@
 //! The state of one table: its order, its rows, and where the user is in it.
 
+use super::scope::RowId;
 use crate::columns::ColumnId;
-use crate::model::Identity;
 
 /// One row to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The process, by its place in the snapshot.
+    /// The process, by its place in the snapshot; or the group, by its place in the state.
     pub index: usize,
-    /// Which process that is.
-    pub id: Identity,
+    /// Which process or group that is.
+    pub id: RowId,
     /// The tree's lines before the command; empty in a flat table.
     pub guide: String,
     /// It has children below it in the tree.
     pub parent: bool,
     /// They are folded away, and the row shows the sum.
     pub folded: bool,
+}
+
+impl Line {
+    /// A row that stands by itself.
+    pub const fn flat(index: usize, id: RowId) -> Self {
+        Self {
+            index,
+            id,
+            guide: String::new(),
+            parent: false,
+            folded: false,
+        }
+    }
 }
 
 /// One table.
@@ -29,8 +42,8 @@ pub struct Table {
     pub descending: bool,
     /// The rows, in order.
     pub lines: Vec<Line>,
-    /// The selected process.
-    pub selected: Option<Identity>,
+    /// The selected process or group.
+    pub selected: Option<RowId>,
     /// Its place in `lines`.
     pub cursor: usize,
     /// The first row on screen.
@@ -79,20 +92,32 @@ impl Table {
     /// Moves the selection to a row, the last one at most.
     pub fn go(&mut self, row: usize, height: usize) {
         self.cursor = row.min(self.lines.len().saturating_sub(1));
-        self.selected = self.lines.get(self.cursor).map(|l| l.id);
+        self.selected = self.lines.get(self.cursor).map(|l| l.id.clone());
         self.show(height);
     }
 
-    /// Finds the selection among new rows. It stays with its process; at the first row it stays at the top
-    /// unless `follow` holds it; where its process is gone it stays at its place.
+    /// Finds the selection among new rows. It stays with its process or group; at the first row it stays at the top
+    /// unless `follow` holds it; where that is gone it stays at its place.
     pub fn reselect(&mut self, follow: bool, height: usize) {
-        let found = self.selected.and_then(|id| self.lines.iter().position(|l| l.id == id));
+        let found = self.place(self.selected.as_ref());
         let row = match found {
             Some(_) if self.cursor == 0 && !follow => 0,
             Some(row) => row,
             None => self.cursor,
         };
         self.go(row, height);
+    }
+
+    /// Where a row is.
+    fn place(&self, id: Option<&RowId>) -> Option<usize> {
+        let id = id?;
+        self.lines.iter().position(|l| l.id == *id)
+    }
+
+    /// Selects a row wherever it is; the first one where it is not there.
+    pub fn select(&mut self, id: Option<&RowId>, height: usize) {
+        self.offset = 0;
+        self.go(self.place(id).unwrap_or(0), height);
     }
 
     /// Scrolls as little as is needed for the selection to be on screen and no space to be wasted.

@@ -5,8 +5,10 @@ mod list;
 mod mouse;
 mod search;
 mod table;
+mod turn;
 
 pub(crate) use search::found;
+pub(super) use turn::turn_to;
 
 use std::sync::Arc;
 
@@ -14,14 +16,16 @@ use crossterm::event::KeyEvent;
 
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
+use super::mappings;
 use super::rows::rebuild;
+use super::scope::RowId;
 use crate::config::Context;
-use crate::model::Snapshot;
+use crate::model::{GroupBy, Snapshot};
 use crate::sampler::Command;
 
 /// Takes in one event.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
-    let wanted = app.wants_oom_score();
+    let wanted = app.wants();
     let mut effects = match event {
         Event::Key(key) => press(app, key),
         Event::Mouse(mouse) => mouse::update(app, mouse),
@@ -38,6 +42,20 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             take(app, snapshot);
             Vec::new()
         }
+        Event::MappingsRead(number, done) => {
+            mappings::progress(app, number, done);
+            Vec::new()
+        }
+        Event::Mappings(number, found) => {
+            mappings::take(app, number, &found);
+            Vec::new()
+        }
+        Event::MappingsFailed(number, text) => {
+            if app.scan.is_some_and(|scan| scan.number == number) {
+                mappings::break_off(app);
+            }
+            say(app, text, true)
+        }
         Event::Done(text) => say(app, text, false),
         Event::Failed(text) => say(app, text, true),
     };
@@ -46,9 +64,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         effects.push(Effect::Sampler(Command::Focus(focus.clone())));
         app.focused = focus;
     }
-    if app.wants_oom_score() != wanted {
-        effects.push(Effect::Sampler(Command::OomScore(!wanted)));
-    }
+    effects.extend(app.wants().since(wanted).map(Effect::Sampler));
     effects
 }
 
@@ -63,7 +79,12 @@ fn take(app: &mut App, snapshot: Arc<Snapshot>) {
     app.history.push(&snapshot);
     if snapshot.processes.is_ok() && !(app.tags.is_empty() && app.folded.is_empty()) {
         let alive: std::collections::HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
-        app.tags.retain(|id| alive.contains(id));
+        let history = &app.history;
+        app.tags.retain(|id| match id {
+            RowId::Process(id) => alive.contains(id),
+            // Those of programs come and go; a history knows them a while longer. Mappings stay.
+            RowId::Group(key) => key.by == GroupBy::Mapping || history.group(key).is_some(),
+        });
         app.folded.retain(|id| alive.contains(id));
     }
     app.snapshot = Some(snapshot);

@@ -19,6 +19,7 @@ use super::app::{App, Mode};
 use super::layout::{Placed, Wanted, place};
 use super::popup::Popup;
 use super::table::Table;
+use crate::model::GroupBy;
 
 /// Draws one frame. The state's size may lag behind the terminal's for a moment; what does not fit is cut.
 pub fn view(app: &App, frame: &mut Frame<'_>) {
@@ -85,16 +86,22 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
         .iter()
         .map(|id| {
             let column = id.get();
+            let grows = column.grows || column.id == "group" && app.scope.groups().is_some();
+            // A name of a few letters names nothing.
+            let width = match app.scope.groups() {
+                Some(GroupBy::Command | GroupBy::User) | None => 0,
+                Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
+            };
             let need = match column.id {
-                _ if column.grows || *id == table.sort => u8::MAX,
+                _ if grows || *id == table.sort => u8::MAX,
                 "pid" | "tree_pss" => 3,
-                "pss" | "swap" | "user" => 2,
+                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" => 2,
                 "growth" | "rss" => 0,
                 _ => 1,
             };
             Wanted {
-                width: column.width_in(app.units),
-                grows: column.grows,
+                width: column.width_in(app.units).max(if grows { width } else { 0 }),
+                grows,
                 need,
             }
         })

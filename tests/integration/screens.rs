@@ -46,7 +46,33 @@ fn the_tree_folded_and_open() {
 #[test]
 fn two_tables() {
     photograph!("two-tables-200x50", Session::new(200, 50).minute().keys("v"));
-    photograph!("two-tables-80x24", Session::new(80, 24).minute().keys("v BackTab j"));
+    photograph!("two-tables-80x24", Session::new(80, 24).minute().keys("v w j"));
+}
+
+#[test]
+fn groups_by_everything() {
+    for (width, height) in [(80, 24), (120, 30), (200, 50)] {
+        let mut session = Session::new(width, height);
+        session.grouped_minute();
+        for by in ["command", "user", "unit", "container", "cgroup"] {
+            session.keys("Tab");
+            let picture = session.picture();
+            insta::with_settings!(
+                { snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true },
+                { insta::assert_snapshot!(format!("by-{by}-{width}x{height}"), picture); }
+            );
+        }
+    }
+}
+
+#[test]
+fn members_and_two_tables_of_groups() {
+    let mut session = Session::new(80, 24);
+    photograph!("members-80x24", session.grouped_minute().keys("Tab Down Enter"));
+    photograph!(
+        "two-tables-by-command-120x30",
+        Session::new(120, 30).grouped_minute().keys("Tab v Space")
+    );
 }
 
 #[test]
@@ -113,12 +139,31 @@ fn nothing_of_the_system_known() {
 #[test]
 fn every_panel_survives_every_size() {
     let keys = [
-        "", "t", "v", "?", "s", "u", "C", "/", "F3", "d", "Space", "C Space", "t *",
+        "",
+        "t",
+        "v",
+        "?",
+        "s",
+        "u",
+        "C",
+        "/",
+        "F3",
+        "d",
+        "Space",
+        "C Space",
+        "t *",
+        "Tab",
+        "Tab Tab v",
+        "Tab Tab Tab Space",
+        "Tab Tab Tab Tab C",
+        "BackTab",
+        "Tab Enter",
+        "m",
     ];
     for (width, height) in [(1, 1), (1, 50), (2, 2), (3, 7), (20, 5), (50, 3), (500, 1), (500, 200)] {
         for keys in keys {
             let mut session = Session::new(80, 24);
-            session.minute().keys(keys).feed(Event::Resize(width, height));
+            session.grouped_minute().keys(keys).feed(Event::Resize(width, height));
             session.keys("Down Up").picture();
             session.feed(Event::Resize(80, 24)).picture();
         }

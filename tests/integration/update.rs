@@ -1,7 +1,9 @@
 //! `update` as tables of events: what keys, clicks and snapshots do to the state.
 
+mod groups;
 mod input;
 mod list;
+mod mappings;
 mod mouse;
 mod order;
 mod selection;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use crate::columns::RowSubject;
-use crate::model::{Group, GroupBy, GroupKey, Identity, ProcessSample, Row, Snapshot, Totals};
+use crate::model::{Identity, ProcessSample, Row, Snapshot};
 use crate::output::rows::Rows;
-use crate::sampler::mappings::{self, Mappings, Shared};
+use crate::sampler::mappings::{self, Shared};
 
 /// How often the progress is told.
 const TELL: Duration = Duration::from_millis(100);
@@ -28,29 +28,8 @@ pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     progress.end();
     let hidden = found.missing.iter().map(|(_, why)| *why).collect();
     let read = found.read;
-    Rows::of_mappings(snapshot, groups(found), (read, hidden), &query)
-}
-
-fn groups(found: Mappings) -> Vec<Group> {
-    found.shared.into_iter().map(group).collect()
-}
-
-fn group(Shared { mapping, members }: Shared) -> Group {
-    let mut name = mapping.name.bytes;
-    if mapping.name.deleted {
-        name = [&*name, b" (deleted)"].concat().into();
-    }
-    let mut group = Group::new(GroupKey {
-        by: GroupBy::Mapping,
-        name: Some(name),
-    });
-    group.readable = members.len();
-    group.totals = Totals {
-        count: members.len(),
-        memory: mapping.memory,
-        ..Totals::default()
-    };
-    group
+    let groups = found.shared.into_iter().map(Shared::into_group).collect();
+    Rows::of_mappings(snapshot, groups, (read, hidden), &query)
 }
 
 /// A line on the terminal that says how far it is; none where nobody looks.

@@ -71,8 +71,8 @@ fn change_columns(app: &mut App, change: impl FnOnce(&mut Chooser, usize) -> usi
     };
     let to = change(chooser, place.cursor);
     place.go(to, chooser.order.len(), height);
-    app.columns = chooser.columns().to_vec();
-    app.apply_columns();
+    let columns = chooser.columns().to_vec();
+    app.choose(columns);
 }
 
 pub(super) fn accept(app: &mut App) {
@@ -99,7 +99,6 @@ pub(super) fn accept(app: &mut App) {
 
 pub(super) fn cancel(app: &mut App) {
     if let Mode::Popup(Popup::Columns(_, chooser)) = std::mem::replace(&mut app.mode, Mode::Table) {
-        app.columns = chooser.before;
-        app.apply_columns();
+        app.choose(chooser.before);
     }
 }

@@ -6,13 +6,18 @@ use crate::tui::table::Line;
 
 /// Whether a row is found by the (lower-cased) search.
 pub(crate) fn found(app: &App, line: &Line, search: &str) -> bool {
+    if search.is_empty() {
+        return false;
+    }
+    if let Some(key) = line.id.group() {
+        return text::safe(key.label()).to_lowercase().contains(search);
+    }
     let Some(sample) = app.snapshot.as_ref().and_then(|s| s.rows().get(line.index)) else {
         return false;
     };
-    !search.is_empty()
-        && (text::safe(&sample.facts.command()).to_lowercase().contains(search)
-            || text::safe(&sample.facts.comm).to_lowercase().contains(search)
-            || sample.id.pid.to_string() == search)
+    text::safe(&sample.facts.command()).to_lowercase().contains(search)
+        || text::safe(&sample.facts.comm).to_lowercase().contains(search)
+        || sample.id.pid.to_string() == search
 }
 
 /// Goes to the first match at or after the selection.

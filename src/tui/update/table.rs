@@ -6,14 +6,16 @@ use std::sync::Arc;
 use crate::columns::find;
 use crate::config::Action;
 use crate::sampler::Command;
-use crate::tui::app::{App, Mode, Prompt};
+use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
+use crate::tui::mappings;
 use crate::tui::popup::{Chooser, Place, Popup, User};
 use crate::tui::rows::rebuild;
+use crate::tui::scope::Scope;
 use crate::units;
 
-use super::search;
+use super::{search, turn};
 
 /// Performs an action on the table.
 pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
@@ -51,7 +53,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
         Action::Columns => {
-            app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(&app.columns)));
+            app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
         }
 
         Action::ClearFilter => {
@@ -59,7 +61,16 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.user = None;
             rebuild(app);
         }
-        Action::Cancel => app.search = None,
+        Action::Cancel => {
+            if turn::cancel(app) {
+                return vec![Effect::BreakOff];
+            }
+        }
+        Action::NextGroups => turn::next(app, true),
+        Action::PreviousGroups => turn::next(app, false),
+        Action::Open => turn::open(app),
+        Action::Back => turn::back(app),
+        Action::Mappings => return mappings::ask(app),
         Action::SearchNext => search::next(app, 1),
         Action::SearchPrevious => search::next(app, -1),
 
@@ -70,30 +81,18 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortSwap => sort_by(app, &["swap"]),
         Action::SortGrowth => sort_by(app, &["growth", "history"]),
 
-        Action::Tree => {
-            app.tree = !app.tree;
-            app.apply_columns();
-            rebuild(app);
-        }
+        Action::Tree => tree(app),
         Action::Fold => fold(app),
         Action::FoldAll => fold_all(app),
         Action::TwoTables => {
-            let selected = app.table().selected;
+            let selected = app.table().selected.clone();
             app.two_tables = !app.two_tables;
             app.table_mut().selected = selected;
             rebuild(app);
         }
         Action::OtherTable => app.active = 1 - app.active,
         Action::Follow => app.follow = !app.follow,
-        Action::Tag => {
-            if let Some(id) = app.table().selected {
-                if !app.tags.remove(&id) {
-                    app.tags.insert(id);
-                }
-                app.table_mut().step(1, height);
-                rebuild(app);
-            }
-        }
+        Action::Tag => tag(app, height),
         Action::UntagAll => {
             app.tags.clear();
             rebuild(app);
@@ -103,10 +102,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             rebuild(app);
         }
         Action::Units => app.units = app.units.next(),
-        Action::KernelThreads => {
-            app.kernel_threads = !app.kernel_threads;
-            rebuild(app);
-        }
+        Action::KernelThreads => kernel_threads(app),
 
         Action::Accept
         | Action::MoveUp
@@ -147,14 +143,43 @@ fn sort_by(app: &mut App, ids: &[&str]) {
     });
 }
 
-fn fold(app: &mut App) {
-    if !app.tree {
-        return;
+/// A tree is of processes.
+fn tree(app: &mut App) {
+    if app.scope.lists_processes() {
+        app.tree = !app.tree;
+        app.apply_columns();
+        rebuild(app);
+    } else {
+        app.tree = true;
+        turn::turn_to(app, Scope::Processes, None);
     }
-    let Some(line) = app.table().current().filter(|l| l.parent) else {
+}
+
+fn kernel_threads(app: &mut App) {
+    if app.scope == Scope::Processes {
+        app.kernel_threads = !app.kernel_threads;
+        rebuild(app);
+    } else {
+        let text = "kernel threads have no memory: they are in no group".into();
+        app.message = Some(Message { text, bad: false });
+    }
+}
+
+fn tag(app: &mut App, height: usize) {
+    if let Some(id) = app.table().selected.clone() {
+        if !app.tags.remove(&id) {
+            app.tags.insert(id);
+        }
+        app.table_mut().step(1, height);
+        rebuild(app);
+    }
+}
+
+fn fold(app: &mut App) {
+    let Some(line) = app.table().current().filter(|l| l.parent && app.shows_tree()) else {
         return;
     };
-    let id = line.id;
+    let Some(id) = line.id.process() else { return };
     if !app.folded.remove(&id) {
         app.folded.insert(id);
     }
@@ -163,7 +188,7 @@ fn fold(app: &mut App) {
 
 /// Folds every subtree below the topmost processes; with any folded, unfolds all.
 fn fold_all(app: &mut App) {
-    if !app.tree {
+    if !app.shows_tree() {
         return;
     }
     if app.folded.is_empty() {
@@ -172,7 +197,7 @@ fn fold_all(app: &mut App) {
             .lines
             .iter()
             .filter(|l| l.parent && !l.guide.is_empty())
-            .map(|l| l.id)
+            .filter_map(|l| l.id.process())
             .collect();
     } else {
         app.folded.clear();

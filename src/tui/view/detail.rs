@@ -4,6 +4,8 @@
 //!  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
 //! ```
 
+mod group;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -23,7 +25,15 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
     buf.set_style(area, theme.dim);
     let Some(snapshot) = &app.snapshot else { return };
-    let Some(sample) = app.table().current().and_then(|l| snapshot.rows().get(l.index)) else {
+    if let Some(group) = app.table().current().and_then(|line| app.group(line)) {
+        return group::draw(app, snapshot, group, area, buf);
+    }
+    let Some(sample) = app
+        .table()
+        .current()
+        .filter(|l| l.id.process().is_some())
+        .and_then(|l| snapshot.rows().get(l.index))
+    else {
         return;
     };
     let facts = &sample.facts;

@@ -9,7 +9,9 @@ use crate::config::{Action, Context};
 use crate::text::{self, Align};
 use crate::tui::app::{App, Mode, Prompt};
 use crate::tui::input::LineEdit;
+use crate::tui::mappings::Scan;
 use crate::tui::popup::Popup;
+use crate::tui::scope::Scope;
 
 /// Draws the line; returns where the terminal's cursor belongs.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -31,6 +33,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         );
         return None;
     }
+    if let (Some(scan), Mode::Table) = (app.scan, &app.mode) {
+        progress(app, scan, area, buf);
+        return None;
+    }
     let (context, keys): (Context, &[(Action, &str)]) = match &app.mode {
         Mode::Popup(Popup::Columns(..)) => (Context::List, CHOOSER_KEYS),
         Mode::Popup(Popup::Help(_)) => (Context::List, HELP_KEYS),
@@ -39,7 +45,14 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
     };
     let mut strip = Strip::default();
     for (at, (action, label)) in keys.iter().enumerate() {
-        if *action == Action::Fold && !app.tree {
+        let idle = match action {
+            Action::Fold => !app.shows_tree(),
+            Action::Open => !matches!(app.scope, Scope::Groups(_)),
+            Action::Back => matches!(app.scope, Scope::Processes | Scope::Groups(_)),
+            Action::Mappings => !matches!(app.scope, Scope::Mappings(_)),
+            _ => false,
+        };
+        if idle {
             continue;
         }
         let Some(key) = app
@@ -68,6 +81,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
 
 const TABLE_KEYS: &[(Action, &str)] = &[
     (Action::Filter, "filter"),
+    (Action::Open, "open"),
+    (Action::Back, "back"),
+    (Action::Mappings, "read again"),
+    (Action::NextGroups, "group"),
     (Action::SortMenu, "sort"),
     (Action::SortPss, "PSS"),
     (Action::SortSwap, "swap"),
@@ -84,6 +101,32 @@ const TABLE_KEYS: &[(Action, &str)] = &[
     (Action::Help, "help"),
     (Action::Quit, "quit"),
 ];
+/// How wide the bar of that is.
+const BAR: usize = 20;
+
+/// How far the reading of mappings is: ` reading mappings ████░░░░ 120 of 412 processes   Esc break off`.
+fn progress(app: &App, scan: Scan, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let mut strip = Strip::default();
+    let full = (BAR * scan.done).checked_div(scan.all).unwrap_or(0).min(BAR);
+    strip.text(70, " reading mappings ", theme.text);
+    strip.add(
+        60,
+        vec![
+            ("█".repeat(full), theme.bar_anon),
+            ("░".repeat(BAR - full), theme.bar_free),
+        ],
+    );
+    strip.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
+    if let Some(key) = app.config.keymap.keys(Context::Table, Action::Cancel).next() {
+        strip.add(
+            90,
+            vec![(format!("  {key} "), theme.key), ("break off".into(), theme.key_label)],
+        );
+    }
+    strip.draw(area, buf);
+}
+
 const LIST_KEYS: &[(Action, &str)] = &[(Action::Accept, "choose"), (Action::Cancel, "close")];
 const HELP_KEYS: &[(Action, &str)] = &[
     (Action::Down, "down"),

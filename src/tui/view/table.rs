@@ -12,10 +12,11 @@ use ratatui::style::Style;
 use super::placed;
 use super::put::put as cells;
 use crate::columns::{Column, Tone, cell};
-use crate::model::{Missing, Row, Totals};
+use crate::model::{Group, Missing, Row, Totals};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::layout::Placed;
+use crate::tui::scope::Scope;
 use crate::tui::table::{Line, Table};
 use crate::tui::update::found;
 
@@ -49,10 +50,12 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             height: 1,
             ..area
         };
-        let why = if snapshot.rows().is_empty() {
-            "no processes"
-        } else {
-            "no process matches"
+        let why = match app.scope {
+            _ if snapshot.rows().is_empty() => "no processes",
+            Scope::Processes => "no process matches",
+            Scope::Members(_) => "no process of the group matches, or there is none any more",
+            Scope::Groups(_) => "no group matches",
+            Scope::Mappings(_) => "no mapping matches",
         };
         buf.set_stringn(
             place.x + 1,
@@ -86,13 +89,17 @@ fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rec
         let mark = if table.descending { '▼' } else { '▲' };
         let width = usize::from(spot.width);
         // The mark takes the place of padding, never that of the title.
-        let title = if sorted && column.title.chars().count() < width {
+        let named = match (column.id, app.scope.groups()) {
+            ("group", Some(by)) => by.title(),
+            _ => column.title,
+        };
+        let title = if sorted && named.chars().count() < width {
             match column.align {
-                Align::Right => format!("{mark}{}", column.title),
-                Align::Left => format!("{}{mark}", column.title),
+                Align::Right => format!("{mark}{named}"),
+                Align::Left => format!("{named}{mark}"),
             }
         } else {
-            column.title.to_owned()
+            named.to_owned()
         };
         let style = if sorted && active {
             theme.heading_sorted
@@ -126,7 +133,23 @@ fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option
         text
     };
     let style = tone(app, column, written.tone, row, line);
+    if let ("group", Some(group), 0) = (column.id, row.group, spot.skip) {
+        return name(app, group, spot, area, buf);
+    }
     put(buf, spot.x, area, width, &fit(&shown, width, column.align), style);
+}
+
+/// The name of a group; the mark of what must be started anew stays in sight however long the name is.
+fn name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffer) {
+    let width = usize::from(spot.width);
+    let mark = group.mark().unwrap_or_default();
+    let room = width.saturating_sub(mark.len()).max(width.min(8));
+    let name = text::safe_prefix(group.key.label(), room);
+    let name = fit(&name, text::width(&name).min(room), Align::Left);
+    put(buf, spot.x, area, width, &name, Style::default());
+    let taken = text::width(&name);
+    let at = spot.x.saturating_add(taken as u16);
+    put(buf, at, area, width - taken, &mark, app.config.theme.warning);
 }
 
 /// The command with the tree's lines before it, and how much is folded below it.
@@ -159,19 +182,23 @@ fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Lin
 
 /// Draws the sums of the rows that are shown.
 pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
-    let all = app.snapshot.as_ref().map_or(0, |s| s.rows().len());
+    let (all, what) = match (&app.scope, &app.mappings) {
+        (Scope::Processes | Scope::Members(_), _) => (app.snapshot.as_ref().map_or(0, |s| s.rows().len()), "processes"),
+        (Scope::Mappings(_), Some(found)) => (found.groups.len(), "mappings"),
+        (Scope::Groups(_) | Scope::Mappings(_), _) => (app.groups.len(), "groups"),
+    };
     let count = if app.matching == all {
         all.to_string()
     } else {
         format!("{} of {all}", app.matching)
     };
-    let labels = [format!("Σ {count} processes"), format!("Σ {count}")];
+    let labels = [format!("Σ {count} {what}"), format!("Σ {count}")];
     sums(app, table, &app.totals, &labels, table_area, area, buf);
 }
 
 /// Draws the sums of the tagged rows.
 pub(super) fn tagged(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
-    let count = app.tagged.count;
+    let count = app.tagged_rows().count();
     let labels = [format!("Σ {count} tagged"), format!("Σ {count}")];
     sums(app, table, &app.tagged, &labels, table_area, area, buf);
 }

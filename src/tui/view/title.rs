@@ -10,8 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::strip::Strip;
+use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
+use crate::tui::scope::Scope;
 use crate::units::{self, Units};
 
 /// Draws the line.
@@ -83,6 +85,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             strip.right(75, format!(" {label} "), theme.warning);
         }
     }
+    scope(app, snapshot, &mut strip);
     if let Some(user) = &app.user {
         strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
@@ -95,6 +98,29 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         strip.right(72, format!(" filter {} ", shown.trim_end()), theme.warning);
     }
     strip.draw(area, buf);
+}
+
+/// What the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
+fn scope(app: &App, snapshot: &Snapshot, strip: &mut Strip) {
+    let theme = &app.config.theme;
+    if let Some(found) = app
+        .mappings
+        .as_ref()
+        .filter(|_| matches!(app.scope, Scope::Mappings(_)))
+    {
+        strip.right(
+            77,
+            format!(" mappings {} old ", units::span(found.age(snapshot))),
+            theme.warning,
+        );
+    } else if let Some(by) = app.scope.groups() {
+        strip.right(58, format!(" by {} ", by.id()), theme.title);
+    }
+    if let Some(key) = app.scope.opened() {
+        let name = text::safe_prefix(key.label(), 24);
+        let name = text::fit(&name, text::width(&name).min(24), text::Align::Left);
+        strip.right(76, format!(" {} {name} ", key.by.id()), theme.warning);
+    }
 }
 
 /// What would let the user read the rest.

@@ -75,7 +75,7 @@ fn what_terminals_send_is_brought_to_one_form() {
         (KeyCode::BackTab, NONE),
         (KeyCode::Tab, SHIFT),
     ] {
-        assert_eq!(at(code, modifiers), Some(Action::OtherTable));
+        assert_eq!(at(code, modifiers), Some(Action::PreviousGroups));
     }
     assert_eq!(at(KeyCode::Up, NONE), Some(Action::Up));
     assert_eq!(at(KeyCode::Up, SHIFT), None);

@@ -14,6 +14,8 @@ use super::{Home, lines};
 fn chosen() -> Saved {
     Saved {
         columns: ["pid", "pss", "comm"].map(|id| columns::find(id).unwrap()).into(),
+        group_columns: ["pss", "count", "group"].map(|id| columns::find(id).unwrap()).into(),
+        by: Some(zmtop::model::GroupBy::Unit),
         sort: columns::find("swap").unwrap(),
         descending: false,
         filter: "user:root | \u{1b}\"x\"".into(),
@@ -27,6 +29,8 @@ fn chosen() -> Saved {
 fn expected(mut settings: Settings) -> Settings {
     let saved = chosen();
     settings.ui.columns = saved.columns;
+    settings.ui.group_columns = saved.group_columns;
+    settings.ui.by = saved.by;
     settings.ui.sort = saved.sort;
     settings.ui.filter = saved.filter;
     settings.ui.units = saved.units;
@@ -110,6 +114,8 @@ columns = [
     "comm", # last
 ] # after
 delta = "5s"
+group_columns = ["pss", "count", "group"]
+by = "unit"
 descending = false
 filter = "user:root | \U0000001b\"x\""
 units = "m"

@@ -19,6 +19,10 @@ fn the_shipped_values_are_the_documented_ones() {
     let names: Vec<_> = s.ui.columns.iter().map(|c| c.get().id).collect();
     let expected = "pss dpss swap dswap uss rss history growth pid user command";
     assert_eq!(names.join(" "), expected);
+    let names: Vec<&str> = s.ui.group_columns.iter().map(|c| c.get().id).collect();
+    let expected = "pss dpss swap dswap uss rss history growth cg_current cg_limit count group";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(s.ui.by, None);
     assert_eq!(s.ui.sort, columns::find("pss").unwrap());
     assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
     assert!(s.ui.descending && s.ui.mouse && s.ui.totals && s.ui.kernel_threads);
@@ -80,6 +84,8 @@ max_age = "1m"
 nice = 5
 [ui]
 columns = ["pid", "comm"]
+group_columns = ["uss", "group"]
+by = "cgroup"
 sort = "swap"
 descending = false
 filter = "user:root | pss>100M"

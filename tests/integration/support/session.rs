@@ -1,5 +1,6 @@
 //! The whole monitor in-process: a made machine with a fake clock, keys in, a picture out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use zmtop::config::{Chord, Config, Env};
 use zmtop::model::system::{Psi, SwapArea, Zram};
-use zmtop::model::{Missing, ProcessSample, Sampling, SelfCost, Snapshot};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Sampling, SelfCost, Snapshot};
 use zmtop::tui::app::{App, Privilege};
 use zmtop::tui::{Effect, Event, update, view};
 
@@ -88,9 +89,42 @@ impl Session {
 
     /// A snapshot of these processes, `after` the last one.
     pub(crate) fn tick(&mut self, after: u64, processes: Vec<ProcessSample>) -> &mut Self {
+        self.tick_with(after, processes, |_| {})
+    }
+
+    /// The same, with something more in the snapshot.
+    pub(crate) fn tick_with(
+        &mut self,
+        after: u64,
+        processes: Vec<ProcessSample>,
+        change: impl FnOnce(&mut Snapshot),
+    ) -> &mut Self {
         self.now += Duration::from_secs(after);
-        let made = machine(self.now, processes);
+        let mut made = machine(self.now, processes);
+        change(&mut made);
         self.feed(Event::Snapshot(Arc::new(made)))
+    }
+
+    /// A minute of the made machine whose processes are in units, containers and cgroups.
+    pub(crate) fn grouped_minute(&mut self) -> &mut Self {
+        for step in 0..=12 {
+            self.tick_with(5, grouped(step), |s| s.cgroups = Arc::new(cgroups()));
+        }
+        self
+    }
+
+    /// The names of the groups of the active table, in order.
+    pub(crate) fn group_names(&self) -> Vec<String> {
+        let lines = self.app.table().lines.iter();
+        lines
+            .filter_map(|l| Some(String::from_utf8_lossy(l.id.group()?.label()).into_owned()))
+            .collect()
+    }
+
+    /// The selected group's name.
+    pub(crate) fn selected_group(&self) -> Option<String> {
+        let key = self.app.table().selected.as_ref()?.group()?;
+        Some(String::from_utf8_lossy(key.label()).into_owned())
     }
 
     /// A minute of the made machine, a snapshot every five seconds: one process grows, one shrinks.
@@ -131,12 +165,17 @@ impl Session {
 
     /// The pids of the active table, in order.
     pub(crate) fn pids(&self) -> Vec<u32> {
-        self.app.table().lines.iter().map(|l| l.id.pid).collect()
+        self.app
+            .table()
+            .lines
+            .iter()
+            .filter_map(|l| Some(l.id.process()?.pid))
+            .collect()
     }
 
     /// The selected pid.
     pub(crate) fn selected(&self) -> Option<u32> {
-        self.app.table().selected.map(|id| id.pid)
+        self.app.table().selected.as_ref()?.process().map(|id| id.pid)
     }
 }
 
@@ -198,6 +237,60 @@ pub(crate) fn busy(step: u64) -> Vec<ProcessSample> {
             with(process(901, 900, "/usr/bin/python3 worker.py"), 450 * MIB, 90 * MIB),
         ),
     ]
+}
+
+/// The made machine's processes in units, containers and cgroups; the program of one was replaced.
+pub(crate) fn grouped(step: u64) -> Vec<ProcessSample> {
+    let mut processes = busy(step);
+    processes.push(process(950, 1, "/usr/sbin/nginx -g daemon off;"));
+    processes.push(process(951, 950, "nginx: worker process"));
+    processes
+        .into_iter()
+        .map(|p| {
+            let pid = p.id.pid;
+            with_facts(p, |f| {
+                let (program, unit, cgroup): (&str, &str, &str) = match pid {
+                    400..500 => ("postgres", "postgresql.service", "/system.slice/postgresql.service"),
+                    700 => ("secretd", "secretd.service", "/system.slice/secretd.service"),
+                    900..950 => ("python3", "session-2.scope", "/user.slice/session-2.scope"),
+                    950.. => ("nginx", "docker.service", CONTAINER),
+                    _ => ("init", "init.scope", "/init.scope"),
+                };
+                if pid != 2 {
+                    f.comm = program.as_bytes().into();
+                    f.exe = Ok(Arc::from(format!("/usr/bin/{program}").into_bytes()));
+                    f.unit = (pid < 950).then(|| Arc::from(unit.as_bytes()));
+                    f.container = (pid >= 950).then(|| Arc::from(&b"0123456789ab"[..]));
+                    f.cgroup = Ok(Arc::from(cgroup.as_bytes()));
+                }
+                if pid == 951 {
+                    f.replaced = Some(zmtop::model::Replaced::Updated);
+                }
+            })
+        })
+        .collect()
+}
+
+/// A cgroup of a container.
+const CONTAINER: &str = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// What the cgroups of those say of themselves.
+pub(crate) fn cgroups() -> BTreeMap<Arc<[u8]>, CgroupFigures> {
+    let of = |current: u64, limit: Option<u64>| CgroupFigures {
+        current: Ok(current * MIB),
+        limit: Ok(limit.map(|n| n * MIB)),
+        swap: Ok(0),
+        swap_limit: Ok(None),
+    };
+    [
+        ("/init.scope", of(12, None)),
+        ("/system.slice/postgresql.service", of(900, Some(2048))),
+        ("/user.slice/session-2.scope", of(2000, None)),
+        (CONTAINER, of(64, Some(256))),
+    ]
+    .into_iter()
+    .map(|(path, figures)| (Arc::from(path.as_bytes()), figures))
+    .collect()
 }
 
 fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {

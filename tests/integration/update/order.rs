@@ -120,7 +120,7 @@ fn the_two_tables_are_ordered_by_pss_and_by_swap() {
     let mut session = Session::new(200, 50);
     session.minute().keys("v");
     assert_eq!(session.pids()[0], 900);
-    session.keys("BackTab");
+    session.keys("w");
     assert_eq!(session.pids()[0], 402);
     session.keys("v");
     assert_eq!(session.app.tables().len(), 1);

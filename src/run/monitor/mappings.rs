@@ -1,0 +1,69 @@
+//! Reads mappings beside the screen: that may take seconds, and one process may be stuck for ever.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use super::Input;
+use crate::model::Identity;
+use crate::sampler::Options;
+use crate::sampler::mappings::scan;
+use crate::tui::Event;
+
+/// How often the progress is told.
+const TELL: Duration = Duration::from_millis(100);
+
+/// Who reads.
+pub(super) struct Mappings {
+    options: Options,
+    /// The reading that is wanted; 0 for none.
+    current: Arc<AtomicU64>,
+}
+
+impl Mappings {
+    /// Reads nothing yet.
+    pub(super) fn new(options: Options) -> Self {
+        Self {
+            options,
+            current: Arc::default(),
+        }
+    }
+
+    /// Starts a reading, and ends the one before it; what comes of it is sent.
+    pub(super) fn read(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
+        self.current.store(number, Ordering::SeqCst);
+        let (options, current, to) = (self.options.clone(), self.current.clone(), send.clone());
+        let started = std::thread::Builder::new()
+            .name("zmtop-mappings".into())
+            .spawn(move || {
+                let mut told = Instant::now();
+                let found = scan(&options, &processes, |done, _| {
+                    if current.load(Ordering::SeqCst) != number {
+                        return ControlFlow::Break(());
+                    }
+                    if told.elapsed() >= TELL {
+                        told = Instant::now();
+                        let _ = to.try_send(Input::Event(Event::MappingsRead(number, done)));
+                    }
+                    ControlFlow::Continue(())
+                });
+                if current.load(Ordering::SeqCst) == number {
+                    // Waits for a screen that is stuck; ends with it.
+                    let _ = to.send(Input::Event(Event::Mappings(number, Arc::new(found))));
+                }
+            });
+        if let Err(error) = started {
+            let _ = send.try_send(Input::Event(Event::MappingsFailed(
+                number,
+                format!("mappings not read: {error}"),
+            )));
+        }
+    }
+
+    /// Ends it: what was read is not sent.
+    pub(super) fn break_off(&self) {
+        self.current.store(0, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,128 @@
+//! Which columns the tables have, by what their rows are; and what must be read for them.
+
+use super::App;
+use crate::columns::{ColumnId, find};
+use crate::model::GroupBy;
+use crate::sampler::Command;
+use crate::tui::scope::Scope;
+use crate::tui::table::Table;
+
+/// The columns of the left one of two tables, and of the right one: of processes, of groups, of mappings.
+const PAIR: [[&[&str]; 2]; 3] = [
+    [
+        &["pss", "dpss", "uss", "history", "pid", "user", "command"],
+        &["swap", "dswap", "swap_pss", "majflt", "pid", "user", "command"],
+    ],
+    [
+        &["pss", "dpss", "uss", "history", "count", "group"],
+        &["swap", "dswap", "swap_pss", "majflt", "count", "group"],
+    ],
+    [
+        &["pss", "avg_pss", "uss", "count", "group"],
+        &["swap", "swap_pss", "count", "group"],
+    ],
+];
+
+fn ids(names: &[&str]) -> Vec<ColumnId> {
+    names.iter().copied().filter_map(find).collect()
+}
+
+/// The columns of mappings.
+pub(super) fn of_mappings() -> Vec<ColumnId> {
+    ids(&["pss", "avg_pss", "uss", "rss", "swap", "count", "group"])
+}
+
+/// The two tables, the one by PSS and the one by swap.
+pub(super) fn pair() -> [Table; 2] {
+    ["pss", "swap"].map(|sort| Table::new(Vec::new(), find(sort).unwrap_or(ColumnId(0)), true))
+}
+
+/// What the sampler reads only while somebody looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// `oom_score`.
+    pub oom_score: bool,
+    /// What cgroups say of themselves.
+    pub cgroups: bool,
+}
+
+impl Wants {
+    /// What the sampler reads unless it is told.
+    pub const NOTHING: Self = Self {
+        oom_score: false,
+        cgroups: false,
+    };
+
+    /// What to tell the sampler that knew of `before`.
+    pub fn since(self, before: Self) -> impl Iterator<Item = Command> {
+        let oom_score = (self.oom_score != before.oom_score).then_some(Command::OomScore(self.oom_score));
+        let cgroups = (self.cgroups != before.cgroups).then_some(Command::Cgroups(self.cgroups));
+        oom_score.into_iter().chain(cgroups)
+    }
+}
+
+impl App {
+    /// The columns chosen for what the rows are now.
+    pub const fn chosen(&self) -> &Vec<ColumnId> {
+        match self.scope {
+            Scope::Processes | Scope::Members(_) => &self.columns,
+            Scope::Groups(_) => &self.group_columns,
+            Scope::Mappings(_) => &self.mapping_columns,
+        }
+    }
+
+    /// Chooses others.
+    pub fn choose(&mut self, columns: Vec<ColumnId>) {
+        match self.scope {
+            Scope::Processes | Scope::Members(_) => self.columns = columns,
+            Scope::Groups(_) => self.group_columns = columns,
+            Scope::Mappings(_) => self.mapping_columns = columns,
+        }
+        self.apply_columns();
+    }
+
+    /// Gives the tables the chosen columns. A tree shows the sums of its subtrees first; groups that are no
+    /// cgroups have none of the figures of cgroups.
+    pub fn apply_columns(&mut self) {
+        let chosen = self.chosen();
+        let sums = find("tree_pss").filter(|c| self.shows_tree() && !chosen.contains(c));
+        let no_cgroups = matches!(self.scope, Scope::Groups(GroupBy::Command | GroupBy::User));
+        let left_out = |c: &ColumnId| no_cgroups && is_of_cgroup(*c);
+        let columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !left_out(c)).collect();
+        // Where nothing but those was chosen, they stay: a table has a column.
+        let columns = if columns.is_empty() { chosen.clone() } else { columns };
+        self.single.columns = sums.into_iter().chain(columns).collect();
+        let pair = match self.scope {
+            Scope::Processes | Scope::Members(_) => &PAIR[0],
+            Scope::Groups(_) => &PAIR[1],
+            Scope::Mappings(_) => &PAIR[2],
+        };
+        for (table, names) in self.pair.iter_mut().zip(pair) {
+            table.columns = ids(names);
+        }
+    }
+
+    /// Whether the rows stand in a tree.
+    pub const fn shows_tree(&self) -> bool {
+        self.tree && self.scope.lists_processes()
+    }
+
+    /// What some part of the screen needs.
+    pub fn wants(&self) -> Wants {
+        let any = |wanted: fn(ColumnId) -> bool| self.chosen().iter().chain([&self.table().sort]).any(|c| wanted(*c));
+        let by_cgroup = matches!(
+            self.scope.groups(),
+            Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
+        );
+        let some_cgroup = self.scope.lists_processes() || by_cgroup;
+        Wants {
+            oom_score: any(|c| c.get().id == "oom_score") || self.filter.good.contains("oom_score"),
+            // The line of detail shows them though no column does.
+            cgroups: by_cgroup || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
+        }
+    }
+}
+
+fn is_of_cgroup(column: ColumnId) -> bool {
+    column.get().id.starts_with("cg_")
+}

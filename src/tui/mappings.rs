@@ -1,0 +1,88 @@
+//! Mappings on the screen: read once, on request, while everything else goes on.
+
+use std::time::Duration;
+
+use super::app::App;
+use super::event::Effect;
+use super::rows::rebuild;
+use super::rows::sieve::Sieve;
+use super::scope::Scope;
+use crate::model::{Group, Snapshot};
+use crate::sampler::mappings::{Mappings, Shared};
+
+/// A reading that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// Which one: what another one reports is not taken in.
+    pub number: u64,
+    /// How many processes were read.
+    pub done: usize,
+    /// Of how many.
+    pub all: usize,
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The mappings.
+    pub groups: Vec<Group>,
+    /// Of how many processes.
+    pub read: usize,
+    /// How many could not be read, whose memory the sums lack.
+    pub missing: usize,
+    /// When, on the snapshots' monotonic clock.
+    pub at: Duration,
+}
+
+impl Found {
+    /// How old it is.
+    pub const fn age(&self, snapshot: &Snapshot) -> Duration {
+        snapshot.monotonic.saturating_sub(self.at)
+    }
+}
+
+/// Asks for the mappings of the processes that the filter's words choose; of a group's alone, where that is
+/// opened.
+pub(super) fn ask(app: &mut App) -> Vec<Effect> {
+    let (Some(snapshot), None) = (app.snapshot.clone(), app.scan) else {
+        return Vec::new();
+    };
+    let sieve = Sieve::new(app, &snapshot);
+    let ids: Vec<_> = snapshot.rows().iter().filter(|s| sieve.sums(s)).map(|s| s.id).collect();
+    app.scans += 1;
+    let number = app.scans;
+    let all = ids.len();
+    app.scan = Some(Scan { number, done: 0, all });
+    vec![Effect::Mappings(number, ids)]
+}
+
+/// Breaks off what is under way; whether anything was.
+pub(super) fn break_off(app: &mut App) -> bool {
+    app.scan.take().is_some()
+}
+
+/// Takes in how far it is.
+pub(super) fn progress(app: &mut App, number: u64, done: usize) {
+    if let Some(scan) = app.scan.as_mut().filter(|scan| scan.number == number) {
+        scan.done = done;
+    }
+}
+
+/// Takes in what was read, and shows it.
+pub(super) fn take(app: &mut App, number: u64, found: &Mappings) {
+    if app.scan.is_none_or(|scan| scan.number != number) {
+        return;
+    }
+    app.scan = None;
+    app.mappings = Some(Found {
+        groups: found.shared.iter().cloned().map(Shared::into_group).collect(),
+        read: found.read,
+        missing: found.missing.len(),
+        at: app.snapshot.as_ref().map_or(Duration::ZERO, |s| s.monotonic),
+    });
+    if matches!(app.scope, Scope::Mappings(_)) {
+        return rebuild(app);
+    }
+    let from = Box::new(app.scope.clone());
+    super::update::turn_to(app, Scope::Mappings(from), None);
+}

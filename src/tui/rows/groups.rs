@@ -1,0 +1,101 @@
+//! Rows that are groups of processes, or mappings.
+
+use super::sieve::Sieve;
+use super::{placed, put};
+use crate::columns::RowSubject;
+use crate::model::group::groups;
+use crate::model::sort::SortKey;
+use crate::model::{Group, GroupBy, Row, Snapshot, Totals};
+use crate::tui::app::App;
+use crate::tui::mappings::Found;
+use crate::tui::scope::RowId;
+use crate::tui::table::{Line, Table};
+
+/// Makes the groups, and the rows of every table.
+pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot, by: GroupBy) {
+    app.subtrees = Vec::new();
+    if by == GroupBy::Mapping {
+        app.groups = Vec::new();
+        return mappings(app, snapshot);
+    }
+    app.groups = {
+        let sieve = Sieve::new(app, snapshot);
+        groups(snapshot, by, |sample| sieve.sums(sample), |p| app.change(p.id))
+    };
+    let matching = matching(app, &app.groups, snapshot);
+    let chosen = app.groups.iter().zip(&matching).filter_map(|(g, m)| m.then_some(g));
+    app.totals = sum(app, chosen, snapshot);
+    let tagged = app.groups.iter().filter(|g| is_tagged(app, g));
+    app.tagged = sum(app, tagged, snapshot);
+    show(app, snapshot, &matching);
+}
+
+/// The mappings that were read stay as they are; what a filter says of figures, and the order, do not.
+fn mappings(app: &mut App, snapshot: &Snapshot) {
+    let Some(found) = app.mappings.take() else { return };
+    let matching = matching(app, &found.groups, snapshot);
+    let chosen = found.groups.iter().zip(&matching).filter_map(|(g, m)| m.then_some(g));
+    app.totals = sum_of_mappings(chosen, &found);
+    app.tagged = sum_of_mappings(found.groups.iter().filter(|g| is_tagged(app, g)), &found);
+    app.mappings = Some(found);
+    show(app, snapshot, &matching);
+}
+
+fn show(app: &mut App, snapshot: &Snapshot, matching: &[bool]) {
+    app.matching = matching.iter().filter(|m| **m).count();
+    put(app, |app, table| lines(app, table, snapshot, matching));
+}
+
+fn is_tagged(app: &App, group: &Group) -> bool {
+    // Making an id to look for takes a moment, and mostly there is no tag.
+    !app.tags.is_empty() && app.tags.contains(&RowId::Group(group.key.clone()))
+}
+
+/// Which groups pass.
+fn matching(app: &App, groups: &[Group], snapshot: &Snapshot) -> Vec<bool> {
+    let filter = &app.filter.filter;
+    let rows = snapshot.rows();
+    let passes = |group: &Group| {
+        let sums = RowSubject(Row::of_group(group, app.history.group(&group.key), snapshot));
+        let members = group.members.iter().map(|i| &rows[*i]);
+        let members = members.map(|s| RowSubject(Row::of(s, app.history.get(s.id), snapshot)));
+        filter.matches_group(&sums, members)
+    };
+    groups.iter().map(|group| filter.is_empty() || passes(group)).collect()
+}
+
+/// What the members of groups hold: an address space that is in two of them counts once.
+fn sum<'a>(app: &App, groups: impl Iterator<Item = &'a Group>, snapshot: &Snapshot) -> Totals {
+    let rows = snapshot.rows();
+    Totals::of(groups.flat_map(|g| &g.members).map(|i| &rows[*i]), |p| app.change(p.id))
+}
+
+/// Every mapping has its own part of the memory, and the same processes.
+fn sum_of_mappings<'a>(groups: impl Iterator<Item = &'a Group>, found: &Found) -> Totals {
+    let mut sum = Totals::default();
+    for group in groups {
+        sum.add(&group.totals);
+    }
+    sum.count = found.read;
+    sum.partial = found.missing > 0;
+    sum
+}
+
+fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool]) -> Vec<Line> {
+    let column = table.sort.get();
+    let groups = match &app.mappings {
+        Some(found) if app.scope.groups() == Some(GroupBy::Mapping) => &found.groups,
+        _ => &app.groups,
+    };
+    let key = |group: &Group| column.sort_key(&Row::of_group(group, app.history.group(&group.key), snapshot));
+    let keys: Vec<SortKey> = groups
+        .iter()
+        .zip(matching)
+        .map(|(group, matches)| if *matches { key(group) } else { SortKey::Missing })
+        .collect();
+    let id = |index: usize| RowId::Group(groups[index].key.clone());
+    let rank = placed(app, table, &keys, id);
+    let mut list: Vec<usize> = (0..groups.len()).filter(|i| matching[*i]).collect();
+    list.sort_by_key(|i| rank[*i]);
+    list.into_iter().map(|index| Line::flat(index, id(index))).collect()
+}

@@ -1,0 +1,85 @@
+//! From processes to groups and back.
+
+use super::super::mappings;
+use crate::model::group::Names;
+use crate::model::{Identity, Snapshot};
+use crate::tui::app::{App, Mode};
+use crate::tui::popup::Popup;
+use crate::tui::rows::rebuild;
+use crate::tui::scope::{RowId, Scope};
+
+/// Shows something else, with that row selected; the first one where there is no such row.
+pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowId>) {
+    if matches!(app.mode, Mode::Popup(Popup::Columns(..))) {
+        // What is being chosen is for what was shown.
+        app.mode = Mode::Table;
+    }
+    app.scope = scope;
+    app.apply_columns();
+    rebuild(app);
+    let height = app.rows_shown();
+    for table in app.tables_mut() {
+        table.select(select, height);
+    }
+}
+
+/// The next way to group, or the one before. The selection goes along to what holds the same process; at the
+/// first row it stays there.
+pub(super) fn next(app: &mut App, forward: bool) {
+    let scope = app.scope.next(forward);
+    let process = (app.table().cursor > 0).then(|| process(app)).flatten();
+    let select = app
+        .snapshot
+        .clone()
+        .zip(process)
+        .and_then(|(snapshot, id)| match &scope {
+            Scope::Groups(by) => {
+                let sample = snapshot.rows().iter().find(|s| s.id == id)?;
+                let name = Names::new(snapshot.rows()).of(sample, *by).map(Into::into);
+                Some(RowId::Group(crate::model::GroupKey { by: *by, name }))
+            }
+            Scope::Processes | Scope::Members(_) | Scope::Mappings(_) => Some(RowId::Process(id)),
+        });
+    turn_to(app, scope, select.as_ref());
+}
+
+/// The selected process; of a group the one that holds most.
+fn process(app: &App) -> Option<Identity> {
+    let line = app.table().current()?;
+    let snapshot: &Snapshot = app.snapshot.as_ref()?;
+    if let Some(id) = line.id.process() {
+        return Some(id);
+    }
+    let members = app.group(line)?.members.iter().filter_map(|i| snapshot.rows().get(*i));
+    let most = members.max_by_key(|s| s.memory().map_or(0, |m| m.pss))?;
+    Some(most.id)
+}
+
+/// Opens the selected group.
+pub(super) fn open(app: &mut App) {
+    let Scope::Groups(_) = app.scope else { return };
+    let Some(key) = app.table().selected.as_ref().and_then(RowId::group).cloned() else {
+        return;
+    };
+    turn_to(app, Scope::Members(key), None);
+}
+
+/// Breaks off what is read; or ends the search; or goes back to where it was come from.
+pub(super) fn cancel(app: &mut App) -> bool {
+    if mappings::break_off(app) {
+        return true;
+    }
+    if app.search.take().is_none() {
+        back(app);
+    }
+    false
+}
+
+/// From a group's processes back to the groups, from the mappings to what was before.
+pub(super) fn back(app: &mut App) {
+    match app.scope.clone() {
+        Scope::Processes | Scope::Groups(_) => {}
+        Scope::Members(key) => turn_to(app, Scope::Groups(key.by), Some(&RowId::Group(key))),
+        Scope::Mappings(from) => turn_to(app, *from, None),
+    }
+}

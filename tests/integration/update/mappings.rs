@@ -1,0 +1,120 @@
+//! Mappings on the screen: asked for, read elsewhere, shown as they were.
+
+use std::sync::Arc;
+
+use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::{GroupBy, Identity};
+use zmtop::sampler::mappings::{Mappings, Shared};
+use zmtop::tui::scope::Scope;
+use zmtop::tui::{Effect, Event};
+
+use super::groups::session;
+use crate::support::rows::{MIB, walk};
+use crate::support::session::{Session, grouped};
+
+/// The processes of the last reading asked for.
+fn asked(session: &Session) -> (u64, Vec<Identity>) {
+    let last = session.effects.iter().rev().find_map(|e| match e {
+        Effect::Mappings(number, ids) => Some((*number, ids.clone())),
+        _ => None,
+    });
+    last.expect("a reading was asked for")
+}
+
+#[test]
+fn mappings_are_read_of_what_is_shown() {
+    let mut session = session();
+    session.keys("m");
+    let (number, ids) = asked(&session);
+    assert_eq!(ids.len(), 9, "all but the kernel thread");
+    assert!(session.picture().contains("0 of 9 processes"));
+    session.feed(Event::MappingsRead(number, 5));
+    assert!(session.picture().contains("5 of 9 processes"));
+    session.keys("m");
+    assert_eq!(asked(&session).0, number, "one at a time");
+    session.keys("Esc");
+    assert!(session.effects.contains(&Effect::BreakOff));
+    assert!(!session.picture().contains("of 9 processes"));
+    // What comes of it afterwards is late.
+    session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
+    assert_eq!(session.app.scope, Scope::Processes);
+
+    session.keys("Tab Down Enter m");
+    let (number, ids) = asked(&session);
+    let pids: Vec<u32> = ids.iter().map(|id| id.pid).collect();
+    assert_eq!(pids, [400, 401, 402], "of the group that is open");
+    session.feed(Event::MappingsFailed(number, "no threads".into()));
+    assert!(session.picture().contains("no threads"));
+    session.keys("Esc");
+    assert!(
+        matches!(session.app.scope, Scope::Groups(_)),
+        "nothing is under way any more"
+    );
+}
+
+/// Two mappings: a library that two processes map, and the heap of one.
+fn found() -> Mappings {
+    let made = |name: &[u8], pss: u64, members: &[usize]| Shared {
+        mapping: Mapping {
+            memory: Ok(walk(pss * MIB, 0).memory),
+            ..Mapping::new(Name::parse(name, false))
+        },
+        members: members.into(),
+    };
+    Mappings {
+        shared: vec![
+            made(b"[heap]", 40, &[0]),
+            made(b"/usr/lib/libc.so.6", 300, &[0, 1]),
+            made(b"/usr/lib/old.so (deleted)", 3, &[1]),
+        ],
+        read: 2,
+        ..Mappings::default()
+    }
+}
+
+#[test]
+fn mappings_stay_as_they_were_read_and_age() {
+    let mut session = session();
+    session.keys("Tab Down m Down");
+    let (number, _) = asked(&session);
+    session.feed(Event::Mappings(number, Arc::new(found())));
+    assert_eq!(
+        session.group_names(),
+        ["/usr/lib/libc.so.6", "[heap]", "/usr/lib/old.so (deleted)"]
+    );
+    assert_eq!(session.app.table().cursor, 0);
+    assert!(
+        session.line("libc").contains("150M"),
+        "on average: {}",
+        session.line("libc")
+    );
+    let picture = session.picture();
+    for part in ["MAPPING", "mappings 0s old", "Σ 3 mappings", "mapped by 2 processes"] {
+        assert!(picture.contains(part), "{part}:\n{picture}");
+    }
+    session.tick(12, grouped(3));
+    assert!(session.picture().contains("mappings 12s old"));
+    assert_eq!(session.group_names().len(), 3);
+    // What a filter says of figures is asked of the mappings.
+    session.keys("/").types("pss>100M").keys("Enter");
+    assert_eq!(session.group_names(), ["/usr/lib/libc.so.6"]);
+    assert!(session.picture().contains("Σ 1 of 3 mappings"));
+    session.keys("\\ Space");
+    assert!(session.picture().contains("Σ 1 tagged"));
+    // Read again, they take the place of the old ones.
+    session.keys("m");
+    let (number, _) = asked(&session);
+    session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
+    assert!(session.picture().contains("no mapping matches"));
+    session.keys("Esc");
+    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+    session.keys("m");
+    let (number, _) = asked(&session);
+    session.feed(Event::Mappings(number, Arc::new(found())));
+    session.keys("Tab");
+    assert_eq!(
+        session.app.scope,
+        Scope::Groups(GroupBy::User),
+        "on from where it was asked"
+    );
+}
