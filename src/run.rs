@@ -1,6 +1,8 @@
 //! The wiring: what was typed becomes what is done.
 
+mod clock;
 pub mod configure;
+mod from;
 pub mod maps;
 pub mod mem;
 pub mod monitor;

@@ -2,8 +2,7 @@
 
 use clap::Args;
 
-use super::mem::DataFormat;
-use super::{PlaceArgs, TableArgs};
+use super::{Format, PlaceArgs, TableArgs};
 
 /// The options of `zmtop maps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub struct MapsArgs {
     pub top: Option<u32>,
     /// Write it as
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: DataFormat,
+    pub format: Format,
     #[command(flatten)]
     #[expect(
         missing_docs,

@@ -5,8 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use super::mem::paper;
 use super::{complain, usage, written};
 use crate::cli::maps::MapsArgs;
-use crate::cli::mem::DataFormat;
-use crate::cli::{self, Exit, UsageError};
+use crate::cli::{self, Exit, Format, UsageError};
 use crate::columns::mapping::{self, COLUMNS, MapColumn, MapRow};
 use crate::config::{Config, Env, Settings};
 use crate::model::Reading;
@@ -52,7 +51,7 @@ fn process<'a, T>(
 }
 
 /// Writes what could be read, and says what could not.
-fn finish(all: &[Maps<'_>], format: DataFormat, options: &MapsOptions) -> Exit {
+fn finish(all: &[Maps<'_>], format: Format, options: &MapsOptions) -> Exit {
     let mut exit = Exit::Done;
     for process in all {
         if let Err(why) = process.read {
@@ -62,10 +61,10 @@ fn finish(all: &[Maps<'_>], format: DataFormat, options: &MapsOptions) -> Exit {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let done = match format {
-        DataFormat::Table => tables(&mut out, all, options),
-        DataFormat::Json => maps::json(&mut out, all, options),
-        DataFormat::Ndjson => maps::ndjson(&mut out, all, options),
-        DataFormat::Csv => maps::csv(&mut out, all, options),
+        Format::Table => tables(&mut out, all, options),
+        Format::Json => maps::json(&mut out, all, options),
+        Format::Ndjson => maps::ndjson(&mut out, all, options),
+        Format::Csv => maps::csv(&mut out, all, options),
     };
     match written(done.and_then(|()| out.flush())) {
         Exit::Done => exit,
@@ -93,7 +92,7 @@ fn configure(args: &MapsArgs, env: &Env) -> Result<(Settings, MapsOptions), Usag
             ids.collect::<Result<Vec<_>, _>>()?
         }
         // Data has it all.
-        None if args.format != DataFormat::Table => COLUMNS
+        None if args.format != Format::Table => COLUMNS
             .iter()
             .filter(|c| args.areas || !OF_AREAS.contains(&c.id))
             .collect(),

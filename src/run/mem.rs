@@ -1,13 +1,16 @@
 //! `zmtop mem`: the account of the system.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::Arc;
 
-use super::{complain, usage, written};
-use crate::cli::mem::{DataFormat, MemArgs};
-use crate::cli::{self, Exit, UsageError};
+use super::{complain, from, usage, written};
+use crate::cli::mem::MemArgs;
+use crate::cli::{self, Exit, Format, UsageError};
 use crate::config::{Config, Env, Settings};
-use crate::model::Missing;
+use crate::model::system::Deep;
+use crate::model::{Missing, Snapshot};
 use crate::output::mem::{Mem, MemOptions};
+use crate::sampler::source::At;
 use crate::sampler::{Options, Policy, Scanner, deep};
 
 /// Reads the system and every process once, and accounts for it.
@@ -16,24 +19,14 @@ pub fn run(args: &MemArgs, env: &Env) -> Exit {
         Ok(settings) => settings,
         Err(error) => return usage(&error),
     };
-    let options = Options {
-        policy: Policy {
-            budget: None,
-            ..Policy::default()
-        },
-        ..super::options(&settings.sampler, args.place.proc_root.as_deref())
-    };
-    crate::sampler::make_room();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("cannot start the runtime: {error}"));
+    let (snapshot, deep) = match looked(args, &settings) {
+        Ok(found) => found,
+        Err(Fault::Usage(error)) => return usage(&error),
+        Err(Fault::Unread(why)) => {
+            complain(&why);
             return Exit::Unread;
         }
     };
-    let snapshot = runtime.block_on(async { Scanner::new(options.clone()).full().await });
-    runtime.shutdown_background();
-    let deep = deep::read(&options);
     if let Err(why) = snapshot.system.mem_total {
         let why = match why {
             Missing::Unsupported => "there is none".to_owned(),
@@ -47,7 +40,7 @@ pub fn run(args: &MemArgs, env: &Env) -> Exit {
     let (width, color) = paper(stdout.is_terminal(), args.no_color, env);
     let mut out = BufWriter::new(stdout.lock());
     let done = match args.format {
-        DataFormat::Table => mem.text(
+        Format::Table => mem.text(
             &mut out,
             MemOptions {
                 units: settings.ui.units,
@@ -55,11 +48,47 @@ pub fn run(args: &MemArgs, env: &Env) -> Exit {
                 color,
             },
         ),
-        DataFormat::Json => mem.json(&mut out, false),
-        DataFormat::Ndjson => mem.json(&mut out, true),
-        DataFormat::Csv => mem.csv(&mut out),
+        Format::Json => mem.json(&mut out, false),
+        Format::Ndjson => mem.json(&mut out, true),
+        Format::Csv => mem.csv(&mut out),
     };
     written(done.and_then(|()| out.flush()))
+}
+
+/// Why there is nothing to account for.
+enum Fault {
+    Usage(UsageError),
+    Unread(String),
+}
+
+/// The snapshot, of this machine or of the file named; what files do not tell is missing.
+fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Deep), Fault> {
+    if let Some(path) = &args.from {
+        let at = args.at.as_deref().map(At::parse).transpose();
+        let at = at.map_err(|error| {
+            Fault::Usage(UsageError::Option {
+                option: "--at",
+                what: error.to_string(),
+            })
+        })?;
+        let (snapshot, _) = from::read(path, at.as_ref(), settings.ui.delta).map_err(Fault::Unread)?;
+        return Ok((snapshot, Deep::missing(Missing::Unsupported)));
+    }
+    let options = Options {
+        policy: Policy {
+            budget: None,
+            ..Policy::default()
+        },
+        ..super::options(&settings.sampler, args.place.proc_root.as_deref())
+    };
+    crate::sampler::make_room();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::Unread(format!("cannot start the runtime: {error}")))?;
+    let snapshot = runtime.block_on(async { Scanner::new(options.clone()).full().await });
+    runtime.shutdown_background();
+    Ok((snapshot, deep::read(&options)))
 }
 
 fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {

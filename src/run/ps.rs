@@ -1,6 +1,5 @@
 //! `zmtop ps`: a table, printed once or again and again.
 
-mod clock;
 mod file;
 mod mapping;
 mod plan;

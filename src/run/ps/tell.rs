@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::plan::Plan;
-use super::{clock, mapping};
+use super::{mapping};
 use crate::cli::Format;
 use crate::columns::{Column, ColumnId, Plain, Value, find};
 use crate::model::{GroupBy, History, ProcessSample, Snapshot};
@@ -61,7 +61,7 @@ impl<'a> Teller<'a> {
             if self.tables > 1 {
                 writeln!(out)?;
             }
-            options.caption = Some(clock::local(rows.snapshot().time));
+            options.caption = Some(crate::run::clock::local(rows.snapshot().time));
             let query = plan.query();
             if let Some(changes) = &mut self.changes {
                 return changes.write(out, rows, &query, &options);

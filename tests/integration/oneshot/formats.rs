@@ -128,3 +128,33 @@ fn what_was_written_is_read_back_with_its_history() {
         "{err}"
     );
 }
+
+#[test]
+fn a_file_is_accounted_for_as_the_machine_was() {
+    let tree = tree();
+    let mem = |args: &[&str]| {
+        let done = std::process::Command::new(crate::support::pty::ZMTOP)
+            .arg("mem")
+            .args(args)
+            .env_clear()
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    tree.write("kept", &said(&tree, "--format json").1);
+    let (root, kept) = (tree.root(), tree.path("kept"));
+    let (root, kept) = (root.to_str().unwrap(), kept.to_str().unwrap());
+    let (_, live, _) = mem(&["--format", "json", "--proc-root", root]);
+    let (code, read, err) = mem(&["--format", "json", "--from", kept]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let of = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let (live, read) = (of(&live), of(&read));
+    assert!(live["ram"]["total"].is_u64());
+    assert_eq!(live["ram"], read["ram"]);
+    assert_eq!(live["account"]["parts"]["anon"], read["account"]["parts"]["anon"]);
+    assert_eq!(mem(&["--from", kept, "--at", "soon"]).0, Some(2));
+    assert_eq!(mem(&["--from", kept, "--at", "2001-01-01T00:00:00Z"]).0, Some(3));
+    assert_eq!(mem(&["--from", kept, "--proc-root", root]).0, Some(2));
+}
