@@ -2,7 +2,7 @@
 //!
 //! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::history::Change;
 use super::memory::Memory;
@@ -173,6 +173,16 @@ impl Spaces {
     pub(super) fn all(&self) -> impl Iterator<Item = &[usize]> {
         self.0.values().map(Vec::as_slice)
     }
+}
+
+/// One process of each address space among these: what they map is to be read once.
+pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> Vec<Identity> {
+    let mut seen = HashSet::new();
+    samples
+        .into_iter()
+        .filter(|sample| seen.insert(space(sample)))
+        .map(|sample| sample.id)
+        .collect()
 }
 
 /// What an address space goes by: the process that is the first of those that have it.

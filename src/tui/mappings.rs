@@ -7,6 +7,7 @@ use super::event::Effect;
 use super::rows::rebuild;
 use super::rows::sieve::Sieve;
 use super::scope::Scope;
+use crate::model::totals::one_of_each;
 use crate::model::{Group, Snapshot};
 use crate::sampler::mappings::{Mappings, Shared};
 
@@ -48,7 +49,7 @@ pub(super) fn ask(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let sieve = Sieve::new(app, &snapshot);
-    let ids: Vec<_> = snapshot.rows().iter().filter(|s| sieve.sums(s)).map(|s| s.id).collect();
+    let ids = one_of_each(snapshot.rows().iter().filter(|s| sieve.sums(s)));
     app.scans += 1;
     let number = app.scans;
     let all = ids.len();

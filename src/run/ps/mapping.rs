@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use crate::columns::RowSubject;
-use crate::model::{Identity, ProcessSample, Row, Snapshot};
+use crate::model::totals::one_of_each;
+use crate::model::{Row, Snapshot};
 use crate::output::rows::Rows;
 use crate::sampler::mappings::{self, Shared};
 
@@ -16,13 +17,12 @@ const TELL: Duration = Duration::from_millis(100);
 /// Reads the whole `smaps` of every process that the filter's words choose, and sums it up by mapping.
 pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     let query = plan.query();
-    let chosen: Vec<&ProcessSample> = snapshot
+    let chosen = snapshot
         .rows()
         .iter()
         .filter(|s| !s.stat.is_kernel_thread())
-        .filter(|s| query.filter.may_match(&RowSubject(Row::of(s, None, snapshot))))
-        .collect();
-    let ids: Vec<Identity> = chosen.iter().map(|s| s.id).collect();
+        .filter(|s| query.filter.may_match(&RowSubject(Row::of(s, None, snapshot))));
+    let ids = one_of_each(chosen);
     let mut progress = Progress::new();
     let found = mappings::scan(&plan.sampling, &ids, |done, all| progress.tell(done, all));
     progress.end();

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::mapping;
 use super::plan::Plan;
-use super::{mapping};
 use crate::cli::Format;
 use crate::columns::{Column, ColumnId, Plain, Value, find};
 use crate::model::{GroupBy, History, ProcessSample, Snapshot};

@@ -161,3 +161,17 @@ proptest! {
         prop_assert!(dashes.into_iter().all(|i| keys[*i] == SortKey::Missing));
     }
 }
+
+#[test]
+fn one_of_each_address_space() {
+    let mut rows: Vec<_> = (1..=5).map(|pid| process(pid, 0, "x")).collect();
+    rows[1].shares_mm = Some(rows[0].id);
+    rows[3].shares_mm = Some(rows[0].id);
+    let pids = |rows: &[zmtop::model::ProcessSample]| -> Vec<u32> {
+        let ids = zmtop::model::totals::one_of_each(rows);
+        ids.into_iter().map(|id| id.pid).collect()
+    };
+    assert_eq!(pids(&rows), [1, 3, 5]);
+    // The one that the others go by is not among them.
+    assert_eq!(pids(&rows[1..]), [2, 3, 5]);
+}
