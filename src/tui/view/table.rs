@@ -182,16 +182,20 @@ fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Lin
 
 /// Draws the sums of the rows that are shown.
 pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
-    let (all, what) = match (&app.scope, &app.mappings) {
-        (Scope::Processes | Scope::Members(_), _) => (app.snapshot.as_ref().map_or(0, |s| s.rows().len()), "processes"),
-        (Scope::Mappings(_), Some(found)) => (found.groups.len(), "mappings"),
-        (Scope::Groups(_) | Scope::Mappings(_), _) => (app.groups.len(), "groups"),
+    let (all, names) = match (&app.scope, &app.mappings) {
+        (Scope::Processes | Scope::Members(_), _) => (
+            app.snapshot.as_ref().map_or(0, |s| s.rows().len()),
+            ["process", "processes"],
+        ),
+        (Scope::Mappings(_), Some(found)) => (found.groups.len(), ["mapping", "mappings"]),
+        (Scope::Groups(_) | Scope::Mappings(_), _) => (app.groups.len(), ["group", "groups"]),
     };
     let count = if app.matching == all {
         all.to_string()
     } else {
         format!("{} of {all}", app.matching)
     };
+    let what = names[usize::from(count != "1")];
     let labels = [format!("Σ {count} {what}"), format!("Σ {count}")];
     sums(app, table, &app.totals, &labels, table_area, area, buf);
 }
