@@ -140,21 +140,46 @@ impl Expr {
 
     /// Every answer that is possible.
     pub(super) fn ask(&self, look: &Look<'_>) -> Answers {
+        self.weigh(&|test| match test.kind() {
+            Kind::Word if look.words.is_none() => Answers::ANY,
+            Kind::Figure(column) if look.figure(column).is_none() => Answers::ANY,
+            Kind::Word | Kind::Figure(_) => test.ask(look).into(),
+        })
+    }
+
+    /// The answer of one who is asked for figures only, without the cost of keeping words; a word is unknown.
+    pub(super) fn ask_figures(&self, subject: &dyn Subject) -> Answers {
+        self.weigh(&|test| match test {
+            Test::Figure { column, compare, bound } => {
+                let value = subject.number(*column).filter(|x| !x.is_nan());
+                value.map(|value| compare.holds(value, *bound)).into()
+            }
+            _ => None.into(),
+        })
+    }
+
+    /// Puts the tests' answers together.
+    fn weigh(&self, test: &impl Fn(&Test) -> Answers) -> Answers {
         match self {
             Self::All(list) => list
                 .iter()
-                .try_fold(Answers::YES, |all, expr| all.and(expr.ask(look)).unless(Answers::NO))
+                .try_fold(Answers::YES, |all, expr| all.and(expr.weigh(test)).unless(Answers::NO))
                 .unwrap_or(Answers::NO),
             Self::Any(list) => list
                 .iter()
-                .try_fold(Answers::NO, |any, expr| any.or(expr.ask(look)).unless(Answers::YES))
+                .try_fold(Answers::NO, |any, expr| any.or(expr.weigh(test)).unless(Answers::YES))
                 .unwrap_or(Answers::YES),
-            Self::Not(inner) => inner.ask(look).not(),
-            Self::Test(test) => match test.kind() {
-                Kind::Word if look.words.is_none() => Answers::ANY,
-                Kind::Figure(column) if look.figure(column).is_none() => Answers::ANY,
-                Kind::Word | Kind::Figure(_) => test.ask(look).into(),
-            },
+            Self::Not(inner) => inner.weigh(test).not(),
+            Self::Test(one) => test(one),
+        }
+    }
+
+    /// Calls `each` with every test.
+    pub(super) fn each(&self, each: &mut impl FnMut(&Test)) {
+        match self {
+            Self::All(list) | Self::Any(list) => list.iter().for_each(|expr| expr.each(each)),
+            Self::Not(inner) => inner.each(each),
+            Self::Test(test) => each(test),
         }
     }
 
