@@ -1,5 +1,6 @@
 //! The wiring: what was typed becomes what is done.
 
+pub mod alert;
 pub mod configure;
 pub mod maps;
 pub mod mem;

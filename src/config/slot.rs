@@ -172,9 +172,8 @@ impl Slot<'_> {
             }
             Self::By(by) => quoted(by.map_or(PROCESS, GroupBy::id)),
             Self::Column(c) => quoted(c.get().id),
-            Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) => quoted(s),
+            Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) | Self::Text(s) => quoted(s),
             Self::Units(u) => quoted(u.name()),
-            Self::Text(s) => quoted(s),
             Self::Program(words) => {
                 let words: Vec<_> = words.iter().map(|w| quoted(w)).collect();
                 format!("[{}]", words.join(", "))

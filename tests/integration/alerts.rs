@@ -3,6 +3,7 @@
 mod bounds;
 mod engine;
 mod groups;
+mod program;
 mod rules;
 
 use std::time::Duration;

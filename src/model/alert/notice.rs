@@ -7,6 +7,8 @@ use super::{On, Rule};
 use crate::model::filter::{Quantity, Subject, Word};
 use crate::model::group::GroupKey;
 use crate::model::snapshot::Identity;
+use crate::text;
+use crate::units::{self, Units};
 
 /// Whom a rule fires for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,6 +66,24 @@ pub struct Figure {
     pub value: Option<f64>,
 }
 
+impl Figure {
+    /// The id and the value as people read it: `pss 4.2G`, `swap_in +12.0M/s`; `?` where it is unknown.
+    pub fn shown(&self) -> String {
+        let value = self.value.map_or_else(
+            || "?".into(),
+            |x| match self.quantity {
+                Quantity::Bytes if x < 0.0 => units::delta(x as i64, Units::Auto),
+                Quantity::Bytes => units::bytes(x as u64, Units::Auto),
+                Quantity::Rate => units::growth(x),
+                Quantity::Number => format!("{}", (x * 10.0).round() / 10.0),
+                Quantity::Percent => format!("{:.1}%", x * 100.0),
+                Quantity::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
+            },
+        );
+        format!("{} {value}", self.id)
+    }
+}
+
 /// What was known of whom a rule fired for, at that moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
@@ -75,6 +95,8 @@ pub struct Evidence {
     pub words: Vec<(&'static str, Box<[u8]>)>,
 }
 
+/// The most terminal columns of a name in a summary.
+const MAX_SHOWN: usize = 80;
 /// The longest word that is kept, in bytes.
 const MAX_WORD: usize = 1024;
 
@@ -153,6 +175,24 @@ impl Notice {
                 .word("command")
                 .or_else(|| self.evidence.word("comm"))
                 .unwrap_or(b"?"),
+        }
+    }
+
+    /// For whom and by which figures, in a line that is safe to print:
+    /// `27213 python3 train.py: pss 4.2G`.
+    pub fn summary(&self) -> String {
+        let label = text::safe_prefix(self.label(), MAX_SHOWN);
+        let asked = &self.evidence.figures[..self.evidence.asked.min(self.evidence.figures.len())];
+        let figures: Vec<_> = asked.iter().map(Figure::shown).collect();
+        let figures = if figures.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", figures.join(", "))
+        };
+        match &self.target {
+            Target::Process(id) => format!("{} {label}{figures}", id.pid),
+            Target::Group(key) => format!("{} {label}{figures}", key.by.id()),
+            Target::System => format!("{label}{figures}"),
         }
     }
 }

@@ -136,7 +136,7 @@ on = "system"
         "config.toml:5:8: alert.name: must not be empty",
         "config.toml:6:8: alert.when: not a condition: pss wants a size such as 100M or 1.5G, not >4G at column 5",
         "config.toml:7:6: alert.on: unknown word `procces`; did you mean `process`? Known: process, command,",
-        "config.toml:8:8: alert.hold: `2d` is out of range: 0s to 1d",
+        "config.toml:8:8: alert.hold: `2d` is out of range: 0s to 24h",
         "config.toml:9:12: alert.cooldown: expected a length of time such as",
         "config.toml:10:8: alert.bell: expected true or false, found \"yes\"",
         "config.toml:11:7: alert.run: expected a program and its arguments, such as [\"/usr/bin/notify-send\"",
