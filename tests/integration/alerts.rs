@@ -5,6 +5,7 @@ mod engine;
 mod groups;
 mod program;
 mod rules;
+mod screen;
 
 use std::time::Duration;
 

@@ -367,6 +367,7 @@ fn notice(
         target,
         kind,
         time: clock.time(),
+        at: clock.now,
         lasted,
         evidence,
     }

@@ -158,6 +158,8 @@ pub struct Notice {
     pub kind: Kind,
     /// When, by the wall clock; for showing.
     pub time: SystemTime,
+    /// When, by the snapshots' clock.
+    pub at: Duration,
     /// How long the condition was seen true before it fired, or how long the alert lasted.
     pub lasted: Duration,
     /// What was known when it fired.
