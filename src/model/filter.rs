@@ -141,10 +141,7 @@ impl Filter {
             ));
         }
         let root = parser::parse(&lexer::tokens(text)?, catalog)?;
-        let mut words = false;
-        if let Some(root) = &root {
-            root.each(&mut |test| words |= !matches!(test, Test::Figure { .. }));
-        }
+        let words = root.as_ref().is_some_and(eval::Expr::asks_words);
         Ok(Self { root, words })
     }
 

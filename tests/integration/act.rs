@@ -2,6 +2,7 @@
 
 mod reused;
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,6 @@ fn a_signal_reaches_the_pinned_process() {
     pinned.signal(Signal::CONT).unwrap();
     until("it goes on", || state() == b'S');
     pinned.signal(Signal::TERM).unwrap();
-    use std::os::unix::process::ExitStatusExt;
     assert_eq!(child.0.wait().unwrap().signal(), Some(15));
     assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Gone));
     assert_eq!(pinned.nice(), Err(ActError::Gone));

@@ -126,6 +126,8 @@ impl Expr {
         if list.len() == 1 {
             list.remove(0)
         } else {
+            // A figure is compared sooner than a word is fetched and folded; the answer is the same.
+            list.sort_by_key(Self::asks_words);
             Self::All(list)
         }
     }
@@ -134,6 +136,7 @@ impl Expr {
         if list.len() == 1 {
             list.remove(0)
         } else {
+            list.sort_by_key(Self::asks_words);
             Self::Any(list)
         }
     }
@@ -172,6 +175,13 @@ impl Expr {
             Self::Not(inner) => inner.weigh(test).not(),
             Self::Test(one) => test(one),
         }
+    }
+
+    /// Whether any of it is asked of words.
+    pub(super) fn asks_words(&self) -> bool {
+        let mut words = false;
+        self.each(&mut |test| words |= !matches!(test, Test::Figure { .. }));
+        words
     }
 
     /// Calls `each` with every test.

@@ -62,7 +62,7 @@ fn go(popup: &mut Popup, to: usize, last: usize, height: usize) {
     match popup {
         Popup::Help(at) => *at = to,
         Popup::Sort(place) | Popup::Users(place, _) | Popup::Columns(place, _) | Popup::Alerts(place) => {
-            place.go(to, last + 1, height)
+            place.go(to, last + 1, height);
         }
     }
 }

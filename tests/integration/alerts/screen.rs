@@ -72,7 +72,7 @@ fn a_firing_row_is_seen_and_the_first_line_counts() {
     assert!(picture.lines().next().unwrap().contains("! 2 alerts"), "{picture}");
     // The cursor is on the first row, which has the selection's colours: look at it from the other.
     session.keys("j");
-    let alert = session.app.config.theme.alert.fg;
+    let alert = session.app.config.theme.alert.fg.unwrap();
     assert_ne!(quiet, alert);
     assert_eq!(row_color(&mut session, 7), alert);
     assert_ne!(row_color(&mut session, 8), alert);
@@ -87,7 +87,7 @@ fn a_firing_row_is_seen_and_the_first_line_counts() {
 }
 
 /// The colour of the command of that pid's row.
-fn row_color(session: &mut Session, pid: u32) -> Option<ratatui::style::Color> {
+fn row_color(session: &mut Session, pid: u32) -> ratatui::style::Color {
     let frame = session.frame();
     let y = (0..frame.area.height).find(|y| {
         let text: String = (0..frame.area.width).map(|x| frame[(x, *y)].symbol()).collect();
@@ -95,7 +95,7 @@ fn row_color(session: &mut Session, pid: u32) -> Option<ratatui::style::Color> {
     });
     let y = y.unwrap();
     let x = (0..frame.area.width).rev().find(|x| frame[(*x, y)].symbol() == "m");
-    Some(frame[(x.unwrap(), y)].fg)
+    frame[(x.unwrap(), y)].fg
 }
 
 #[test]

@@ -183,10 +183,10 @@ fn what_is_no_array_of_tables_is_told_so() {
 
 #[test]
 fn there_is_a_most_of_everything() {
-    let many: String = (0..40)
+    let many: Vec<_> = (0..40)
         .map(|n| format!("[[alert]]\nname = '{n}'\nwhen = 'pss>1'\n"))
         .collect();
-    let e = Settings::parse(Path::new("x"), many.into()).unwrap_err();
+    let e = Settings::parse(Path::new("x"), many.concat().into()).unwrap_err();
     assert_eq!(
         e.to_string(),
         format!(
