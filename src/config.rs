@@ -1,6 +1,7 @@
 //! Settings, keymap and themes: the shipped defaults, and the user's files over them.
 
 pub mod action;
+pub mod alerts;
 pub mod atomic;
 mod document;
 mod env;
@@ -17,6 +18,7 @@ pub mod theme;
 use std::path::{Path, PathBuf};
 
 pub use action::Action;
+pub use alerts::AlertSettings;
 pub use document::{nearest, unknown};
 pub use env::Env;
 pub use fault::{ConfigError, Fault, Place};

@@ -2,6 +2,7 @@
 //! No I/O and no terminal here.
 
 pub mod account;
+pub mod alert;
 pub mod cgroup;
 pub mod filter;
 pub mod group;

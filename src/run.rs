@@ -1,6 +1,7 @@
 //! The wiring: what was typed becomes what is done.
 
 mod clock;
+pub mod alert;
 pub mod configure;
 mod from;
 pub mod maps;

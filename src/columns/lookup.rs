@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ColumnId, Unit, find};
+use crate::model::alert::Sight;
 use crate::model::filter::{Catalog, Quantity, Subject, Word};
 use crate::model::group::Names;
 use crate::model::{Group, GroupBy, Row};
@@ -31,6 +32,18 @@ impl Catalog for Catalogue {
             .filter(|c| c.unit != Unit::Text)
             .map(|c| c.id)
             .collect()
+    }
+}
+
+impl Sight for Catalogue {
+    type Subject<'a> = RowSubject<'a>;
+
+    fn subject<'a>(&self, row: Row<'a>) -> RowSubject<'a> {
+        RowSubject(row)
+    }
+
+    fn id(&self, column: usize) -> &'static str {
+        ColumnId(column).get().id
     }
 }
 

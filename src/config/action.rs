@@ -78,6 +78,8 @@ actions! {
     SortGrowth = "sort-growth",
     /// Picks a user to filter to.
     Users = "users",
+    /// Lists the alerts.
+    Alerts = "alerts",
     /// Tree view on and off.
     Tree = "tree",
     /// Folds or unfolds the selected subtree.

@@ -55,6 +55,10 @@ pub enum Slot<'a> {
     Choice(&'a mut String, &'static [&'static str]),
     /// A file; empty for none.
     File(&'a mut Option<PathBuf>),
+    /// A line of text, not empty.
+    Text(&'a mut String),
+    /// A program and its arguments; empty for none.
+    Program(&'a mut Vec<String>),
 }
 
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];

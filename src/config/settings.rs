@@ -7,9 +7,10 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::alerts::AlertSettings;
 use super::document::{self, found};
 use super::fault::{ConfigError, Faults, shown};
-use super::{file, schema};
+use super::{alerts, file, schema};
 use crate::columns::ColumnId;
 use crate::model::GroupBy;
 use crate::sampler::Options;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub ui: UiSettings,
     /// `[log]`
     pub log: LogSettings,
+    /// `[[alert]]`, in the order of the file.
+    pub alerts: Vec<AlertSettings>,
 }
 
 /// How the machine is sampled.
@@ -144,6 +147,7 @@ impl Settings {
                 file: None,
                 level: String::new(),
             },
+            alerts: Vec::new(),
         }
     }
 
@@ -166,6 +170,7 @@ impl Settings {
                 return;
             }
             match value.get_ref() {
+                _ if *table.get_ref() == alerts::TABLE => self.alerts = alerts::read(&value, faults),
                 DeValue::Table(entries) if schema::tables().any(|t| t == *table.get_ref()) => {
                     self.read_table(table.get_ref(), entries, faults);
                 }
@@ -174,7 +179,7 @@ impl Settings {
                     faults.add(&value.span(), table.get_ref(), what);
                 }
                 _ => {
-                    let what = document::unknown("table or key", table.get_ref(), schema::tables());
+                    let what = document::unknown("table or key", table.get_ref(), known_tables());
                     faults.add(&table.span(), table.get_ref(), with_table(&what, table.get_ref()));
                 }
             }
@@ -197,6 +202,10 @@ impl Settings {
             }
         }
     }
+}
+
+fn known_tables() -> impl Iterator<Item = &'static str> {
+    schema::tables().chain([alerts::TABLE])
 }
 
 /// For a key that stands outside its table: says which table has it.

@@ -35,6 +35,8 @@ impl Slot<'_> {
             Self::Theme(_) => "a theme's name in quotes",
             Self::Choice(..) => "a word in quotes",
             Self::File(_) => "a path in quotes",
+            Self::Text(_) => "words in quotes",
+            Self::Program(_) => "a program and its arguments, such as [\"/usr/bin/notify-send\", \"zmtop\"]",
         }
     }
 
@@ -79,7 +81,8 @@ impl Slot<'_> {
                 }
                 *to = columns;
             }
-            (Self::Switch(_) | Self::Number(..) | Self::Columns(_), other) => {
+            (Self::Program(to), DeValue::Array(items)) => *to = program(items)?,
+            (Self::Switch(_) | Self::Number(..) | Self::Columns(_) | Self::Program(_), other) => {
                 return Err(fail(format!("{expected}, found {}", found(other))));
             }
             (slot, DeValue::String(s)) => slot.parse(s).map_err(fail)?,
@@ -149,6 +152,9 @@ impl Slot<'_> {
             }
             Self::File(_) if text.contains('\0') => return Err("a path cannot hold a zero byte".into()),
             Self::File(to) => *to = (!text.is_empty()).then(|| PathBuf::from(text)),
+            Self::Text(to) => *to = line(text)?,
+            // Nothing splits words here as a shell would.
+            Self::Program(to) => *to = vec![argument(text, 0)?],
         }
         Ok(())
     }
@@ -166,8 +172,12 @@ impl Slot<'_> {
             }
             Self::By(by) => quoted(by.map_or(PROCESS, GroupBy::id)),
             Self::Column(c) => quoted(c.get().id),
-            Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) => quoted(s),
+            Self::Filter(s) | Self::Theme(s) | Self::Choice(s, _) | Self::Text(s) => quoted(s),
             Self::Units(u) => quoted(u.name()),
+            Self::Program(words) => {
+                let words: Vec<_> = words.iter().map(|w| quoted(w)).collect();
+                format!("[{}]", words.join(", "))
+            }
             Self::File(p) => quoted(&p.as_deref().map(|p| p.to_string_lossy()).unwrap_or_default()),
         }
     }
@@ -180,6 +190,49 @@ fn by(name: &str) -> Result<GroupBy, String> {
     let known = GroupBy::OF_PROCESSES;
     let found = known.into_iter().find(|by| by.id() == name);
     found.ok_or_else(|| unknown("group", name, [PROCESS].into_iter().chain(known.map(GroupBy::id))))
+}
+
+/// The most arguments of a program, and the most bytes of a text or of one argument.
+const MAX_ARGUMENTS: usize = 64;
+const MAX_TEXT: usize = 4096;
+
+fn line(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("must not be empty".into()),
+        _ if text.len() > MAX_TEXT => Err(format!("is longer than {MAX_TEXT} bytes")),
+        _ if text.contains(char::is_control) => Err("cannot hold control characters or line breaks".into()),
+        _ => Ok(text.into()),
+    }
+}
+
+/// A program's path or name, or one of its arguments.
+fn argument(text: &str, at: usize) -> Result<String, String> {
+    match text {
+        "" if at == 0 => Err("the program's name is empty".into()),
+        _ if at == 0 && text.starts_with('~') => Err("`~` is not expanded: write the home directory out".into()),
+        _ if text.contains('\0') => Err("a program's words cannot hold a zero byte".into()),
+        _ if text.len() > MAX_TEXT => Err(format!("is longer than {MAX_TEXT} bytes")),
+        _ => Ok(text.into()),
+    }
+}
+
+fn program(items: &[Spanned<DeValue<'_>>]) -> Result<Vec<String>, Vec<Wrong>> {
+    let (mut words, mut wrong) = (Vec::new(), Vec::new());
+    for (at, item) in items.iter().enumerate() {
+        let word = match item.get_ref() {
+            _ if at == MAX_ARGUMENTS => Err(format!("a program has at most {MAX_ARGUMENTS} words here")),
+            DeValue::String(s) => argument(s, at),
+            other => Err(format!("expected a word in quotes, found {}", found(other))),
+        };
+        match word {
+            Ok(word) => words.push(word),
+            Err(what) => wrong.push((item.span(), what)),
+        }
+        if at == MAX_ARGUMENTS {
+            break;
+        }
+    }
+    if wrong.is_empty() { Ok(words) } else { Err(wrong) }
 }
 
 /// The column of that name.

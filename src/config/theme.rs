@@ -56,6 +56,8 @@ roles! {
     tagged,
     /// A row that matches the search.
     found,
+    /// A row that an alert is about.
+    alert,
     /// A key in the footer and the help.
     key,
     /// What the key does.

@@ -28,7 +28,7 @@ mod parser;
 use std::borrow::Cow;
 
 use answers::Answers;
-use eval::Look;
+use eval::{Look, Test};
 pub use help::help;
 
 /// The words of a process that a filter can ask for.
@@ -113,6 +113,8 @@ pub struct FilterError {
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     root: Option<eval::Expr>,
+    /// It asks for words.
+    words: bool,
 }
 
 impl Filter {
@@ -139,7 +141,8 @@ impl Filter {
             ));
         }
         let root = parser::parse(&lexer::tokens(text)?, catalog)?;
-        Ok(Self { root })
+        let words = root.as_ref().is_some_and(eval::Expr::asks_words);
+        Ok(Self { root, words })
     }
 
     /// Whether it lets everything through.
@@ -151,6 +154,54 @@ impl Filter {
     pub fn matches(&self, subject: &dyn Subject) -> bool {
         let look = Look::new(Some(subject), Some(subject));
         self.root.as_ref().is_none_or(|root| root.ask(&look) == Answers::YES)
+    }
+
+    /// Whether the subject passes; `None` where that hangs on what is unknown.
+    pub fn answer(&self, subject: &dyn Subject) -> Option<bool> {
+        let Some(root) = &self.root else { return Some(true) };
+        if self.words {
+            root.ask(&Look::new(Some(subject), Some(subject))).settled()
+        } else {
+            root.ask_figures(subject).settled()
+        }
+    }
+
+    /// Whether a group passes, as [`matches_group`](Self::matches_group) says; `None` where no member does
+    /// and that of one hangs on what is unknown.
+    pub fn answer_group<S: Subject>(&self, sums: &dyn Subject, members: impl IntoIterator<Item = S>) -> Option<bool> {
+        let Some(root) = &self.root else { return Some(true) };
+        let mut answer = Some(false);
+        for member in members {
+            match root.ask(&Look::new(Some(&member), Some(sums))).settled() {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => answer = None,
+            }
+            if !root.asks_processes(&member) {
+                break;
+            }
+        }
+        answer
+    }
+
+    /// Whether any of it is asked of words, or of the pid: of what only a process has.
+    pub const fn asks_words(&self) -> bool {
+        self.words
+    }
+
+    /// The columns that it asks for, in order and each once.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        if let Some(root) = &self.root {
+            root.each(&mut |test| {
+                if let Test::Figure { column, .. } = test {
+                    columns.push(*column);
+                }
+            });
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        columns
     }
 
     /// Whether a process is summed in its group: whether there are figures with which it would pass. So

@@ -65,5 +65,8 @@ fn show(config: Config, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out)?;
         }
     }
+    for alert in &settings.alerts {
+        write!(out, "\n{}", alert.to_toml())?;
+    }
     Ok(())
 }

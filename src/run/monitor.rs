@@ -21,6 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::mappings::Mappings;
+use super::alert::Performer;
 use super::terminal;
 use crate::config::Config;
 use crate::config::save::{Saved, save as write};
@@ -89,6 +90,10 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     forward_events(&runtime, &send);
     watch_hangup(&send, &ended)?;
 
+    let failed = send.clone();
+    let alerts = Performer::new(config.settings.alerts.clone(), move |what| {
+        let _ = failed.try_send(Input::Event(Event::Failed(what)));
+    });
     let end = Screen {
         handle,
         send,
@@ -96,6 +101,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         mouse,
         config_path: setup.config_path,
         mappings,
+        alerts,
     }
     .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -120,6 +126,7 @@ struct Screen {
     mouse: bool,
     config_path: PathBuf,
     mappings: Mappings,
+    alerts: Performer,
 }
 
 impl Screen {
@@ -137,7 +144,7 @@ impl Screen {
         loop {
             // Draw once for all that has come meanwhile.
             let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
-            let mut redraw = false;
+            let (mut redraw, mut bell) = (false, false);
             for input in std::iter::once(first).chain(inputs.try_iter()) {
                 let effects = match input {
                     Input::End(end) => return Ok(end),
@@ -165,6 +172,10 @@ impl Screen {
                             redraw = true;
                         }
                         Effect::Redraw => redraw = true,
+                        Effect::Alert(notice) => {
+                            let host = app.snapshot.as_ref().map_or(&[][..], |s| &s.host);
+                            bell |= self.alerts.perform(&notice, host);
+                        }
                         Effect::Sampler(command) => self.command(command),
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
@@ -175,6 +186,10 @@ impl Screen {
             if redraw {
                 // Forgets what the terminal is believed to show, without asking it for its cursor.
                 terminal.resize(Rect::from((Position::ORIGIN, terminal::size()?)))?;
+            }
+            if bell {
+                // With the frame that shows why, and once however many fired.
+                terminal.backend_mut().write_all(b"\x07")?;
             }
             draw(&mut terminal, &mut app)?;
         }

@@ -16,6 +16,7 @@ use super::table::{Line, Table};
 use crate::columns::{Catalogue, ColumnId};
 use crate::config::Config;
 use crate::config::save::Saved;
+use crate::model::alert::Alerts;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
 use crate::model::{Change, Group, Identity, Row, Series, Snapshot, Totals};
@@ -102,6 +103,8 @@ pub struct App {
     pub snapshot: Option<Arc<Snapshot>>,
     /// What is derived from all of them.
     pub history: History,
+    /// The rules on them, and what fires.
+    pub alerts: Alerts,
     /// What the rows are.
     pub scope: Scope,
     /// The groups there are, whether a filter lets them through or not; none where processes are listed.
@@ -181,6 +184,7 @@ impl App {
             size,
             snapshot: None,
             history: History::new(ui.delta),
+            alerts: super::alerts::rules(&config.settings.alerts),
             scope: Scope::by(ui.by),
             groups: Vec::new(),
             mappings: None,

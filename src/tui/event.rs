@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::config::save::Saved;
+use crate::model::alert::Notice;
 use crate::model::{Identity, Snapshot};
 use crate::sampler::Command;
 use crate::sampler::mappings::Mappings;
@@ -49,6 +50,8 @@ pub enum Effect {
     Mappings(u64, Vec<Identity>),
     /// Break that off.
     BreakOff,
+    /// Do what the rule of an alert asks for.
+    Alert(Notice),
     /// Write to the config file.
     Save(Saved),
 }

@@ -47,6 +47,8 @@ pub enum Popup {
     Sort(Place),
     /// The user picker; its first entry is everyone.
     Users(Place, Vec<User>),
+    /// The alerts there are and were, newest first.
+    Alerts(Place),
     /// The column chooser: the order being made, the shown ones first, and what was there before.
     Columns(Place, Chooser),
 }

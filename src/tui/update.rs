@@ -40,7 +40,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         }
         Event::Snapshot(snapshot) => {
             take(app, snapshot);
-            Vec::new()
+            super::alerts::judge(app)
         }
         Event::MappingsRead(number, done) => {
             mappings::progress(app, number, done);

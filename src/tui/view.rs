@@ -1,5 +1,6 @@
 //! Draws the state; changes nothing.
 
+mod alerts;
 mod detail;
 mod footer;
 mod gauges;
@@ -65,12 +66,14 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
                 Popup::Help(_) => " Help ",
                 Popup::Sort(_) => " Sort by ",
                 Popup::Users(..) => " User ",
+                Popup::Alerts(_) => " Alerts ",
                 Popup::Columns(..) => " Columns ",
             });
         let inside = block.inner(area);
         frame.render_widget(block, area);
         match popup {
             Popup::Help(from) => help::draw(app, *from, inside, frame.buffer_mut()),
+            Popup::Alerts(place) => alerts::draw(app, *place, inside, frame.buffer_mut()),
             other => list::draw(app, other, inside, frame.buffer_mut()),
         }
     }
@@ -119,6 +122,7 @@ pub fn popup_area(app: &App) -> Rect {
         Popup::Help(_) => (100, help_lines(app)),
         Popup::Sort(_) => (100, crate::columns::COLUMNS.len() + list::NOTE_LINES),
         Popup::Users(_, users) => (44, users.len() + 1),
+        Popup::Alerts(_) => (120, alerts::lines(app)),
         Popup::Columns(_, chooser) => (100, chooser.order.len() + list::NOTE_LINES),
     };
     layout.popup(width, u16::try_from(entries + 2).unwrap_or(u16::MAX))

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
 //! snapshots a second apart of a made machine, on which a tenth of the processes changes every time, and
-//! prints the medians of a push and of grouping such a snapshot.
+//! prints the medians of a push, of grouping such a snapshot, and of judging it for alerts.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 
 #[path = "../integration/support/rows.rs"]
@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rows::{MIB, process, snapshot, walk, with_facts};
+use zmtop::columns::Catalogue;
+use zmtop::model::alert::{Alerts, On, Rule};
 use zmtop::model::{Change, GroupBy, History, ProcessSample, Snapshot, group};
 
 fn main() {
@@ -33,7 +35,66 @@ fn main() {
             "{size:>6} processes: {push:>9.1?} a push; grouped by {}",
             sums.join(", ")
         );
+        let told = RULES.map(|(what, on, rules)| format!("{what} {:.1?}", judged(size, on, &rules)));
+        println!("{:>17} alerts, five rules on {}", "", told.join(", "));
     }
+}
+
+/// Rules by what they ask for: what most processes answer with no, some of them with yes.
+const RULES: [(&str, &str, [&str; 5]); 3] = [
+    (
+        "figures",
+        "process",
+        [
+            "pss>12M",
+            "growth>10M/min",
+            "swap>1M",
+            "footprint>1G",
+            "uss>100M rss>100M",
+        ],
+    ),
+    (
+        "words",
+        "process",
+        [
+            "cmd:7 pss>12M",
+            "user:user3 pss>1G",
+            "/program1.*9/",
+            "unit:service pss>1G",
+            "!user:user1 swap>1M",
+        ],
+    ),
+    (
+        "groups",
+        "command",
+        ["pss>1G", "growth>10M/min", "count>1000", "swap>1M", "footprint>10G"],
+    ),
+];
+
+/// The median of judging such snapshots by rules.
+fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
+    let on = On::of_id(on).expect("a kind");
+    let rules = rules.iter().map(|when| {
+        let mut rule = Rule::new(when, on, when, &Catalogue).expect("a rule");
+        rule.hold = Duration::from_secs(5);
+        rule
+    });
+    let mut alerts = Alerts::new(rules.collect());
+    let mut history = History::new(Duration::from_secs(10));
+    let mut rows: Vec<ProcessSample> = (0..size).map(one).collect();
+    let mut times = Vec::new();
+    for tick in 0..60 {
+        for row in rows.iter_mut().skip((tick % 10) as usize).step_by(10) {
+            row.walk = Ok(walk((10 + tick % 5) * MIB, 0));
+        }
+        let made = snapshot(Duration::from_secs(1000 + tick), rows.clone());
+        history.push(&made);
+        let begun = Instant::now();
+        std::hint::black_box(alerts.judge(&made, &history, &Catalogue));
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 /// What it takes to group a snapshot.

@@ -1,5 +1,6 @@
 //! Settings, keymap, themes: the shipped ones, the user's over them, and everything that can be wrong.
 
+mod alerts;
 mod files;
 mod keymap;
 mod log;

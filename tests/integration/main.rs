@@ -1,6 +1,8 @@
 //! All of the tests, in one binary: one link step.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
+mod act;
+mod alerts;
 mod arch;
 mod cli;
 mod columns;

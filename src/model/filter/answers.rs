@@ -20,6 +20,15 @@ impl Answers {
         self.has(Self::YES)
     }
 
+    /// The one answer, where only one is possible; unknown where more are.
+    pub(super) fn settled(self) -> Option<bool> {
+        match self {
+            Self::YES => Some(true),
+            Self::NO => Some(false),
+            _ => None,
+        }
+    }
+
     /// The other way round; unknown stays unknown.
     pub(super) const fn not(self) -> Self {
         let (yes, no) = (self.0 & Self::YES.0, self.0 & Self::NO.0);

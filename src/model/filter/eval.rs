@@ -126,6 +126,8 @@ impl Expr {
         if list.len() == 1 {
             list.remove(0)
         } else {
+            // A figure is compared sooner than a word is fetched and folded; the answer is the same.
+            list.sort_by_key(Self::asks_words);
             Self::All(list)
         }
     }
@@ -134,27 +136,60 @@ impl Expr {
         if list.len() == 1 {
             list.remove(0)
         } else {
+            list.sort_by_key(Self::asks_words);
             Self::Any(list)
         }
     }
 
     /// Every answer that is possible.
     pub(super) fn ask(&self, look: &Look<'_>) -> Answers {
+        self.weigh(&|test| match test.kind() {
+            Kind::Word if look.words.is_none() => Answers::ANY,
+            Kind::Figure(column) if look.figure(column).is_none() => Answers::ANY,
+            Kind::Word | Kind::Figure(_) => test.ask(look).into(),
+        })
+    }
+
+    /// The answer of one who is asked for figures only, without the cost of keeping words; a word is unknown.
+    pub(super) fn ask_figures(&self, subject: &dyn Subject) -> Answers {
+        self.weigh(&|test| match test {
+            Test::Figure { column, compare, bound } => {
+                let value = subject.number(*column).filter(|x| !x.is_nan());
+                value.map(|value| compare.holds(value, *bound)).into()
+            }
+            _ => None.into(),
+        })
+    }
+
+    /// Puts the tests' answers together.
+    fn weigh(&self, test: &impl Fn(&Test) -> Answers) -> Answers {
         match self {
             Self::All(list) => list
                 .iter()
-                .try_fold(Answers::YES, |all, expr| all.and(expr.ask(look)).unless(Answers::NO))
+                .try_fold(Answers::YES, |all, expr| all.and(expr.weigh(test)).unless(Answers::NO))
                 .unwrap_or(Answers::NO),
             Self::Any(list) => list
                 .iter()
-                .try_fold(Answers::NO, |any, expr| any.or(expr.ask(look)).unless(Answers::YES))
+                .try_fold(Answers::NO, |any, expr| any.or(expr.weigh(test)).unless(Answers::YES))
                 .unwrap_or(Answers::YES),
-            Self::Not(inner) => inner.ask(look).not(),
-            Self::Test(test) => match test.kind() {
-                Kind::Word if look.words.is_none() => Answers::ANY,
-                Kind::Figure(column) if look.figure(column).is_none() => Answers::ANY,
-                Kind::Word | Kind::Figure(_) => test.ask(look).into(),
-            },
+            Self::Not(inner) => inner.weigh(test).not(),
+            Self::Test(one) => test(one),
+        }
+    }
+
+    /// Whether any of it is asked of words.
+    pub(super) fn asks_words(&self) -> bool {
+        let mut words = false;
+        self.each(&mut |test| words |= !matches!(test, Test::Figure { .. }));
+        words
+    }
+
+    /// Calls `each` with every test.
+    pub(super) fn each(&self, each: &mut impl FnMut(&Test)) {
+        match self {
+            Self::All(list) | Self::Any(list) => list.iter().for_each(|expr| expr.each(each)),
+            Self::Not(inner) => inner.each(each),
+            Self::Test(test) => each(test),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which columns the tables have, by what their rows are; and what must be read for them.
 
 use super::App;
-use crate::columns::{ColumnId, find};
+use crate::columns::{Catalogue, ColumnId, find};
 use crate::model::GroupBy;
 use crate::sampler::Command;
 use crate::tui::scope::Scope;
@@ -115,10 +115,15 @@ impl App {
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
         );
         let some_cgroup = self.scope.lists_processes() || by_cgroup;
+        let ruled = |id: &str| self.alerts.rules().iter().any(|rule| rule.asks(&Catalogue, id));
         Wants {
-            oom_score: any(|c| c.get().id == "oom_score") || self.filter.good.contains("oom_score"),
+            oom_score: ruled("oom_score")
+                || any(|c| c.get().id == "oom_score")
+                || self.filter.good.contains("oom_score"),
             // The line of detail shows them though no column does.
-            cgroups: by_cgroup || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
+            cgroups: ["cg_current", "cg_limit", "cg_swap"].into_iter().any(ruled)
+                || by_cgroup
+                || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
         }
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn travel_to(app: &mut App, to: impl FnOnce(usize) -> usize) {
         Popup::Help(at) => (*at, help.saturating_sub(height)),
         Popup::Sort(place) => (place.cursor, COLUMNS.len() - 1),
         Popup::Users(place, users) => (place.cursor, users.len()),
+        Popup::Alerts(place) => (place.cursor, app.alerts.log().len().saturating_sub(1)),
         Popup::Columns(place, chooser) => (place.cursor, chooser.order.len() - 1),
     };
     go(popup, to(at), last, height);
@@ -60,7 +61,9 @@ fn go(popup: &mut Popup, to: usize, last: usize, height: usize) {
     let to = to.min(last);
     match popup {
         Popup::Help(at) => *at = to,
-        Popup::Sort(place) | Popup::Users(place, _) | Popup::Columns(place, _) => place.go(to, last + 1, height),
+        Popup::Sort(place) | Popup::Users(place, _) | Popup::Columns(place, _) | Popup::Alerts(place) => {
+            place.go(to, last + 1, height);
+        }
     }
 }
 
@@ -80,7 +83,7 @@ pub(super) fn accept(app: &mut App) {
         return;
     };
     match popup {
-        Popup::Help(_) | Popup::Columns(..) => {}
+        Popup::Help(_) | Popup::Columns(..) | Popup::Alerts(_) => {}
         Popup::Sort(place) => {
             app.frozen = false;
             app.table_mut().sort_by(ColumnId(place.cursor));

@@ -52,6 +52,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.mode = Mode::Popup(Popup::Sort(place));
         }
         Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
+        Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
             app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
         }

@@ -39,7 +39,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
     }
     let (context, keys): (Context, &[(Action, &str)]) = match &app.mode {
         Mode::Popup(Popup::Columns(..)) => (Context::List, CHOOSER_KEYS),
-        Mode::Popup(Popup::Help(_)) => (Context::List, HELP_KEYS),
+        Mode::Popup(Popup::Help(_) | Popup::Alerts(_)) => (Context::List, HELP_KEYS),
         Mode::Popup(_) => (Context::List, LIST_KEYS),
         _ => (Context::Table, TABLE_KEYS),
     };

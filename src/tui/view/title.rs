@@ -85,6 +85,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             strip.right(75, format!(" {label} "), theme.warning);
         }
     }
+    if let Some(label) = super::alerts::label(app) {
+        strip.right(79, label, theme.alert);
+    }
     scope(app, snapshot, &mut strip);
     if let Some(user) = &app.user {
         strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);

@@ -1,0 +1,37 @@
+//! Alerts in the monitor: judged with every snapshot, before anything is drawn of it.
+
+use std::sync::Arc;
+
+use super::app::App;
+use super::event::Effect;
+use super::scope::RowId;
+use crate::columns::Catalogue;
+use crate::config::AlertSettings;
+use crate::model::alert::{Alerts, Target};
+
+/// The rules of these settings, by their places. Settings that were read hold only sound ones; where one is
+/// not there are none, so that no rule gets another's place.
+pub fn rules(settings: &[AlertSettings]) -> Alerts {
+    let rules: Result<Vec<_>, _> = settings.iter().map(AlertSettings::rule).collect();
+    Alerts::new(rules.unwrap_or_default())
+}
+
+/// Judges the snapshot that was just taken in.
+pub(super) fn judge(app: &mut App) -> Vec<Effect> {
+    let Some(snapshot) = app.snapshot.as_ref().map(Arc::clone) else {
+        return Vec::new();
+    };
+    let notices = app.alerts.judge(&snapshot, &app.history, &Catalogue);
+    notices.into_iter().map(Effect::Alert).collect()
+}
+
+/// Whether some alert is about this row now.
+pub(super) fn concern(app: &App, id: &RowId) -> bool {
+    if app.alerts.rules().is_empty() {
+        return false;
+    }
+    app.alerts.is_firing(&match id {
+        RowId::Process(id) => Target::Process(*id),
+        RowId::Group(key) => Target::Group(key.clone()),
+    })
+}

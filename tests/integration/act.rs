@@ -1,0 +1,195 @@
+//! Signals, niceness and `oom_score_adj`, on children of the tests' own.
+
+mod reused;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use zmtop::model::Identity;
+use zmtop::proc::act::{ActError, Pinned};
+use zmtop::proc::files::Roots;
+
+/// A child that is killed and reaped at the end.
+struct Own(Child);
+
+impl Own {
+    fn sleep() -> Self {
+        Self(Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn id(&self) -> Identity {
+        identity(self.0.id())
+    }
+
+    fn pin(&self) -> Result<Pinned, ActError> {
+        pin(self.id())
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn stat(pid: u32) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/stat")).unwrap()
+}
+
+fn identity(pid: u32) -> Identity {
+    let bytes = stat(pid);
+    let glance = zmtop::proc::stat::parse(&bytes, 4096).unwrap();
+    Identity {
+        pid,
+        starttime: glance.starttime,
+    }
+}
+
+fn pin(id: Identity) -> Result<Pinned, ActError> {
+    Pinned::new(&Roots::new(None), id)
+}
+
+/// Waits until something holds, for ten seconds at the most.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_reaches_the_pinned_process() {
+    let mut child = Own::sleep();
+    let pinned = child.pin().unwrap();
+    assert_eq!(pinned.id(), child.id());
+    pinned.signal(Signal::STOP).unwrap();
+    let pid = child.0.id();
+    let state = || zmtop::proc::stat::parse(&stat(pid), 4096).unwrap().stat.state;
+    until("it stops", || state() == b'T');
+    pinned.signal(Signal::CONT).unwrap();
+    until("it goes on", || state() == b'S');
+    pinned.signal(Signal::TERM).unwrap();
+    assert_eq!(child.0.wait().unwrap().signal(), Some(15));
+    assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Gone));
+    assert_eq!(pinned.nice(), Err(ActError::Gone));
+    assert_eq!(pinned.set_nice(5), Err(ActError::Gone));
+    assert_eq!(pinned.set_oom_score_adj(5), Err(ActError::Gone));
+    assert_eq!(pinned.oom_score_adj(), Err(ActError::Gone));
+}
+
+#[test]
+fn a_zombie_is_told_apart() {
+    let mut child = Own::sleep();
+    let (pinned, id) = (child.pin().unwrap(), child.id());
+    child.0.kill().unwrap();
+    until("it ends", || pinned.has_ended());
+    assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Zombie));
+    assert_eq!(pinned.set_oom_score_adj(5), Err(ActError::Zombie));
+    // Pinned anew it is still one.
+    assert_eq!(pin(id).unwrap().signal(Signal::TERM), Err(ActError::Zombie));
+    child.end();
+    assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Gone));
+    assert_eq!(pin(id).unwrap_err(), ActError::Gone);
+}
+
+#[test]
+fn some_are_never_touched() {
+    let of = |pid, starttime| pin(Identity { pid, starttime }).unwrap_err();
+    assert_eq!(of(0, 0), ActError::Gone);
+    assert_eq!(of(1, identity(1).starttime), ActError::Init);
+    let own = std::process::id();
+    assert_eq!(of(own, identity(own).starttime), ActError::Myself);
+    assert_eq!(of(u32::MAX, 0), ActError::Gone);
+    assert_eq!(of(i32::MAX.cast_unsigned(), 0), ActError::Gone);
+    // A thread is no process.
+    let (send, receive) = std::sync::mpsc::channel();
+    let (end, wait) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        send.send(rustix::thread::gettid().as_raw_pid()).unwrap();
+        let _ = wait.recv();
+    });
+    let tid = receive.recv().unwrap().cast_unsigned();
+    assert_eq!(of(tid, identity(tid).starttime), ActError::Gone);
+    drop(end);
+    thread.join().unwrap();
+}
+
+#[test]
+fn another_identity_or_another_tree_is_not_pinned() {
+    let child = Own::sleep();
+    let other = Identity {
+        starttime: child.id().starttime + 1,
+        ..child.id()
+    };
+    assert_eq!(pin(other).unwrap_err(), ActError::Reused);
+    let tree = tempfile::tempdir().unwrap();
+    let e = Pinned::new(&Roots::new(Some(tree.path())), child.id()).unwrap_err();
+    assert_eq!(e, ActError::Elsewhere);
+    assert!(e.to_string().contains("not this machine's"));
+}
+
+#[test]
+fn niceness_is_set_for_the_whole_process() {
+    let child = Own::sleep();
+    let pinned = child.pin().unwrap();
+    let before = pinned.nice().unwrap();
+    let wanted = (before + 3).min(19);
+    pinned.set_nice(wanted).unwrap();
+    assert_eq!(pinned.nice(), Ok(wanted));
+    for bad in [-21, 20, i32::MAX, i32::MIN] {
+        let e = pinned.set_nice(bad).unwrap_err();
+        assert_eq!(e.to_string(), format!("{bad} is out of range: -20 to 19"));
+    }
+    assert_eq!(pinned.nice(), Ok(wanted));
+}
+
+#[test]
+fn every_thread_is_made_nice() {
+    // Python is what starts threads most simply.
+    let script = "import threading,time\nfor _ in range(3): threading.Thread(target=time.sleep,args=(60,),daemon=True).start()\nprint(1,flush=True)\ntime.sleep(60)";
+    let spawned = Command::new("python3")
+        .args(["-c", script])
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = spawned else {
+        return crate::support::skip("no python3");
+    };
+    let mut line = [0; 1];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+    let child = Own(child);
+    child.pin().unwrap().set_nice(15).unwrap();
+    let mut seen = 0;
+    for task in std::fs::read_dir(format!("/proc/{}/task", child.0.id())).unwrap() {
+        let text = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+        let fields: Vec<_> = text.rsplit(") ").next().unwrap().split(' ').collect();
+        assert_eq!(fields[16], "15", "field 19 of {text}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn oom_score_adj_is_read_and_set() {
+    let child = Own::sleep();
+    let pinned = child.pin().unwrap();
+    let before = pinned.oom_score_adj().unwrap();
+    for value in [before.max(500), 1000] {
+        pinned.set_oom_score_adj(value).unwrap();
+        assert_eq!(pinned.oom_score_adj(), Ok(value));
+        let file = format!("/proc/{}/oom_score_adj", child.0.id());
+        assert_eq!(std::fs::read_to_string(file).unwrap().trim(), value.to_string());
+    }
+    for bad in [-1001, 1001] {
+        let e = pinned.set_oom_score_adj(bad).unwrap_err();
+        assert_eq!(e.to_string(), format!("{bad} is out of range: -1000 to 1000"));
+    }
+    assert_eq!(pinned.oom_score_adj(), Ok(1000));
+}

@@ -1,0 +1,128 @@
+//! What takes another pid namespace or another user: the test runs itself again inside.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use zmtop::model::Identity;
+use zmtop::proc::act::ActError;
+
+use super::{Own, identity, pin, until};
+
+/// Set in the process that runs inside, to what it is to act on.
+const INSIDE: &str = "ZMTOP_TEST_INSIDE";
+
+/// Runs the test of that name again under a program that sets it up. Whether it ran and passed; `None` where
+/// this machine cannot set it up.
+fn inside(setup: &[&str], test: &str, value: &str) -> Option<bool> {
+    let probe = Command::new(setup[0])
+        .args(&setup[1..])
+        .arg("true")
+        .stdin(Stdio::null())
+        .output();
+    if !probe.is_ok_and(|out| out.status.success()) {
+        return None;
+    }
+    let output = Command::new(setup[0])
+        .args(&setup[1..])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, value)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let ran = out.contains("1 passed");
+    assert!(ran || !output.status.success(), "it did not run: {out}{err}");
+    if !ran {
+        crate::support::cannot(&format!("{test}: {out}{err}"));
+    }
+    Some(ran)
+}
+
+#[test]
+fn a_reused_pid_is_never_hit() {
+    if std::env::var_os(INSIDE).is_some() {
+        return reuse();
+    }
+    let setup = ["unshare", "-Urpf", "--mount-proc", "--kill-child"];
+    match inside(&setup, "act::reused::a_reused_pid_is_never_hit", "1") {
+        Some(passed) => assert!(passed),
+        None => crate::support::skip("no private pid namespace"),
+    }
+}
+
+/// In a pid namespace of its own, where the next pid can be chosen.
+fn reuse() {
+    let mut first = Own::sleep();
+    let (id, pinned) = (first.id(), first.pin().unwrap());
+    // Start times are told in steps of 10 ms: the second starts in another.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    first.end();
+    let mut second = None;
+    until("the pid comes again", || {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (id.pid - 1).to_string()).unwrap();
+        let child = Own::sleep();
+        let reused = child.0.id() == id.pid;
+        second = reused.then_some(child);
+        reused
+    });
+    let mut second = second.unwrap();
+    assert_ne!(second.id().starttime, id.starttime);
+    // What was pinned before is gone, whoever has its number.
+    assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Gone));
+    assert_eq!(pinned.set_nice(19), Err(ActError::Gone));
+    assert_eq!(pinned.set_oom_score_adj(1000), Err(ActError::Gone));
+    // And what was seen before is not pinned.
+    assert_eq!(pin(id).unwrap_err(), ActError::Reused);
+    let now = pin(second.id()).unwrap();
+    assert_eq!(second.0.try_wait().unwrap(), None, "it was not hit");
+    assert!(now.nice().unwrap() < 19);
+    assert_ne!(now.oom_score_adj(), Ok(1000));
+}
+
+#[test]
+fn what_is_anothers_is_denied() {
+    if let Ok(value) = std::env::var(INSIDE) {
+        let pid: u32 = value.parse().unwrap();
+        return denied(identity(pid));
+    }
+    if !rustix::process::geteuid().is_root() {
+        return crate::support::cannot("not root: there is no other user to be");
+    }
+    let mut child = Own::sleep();
+    let setup = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ];
+    let pid = child.0.id().to_string();
+    match inside(&setup, "act::reused::what_is_anothers_is_denied", &pid) {
+        Some(passed) => assert!(passed),
+        None => crate::support::skip("no setpriv"),
+    }
+    assert_eq!(child.0.try_wait().unwrap(), None, "it was not hit");
+    assert_ne!(child.pin().unwrap().nice(), Ok(19));
+}
+
+/// As a user who has no rights on the process.
+fn denied(id: Identity) {
+    let pinned = pin(id).unwrap();
+    assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Denied));
+    assert_eq!(pinned.set_nice(19), Err(ActError::Denied));
+    assert_eq!(pinned.set_oom_score_adj(1000), Err(ActError::Denied));
+    assert!(pinned.nice().is_ok());
+    assert!(pinned.oom_score_adj().is_ok());
+    assert_eq!(ActError::Denied.to_string(), "permission denied");
+    // Its own it may make nicer, but not less nice again, unless a limit lets it.
+    let own = Own::sleep();
+    let own = own.pin().unwrap();
+    own.set_nice(10).unwrap();
+    assert_eq!(own.set_nice(-5), Err(ActError::Denied));
+    assert_eq!(own.nice(), Ok(10));
+}

@@ -1,0 +1,71 @@
+//! Alerts: the rules, when they fire and clear, and what comes of it.
+
+mod bounds;
+mod engine;
+mod groups;
+mod program;
+mod rules;
+mod screen;
+
+use std::time::Duration;
+
+use zmtop::columns::Catalogue;
+use zmtop::model::alert::{Alerts, Kind, Notice, On, Rule};
+use zmtop::model::{History, ProcessSample, Snapshot};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// A rule by its parts, with times in seconds.
+fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
+    let mut rule = Rule::new("rule", On::of_id(on).unwrap(), when, &Catalogue).unwrap();
+    rule.hold = Duration::from_secs(hold);
+    rule.cooldown = Duration::from_secs(cooldown);
+    rule
+}
+
+/// Judges made snapshots one after the other.
+struct Judge {
+    alerts: Alerts,
+    history: History,
+    at: f64,
+}
+
+impl Judge {
+    fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self {
+            alerts: Alerts::new(rules.into_iter().collect()),
+            history: History::new(Duration::from_secs(10)),
+            at: 1000.0,
+        }
+    }
+
+    /// Goes on by so many seconds, to these processes.
+    fn go(&mut self, seconds: f64, rows: Vec<ProcessSample>) -> Vec<Notice> {
+        self.see(seconds, snapshot(Duration::ZERO, rows))
+    }
+
+    /// Goes on by so many seconds, to a snapshot that gets that time.
+    fn see(&mut self, seconds: f64, mut snapshot: Snapshot) -> Vec<Notice> {
+        self.at += seconds;
+        snapshot.monotonic = Duration::from_secs_f64(self.at);
+        self.history.push(&snapshot);
+        self.alerts.judge(&snapshot, &self.history, &Catalogue)
+    }
+}
+
+/// A process with that much PSS.
+fn with(pid: u32, mib: u64) -> ProcessSample {
+    ProcessSample {
+        walk: Ok(walk(mib * MIB, 0)),
+        ..process(pid, 1, "/usr/bin/eater --much")
+    }
+}
+
+/// What happened, in short.
+fn short(notices: &[Notice]) -> String {
+    let words = notices.iter().map(|n| match n.kind {
+        Kind::Fired => "fired",
+        Kind::Cleared(why) => why.id(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,314 @@
+//! The program of an alert: what it is told, and that it harms nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use zmtop::config::AlertSettings;
+use zmtop::model::alert::Notice;
+use zmtop::run::alert::Performer;
+use zmtop::run::alert::facts::Facts;
+use zmtop::text::from_lossless;
+
+use super::{Judge, rule, with};
+use crate::support::rows::with_facts;
+
+const EVIL: &[u8] = b"/bin/x\0$(touch /tmp/no); `id` \"'\x1b]0;t\x07\xff\n";
+
+/// A notice about a process with a hostile name.
+fn notices() -> Vec<Notice> {
+    let mut judge = Judge::new([rule("process", "pss>100M swap>=0", 0, 0)]);
+    let evil = with_facts(with(7, 200), |f| f.cmdline = Ok(EVIL.into()));
+    let mut all = judge.go(1.0, vec![evil]);
+    all.extend(judge.go(1.0, Vec::new()));
+    all
+}
+
+/// A performer of one rule, and what it told.
+struct Stage {
+    dir: TempDir,
+    performer: Performer,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Stage {
+    fn new(run: &[&str], timeout: u64) -> Self {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let own = Arc::clone(&told);
+        let settings = AlertSettings {
+            name: "big".into(),
+            when: "pss>100M swap>=0".into(),
+            run: run.iter().map(|s| (*s).to_owned()).collect(),
+            timeout: Duration::from_secs(timeout),
+            ..AlertSettings::default()
+        };
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            performer: Performer::new(vec![settings], move |what| own.lock().unwrap().push(what)),
+            told,
+        }
+    }
+
+    /// A stage whose program is a shell script, with the directory as `$1`.
+    fn script(script: &str, timeout: u64) -> Self {
+        let stage = Self::new(&[], timeout);
+        let dir = stage.dir.path().display().to_string();
+        let other = Self::new(&["/bin/sh", "-c", script, "sh", &dir], timeout);
+        Self {
+            dir: stage.dir,
+            ..other
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn fire(&self) -> bool {
+        self.performer.perform(&notices()[0], b"db\xff1")
+    }
+
+    fn idle(&self) {
+        until("the programs end", || self.performer.busy() == 0);
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
+    let stage = Stage::script("env -0 > \"$1/env\"; cat > \"$1/in\"; echo noise; echo noise >&2", 10);
+    assert!(stage.fire(), "the bell is to ring");
+    stage.idle();
+    assert_eq!(stage.told(), Vec::<String>::new());
+    let env = std::fs::read(stage.path("env")).unwrap();
+    let get = |name: &str| {
+        let prefix = format!("ZMTOP_{name}=").into_bytes();
+        let mut all = env.split(|b| *b == 0).filter_map(|v| v.strip_prefix(&*prefix));
+        all.next().map(|v| String::from_utf8(v.to_vec()).unwrap())
+    };
+    assert_eq!(get("ALERT").as_deref(), Some("rule"));
+    assert_eq!(
+        (get("EVENT").as_deref(), get("ON").as_deref()),
+        (Some("fired"), Some("process"))
+    );
+    assert_eq!(
+        (get("PID").as_deref(), get("STARTTIME").as_deref()),
+        (Some("7"), Some("70"))
+    );
+    assert_eq!(
+        (get("PSS").as_deref(), get("SWAP").as_deref()),
+        (Some("209715200"), Some("0"))
+    );
+    assert_eq!(get("TIME").as_deref(), Some("1970-01-01T00:00:00.000Z"));
+    assert_eq!(from_lossless(&get("HOST").unwrap()), b"db\xff1");
+    let command: Vec<u8> = EVIL.iter().map(|b| if *b == 0 { b' ' } else { *b }).collect();
+    assert_eq!(from_lossless(&get("COMMAND").unwrap()), command);
+    // Unknown is not there: no growth after one look, and no unit.
+    assert_eq!((get("GROWTH"), get("UNIT"), get("WHY")), (None, None, None));
+
+    let text = std::fs::read_to_string(stage.path("in")).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(!text.trim_end().contains(|c: char| c.is_control()), "{text}");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&json["schema"], &json["event"]),
+        (&"zmtop-alert/1".into(), &"fired".into())
+    );
+    assert_eq!(
+        (&json["pid"], &json["figures"]["pss"]),
+        (&7.into(), &209_715_200.into())
+    );
+    assert_eq!(json["figures"]["growth"], Value::Null);
+    assert_eq!(from_lossless(json["command"].as_str().unwrap()), command);
+    assert!(!Path::new("/tmp/no").exists());
+}
+
+#[test]
+fn the_words_are_no_shells() {
+    let stage = Stage::new(&["/bin/sh", "-c", "printf %s \"$2\" > \"$1\"", "sh"], 10);
+    let file = stage.path("out").display().to_string();
+    let words = [
+        "/bin/sh",
+        "-c",
+        "printf %s \"$2\" > \"$1\"",
+        "sh",
+        &file,
+        "$(id) `id` *; a  b",
+    ];
+    let stage = Stage {
+        dir: stage.dir,
+        ..Stage::new(&words, 10)
+    };
+    stage.fire();
+    stage.idle();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), words[5]);
+}
+
+#[test]
+fn it_runs_when_the_alert_clears_only_if_asked() {
+    let stage = Stage::script("echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", 10);
+    let notices = notices();
+    assert_eq!(notices.len(), 2);
+    for notice in &notices {
+        stage.performer.perform(notice, b"h");
+        stage.idle();
+    }
+    assert_eq!(std::fs::read_to_string(stage.path("log")).unwrap(), "fired \n");
+    let settings = AlertSettings {
+        run: ["/bin/sh", "-c", "echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", "sh"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([stage.dir.path().display().to_string()])
+            .collect(),
+        run_on_clear: true,
+        bell: false,
+        ..AlertSettings::default()
+    };
+    let performer = Performer::new(vec![settings], |_| {});
+    for notice in &notices {
+        assert!(!performer.perform(notice, b"h"));
+        until("it ends", || performer.busy() == 0);
+    }
+    assert_eq!(
+        std::fs::read_to_string(stage.path("log")).unwrap(),
+        "fired \nfired \ncleared gone\n"
+    );
+}
+
+#[test]
+fn one_that_fails_or_is_missing_says_so_and_no_more() {
+    for (run, expected) in [
+        (
+            &["/nowhere/at all\x1b"][..],
+            "alert big: cannot run /nowhere/at all\\x1b: No such file or directory (os error 2)",
+        ),
+        (&["/bin/sh", "-c", "exit 3"], "alert big: /bin/sh ended with code 3"),
+        (
+            &["/bin/sh", "-c", "kill -SEGV $$"],
+            "alert big: /bin/sh was ended by signal 11",
+        ),
+        (&["/"], "alert big: cannot run /: Permission denied (os error 13)"),
+    ] {
+        let stage = Stage::new(run, 10);
+        stage.fire();
+        stage.idle();
+        until("it is told", || !stage.told().is_empty());
+        assert_eq!(stage.told(), [expected]);
+    }
+}
+
+#[test]
+fn one_that_hangs_is_killed_with_what_it_started() {
+    let stage = Stage::script(
+        "trap '' TERM; sleep 60 & echo $! > \"$1/pid\"; echo $$ >> \"$1/pid\"; wait; sleep 60",
+        1,
+    );
+    let begun = Instant::now();
+    stage.fire();
+    stage.idle();
+    let took = begun.elapsed();
+    assert!(
+        took >= Duration::from_millis(900) && took < Duration::from_secs(15),
+        "{took:?}"
+    );
+    assert_eq!(stage.told(), ["alert big: /bin/sh was killed after 1s"]);
+    let pids = std::fs::read_to_string(stage.path("pid")).unwrap();
+    assert_eq!(pids.lines().count(), 2);
+    until("both are gone", || pids.lines().all(|pid| !runs(pid)));
+}
+
+/// Whether there is a process of that pid that is no zombie: the killed grandchild is for init to reap.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn no_more_than_four_run_and_the_rest_are_counted() {
+    let stage = Stage::script(
+        "echo x >> \"$1/started\"; while ! [ -e \"$1/go\" ]; do sleep 0.05; done",
+        20,
+    );
+    for _ in 0..100 {
+        stage.fire();
+    }
+    assert_eq!((stage.performer.busy(), stage.performer.dropped()), (4, 96));
+    let told = stage.told();
+    assert_eq!(told.len(), 96);
+    assert_eq!(
+        told[95],
+        "alert big: not run: 4 programs of alerts run already (96 not run so far)"
+    );
+    std::fs::write(stage.path("go"), "").unwrap();
+    stage.idle();
+    assert_eq!(std::fs::read_to_string(stage.path("started")).unwrap(), "x\n".repeat(4));
+    stage.fire();
+    stage.idle();
+    assert_eq!(stage.performer.dropped(), 96);
+}
+
+#[test]
+fn one_that_does_not_read_keeps_nobody_waiting() {
+    let stage = Stage::script("exec sleep 0.2", 10);
+    stage.fire();
+    stage.idle();
+    let closes = Stage::script("exec <&-; sleep 0.2", 10);
+    closes.fire();
+    closes.idle();
+    assert_eq!((stage.told(), closes.told()), (vec![], vec![]));
+}
+
+#[test]
+fn no_zombie_stays() {
+    let stage = Stage::script("echo $$ >> \"$1/pids\"", 10);
+    for _ in 0..8 {
+        stage.fire();
+        stage.idle();
+    }
+    let pids = std::fs::read_to_string(stage.path("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 8);
+    for pid in pids.lines() {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let own = format!(") Z {} ", std::process::id());
+        assert!(!status.contains(&own), "{status}");
+    }
+}
+
+#[test]
+fn at_the_end_nothing_is_left_and_nobody_waits() {
+    let stage = Stage::script("echo $$ > \"$1/new\"; mv \"$1/new\" \"$1/pid\"; sleep 60", 600);
+    stage.fire();
+    let file = stage.path("pid");
+    until("it runs", || file.exists());
+    let pid = std::fs::read_to_string(file).unwrap().trim().to_owned();
+    let begun = Instant::now();
+    let Stage { performer, dir, .. } = stage;
+    drop(performer);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    until("it is gone", || !runs(&pid));
+    drop(dir);
+}
+
+#[test]
+fn a_huge_name_still_fits() {
+    let mut judge = Judge::new([rule("process", "pss>100M", 0, 0)]);
+    let long = with_facts(with(7, 200), |f| f.cmdline = Ok(vec![0x9b; 100_000].into()));
+    let fired = judge.go(1.0, vec![long]).remove(0);
+    let facts = Facts::of(&fired, "pss>100M", b"h");
+    assert!(facts.json().len() < 16 << 10, "{}", facts.json().len());
+    assert!(facts.environment().iter().all(|(_, v)| v.len() < 8 << 10));
+    assert!(fired.summary().len() < 400, "{}", fired.summary());
+}

@@ -1,0 +1,52 @@
+//! What a rule may say.
+
+use zmtop::columns::{COLUMNS, Catalogue, Unit};
+use zmtop::model::alert::{On, Rule, SYSTEM};
+
+fn fault(on: &str, when: &str) -> String {
+    Rule::new("x", On::of_id(on).unwrap(), when, &Catalogue)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn conditions_that_cannot_be_are_refused() {
+    assert_eq!(fault("process", ""), "a condition is missing at column 1");
+    assert_eq!(fault("process", "   "), "a condition is missing at column 1");
+    assert_eq!(
+        fault("process", "swap_in>1M/s"),
+        "unknown key swap_in: to look for the word itself, put it in quotes at column 1"
+    );
+    assert_eq!(
+        fault("system", "swap_inn>1M/s"),
+        "unknown key swap_inn: did you mean swap_in? at column 1"
+    );
+    assert_eq!(
+        fault("system", "swap_in>1M"),
+        "swap_in wants a size per time such as 10K/s or 1M/min, not 1M at column 9"
+    );
+    assert!(fault("system", "firefox").starts_with("the system has only figures: mem_total, "));
+    assert!(fault("system", "swap_used>1G user:root").starts_with("the system has only figures: "));
+    assert_eq!(On::of_id("mapping"), None);
+    assert_eq!(On::of_id("verdict"), None);
+}
+
+#[test]
+fn every_name_is_a_kind_of_its_own() {
+    for name in On::NAMES {
+        assert_eq!(On::of_id(name).unwrap().id(), *name);
+    }
+}
+
+#[test]
+fn every_figure_can_be_asked_for() {
+    for figure in SYSTEM {
+        let when = format!("{}>0", figure.id);
+        assert!(Rule::new("x", On::System, &when, &Catalogue).is_ok(), "{when}");
+    }
+    for column in COLUMNS.iter().filter(|c| c.unit != Unit::Text) {
+        let rule = Rule::new("x", On::Process, &format!("{}>0", column.id), &Catalogue).unwrap();
+        assert!(rule.asks(&Catalogue, column.id));
+        assert!(!rule.asks(&Catalogue, "nothing"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Alerts in the monitor.
+
+use zmtop::config::{AlertSettings, Env};
+use zmtop::model::ProcessSample;
+use zmtop::model::alert::Kind;
+use zmtop::sampler::Command;
+use zmtop::tui::app::Wants;
+use zmtop::tui::{App, Effect};
+
+use super::with;
+use crate::support::session::{Session, env};
+
+fn alert(name: &str, on: &str, when: &str) -> AlertSettings {
+    AlertSettings {
+        name: name.into(),
+        on: on.into(),
+        when: when.into(),
+        hold: std::time::Duration::ZERO,
+        ..AlertSettings::default()
+    }
+}
+
+/// A monitor with these rules.
+fn session(width: u16, height: u16, env: &Env, alerts: Vec<AlertSettings>) -> Session {
+    let mut session = Session::with_env(width, height, env);
+    let mut config = session.app.config.clone();
+    config.settings.alerts = alerts;
+    session.app = App::new(config, session.app.privilege, (width, height));
+    session
+}
+
+fn two() -> Vec<AlertSettings> {
+    vec![
+        alert("big", "process", "pss>100M"),
+        alert("all of them", "command", "pss>240M"),
+    ]
+}
+
+fn rows(mib: u64) -> Vec<ProcessSample> {
+    vec![with(7, mib), with(8, 50)]
+}
+
+/// What was asked for, in short: the rule and what happened with it.
+fn told(session: &mut Session) -> Vec<String> {
+    let effects = std::mem::take(&mut session.effects).into_iter();
+    let told = effects.filter_map(|effect| match effect {
+        Effect::Alert(n) if n.kind == Kind::Fired => Some(format!("{} fired", n.name)),
+        Effect::Alert(n) => Some(format!("{} cleared", n.name)),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn every_snapshot_is_judged_and_what_comes_of_it_is_an_effect() {
+    let mut session = session(100, 20, &env(), two());
+    assert_eq!(told(session.tick(1, rows(50))), [""; 0]);
+    assert_eq!(told(session.tick(1, rows(150))), ["big fired"]);
+    assert_eq!(told(session.tick(1, rows(200))), ["all of them fired"]);
+    assert_eq!(told(session.tick(1, rows(200))), [""; 0]);
+    assert_eq!(told(session.tick(1, rows(5))), ["big cleared", "all of them cleared"]);
+}
+
+#[test]
+fn a_firing_row_is_seen_and_the_first_line_counts() {
+    let mut session = session(120, 20, &env(), two());
+    session.tick(1, rows(50));
+    assert!(!session.picture().contains("alert"));
+    let quiet = row_color(&mut session, 7);
+    session.tick(1, rows(200)).tick(1, rows(200));
+    let picture = session.picture();
+    assert!(picture.lines().next().unwrap().contains("! 2 alerts"), "{picture}");
+    // The cursor is on the first row, which has the selection's colours: look at it from the other.
+    session.keys("j");
+    let alert = session.app.config.theme.alert.fg.unwrap();
+    assert_ne!(quiet, alert);
+    assert_eq!(row_color(&mut session, 7), alert);
+    assert_ne!(row_color(&mut session, 8), alert);
+    // By command the group is what fires.
+    session
+        .keys("Tab")
+        .tick(1, rows(200))
+        .tick(1, [rows(200), vec![]].concat());
+    assert!(session.picture().lines().next().unwrap().contains("! 2 alerts"));
+    session.tick(1, rows(5));
+    assert!(!session.picture().contains("alert"), "{}", session.picture());
+}
+
+/// The colour of the command of that pid's row.
+fn row_color(session: &mut Session, pid: u32) -> ratatui::style::Color {
+    let frame = session.frame();
+    let y = (0..frame.area.height).find(|y| {
+        let text: String = (0..frame.area.width).map(|x| frame[(x, *y)].symbol()).collect();
+        text.contains(&format!(" {pid} root"))
+    });
+    let y = y.unwrap();
+    let x = (0..frame.area.width).rev().find(|x| frame[(*x, y)].symbol() == "m");
+    frame[(x.unwrap(), y)].fg
+}
+
+#[test]
+fn the_list_tells_what_is_and_what_was() {
+    let mut session = session(100, 20, &env(), two());
+    session.tick(1, rows(50)).keys("!");
+    assert!(session.picture().contains("no alerts so far"));
+    session
+        .keys("Esc")
+        .tick(1, rows(150))
+        .tick(60, rows(250))
+        .tick(5, rows(50))
+        .tick(600, rows(150));
+    let picture = session.keys("!").picture();
+    let lines: Vec<_> = picture
+        .lines()
+        .filter(|l| l.contains(" ago "))
+        .map(|l| l.trim_matches(['│', ' ']))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "!    0s ago  fired    big               7 /usr/bin/eater --much: pss 150M",
+            "10m00 ago  over     all of them       command eater: pss 300M",
+            "10m00 ago  over     big               7 /usr/bin/eater --much: pss 150M",
+            "10m05 ago  fired    all of them       command eater: pss 300M",
+            "11m05 ago  fired    big               7 /usr/bin/eater --much: pss 150M",
+        ],
+        "{picture}"
+    );
+    session.keys("j j j j j j Esc");
+    assert!(!session.picture().contains(" ago  fired"));
+}
+
+#[test]
+fn without_rules_the_list_says_how_to_have_some() {
+    let mut session = session(100, 20, &env(), Vec::new());
+    session.tick(1, rows(500)).keys("!");
+    assert!(session.picture().contains("no alerts: there are no rules"));
+    assert_eq!(told(&mut session), [""; 0]);
+}
+
+#[test]
+fn any_size_will_do() {
+    for (width, height) in [(1, 1), (5, 3), (20, 5), (300, 100)] {
+        let mut session = session(width, height, &env(), two());
+        for mib in [50, 200, 5, 300] {
+            session.tick(700, rows(mib)).keys("!").picture();
+            session.keys("End PageUp").picture();
+            session.keys("Esc").picture();
+        }
+    }
+}
+
+#[test]
+fn the_sampler_reads_what_rules_ask_for() {
+    let wants = |when: &str| {
+        let session = session(80, 24, &env(), vec![alert("x", "process", when)]);
+        session.app.wants().since(Wants::NOTHING).collect::<Vec<_>>()
+    };
+    assert_eq!(wants("pss>1G"), []);
+    assert_eq!(wants("oom_score>900"), [Command::OomScore(true)]);
+    assert_eq!(wants("pss>1G | cg_current>1G"), [Command::Cgroups(true)]);
+}
