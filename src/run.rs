@@ -1,7 +1,7 @@
 //! The wiring: what was typed becomes what is done.
 
-mod clock;
 pub mod alert;
+mod clock;
 pub mod configure;
 mod from;
 pub mod maps;

@@ -2,7 +2,7 @@
 //! the sums over their `smaps`.
 
 mod cgroup;
-mod child;
+pub(crate) mod child;
 mod denied;
 mod kin;
 mod program;

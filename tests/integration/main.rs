@@ -17,6 +17,7 @@ mod kernel;
 mod maps;
 mod mem;
 mod oneshot;
+mod peers;
 mod plan;
 mod proc;
 mod pty;
