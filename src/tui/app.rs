@@ -133,8 +133,10 @@ pub struct App {
     pub two_tables: bool,
     /// Which of the two the keys go to.
     pub active: usize,
-    /// The filter.
+    /// The filter of the rows.
     pub filter: FilterState,
+    /// While mappings are shown: that of the processes, by which they were chosen.
+    pub outer_filter: Option<FilterState>,
     /// One user's processes only.
     pub user: Option<Arc<[u8]>>,
     /// What is searched for, lower-cased.
@@ -200,6 +202,7 @@ impl App {
             two_tables: ui.two_tables,
             active: 0,
             filter,
+            outer_filter: None,
             user: None,
             search: None,
             tree: ui.tree,
@@ -271,6 +274,11 @@ impl App {
         usize::from(self.layout().tables[0].height.saturating_sub(1))
     }
 
+    /// The filter that chooses processes, whatever is shown.
+    pub fn process_filter(&self) -> &FilterState {
+        self.outer_filter.as_ref().unwrap_or(&self.filter)
+    }
+
     /// The tagged rows of the kind that is shown.
     pub fn tagged_rows(&self) -> impl Iterator<Item = &RowId> {
         let by = self.scope.groups();
@@ -317,7 +325,7 @@ impl App {
             by: self.scope.grouping(),
             sort: self.single.sort,
             descending: self.single.descending,
-            filter: self.filter.good.clone(),
+            filter: self.process_filter().good.clone(),
             units: self.units,
             tree: self.tree,
             two_tables: self.two_tables,

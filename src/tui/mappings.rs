@@ -20,6 +20,8 @@ pub struct Scan {
     pub done: usize,
     /// Of how many.
     pub all: usize,
+    /// When it began, on the snapshots' monotonic clock.
+    pub began: Duration,
 }
 
 /// What was read.
@@ -31,7 +33,7 @@ pub struct Found {
     pub read: usize,
     /// How many could not be read, whose memory the sums lack.
     pub missing: usize,
-    /// When, on the snapshots' monotonic clock.
+    /// When the reading of them began, on the snapshots' monotonic clock.
     pub at: Duration,
 }
 
@@ -53,7 +55,12 @@ pub(super) fn ask(app: &mut App) -> Vec<Effect> {
     app.scans += 1;
     let number = app.scans;
     let all = ids.len();
-    app.scan = Some(Scan { number, done: 0, all });
+    app.scan = Some(Scan {
+        number,
+        done: 0,
+        all,
+        began: snapshot.monotonic,
+    });
     vec![Effect::Mappings(number, ids)]
 }
 
@@ -71,15 +78,15 @@ pub(super) fn progress(app: &mut App, number: u64, done: usize) {
 
 /// Takes in what was read, and shows it.
 pub(super) fn take(app: &mut App, number: u64, found: &Mappings) {
-    if app.scan.is_none_or(|scan| scan.number != number) {
+    let Some(scan) = app.scan.filter(|scan| scan.number == number) else {
         return;
-    }
+    };
     app.scan = None;
     app.mappings = Some(Found {
         groups: found.shared.iter().cloned().map(Shared::into_group).collect(),
         read: found.read,
         missing: found.missing.len(),
-        at: app.snapshot.as_ref().map_or(Duration::ZERO, |s| s.monotonic),
+        at: scan.began,
     });
     if matches!(app.scope, Scope::Mappings(_)) {
         return rebuild(app);

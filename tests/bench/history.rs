@@ -2,19 +2,25 @@
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
 //! snapshots a second apart of a made machine, on which a tenth of the processes changes every time, and
-//! prints the medians of a push, of grouping such a snapshot, and of judging it for alerts.
+//! prints the medians of a push, of grouping such a snapshot, of making the rows of the screen anew, and of
+//! judging it for alerts.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
 #[path = "../integration/support/rows.rs"]
-mod rows;
+mod made;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rows::{MIB, process, snapshot, walk, with_facts};
+use made::{MIB, process, snapshot, walk, with_facts};
 use zmtop::columns::Catalogue;
+use zmtop::config::{Config, Env};
 use zmtop::model::alert::{Alerts, On, Rule};
 use zmtop::model::{Change, GroupBy, History, ProcessSample, Snapshot, group};
+use zmtop::tui::app::Privilege;
+use zmtop::tui::scope::Scope;
+use zmtop::tui::{App, Event, rows, update};
 
 fn main() {
     let mut sizes: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
@@ -35,6 +41,7 @@ fn main() {
             "{size:>6} processes: {push:>9.1?} a push; grouped by {}",
             sums.join(", ")
         );
+        println!("{:>17} rows made anew: {}", "", screen(&snap).join(", "));
         let told = RULES.map(|(what, on, rules)| format!("{what} {:.1?}", judged(size, on, &rules)));
         println!("{:>17} alerts, five rules on {}", "", told.join(", "));
     }
@@ -95,6 +102,38 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
     }
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// What it takes the monitor to make its rows anew, in each of its views: the processes, and every kind of group.
+fn screen(snap: &Snapshot) -> Vec<String> {
+    let privilege = Privilege {
+        root: true,
+        capability: "",
+    };
+    let mut app = App::new(Config::load(None, &Env::default()).unwrap(), privilege, (200, 50));
+    update(&mut app, Event::Snapshot(Arc::new(snap.clone())));
+    let views = [None].into_iter().chain(GroupBy::OF_PROCESSES.map(Some));
+    views
+        .map(|by| {
+            let name = by.map_or("process", GroupBy::id);
+            let mut medians = ["", "program pss>1"].map(|filter| {
+                app.filter.set(filter);
+                app.scope = Scope::by(by);
+                let mut times: Vec<_> = (0..51)
+                    .map(|_| {
+                        let begun = Instant::now();
+                        rows::rebuild(&mut app);
+                        begun.elapsed()
+                    })
+                    .collect();
+                times.sort_unstable();
+                times[times.len() / 2]
+            });
+            app.filter.set("");
+            let [plain, filtered] = &mut medians;
+            format!("{name} {plain:.1?} (filtered {filtered:.1?})")
+        })
+        .collect()
 }
 
 /// What it takes to group a snapshot.

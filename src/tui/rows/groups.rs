@@ -1,8 +1,11 @@
 //! Rows that are groups of processes, or mappings.
 
+use std::borrow::Cow;
+
 use super::sieve::Sieve;
 use super::{placed, put};
 use crate::columns::RowSubject;
+use crate::model::filter::{Subject, Word};
 use crate::model::group::groups;
 use crate::model::sort::SortKey;
 use crate::model::{Group, GroupBy, Row, Snapshot, Totals};
@@ -30,15 +33,44 @@ pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot, by: GroupBy) {
     show(app, snapshot, &matching);
 }
 
-/// The mappings that were read stay as they are; what a filter says of figures, and the order, do not.
+/// The mappings that were read stay as they are; what the filter lets through of them, and the order, do not.
 fn mappings(app: &mut App, snapshot: &Snapshot) {
     let Some(found) = app.mappings.take() else { return };
-    let matching = matching(app, &found.groups, snapshot);
+    let filter = &app.filter.filter;
+    let passes = |g: &Group| filter.matches(&MappingSubject(RowSubject(Row::of_group(g, None, snapshot))));
+    let matching: Vec<bool> = found.groups.iter().map(passes).collect();
     let chosen = found.groups.iter().zip(&matching).filter_map(|(g, m)| m.then_some(g));
     app.totals = sum_of_mappings(chosen, &found);
     app.tagged = sum_of_mappings(found.groups.iter().filter(|g| is_tagged(app, g)), &found);
     app.mappings = Some(found);
     show(app, snapshot, &matching);
+}
+
+/// A mapping as a filter sees it: a word looks at its name.
+struct MappingSubject<'a>(RowSubject<'a>);
+
+impl Subject for MappingSubject<'_> {
+    fn word(&self, word: Word) -> Option<Cow<'_, [u8]>> {
+        match word {
+            Word::Command | Word::Name | Word::Group => self.0.word(Word::Group),
+            Word::User
+            | Word::Unit
+            | Word::Container
+            | Word::Cgroup
+            | Word::Exe
+            | Word::Replaced
+            | Word::Unread
+            | Word::State => None,
+        }
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        self.0.number(column)
+    }
 }
 
 fn show(app: &mut App, snapshot: &Snapshot, matching: &[bool]) {

@@ -36,7 +36,7 @@ impl<'a> Sieve<'a> {
     /// Whether it is summed with others: figures are to judge the sums. Kernel threads have no memory, and
     /// nobody looks for them among the programs.
     pub(in crate::tui) fn sums(&self, sample: &'a ProcessSample) -> bool {
-        let filter = &self.app.filter.filter;
+        let filter = &self.app.process_filter().filter;
         !sample.stat.is_kernel_thread()
             && self.is_of_those(sample)
             && (filter.is_empty() || filter.may_match(&self.subject(sample)))

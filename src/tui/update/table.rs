@@ -51,6 +51,10 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             place.go(at, usize::MAX, usize::MAX);
             app.mode = Mode::Popup(Popup::Sort(place));
         }
+        Action::Users if matches!(app.scope, Scope::Mappings(_)) => {
+            let text = "a user is picked before the mappings are read: Esc goes back".into();
+            app.message = Some(Message { text, bad: false });
+        }
         Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
         Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
@@ -59,7 +63,9 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
 
         Action::ClearFilter => {
             app.filter.set("");
-            app.user = None;
+            if !matches!(app.scope, Scope::Mappings(_)) {
+                app.user = None;
+            }
             rebuild(app);
         }
         Action::Cancel => {

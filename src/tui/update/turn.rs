@@ -3,16 +3,27 @@
 use super::super::mappings;
 use crate::model::group::Names;
 use crate::model::{Identity, Snapshot};
-use crate::tui::app::{App, Mode};
+use crate::tui::app::{App, Mode, Prompt};
 use crate::tui::popup::Popup;
 use crate::tui::rows::rebuild;
 use crate::tui::scope::{RowId, Scope};
 
 /// Shows something else, with that row selected; the first one where there is no such row.
 pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowId>) {
-    if matches!(app.mode, Mode::Popup(Popup::Columns(..))) {
+    if matches!(
+        app.mode,
+        Mode::Popup(Popup::Columns(..)) | Mode::Input(Prompt::Filter, ..)
+    ) {
         // What is being chosen is for what was shown.
         app.mode = Mode::Table;
+        app.filter.set(&app.filter.good.clone());
+    }
+    // Mappings have a filter of their own: that of the processes has chosen those they were read of.
+    match (&scope, app.outer_filter.take()) {
+        (Scope::Mappings(_), None) => app.outer_filter = Some(std::mem::take(&mut app.filter)),
+        (Scope::Mappings(_), outer) => app.outer_filter = outer,
+        (_, Some(outer)) => app.filter = outer,
+        (_, None) => {}
     }
     app.scope = scope;
     app.apply_columns();

@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use super::placed;
 use super::put::put as cells;
 use crate::columns::{Column, Tone, cell};
-use crate::model::{Group, Missing, Row, Totals};
+use crate::model::{Group, GroupBy, GroupKey, Missing, Row, Totals};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::layout::Placed;
@@ -136,18 +136,31 @@ fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option
     };
     let style = tone(app, column, written.tone, row, line);
     if let ("group", Some(group), 0) = (column.id, row.group, spot.skip) {
-        return name(app, group, spot, area, buf);
+        return draw_name(app, group, spot, area, buf);
     }
     put(buf, spot.x, area, width, &fit(&shown, width, column.align), style);
 }
 
+/// The name of a group in at most `room` columns. Of a longer path the end is shown: the beginning is mostly the
+/// same.
+pub(super) fn name(key: &GroupKey, room: usize) -> String {
+    if !matches!(key.by, GroupBy::Cgroup | GroupBy::Mapping) {
+        let name = text::safe_prefix(key.label(), room);
+        return fit(&name, text::width(&name).min(room), Align::Left);
+    }
+    let name = text::safe(key.label());
+    match text::width(&name).checked_sub(room) {
+        Some(excess @ 1..) if room > 0 => format!("…{}", text::skip(&name, excess + 1)),
+        _ => name.into_owned(),
+    }
+}
+
 /// The name of a group; the mark of what must be started anew stays in sight however long the name is.
-fn name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffer) {
+fn draw_name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffer) {
     let width = usize::from(spot.width);
     let mark = group.mark().unwrap_or_default();
     let room = width.saturating_sub(mark.len()).max(width.min(8));
-    let name = text::safe_prefix(group.key.label(), room);
-    let name = fit(&name, text::width(&name).min(room), Align::Left);
+    let name = name(&group.key, room);
     put(buf, spot.x, area, width, &name, Style::default());
     let taken = text::width(&name);
     let at = spot.x.saturating_add(taken as u16);

@@ -92,13 +92,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(user) = &app.user {
         strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
-    if !app.filter.good.trim().is_empty() {
-        let shown = text::fit(
-            &text::safe_prefix(app.filter.good.as_bytes(), 30),
-            30,
-            text::Align::Left,
-        );
-        strip.right(72, format!(" filter {} ", shown.trim_end()), theme.warning);
+    let of_mappings = app.outer_filter.as_ref().map(|_| ("matching", &app.filter.good));
+    for (what, filter) in [("filter", &app.process_filter().good)].into_iter().chain(of_mappings) {
+        if !filter.trim().is_empty() {
+            let shown = text::fit(&text::safe_prefix(filter.as_bytes(), 30), 30, text::Align::Left);
+            strip.right(72, format!(" {what} {} ", shown.trim_end()), theme.warning);
+        }
     }
     strip.draw(area, buf);
 }

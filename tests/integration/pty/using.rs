@@ -49,6 +49,55 @@ fn keys_open_and_close_what_they_should() {
     assert_eq!(pty.exit_code(), 0, "{}", pty.text());
 }
 
+/// A process of our own to look for, ended with the test however that ends.
+struct Sleeper(std::process::Child);
+
+impl Sleeper {
+    fn new(seconds: &str) -> Self {
+        use std::process::{Command, Stdio};
+        let mut sleep = Command::new("sleep");
+        sleep.arg(seconds).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(sleep.spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn tab_groups_enter_opens_and_m_reads_mappings() {
+    let _sleepers = [Sleeper::new("2345.6"), Sleeper::new("2345.6"), Sleeper::new("2345.6")];
+    let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms", "--by", "command"]);
+    pty.wait_for_table();
+    // Not as an option: zmtop would find itself by it.
+    pty.send("/cmd:2345.6");
+    pty.wait_for("1 match");
+    pty.send("\r");
+    pty.wait("the group", |s| s.contains("by command") && s.contains("Σ 1 group "));
+    pty.send("\r");
+    pty.wait("its members", |s| {
+        s.contains("command sleep") && s.matches("sleep 2345.6").count() >= 3
+    });
+    pty.send("m");
+    pty.wait("their mappings", |s| {
+        s.contains("MAPPING") && s.contains("mappings 0") && s.contains("[stack]") && s.contains("bin/")
+    });
+    pty.send("\x1b");
+    pty.wait("the members again", |s| s.contains("COMMAND") && s.contains("PID"));
+    pty.send("\x7f");
+    pty.wait("the groups again", |s| s.contains("by command") && !s.contains("PID"));
+    for (keys, shows) in [("\t", "by user"), ("\t", "by unit"), ("\x1b[Z", "by user")] {
+        pty.send(keys);
+        pty.wait_for(shows);
+    }
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
 #[test]
 fn the_mouse_is_taken_unless_told_otherwise() {
     let mode = |pty: &Pty| pty.screen().screen().mouse_protocol_mode();

@@ -95,7 +95,12 @@ fn mappings_stay_as_they_were_read_and_age() {
     session.tick(12, grouped(3));
     assert!(session.picture().contains("mappings 12s old"));
     assert_eq!(session.group_names().len(), 3);
-    // What a filter says of figures is asked of the mappings.
+    // The filter is that of the mappings, by name and by figures.
+    session.keys("/").types("libc").keys("Enter");
+    assert_eq!(session.group_names(), ["/usr/lib/libc.so.6"]);
+    session.keys("/ C-u").types("heap | deleted").keys("Enter");
+    assert_eq!(session.group_names().len(), 2);
+    session.keys("\\");
     session.keys("/").types("pss>100M").keys("Enter");
     assert_eq!(session.group_names(), ["/usr/lib/libc.so.6"]);
     assert!(session.picture().contains("Σ 1 of 3 mappings"));
@@ -117,4 +122,41 @@ fn mappings_stay_as_they_were_read_and_age() {
         Scope::Groups(GroupBy::User),
         "on from where it was asked"
     );
+}
+
+#[test]
+fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
+    let mut session = session();
+    session.keys("/").types("postgres").keys("Enter m");
+    let (number, ids) = asked(&session);
+    assert_eq!(ids.len(), 3, "its words choose the processes");
+    session.feed(Event::Mappings(number, Arc::new(found())));
+    assert_eq!(session.group_names().len(), 3, "and say nothing of mappings");
+    assert!(session.picture().contains("filter postgres"));
+    session.keys("/").types("libc").keys("Enter");
+    assert!(session.picture().contains("matching libc"));
+    session.keys("u");
+    assert!(session.picture().contains("Esc goes back"));
+    session.keys("m");
+    assert_eq!(asked(&session).1, ids, "of the same processes again");
+    session.keys("Esc W Esc");
+    let saved = session.effects.iter().find_map(|e| match e {
+        Effect::Save(saved) => Some(saved.filter.clone()),
+        _ => None,
+    });
+    assert_eq!(saved.as_deref(), Some("postgres"));
+    assert_eq!(session.pids(), [400, 401, 402]);
+    assert_eq!(session.app.filter.good, "postgres");
+}
+
+#[test]
+fn mappings_that_come_while_a_filter_is_typed_end_that() {
+    let mut session = session();
+    session.keys("m /").types("postgres !");
+    let (number, _) = asked(&session);
+    session.feed(Event::Mappings(number, Arc::new(found())));
+    assert_eq!(session.group_names().len(), 3);
+    session.keys("Esc");
+    assert_eq!(session.app.filter.text.trim(), "postgres", "the last good one");
+    assert_eq!(session.pids(), [400, 401, 402]);
 }

@@ -8,6 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::super::strip::Strip;
+use super::super::table::name;
 use crate::model::{CgroupFigures, Group, GroupBy, Missing, Reading, Replaced, Snapshot};
 use crate::text;
 use crate::tui::app::App;
@@ -26,7 +27,11 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         };
         pieces.push((85, format!(", {count} to start anew ({what})"), theme.warning));
     }
-    pieces.push((70, format!("  ·  {}", memory(app, group)), theme.dim));
+    pieces.extend(
+        memory(app, group)
+            .into_iter()
+            .map(|(need, text)| (need, text, theme.dim)),
+    );
     if let Some(cgroup) = &group.cgroup {
         pieces.push((75, format!("  ·  {}", limits(app, cgroup)), theme.dim));
     }
@@ -38,8 +43,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
     let width = usize::from(area.width);
     let rest: usize = pieces.iter().map(|(_, text, _)| text::width(text)).sum();
     let room = width.saturating_sub(rest + 1).max(width / 3);
-    let name = text::safe_prefix(group.key.label(), room);
-    let name = text::fit(&name, text::width(&name).min(room), text::Align::Left);
+    let name = name(&group.key, room);
     strip.text(90, format!(" {name}"), theme.text);
     for (need, text, style) in pieces {
         strip.text(need, text, style);
@@ -57,20 +61,20 @@ fn count(group: &Group) -> String {
     }
 }
 
-fn memory(app: &App, group: &Group) -> String {
+/// What its memory is, each figure with how much it is needed.
+fn memory(app: &App, group: &Group) -> Vec<(u8, String)> {
     let m = match &group.totals.memory {
         Ok(memory) => memory,
-        Err(Missing::Pending) => return "memory not read yet".into(),
-        Err(why) => return format!("memory: {why}"),
+        Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
+        Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
     };
     let bytes = |n| units::bytes(n, app.units);
-    format!(
-        "PSS {}  USS {}  shared {}  swap {}",
-        bytes(m.pss),
-        bytes(m.uss()),
-        bytes(m.pss.saturating_sub(m.uss())),
-        bytes(m.swap),
-    )
+    vec![
+        (70, format!("  ·  PSS {}", bytes(m.pss))),
+        (62, format!("  USS {}", bytes(m.uss()))),
+        (60, format!("  shared {}", bytes(m.pss.saturating_sub(m.uss())))),
+        (65, format!("  swap {}", bytes(m.swap))),
+    ]
 }
 
 /// `cgroup 120M of 512M, swap 3M`.
