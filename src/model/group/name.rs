@@ -1,8 +1,5 @@
 //! Which group a process belongs to.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
-
 use super::GroupBy;
 use crate::model::snapshot::{Facts, ProcessSample};
 
@@ -43,20 +40,15 @@ fn title(facts: &Facts) -> Option<&[u8]> {
 }
 
 /// The names of one snapshot's processes.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     rows: &'a [ProcessSample],
-    /// Only for rows that are not in order of pid.
-    by_pid: OnceCell<Option<HashMap<u32, usize>>>,
 }
 
 impl<'a> Names<'a> {
-    /// Those of these rows.
+    /// Those of these rows, which are in order of pid, as those of a snapshot are.
     pub const fn new(rows: &'a [ProcessSample]) -> Self {
-        Self {
-            rows,
-            by_pid: OnceCell::new(),
-        }
+        Self { rows }
     }
 
     /// The name of the group that a process is in; `None` where it is in none, it is unknown, or areas are
@@ -85,17 +77,7 @@ impl<'a> Names<'a> {
 
     /// The process of that pid.
     pub fn find(&self, pid: u32) -> Option<&'a ProcessSample> {
-        if pid == 0 {
-            return None;
-        }
-        let unordered = self.by_pid.get_or_init(|| {
-            let places = || self.rows.iter().enumerate().map(|(at, p)| (p.id.pid, at)).collect();
-            (!self.rows.is_sorted_by_key(|p| p.id.pid)).then(places)
-        });
-        let at = match unordered {
-            Some(places) => *places.get(&pid)?,
-            None => self.rows.binary_search_by_key(&pid, |p| p.id.pid).ok()?,
-        };
+        let at = self.rows.binary_search_by_key(&pid, |p| p.id.pid).ok()?;
         Some(&self.rows[at])
     }
 }
