@@ -19,8 +19,6 @@ const JUMPS: usize = 4;
 pub(super) struct Fit {
     /// How many spans it is over.
     pub(super) spans: usize,
-    /// Of how many the floor is known.
-    pub(super) known: usize,
     /// The first floor, bytes.
     pub(super) first: f64,
     /// The lowest floor, bytes.
@@ -43,15 +41,31 @@ pub(super) struct Fit {
     pub(super) lately: f64,
 }
 
-impl Fit {
-    /// The fit of a row; `None` where too little of it is known.
-    pub(super) fn of(row: &Row) -> Option<Self> {
-        Self::without(row, 0)
-    }
+/// A row of floors made ready: smoothed, and with lines over its gaps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    filled: Row,
+    /// The same with its gaps.
+    gappy: Row,
+    /// Where it begins to be known.
+    start: usize,
+    /// How many floors are known.
+    known: usize,
+}
 
-    /// The fit of a row without the oldest quarter of what is known; `None` where too little is.
-    pub(super) fn of_recent(row: &Row) -> Option<Self> {
-        Self::without(row, 4)
+impl Ready {
+    /// A row made ready; `None` where too little of it is known to draw a line through.
+    pub(super) fn of(row: &Row) -> Option<Self> {
+        let start = row.iter().position(|floor| !floor.is_nan())?;
+        let gappy = smooth(row);
+        let mut filled = gappy;
+        let known = fill(&mut filled[start..])?;
+        (known >= FEWEST).then_some(Self {
+            filled,
+            gappy,
+            start,
+            known,
+        })
     }
 
     /// Whether enough is known to judge by it.
@@ -59,22 +73,31 @@ impl Fit {
         self.known >= ENOUGH
     }
 
-    /// The fit without one part in so many; 0 leaves out nothing.
-    fn without(row: &Row, part: usize) -> Option<Self> {
-        let start = row.iter().position(|floor| !floor.is_nan())?;
-        let row = &smooth(row);
-        let mut filled = *row;
-        let known = fill(&mut filled[start..])?;
-        if known < FEWEST {
-            return None;
-        }
-        let from = start + (SPANS - start).checked_div(part).unwrap_or(0);
-        Some(Self {
-            known,
-            ..Self::through(&filled[from..], spread(&row[from..]))
-        })
+    /// The lowest and the highest floor, bytes.
+    pub(super) fn range(&self) -> (f64, f64) {
+        let floors = &self.filled[self.start..];
+        (lowest(floors), floors.iter().copied().fold(f64::MIN, f64::max))
     }
 
+    /// The growth over the whole as [`Fit::growth`] has it, bytes.
+    pub(super) fn growth(&self) -> f64 {
+        let floors = &self.filled[self.start..];
+        theil(floors) * (floors.len() as f64 - 1.0)
+    }
+
+    /// The fit of all of it.
+    pub(super) fn whole(&self) -> Fit {
+        Fit::through(&self.filled[self.start..], spread(&self.gappy[self.start..]))
+    }
+
+    /// The fit without the oldest quarter of what is known.
+    pub(super) fn recent(&self) -> Fit {
+        let from = self.start + (SPANS - self.start) / 4;
+        Fit::through(&self.filled[from..], spread(&self.gappy[from..]))
+    }
+}
+
+impl Fit {
     fn through(floors: &[f64], spread: f64) -> Self {
         let count = floors.len() as f64;
         let mean = floors.iter().sum::<f64>() / count;
@@ -114,9 +137,8 @@ impl Fit {
         let last = floors[newest];
         Self {
             spans: floors.len(),
-            known: floors.len(),
             first: floors[0],
-            lowest: floors.iter().copied().fold(f64::MAX, f64::min),
+            lowest: lowest(floors),
             last,
             growth: slope * (count - 1.0),
             slope,
@@ -156,6 +178,9 @@ fn fill(x: &mut [f64]) -> Option<usize> {
     if x.last()?.is_nan() {
         return None;
     }
+    if !x.iter().any(|floor| floor.is_nan()) {
+        return Some(x.len());
+    }
     let mut known = 0;
     let mut before = 0;
     for i in 0..x.len() {
@@ -172,16 +197,27 @@ fn fill(x: &mut [f64]) -> Option<usize> {
     Some(known)
 }
 
+fn lowest(floors: &[f64]) -> f64 {
+    floors.iter().copied().fold(f64::MAX, f64::min)
+}
+
 /// The median slope over all pairs that lie half the row apart.
 fn theil(x: &[f64]) -> f64 {
     let apart = x.len() / 2;
-    let mut slopes = [0.0; SPANS];
+    let mut slopes = [0.0; SPANS / 2 + 1];
     let pairs = x.len() - apart;
     for (slope, (a, b)) in slopes.iter_mut().zip(x.iter().zip(&x[apart..])) {
         *slope = b - a;
     }
     let slopes = &mut slopes[..pairs];
-    slopes.sort_unstable_by(f64::total_cmp);
+    // By insertion: they are eight at most.
+    for sorted in 1..pairs {
+        let mut at = sorted;
+        while at > 0 && slopes[at - 1] > slopes[at] {
+            slopes.swap(at - 1, at);
+            at -= 1;
+        }
+    }
     let middle = f64::midpoint(slopes[(pairs - 1) / 2], slopes[pairs / 2]);
     middle / apart as f64
 }

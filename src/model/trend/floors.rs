@@ -128,9 +128,9 @@ fn apart(points: &[Point]) -> u64 {
 
 /// Enters a value that held from `old` to `young` milliseconds ago.
 fn enter(row: &mut Row, horizon: usize, young: u64, old: u64, value: f64) {
-    let span = SHORTEST << horizon;
-    let first = (young / span) as usize;
-    let last = ((old / span) as usize).min(SPANS - 1);
+    // Not by the span itself: a division by a constant is a product.
+    let back = |ago: u64| ((ago / SHORTEST) >> horizon) as usize;
+    let (first, last) = (back(young), back(old).min(SPANS - 1));
     for back in first..=last {
         let cell = &mut row[SPANS - 1 - back];
         *cell = cell.min(value);

@@ -1,6 +1,8 @@
 //! The questions put to each horizon, and which answer counts.
 
-use super::fit::Fit;
+use std::cell::OnceCell;
+
+use super::fit::{Fit, Ready};
 use super::floors::{Floors, HORIZONS, SPANS, span};
 use super::{Params, Verdict};
 
@@ -79,14 +81,14 @@ pub(super) fn confidence(evidence: f64) -> f64 {
     1.0 - 10f64.powf(-evidence.clamp(0.0, 3.0))
 }
 
-/// What is known of a series.
+/// What is known of a series. Fits are drawn where they are asked for: most horizons do not move.
 pub(super) struct Case<'a> {
     floors: &'a Floors,
-    /// Of each horizon.
-    whole: [Option<Fit>; HORIZONS],
-    /// The same without its oldest quarter: a program that warmed up then, and grows evenly since, does not
-    /// level off.
-    recent: [Option<Fit>; HORIZONS],
+    /// Of each horizon; `None` where too little is known.
+    rows: [Option<Ready>; HORIZONS],
+    whole: [OnceCell<Fit>; HORIZONS],
+    /// Without the oldest quarter: a program that warmed up then, and grows evenly since, does not level off.
+    recent: [OnceCell<Fit>; HORIZONS],
     age: f64,
     params: &'a Params,
 }
@@ -94,21 +96,39 @@ pub(super) struct Case<'a> {
 impl<'a> Case<'a> {
     /// A program of that many seconds, and its floors.
     pub(super) fn new(floors: &'a Floors, age: f64, params: &'a Params) -> Self {
-        let (mut whole, mut recent) = ([None; HORIZONS], [None; HORIZONS]);
-        for horizon in 0..floors.used() {
-            let Some(row) = floors.row(horizon).filter(|_| floors.is_fine(horizon)) else {
-                continue;
-            };
-            whole[horizon] = Fit::of(row);
-            recent[horizon] = Fit::of_recent(row);
+        let mut rows = [None; HORIZONS];
+        for horizon in (0..floors.used()).filter(|horizon| floors.is_fine(*horizon)) {
+            rows[horizon] = floors.row(horizon).and_then(Ready::of);
         }
         Self {
             floors,
-            whole,
-            recent,
+            rows,
+            whole: [const { OnceCell::new() }; HORIZONS],
+            recent: [const { OnceCell::new() }; HORIZONS],
             age,
             params,
         }
+    }
+
+    fn whole(&self, horizon: usize) -> Option<&Fit> {
+        let row = self.rows.get(horizon)?.as_ref()?;
+        Some(self.whole[horizon].get_or_init(|| row.whole()))
+    }
+
+    fn recent(&self, horizon: usize) -> Option<&Fit> {
+        let row = self.rows.get(horizon)?.as_ref()?;
+        Some(self.recent[horizon].get_or_init(|| row.recent()))
+    }
+
+    /// The fit of a horizon of which enough is known, and that moved by half of what matters.
+    fn moved(&self, horizon: usize) -> Option<&Fit> {
+        let row = self.rows[horizon].as_ref().filter(|row| row.is_enough())?;
+        let (lowest, highest) = row.range();
+        let half = least(lowest, self.params) / 2.0;
+        // Theil's growth is two ranges at most.
+        (2.0 * (highest - lowest) >= half && row.growth().abs() >= half)
+            .then(|| self.whole(horizon))
+            .flatten()
     }
 
     /// The verdict over all horizons: the surest leak, or else what the shortest horizon says that sees
@@ -116,13 +136,8 @@ impl<'a> Case<'a> {
     pub(super) fn verdict(&self) -> Found {
         let mut best: Option<Found> = None;
         let mut moving: Option<Found> = None;
-        let mut judged = false;
-        for (horizon, fit) in self.whole.iter().enumerate() {
-            let Some(fit) = fit.as_ref().filter(|fit| fit.is_enough()) else {
-                continue;
-            };
-            judged = true;
-            let Some(found) = self.answer(horizon, fit) else {
+        for horizon in 0..HORIZONS {
+            let Some(found) = self.moved(horizon).and_then(|fit| self.answer(horizon, fit)) else {
                 continue;
             };
             if found.verdict == Verdict::Leaking && best.is_none_or(|best| found.confidence >= best.confidence) {
@@ -130,6 +145,7 @@ impl<'a> Case<'a> {
             }
             moving = moving.or(Some(found));
         }
+        let judged = self.rows.iter().flatten().any(Ready::is_enough);
         let nothing = Found {
             verdict: if judged { Verdict::Steady } else { Verdict::Unknown },
             slope: 0.0,
@@ -145,7 +161,7 @@ impl<'a> Case<'a> {
     pub(super) fn grows(&self, horizon: usize) -> bool {
         let last = (horizon + 1).min(HORIZONS);
         (horizon.saturating_sub(1)..last).any(|horizon| {
-            let found = self.whole[horizon].as_ref().and_then(|fit| self.answer(horizon, fit));
+            let found = self.whole(horizon).and_then(|fit| self.answer(horizon, fit));
             found.is_some_and(|found| matches!(found.verdict, Verdict::Growing | Verdict::Leaking))
         })
     }
@@ -196,8 +212,8 @@ impl<'a> Case<'a> {
 
     /// Whether it did not go on in the last quarter, looked at closely.
     fn halted(&self, horizon: usize, fit: &Fit) -> bool {
-        let quarter = horizon.checked_sub(2).and_then(|shorter| self.whole[shorter].as_ref());
-        quarter.is_some_and(|quarter| quarter.is_enough() && quarter.growth < fit.growth / 16.0)
+        let quarter = horizon.checked_sub(2).and_then(|shorter| self.rows[shorter].as_ref());
+        quarter.is_some_and(|quarter| quarter.is_enough() && quarter.growth() < fit.growth / 16.0)
     }
 
     /// Whether it may be the flank of a tooth: next to nothing was seen before it, and the program is too old
@@ -227,10 +243,11 @@ impl<'a> Case<'a> {
         let tapers = |fit: &Fit| {
             fit.sure >= GROWING && fit.spread >= SPREAD && fit.bend < -SURELY_BENT && slows(fit, self.params.level_off)
         };
-        let any = |fits: &[Option<Fit>]| fits.iter().flatten().any(tapers);
         let until = |longer: usize| (horizon + longer + 1).min(HORIZONS);
-        any(&self.recent[horizon.saturating_sub(SHORTER)..until(LONGER)])
-            || any(&self.whole[(horizon + 1).min(HORIZONS)..until(WHOLE)])
+        let mut recent = horizon.saturating_sub(SHORTER)..until(LONGER);
+        let mut whole = horizon + 1..until(WHOLE);
+        recent.any(|near| self.recent(near).is_some_and(tapers))
+            || whole.any(|longer| self.whole(longer).is_some_and(tapers))
     }
 }
 
