@@ -183,9 +183,12 @@ pub(super) const COLUMNS: &[Column] = &[
         "replaced",
         "REPLACED",
         "What became of the program's file since the start: updated or deleted. Such a process should be started anew. \
-         Kernel: the link exe.",
+         Of a group: deleted if that became of any of its files. Kernel: the link exe.",
         8,
-        |r| own(r, |s| fact(s.facts.replaced.map(|what| what.id().as_bytes()))),
+        |r| match r.group {
+            Some(group) => fact(group.replaced.map(|(what, _)| what.id().as_bytes())),
+            None => own(r, |s| fact(s.facts.replaced.map(|what| what.id().as_bytes()))),
+        },
     ),
     word(
         "unread",
