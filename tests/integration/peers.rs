@@ -5,6 +5,7 @@
 
 mod htop;
 mod programs;
+mod still;
 mod swapped;
 
 use std::io::Write;

@@ -59,15 +59,13 @@ fn what_is_captured_reads_as_what_was_there() {
         // Of one process only: a machine may have thousands.
         let script = CAPTURE.replace("[0-9]*", &pid.to_string());
         assert_ne!(script, CAPTURE);
-        let status = Command::new(shell[0])
-            .args(&shell[1..])
-            .arg("-c")
-            .arg(&script)
-            .env("d", &place)
-            .stdin(Stdio::null())
-            .status()
-            .unwrap();
-        assert!(status.success(), "{shell:?}");
+        let capture = || {
+            let mut command = Command::new(shell[0]);
+            command.args(&shell[1..]).arg("-c").arg(&script).env("d", &place);
+            command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+        };
+        assert!(capture().success(), "{shell:?}");
+        assert!(!capture().success(), "{shell:?}: two captures in one place");
         assert!(place.with_extension("tgz").is_file());
         let (there, here) = (ps(Some(&place.join("proc")), pid), ps(None, pid));
         assert_eq!(there.lines().count(), 1, "{there}");
