@@ -17,7 +17,8 @@ impl Drop for Sleeper {
     }
 }
 
-/// What `zmtop ps` says of the tree at `root`, or of this machine.
+/// What `zmtop ps` says of the tree at `root`, or of this machine. Of the figures only those that nobody else can
+/// move: any other program that starts or ends in between maps the same libraries, and moves USS and PSS.
 fn ps(root: Option<&Path>, pid: u32) -> String {
     let mut command = Command::new(ZMTOP);
     command.args([
@@ -26,7 +27,7 @@ fn ps(root: Option<&Path>, pid: u32) -> String {
         "csv",
         "-H",
         "--columns",
-        "pid,user,uss,swap,rss,comm,cmdline",
+        "pid,user,pss_anon,swap,rss,comm,cmdline",
     ]);
     command.arg(format!("pid:{pid}")).env("HOME", "/nonexistent");
     if let Some(root) = root {
