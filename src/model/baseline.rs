@@ -208,10 +208,13 @@ impl Marks {
 
     /// Forgets those that the snapshot cannot be compared with: of another boot or host, or set later than it
     /// was taken.
-    pub fn heed(&mut self, snapshot: &Snapshot) {
-        if self.list.iter().any(|mark| mark.moment.parts(snapshot)) {
+    /// Whether there were any.
+    pub fn heed(&mut self, snapshot: &Snapshot) -> bool {
+        let parts = self.list.iter().any(|mark| mark.moment.parts(snapshot));
+        if parts {
             self.list.clear();
             self.at = 0;
         }
+        parts
     }
 }

@@ -35,25 +35,22 @@ impl Census {
         for mapping in mappings {
             let footprint = mapping.memory.as_ref().map(footprint).map_err(|e| *e);
             let name = &mapping.name;
-            match places.get(&(name.kind, &*name.bytes)) {
-                Some(at) => {
-                    let held = &mut all[*at];
-                    held.areas = held.areas.saturating_add(mapping.areas);
-                    held.footprint = match (held.footprint, footprint) {
-                        (Ok(a), Ok(b)) => Ok(a.saturating_add(b)),
-                        (Err(e), _) | (_, Err(e)) => Err(e),
-                    };
-                }
-                None => {
-                    places.insert((name.kind, &name.bytes), all.len());
-                    all.push(Held {
-                        kind: name.kind,
-                        name: name.bytes.clone(),
-                        footprint,
-                        areas: mapping.areas,
-                    });
-                }
+            if let Some(at) = places.get(&(name.kind, &*name.bytes)) {
+                let held = &mut all[*at];
+                held.areas = held.areas.saturating_add(mapping.areas);
+                held.footprint = match (held.footprint, footprint) {
+                    (Ok(a), Ok(b)) => Ok(a.saturating_add(b)),
+                    (Err(e), _) | (_, Err(e)) => Err(e),
+                };
+                continue;
             }
+            places.insert((name.kind, &name.bytes), all.len());
+            all.push(Held {
+                kind: name.kind,
+                name: name.bytes.clone(),
+                footprint,
+                areas: mapping.areas,
+            });
         }
         Self(all)
     }
@@ -126,7 +123,10 @@ pub fn grew(before: &Census, now: &Census) -> Vec<Grown> {
             None => made(held, Ok(0), held.footprint, Fate::New),
         })
         .collect();
-    all.extend(then.into_values().map(|held| made(held, held.footprint, Ok(0), Fate::Gone)));
+    all.extend(
+        then.into_values()
+            .map(|held| made(held, held.footprint, Ok(0), Fate::Gone)),
+    );
     all.sort_by(|a, b| {
         let key = |g: &Grown| Reverse((g.growth(), g.now.unwrap_or(0)));
         key(a)
