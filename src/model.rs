@@ -3,8 +3,10 @@
 
 pub mod account;
 pub mod alert;
+pub mod baseline;
 pub mod cgroup;
 pub mod filter;
+pub mod grew;
 pub mod group;
 pub mod history;
 pub mod mapping;
@@ -18,6 +20,7 @@ pub mod totals;
 pub mod tree;
 pub mod trend;
 
+pub use baseline::{Mark, Marks};
 pub use cgroup::CgroupFigures;
 pub use group::{Group, GroupBy, GroupKey};
 pub use history::{Change, History, Series};

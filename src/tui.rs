@@ -9,6 +9,7 @@ pub mod event;
 pub mod input;
 pub mod layout;
 pub mod mappings;
+pub mod panel;
 pub mod popup;
 pub mod rows;
 pub mod scope;

@@ -1,6 +1,7 @@
 //! The entries, by kind.
 
 mod group;
+mod mark;
 mod memory;
 mod process;
 
@@ -52,11 +53,13 @@ const fn word(id: &'static str, title: &'static str, help: &'static str, width: 
 /// Every column there is, in the order the chooser offers them.
 pub static COLUMNS: &[Column] = &ALL;
 
-const PARTS: [&[Column]; 3] = [memory::COLUMNS, process::COLUMNS, group::COLUMNS];
+const PARTS: [&[Column]; 4] = [memory::COLUMNS, process::COLUMNS, group::COLUMNS, mark::COLUMNS];
+
+const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len();
 
 /// The parts one after the other.
-const ALL: [Column; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()] = {
-    let mut all = [PARTS[0][0]; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()];
+const ALL: [Column; COUNT] = {
+    let mut all = [PARTS[0][0]; COUNT];
     let (mut part, mut at, mut to) = (0, 0, 0);
     while part < PARTS.len() {
         if at == PARTS[part].len() {

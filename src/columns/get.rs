@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Value;
+use crate::model::baseline::Since;
 use crate::model::{CgroupFigures, Change, GroupBy, Memory, Missing, ProcessSample, Reading, Row};
 
 /// A figure of the memory.
@@ -85,4 +86,16 @@ pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Optio
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
         None => Value::Missing(Missing::Unsupported),
     }
+}
+
+/// A change since the mark: of the process itself even where its row shows the sum of its subtree. Nothing
+/// where there is no mark.
+pub(super) fn since<'a>(row: &Row<'a>, get: fn(&Since) -> i64) -> Value<'a> {
+    let Some(mark) = row.mark else { return Value::Blank };
+    let since = match (row.group, row.sample) {
+        (Some(group), _) => mark.group(group, row.snapshot),
+        (None, Some(sample)) => mark.process(sample),
+        (None, None) => return Value::Blank,
+    };
+    since.map_or_else(Value::Missing, |s| Value::Delta(get(&s)))
 }

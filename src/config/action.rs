@@ -90,8 +90,16 @@ actions! {
     NextGroups = "next-groups",
     /// The way to group before.
     PreviousGroups = "previous-groups",
-    /// Opens the selected group: its processes.
+    /// Opens the selected group: its processes. Of a process, opens or closes its panel.
     Open = "open",
+    /// Marks what everything holds now; changes are shown since.
+    Mark = "mark",
+    /// Takes the mark away.
+    Unmark = "unmark",
+    /// Shows changes since the mark before.
+    PreviousMark = "previous-mark",
+    /// Shows changes since the next mark.
+    NextMark = "next-mark",
     /// From the processes of a group back to the groups.
     Back = "back",
     /// Reads what the processes map, and sums it up.

@@ -37,14 +37,14 @@ pub struct History {
 
 /// Whose snapshot was the last, and when it was.
 #[derive(Debug)]
-struct Moment {
+pub(super) struct Moment {
     host: Arc<[u8]>,
     boot_id: Reading<Arc<str>>,
     monotonic: Duration,
 }
 
 impl Moment {
-    fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
         Self {
             host: Arc::clone(&snapshot.host),
             boot_id: snapshot.boot_id.clone(),
@@ -54,7 +54,7 @@ impl Moment {
 
     /// Whether the snapshot cannot be compared with that one: pids, counters and clocks are others. A host
     /// may change its name, but not within a boot its boot id; the name decides where there is none.
-    fn parts(&self, snapshot: &Snapshot) -> bool {
+    pub(super) fn parts(&self, snapshot: &Snapshot) -> bool {
         let another = match (&self.boot_id, &snapshot.boot_id) {
             (Ok(one), Ok(other)) => one != other,
             _ => !self.host.is_empty() && !snapshot.host.is_empty() && self.host != snapshot.host,

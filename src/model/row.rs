@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::baseline::Mark;
 use super::group::Group;
 use super::history::{Change, Series, window::Spark};
 use super::memory::Memory;
@@ -24,6 +25,8 @@ pub struct Row<'a> {
     pub subtree: Option<&'a Subtree>,
     /// The group, where the row is one.
     pub group: Option<&'a Group>,
+    /// The mark that changes are shown since.
+    pub mark: Option<&'a Mark>,
     /// What it was taken from.
     pub snapshot: &'a Snapshot,
     /// The snapshot's time, for ages.
@@ -42,6 +45,7 @@ impl<'a> Row<'a> {
             spark: series.map(Series::spark),
             subtree: None,
             group: None,
+            mark: None,
             snapshot,
             now: snapshot.monotonic,
             uptime: snapshot.system.uptime.ok(),
@@ -59,9 +63,17 @@ impl<'a> Row<'a> {
             spark: series.map(Series::spark),
             subtree: Some(&group.totals),
             group: Some(group),
+            mark: None,
             snapshot,
             now: snapshot.monotonic,
             uptime: snapshot.system.uptime.ok(),
         }
+    }
+
+    /// The same, with the mark that changes are shown since.
+    #[must_use]
+    pub const fn since(mut self, mark: Option<&'a Mark>) -> Self {
+        self.mark = mark;
+        self
     }
 }

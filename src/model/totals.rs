@@ -131,6 +131,7 @@ impl Totals {
             spark: None,
             subtree: Some(self),
             group: None,
+            mark: None,
             snapshot,
             now: snapshot.monotonic,
             uptime: None,

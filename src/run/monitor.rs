@@ -3,6 +3,7 @@
 //! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
 //! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
 
+mod inspect;
 mod mappings;
 
 use std::io::{self, BufWriter, Write};
@@ -180,6 +181,7 @@ impl Screen {
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
                         Effect::BreakOff => self.mappings.break_off(),
+                        Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
                     }
                 }
             }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::input::LineEdit;
 use super::layout::Layout;
 use super::mappings::{Found, Scan};
+use super::panel::Panel;
 use super::popup::Popup;
 use super::scope::{RowId, Scope};
 use super::table::{Line, Table};
@@ -19,7 +20,7 @@ use crate::config::save::Saved;
 use crate::model::alert::Alerts;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
-use crate::model::{Change, Group, Identity, Row, Series, Snapshot, Totals};
+use crate::model::{Change, Group, Identity, Marks, ProcessSample, Row, Series, Snapshot, Totals};
 use crate::units::Units;
 
 /// What the user who runs zmtop may read; decides what the header advises.
@@ -105,6 +106,10 @@ pub struct App {
     pub history: History,
     /// The rules on them, and what fires.
     pub alerts: Alerts,
+    /// The marks that changes are shown since.
+    pub marks: Marks,
+    /// The panel of the selected process.
+    pub panel: Panel,
     /// What the rows are.
     pub scope: Scope,
     /// The groups there are, whether a filter lets them through or not; none where processes are listed.
@@ -187,6 +192,8 @@ impl App {
             snapshot: None,
             history: History::new(ui.delta),
             alerts: super::alerts::rules(&config.settings.alerts),
+            marks: Marks::default(),
+            panel: Panel::default(),
             scope: Scope::by(ui.by),
             groups: Vec::new(),
             mappings: None,
@@ -266,7 +273,17 @@ impl App {
     /// Where everything goes on screen.
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
-        Layout::new(self.size, self.two_tables, self.totals_row, tagged)
+        let layout = Layout::new(self.size, self.two_tables, self.totals_row, tagged);
+        if self.shows_panel() {
+            layout.with_panel()
+        } else {
+            layout
+        }
+    }
+
+    /// The panel is on the screen: it is of processes.
+    pub const fn shows_panel(&self) -> bool {
+        self.panel.open && self.scope.lists_processes()
     }
 
     /// How many rows a table shows.
@@ -298,10 +315,10 @@ impl App {
     pub fn row<'a>(&'a self, snapshot: &'a Snapshot, line: &Line) -> Option<Row<'a>> {
         if self.scope.groups().is_some() {
             let group = self.group(line)?;
-            return Some(Row::of_group(group, self.history.group(&group.key), snapshot));
+            return Some(self.group_row(group, snapshot));
         }
         let sample = snapshot.rows().get(line.index)?;
-        let mut row = Row::of(sample, self.history.get(sample.id), snapshot);
+        let mut row = self.process_row(sample, snapshot);
         if let Some(subtree) = self.subtrees.get(line.index).filter(|_| self.tree) {
             row.subtree = Some(subtree);
             if line.folded {
@@ -310,6 +327,16 @@ impl App {
             }
         }
         Some(row)
+    }
+
+    /// The row of one process, with its history and the mark.
+    pub fn process_row<'a>(&'a self, sample: &'a ProcessSample, snapshot: &'a Snapshot) -> Row<'a> {
+        Row::of(sample, self.history.get(sample.id), snapshot).since(self.marks.current())
+    }
+
+    /// The row of one group, likewise.
+    pub fn group_row<'a>(&'a self, group: &'a Group, snapshot: &'a Snapshot) -> Row<'a> {
+        Row::of_group(group, self.history.group(&group.key), snapshot).since(self.marks.current())
     }
 
     /// The change of one process.
@@ -341,7 +368,11 @@ impl App {
             .tables()
             .iter()
             .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).filter_map(|l| l.id.process()));
-        let mut ids: Vec<Identity> = shown.chain(self.tags.iter().filter_map(RowId::process)).collect();
+        let panel = super::panel::subject(self);
+        let mut ids: Vec<Identity> = shown
+            .chain(panel)
+            .chain(self.tags.iter().filter_map(RowId::process))
+            .collect();
         ids.sort_unstable();
         ids.dedup();
         ids

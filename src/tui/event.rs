@@ -6,7 +6,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::config::save::Saved;
 use crate::model::alert::Notice;
-use crate::model::{Identity, Snapshot};
+use crate::model::mapping::Mapping;
+use crate::model::{Identity, Reading, Snapshot};
 use crate::sampler::Command;
 use crate::sampler::mappings::Mappings;
 
@@ -29,6 +30,8 @@ pub enum Event {
     Mappings(u64, Arc<Mappings>),
     /// They cannot be; says why.
     MappingsFailed(u64, String),
+    /// The mappings of the process that the panel shows, or why they could not be read.
+    Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.
@@ -50,6 +53,8 @@ pub enum Effect {
     Mappings(u64, Vec<Identity>),
     /// Break that off.
     BreakOff,
+    /// Read the mappings of this process again and again, at a bounded rate; or of none any more.
+    Inspect(Option<Identity>),
     /// Do what the rule of an alert asks for.
     Alert(Notice),
     /// Write to the config file.

@@ -34,6 +34,8 @@ pub struct Layout {
     pub tagged: Rect,
     /// The selected row in full.
     pub detail: Rect,
+    /// The panel of the selected process; without height while it is closed.
+    pub panel: Rect,
     /// Keys, or the line being edited.
     pub footer: Rect,
 }
@@ -98,8 +100,39 @@ impl Layout {
             totals,
             tagged,
             detail,
+            panel: Rect::default(),
             footer,
         }
+    }
+
+    /// Below so many lines the panel has the screen to itself.
+    pub const PANEL_BESIDE: u16 = 30;
+
+    /// The same with the panel of the selected process: in place of the lower part of the table and the line of
+    /// detail; on a low screen in place of everything but the title and the footer.
+    #[must_use]
+    pub fn with_panel(mut self) -> Self {
+        let table = self.tables[0];
+        let bottom = self.screen.height - self.footer.height;
+        let top = if self.screen.height < Self::PANEL_BESIDE {
+            for area in [&mut self.mem, &mut self.swap, &mut self.pressure] {
+                area.height = 0;
+            }
+            self.totals.height = 0;
+            self.tagged.height = 0;
+            self.title.bottom()
+        } else {
+            let kept = (table.height * 2 / 5).max(8).min(table.height);
+            self.totals.y = table.y + kept;
+            self.tagged.y = self.totals.bottom();
+            self.tagged.bottom()
+        };
+        for area in &mut self.tables {
+            area.height = self.totals.y.min(top).saturating_sub(area.y);
+        }
+        self.detail.height = 0;
+        self.panel = Rect::new(0, top, self.screen.width, bottom.saturating_sub(top));
+        self
     }
 
     /// The area of a popup that would like `width` by `height`, in the middle of what lies above the footer,

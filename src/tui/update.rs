@@ -2,6 +2,7 @@
 
 mod input;
 mod list;
+mod marks;
 mod mouse;
 mod search;
 mod table;
@@ -17,6 +18,7 @@ use crossterm::event::KeyEvent;
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
 use super::mappings;
+use super::panel;
 use super::rows::rebuild;
 use super::scope::RowId;
 use crate::config::Context;
@@ -56,9 +58,14 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             }
             say(app, text, true)
         }
+        Event::Inspected(id, read) => {
+            panel::take(app, id, &read);
+            Vec::new()
+        }
         Event::Done(text) => say(app, text, false),
         Event::Failed(text) => say(app, text, true),
     };
+    effects.extend(panel::ask(app));
     let focus = app.focus();
     if focus != app.focused {
         effects.push(Effect::Sampler(Command::Focus(focus.clone())));
@@ -77,6 +84,9 @@ fn say(app: &mut App, text: String, bad: bool) -> Vec<Effect> {
 /// is forgotten.
 fn take(app: &mut App, snapshot: Arc<Snapshot>) {
     app.history.push(&snapshot);
+    if app.marks.heed(&snapshot) {
+        app.apply_columns();
+    }
     if snapshot.processes.is_ok() && !(app.tags.is_empty() && app.folded.is_empty()) {
         let alive: std::collections::HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
         let history = &app.history;

@@ -6,6 +6,7 @@ mod footer;
 mod gauges;
 mod help;
 mod list;
+mod panel;
 mod put;
 mod strip;
 mod table;
@@ -53,6 +54,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         table::tagged(app, table, *area, cut(tagged), buf);
     }
     detail::draw(app, cut(layout.detail), buf);
+    panel::draw(app, cut(layout.panel), buf);
     let cursor = footer::draw(app, cut(layout.footer), buf);
 
     if let Mode::Popup(popup) = &app.mode {

@@ -4,12 +4,14 @@
 mod act;
 mod alerts;
 mod arch;
+mod baseline;
 mod cli;
 mod columns;
 mod config;
 mod faults;
 mod filter;
 mod formats;
+mod grew;
 mod groups;
 mod hard;
 mod history;

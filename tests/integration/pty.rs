@@ -3,6 +3,7 @@
 
 mod alerts;
 mod endings;
+mod panel;
 mod refusals;
 mod suspend;
 mod tmux;

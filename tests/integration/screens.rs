@@ -1,10 +1,14 @@
 //! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
 
+use std::sync::Arc;
+
 use ratatui::style::{Color, Modifier};
 use zmtop::config::Env;
+use zmtop::model::mapping::{Mapping, Name};
 use zmtop::tui::Event;
 
-use crate::support::session::{Session, busy, env};
+use crate::support::rows::{MIB, process, walk};
+use crate::support::session::{Session, busy, cgroups, env, grouped};
 
 /// The picture of a session's screen.
 macro_rules! photograph {
@@ -136,6 +140,67 @@ fn nothing_of_the_system_known() {
     photograph!("system-unknown-80x24", session);
 }
 
+/// A minute of the made machine with the panel open on what grows; its mappings were read twice.
+fn with_panel(width: u16, height: u16) -> Session {
+    let mut session = Session::new(width, height);
+    session.tick_with(5, grouped(0), |s| s.cgroups = Arc::new(cgroups()));
+    session.keys("Enter");
+    for step in 1..=12 {
+        session.tick_with(5, grouped(step), |s| s.cgroups = Arc::new(cgroups()));
+        let id = session.app.panel.asked.expect("the panel asks");
+        session.feed(Event::Inspected(id, Arc::new(Ok(maps(step)))));
+    }
+    session
+}
+
+/// What a process maps after so many steps: two that grow, one that shrinks, one that comes and one that goes.
+fn maps(step: u64) -> Vec<Mapping> {
+    let made = |name: &[u8], areas: u64, mib: u64| Mapping {
+        areas,
+        memory: Ok(walk(mib * MIB, 0).memory),
+        ..Mapping::new(Name::parse(name, false))
+    };
+    let mut all = vec![
+        made(b"", 40 + step, 800 + 25 * step),
+        made(b"[heap]", 1, 90 + 5 * step),
+        made(b"/usr/lib/x86_64-linux-gnu/libpython3.13.so.1.0", 5, 4),
+        made(
+            b"/var/lib/a/long/way/down/to/the/data/of/this/program/cache-0001.dat",
+            1,
+            70 - step,
+        ),
+        made("/tmp/\u{202e}txt.exe\x1b[31m".as_bytes(), 1, 1),
+    ];
+    all.push(if step < 6 {
+        made(b"/memfd:early (deleted)", 1, 30)
+    } else {
+        made(b"/memfd:late (deleted)", 1, 12)
+    });
+    all
+}
+
+#[test]
+fn the_panel_of_a_process() {
+    photograph!("panel-80x24", with_panel(80, 24));
+    photograph!("panel-120x30", with_panel(120, 30));
+    photograph!("panel-200x50", with_panel(200, 50));
+    let mut session = with_panel(120, 40);
+    let id = session.app.panel.asked.unwrap();
+    session.keys("b").tick(5, busy(13));
+    session.feed(Event::Inspected(id, Arc::new(Ok(maps(20)))));
+    photograph!("panel-marked-120x40", session);
+}
+
+#[test]
+fn a_mark_and_its_column() {
+    let mut session = Session::new(120, 30);
+    session.minute().keys("b");
+    let mut later = busy(20);
+    later.push(process(950, 900, "/usr/bin/python3 newcomer.py"));
+    session.tick(200, later);
+    photograph!("mark-120x30", session);
+}
+
 #[test]
 fn every_panel_survives_every_size() {
     let keys = [
@@ -159,6 +224,12 @@ fn every_panel_survives_every_size() {
         "BackTab",
         "Tab Enter",
         "m",
+        "b",
+        "b b { Tab",
+        "j Enter",
+        "v Enter",
+        "t Enter b",
+        "Tab Enter Enter",
     ];
     for (width, height) in [(1, 1), (1, 50), (2, 2), (3, 7), (20, 5), (50, 3), (500, 1), (500, 200)] {
         for keys in keys {
@@ -254,8 +325,8 @@ fn hostile_names_reach_no_cell_raw_and_keep_the_columns() {
             crate::support::rows::with_facts(p, |f| {
                 f.comm = (*name).into();
                 f.cmdline = Ok([name, b"\0--arg".as_slice()].concat().into());
-                f.user = Ok(std::sync::Arc::from(*name));
-                f.unit = Some(std::sync::Arc::from(*name));
+                f.user = Ok(Arc::from(*name));
+                f.unit = Some(Arc::from(*name));
             })
         })
         .collect();

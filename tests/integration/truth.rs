@@ -5,7 +5,7 @@
 //! within the greatest age. Time is counted in ticks, and those in which the machine was too busy to let the
 //! governor finish, or its budget was the limit, do not count.
 
-mod child;
+pub(crate) mod child;
 mod judge;
 
 use std::time::Duration;

@@ -4,6 +4,8 @@ mod groups;
 mod input;
 mod list;
 mod mappings;
+mod marks;
 mod mouse;
 mod order;
+mod panel;
 mod selection;

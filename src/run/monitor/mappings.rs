@@ -7,6 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use super::Input;
+use super::inspect::Inspector;
 use crate::model::Identity;
 use crate::sampler::Options;
 use crate::sampler::mappings::scan;
@@ -20,12 +21,14 @@ pub(super) struct Mappings {
     options: Options,
     /// The reading that is wanted; 0 for none.
     current: Arc<AtomicU64>,
+    inspector: Inspector,
 }
 
 impl Mappings {
     /// Reads nothing yet.
     pub(super) fn new(options: Options) -> Self {
         Self {
+            inspector: Inspector::new(options.clone()),
             options,
             current: Arc::default(),
         }
@@ -60,6 +63,11 @@ impl Mappings {
                 format!("mappings not read: {error}"),
             )));
         }
+    }
+
+    /// Reads the mappings of this process from now on, or of none.
+    pub(super) fn inspect(&self, process: Option<Identity>, send: &SyncSender<Input>) {
+        self.inspector.turn_to(process, send);
     }
 
     /// Ends it: what was read is not sent.

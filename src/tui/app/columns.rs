@@ -92,6 +92,7 @@ impl App {
         // Where nothing but those was chosen, they stay: a table has a column.
         let columns = if columns.is_empty() { chosen.clone() } else { columns };
         self.single.columns = sums.into_iter().chain(columns).collect();
+        self.show_marked();
         let pair = match self.scope {
             Scope::Processes | Scope::Members(_) => &PAIR[0],
             Scope::Groups(_) => &PAIR[1],
@@ -100,6 +101,19 @@ impl App {
         for (table, names) in self.pair.iter_mut().zip(pair) {
             table.columns = ids(names);
         }
+    }
+
+    /// With a mark there is a column of changes since, beside that of the last changes, unless one was chosen.
+    fn show_marked(&mut self) {
+        let chosen = self.chosen().iter().any(|c| c.get().id.starts_with("mark_"));
+        let of_mappings = matches!(self.scope, Scope::Mappings(_));
+        let Some(marked) = find("mark_pss").filter(|_| !self.marks.is_empty() && !chosen && !of_mappings) else {
+            return;
+        };
+        let columns = &mut self.single.columns;
+        let beside = |id: &str| columns.iter().position(|c| c.get().id == id);
+        let at = beside("dpss").or_else(|| beside("pss")).map_or(0, |at| at + 1);
+        columns.insert(at, marked);
     }
 
     /// Whether the rows stand in a tree.
@@ -123,6 +137,7 @@ impl App {
             // The line of detail shows them though no column does.
             cgroups: ["cg_current", "cg_limit", "cg_swap"].into_iter().any(ruled)
                 || by_cgroup
+                || self.shows_panel()
                 || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
         }
     }

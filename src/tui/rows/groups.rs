@@ -88,9 +88,9 @@ fn matching(app: &App, groups: &[Group], snapshot: &Snapshot) -> Vec<bool> {
     let filter = &app.filter.filter;
     let rows = snapshot.rows();
     let passes = |group: &Group| {
-        let sums = RowSubject(Row::of_group(group, app.history.group(&group.key), snapshot));
+        let sums = RowSubject(app.group_row(group, snapshot));
         let members = group.members.iter().map(|i| &rows[*i]);
-        let members = members.map(|s| RowSubject(Row::of(s, app.history.get(s.id), snapshot)));
+        let members = members.map(|s| RowSubject(app.process_row(s, snapshot)));
         filter.matches_group(&sums, members)
     };
     groups.iter().map(|group| filter.is_empty() || passes(group)).collect()
@@ -119,7 +119,7 @@ fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool]) -> Ve
         Some(found) if app.scope.groups() == Some(GroupBy::Mapping) => &found.groups,
         _ => &app.groups,
     };
-    let key = |group: &Group| column.sort_key(&Row::of_group(group, app.history.group(&group.key), snapshot));
+    let key = |group: &Group| column.sort_key(&app.group_row(group, snapshot));
     let keys: Vec<SortKey> = groups
         .iter()
         .zip(matching)

@@ -4,7 +4,7 @@ use super::sieve::Sieve;
 use super::{placed, put};
 use crate::model::sort::SortKey;
 use crate::model::tree::Forest;
-use crate::model::{Row, Snapshot, Totals};
+use crate::model::{Snapshot, Totals};
 use crate::tui::app::App;
 use crate::tui::scope::RowId;
 use crate::tui::table::{Line, Table};
@@ -71,7 +71,7 @@ fn rank(app: &App, table: &Table, snapshot: &Snapshot, tree: bool, matching: &[b
             if !tree && !matching[index] {
                 return SortKey::Missing;
             }
-            let mut row = Row::of(sample, app.history.get(sample.id), snapshot);
+            let mut row = app.process_row(sample, snapshot);
             // In a tree siblings stand by what they hold with all their descendants.
             if let Some(subtree) = app.subtrees.get(index) {
                 row.subtree = Some(subtree);

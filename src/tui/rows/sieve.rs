@@ -2,7 +2,7 @@
 
 use crate::columns::RowSubject;
 use crate::model::group::Names;
-use crate::model::{GroupKey, ProcessSample, Row, Snapshot};
+use crate::model::{GroupKey, ProcessSample, Snapshot};
 use crate::tui::app::App;
 
 /// The filter, the user, the group that is opened, and the kernel-thread switch.
@@ -52,6 +52,6 @@ impl<'a> Sieve<'a> {
     }
 
     fn subject(&self, sample: &'a ProcessSample) -> RowSubject<'a> {
-        RowSubject(Row::of(sample, self.app.history.get(sample.id), self.snapshot))
+        RowSubject(self.app.process_row(sample, self.snapshot))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::columns::find;
 use crate::config::Action;
+use crate::model::Marks;
 use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
@@ -15,7 +16,7 @@ use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
 use crate::units;
 
-use super::{search, turn};
+use super::{marks, search, turn};
 
 /// Performs an action on the table.
 pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
@@ -80,6 +81,11 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Mappings => return mappings::ask(app),
         Action::SearchNext => search::next(app, 1),
         Action::SearchPrevious => search::next(app, -1),
+
+        Action::Mark => marks::set(app),
+        Action::Unmark => marks::change(app, Marks::unset),
+        Action::PreviousMark => marks::change(app, |m| m.step(false)),
+        Action::NextMark => marks::change(app, |m| m.step(true)),
 
         Action::SortLeft => sort(app, |t| t.sort_beside(-1)),
         Action::SortRight => sort(app, |t| t.sort_beside(1)),

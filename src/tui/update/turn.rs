@@ -1,6 +1,6 @@
 //! From processes to groups and back.
 
-use super::super::mappings;
+use super::super::{mappings, panel};
 use crate::model::group::Names;
 use crate::model::{Identity, Snapshot};
 use crate::tui::app::{App, Mode, Prompt};
@@ -66,8 +66,11 @@ fn process(app: &App) -> Option<Identity> {
     Some(most.id)
 }
 
-/// Opens the selected group.
+/// Opens the selected group; of a process, opens or closes the panel.
 pub(super) fn open(app: &mut App) {
+    if app.scope.lists_processes() {
+        return panel::toggle(app);
+    }
     let Scope::Groups(_) = app.scope else { return };
     let Some(key) = app.table().selected.as_ref().and_then(RowId::group).cloned() else {
         return;
@@ -75,12 +78,12 @@ pub(super) fn open(app: &mut App) {
     turn_to(app, Scope::Members(key), None);
 }
 
-/// Breaks off what is read; or ends the search; or goes back to where it was come from.
+/// Breaks off what is read; or closes the panel; or ends the search; or goes back to where it was come from.
 pub(super) fn cancel(app: &mut App) -> bool {
     if mappings::break_off(app) {
         return true;
     }
-    if app.search.take().is_none() {
+    if !panel::close(app) && app.search.take().is_none() {
         back(app);
     }
     false

@@ -4,7 +4,7 @@
 //!  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
 //! ```
 
-mod group;
+pub(super) mod group;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -60,7 +60,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 }
 
 /// Why figures of this row are missing.
-fn reasons(sample: &ProcessSample) -> String {
+pub(super) fn reasons(sample: &ProcessSample) -> String {
     let facts = &sample.facts;
     let memory = sample.walk.as_ref().err().copied();
     let mut list: Vec<(&str, Missing)> = Vec::new();

@@ -47,7 +47,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
     for (at, (action, label)) in keys.iter().enumerate() {
         let idle = match action {
             Action::Fold => !app.shows_tree(),
-            Action::Open => !matches!(app.scope, Scope::Groups(_)),
+            Action::Open => !matches!(app.scope, Scope::Groups(_)) && !app.shows_panel(),
             Action::Back => matches!(app.scope, Scope::Processes | Scope::Groups(_)),
             Action::Mappings => !matches!(app.scope, Scope::Mappings(_)),
             _ => false,
@@ -72,7 +72,16 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         };
         strip.add(
             need,
-            vec![(format!(" {key} "), theme.key), (format!("{label} "), theme.key_label)],
+            vec![
+                (format!(" {key} "), theme.key),
+                (
+                    match action {
+                        Action::Open if app.shows_panel() => "close ".into(),
+                        _ => format!("{label} "),
+                    },
+                    theme.key_label,
+                ),
+            ],
         );
     }
     strip.draw(area, buf);

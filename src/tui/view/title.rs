@@ -88,6 +88,14 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(label) = super::alerts::label(app) {
         strip.right(79, label, theme.alert);
     }
+    if let Some(mark) = app.marks.current() {
+        let which = match app.marks.place() {
+            (_, 1) => String::new(),
+            (at, all) => format!(" {at}/{all}"),
+        };
+        let age = units::span(mark.age(snapshot));
+        strip.right(74, format!(" mark{which} {age} ago "), theme.title);
+    }
     scope(app, snapshot, &mut strip);
     if let Some(user) = &app.user {
         strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);

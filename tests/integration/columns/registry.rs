@@ -10,7 +10,7 @@ use zmtop::model::filter::{Catalog, Filter, Subject};
 use zmtop::model::history::Series;
 use zmtop::model::sort::SortKey;
 use zmtop::model::tree::Forest;
-use zmtop::model::{CgroupFigures, History, Missing, ProcessSample, Row, Snapshot, Totals};
+use zmtop::model::{CgroupFigures, History, Mark, Missing, ProcessSample, Row, Snapshot, Totals};
 use zmtop::text::Align;
 use zmtop::units::Units;
 
@@ -149,6 +149,13 @@ fn whole() -> Snapshot {
     snap
 }
 
+/// A mark at which [`known`] held a MiB less, of both.
+fn mark() -> Mark {
+    let (mut sample, _) = known();
+    sample.walk = Ok(walk(29 << 20, 28 << 20));
+    Mark::new(&snapshot(Duration::from_secs(20), vec![sample]))
+}
+
 /// The kind of value that a column of a unit gives.
 fn fits(column: &Column, value: &Value<'_>) -> bool {
     matches!(
@@ -169,7 +176,8 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
 fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let (sample, series) = known();
     let snap = whole();
-    let row = Row::of(&sample, Some(&series), &snap);
+    let mark = mark();
+    let row = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
     // Why a process cannot be read is not said of one that can.
     for column in COLUMNS.iter().filter(|c| c.id != "unread") {
         let value = (column.value)(&row);
@@ -187,7 +195,8 @@ fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
     let (mut sample, series) = known();
     sample.walk = Err(Missing::Denied);
     let snap = snapshot(Duration::from_secs(30), Vec::new());
-    let row = Row::of(&sample, Some(&series), &snap);
+    let mark = mark();
+    let row = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
     for column in COLUMNS {
         let value = (column.value)(&row);
         if column.id.starts_with("cg_") {
@@ -258,7 +267,8 @@ fn tree_columns_sum_the_subtree_and_else_show_the_own() {
 fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let (sample, series) = known();
     let snap = whole();
-    let subject = RowSubject(Row::of(&sample, Some(&series), &snap));
+    let mark = mark();
+    let subject = RowSubject(Row::of(&sample, Some(&series), &snap).since(Some(&mark)));
     for (at, column) in COLUMNS.iter().enumerate() {
         let known = Catalogue.column(column.id).map(|(at, _)| at);
         assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);

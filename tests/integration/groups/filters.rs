@@ -162,7 +162,8 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     let mut snap = machine();
     snap.system.uptime = Ok(1000.0);
     let made = group::groups(&snap, GroupBy::Command, |_| true, |_| Some(known()));
-    let row = RowSubject(Row::of_group(&made[0], None, &snap));
+    let mark = zmtop::model::Mark::new(&snap);
+    let row = RowSubject(Row::of_group(&made[0], None, &snap).since(Some(&mark)));
     for (at, column) in COLUMNS.iter().enumerate() {
         // Of the cgroup, only groups that are one have figures; the line needs a history.
         let other = column.id.starts_with("cg_") || matches!(column.unit, Unit::Text | Unit::Chart);

@@ -180,10 +180,20 @@ fn figures_stand_below_each_other_beside_wide_names() {
 #[test]
 fn one_snapshot_offers_no_changes() {
     let offered: Vec<_> = columns_of_one_snapshot().map(|id| id.get().id).collect();
-    for absent in ["dpss", "dswap", "growth", "history", "cpu", "majflt", "minflt"] {
+    for absent in [
+        "dpss",
+        "dswap",
+        "growth",
+        "history",
+        "cpu",
+        "majflt",
+        "minflt",
+        "mark_pss",
+        "mark_swap",
+    ] {
         assert!(!offered.contains(&absent), "{absent}");
     }
-    assert_eq!(offered.len() + 7, COLUMNS.len());
+    assert_eq!(offered.len() + 9, COLUMNS.len());
     // Asked for all the same, they say that they are not known.
     let text = table(machine(), "pid:1", |_, o| o.columns = ids(&["pid", "dpss", "cpu"]));
     assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");

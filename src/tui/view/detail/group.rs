@@ -78,7 +78,7 @@ fn memory(app: &App, group: &Group) -> Vec<(u8, String)> {
 }
 
 /// `cgroup 120M of 512M, swap 3M`.
-fn limits(app: &App, cgroup: &CgroupFigures) -> String {
+pub(in crate::tui::view) fn limits(app: &App, cgroup: &CgroupFigures) -> String {
     let bytes = |figure: Reading<u64>| figure.map_or_else(|_| "?".into(), |n| units::bytes(n, app.units));
     let limit = match cgroup.limit {
         Ok(Some(limit)) => format!(" of {}", units::bytes(limit, app.units)),

@@ -1,0 +1,31 @@
+//! Marks: what the figures were at a moment, to see what changed since.
+
+use crate::model::Marks;
+use crate::tui::app::{App, Message};
+use crate::tui::panel;
+use crate::tui::rows::rebuild;
+
+/// Marks what is seen now.
+pub(super) fn set(app: &mut App) {
+    let Some(snapshot) = app.snapshot.clone() else { return };
+    app.marks.set(&snapshot);
+    panel::mark(app);
+    show(app);
+}
+
+/// Changes which mark counts.
+pub(super) fn change(app: &mut App, change: impl FnOnce(&mut Marks)) {
+    if app.marks.is_empty() {
+        let text = "no mark is set".into();
+        app.message = Some(Message { text, bad: false });
+        return;
+    }
+    change(&mut app.marks);
+    show(app);
+}
+
+/// The column of changes comes with the first mark and goes with the last.
+fn show(app: &mut App) {
+    app.apply_columns();
+    rebuild(app);
+}

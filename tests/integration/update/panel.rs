@@ -1,0 +1,162 @@
+//! The panel of the selected process: what it asks for, and what it makes of the answers.
+
+use std::sync::Arc;
+
+use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::{Identity, Missing};
+use zmtop::sampler::Command;
+use zmtop::tui::{Effect, Event};
+
+use crate::support::rows::{MIB, walk};
+use crate::support::session::{Session, busy};
+
+/// What was asked for, in order.
+fn asked(session: &Session) -> Vec<Option<u32>> {
+    let pids = session.effects.iter().filter_map(|e| match e {
+        Effect::Inspect(id) => Some(id.map(|id| id.pid)),
+        _ => None,
+    });
+    pids.collect()
+}
+
+fn heap(mib: u64) -> Vec<Mapping> {
+    vec![Mapping {
+        areas: 1,
+        memory: Ok(walk(mib * MIB, 0).memory),
+        ..Mapping::new(Name::parse(b"[heap]", false))
+    }]
+}
+
+fn read(session: &mut Session, pid: u32, mib: u64) {
+    let id = id(session, pid);
+    session.feed(Event::Inspected(id, Arc::new(Ok(heap(mib)))));
+}
+
+fn id(session: &Session, pid: u32) -> Identity {
+    let snapshot = session.app.snapshot.as_ref().unwrap();
+    snapshot.rows().iter().find(|s| s.id.pid == pid).unwrap().id
+}
+
+fn session() -> Session {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0));
+    session
+}
+
+#[test]
+fn enter_opens_it_and_it_follows_the_selection() {
+    let mut session = session();
+    session.keys("Enter");
+    assert_eq!(asked(&session), [Some(900)]);
+    assert!(session.effects.contains(&Effect::Sampler(Command::Cgroups(true))));
+    assert!(session.picture().contains("reading its mappings"));
+    session.keys("j");
+    assert_eq!(asked(&session), [Some(900), Some(901)]);
+    session.tick(1, busy(1));
+    assert_eq!(asked(&session).len(), 2, "asked once");
+    session.keys("Esc");
+    assert_eq!(asked(&session).last(), Some(&None));
+    assert!(!session.app.shows_panel());
+    assert!(session.effects.contains(&Effect::Sampler(Command::Cgroups(false))));
+    session.keys("Enter Enter");
+    assert_eq!(asked(&session).len(), 5, "Enter closes it as well");
+    assert_eq!(session.selected(), Some(901));
+}
+
+#[test]
+fn what_grew_is_shown_since_the_first_reading() {
+    let mut session = session();
+    session.keys("Enter");
+    read(&mut session, 900, 100);
+    assert!(session.picture().contains("what it maps"));
+    session.tick(30, busy(1));
+    read(&mut session, 900, 140);
+    assert!(session.picture().contains("what grew in 30s"));
+    assert!(session.line("[heap]").contains("+40.0M"));
+    // It is kept while another is looked at, and while the panel is closed.
+    session.keys("j").tick(10, busy(1));
+    assert!(session.picture().contains("reading its mappings"));
+    session.keys("Esc k Enter");
+    assert!(session.line("[heap]").contains("+40.0M"));
+    // From a mark on it counts anew.
+    session.keys("b").tick(10, busy(1));
+    read(&mut session, 900, 145);
+    assert!(session.picture().contains("since the mark"));
+    assert!(session.line("[heap]").contains("+5.0M"), "{}", session.line("[heap]"));
+}
+
+#[test]
+fn an_exec_or_another_process_begins_anew() {
+    let mut session = session();
+    session.keys("Enter");
+    read(&mut session, 900, 100);
+    let mut processes = busy(1);
+    for process in &mut processes {
+        process.exec += 1;
+    }
+    session.tick(5, processes);
+    assert!(session.picture().contains("reading its mappings"));
+    read(&mut session, 900, 400);
+    assert!(
+        session.picture().contains("what it maps"),
+        "no growth from another program"
+    );
+    // A late answer about one that is gone changes nothing.
+    let gone = Identity { pid: 900, starttime: 1 };
+    session.feed(Event::Inspected(gone, Arc::new(Ok(heap(999)))));
+    assert!(!session.picture().contains("999M"));
+}
+
+#[test]
+fn why_it_cannot_be_read_is_said() {
+    let mut session = session();
+    session.keys("Enter");
+    let id = id(&session, 900);
+    session.feed(Event::Inspected(id, Arc::new(Err(Missing::Denied))));
+    assert!(session.picture().contains("mappings not read: permission denied"));
+    // What was read before stays, with the reason of the last failure.
+    read(&mut session, 900, 100);
+    assert!(!session.picture().contains("mappings not read"));
+    session.feed(Event::Inspected(id, Arc::new(Err(Missing::TimedOut))));
+    assert!(session.line("mappings not read").contains("what it maps"));
+}
+
+#[test]
+fn nothing_is_read_while_paused_or_in_groups() {
+    let mut session = session();
+    session.keys("Enter Z");
+    assert_eq!(asked(&session), [Some(900), None]);
+    session.keys("Z Tab");
+    assert_eq!(asked(&session), [Some(900), None, Some(900), None]);
+    assert!(!session.app.shows_panel());
+    session.keys("BackTab");
+    assert!(session.app.shows_panel(), "it is there again with the processes");
+}
+
+#[test]
+fn the_selection_stays_in_sight_beside_it() {
+    let mut session = session();
+    let many: Vec<_> = (1..60)
+        .map(|n| crate::support::rows::process(1000 + n, 1, "worker"))
+        .collect();
+    session.tick(1, many).keys("End Enter");
+    let table = session.app.table();
+    let rows = session.app.rows_shown();
+    assert!((table.offset..table.offset + rows).contains(&table.cursor));
+    let pid = session.selected().unwrap();
+    let picture = session.picture();
+    assert_eq!(
+        picture.matches(&format!(" {pid} ")).count(),
+        2,
+        "in the table and in the panel:\n{picture}"
+    );
+    // On a low screen there is only the panel, and the keys still move.
+    session.feed(Event::Resize(80, 24)).keys("k");
+    assert_eq!(session.app.rows_shown(), 0);
+    assert_ne!(session.selected(), Some(pid));
+    let pid = session.selected().unwrap();
+    assert!(session.picture().contains(&format!(" {pid} worker")));
+    session.keys("Esc");
+    let table = session.app.table();
+    assert!((table.offset..table.offset + session.app.rows_shown()).contains(&table.cursor));
+}
