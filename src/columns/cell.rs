@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::model::Missing;
-use crate::model::history::window::Spark;
+use crate::model::history::Line;
 use crate::text;
 use crate::units::{self, Units};
 
@@ -75,8 +75,8 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             std::time::Duration::try_from_secs_f64(*x).unwrap_or_default(),
         )),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
-        Value::Chart(spark) => Cell {
-            text: sparkline(spark, width),
+        Value::Chart(line, _) => Cell {
+            text: sparkline(line, width),
             tone: Tone::Chart,
         },
         Value::Missing(Missing::Pending) => Cell {
@@ -95,8 +95,12 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The values as bars, from their least to their greatest. The scale spans at least 4 % of the greatest
 /// and 256 KiB, so that the trembling of a steady process does not look like a mountain.
-pub fn sparkline(spark: &Spark, width: usize) -> String {
-    let values = spark.resampled(width);
+pub fn sparkline(line: &Line<'_>, width: usize) -> String {
+    let values: Vec<Option<u64>> = line
+        .recent(width)
+        .into_iter()
+        .map(|band| band.map(|b| b.last))
+        .collect();
     let known = || values.iter().flatten().copied();
     let (Some(low), Some(high)) = (known().min(), known().max()) else {
         return " ".repeat(width);

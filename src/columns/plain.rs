@@ -26,6 +26,9 @@ pub enum Plain<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// How many values a chart has as data.
+    const CHART: usize = 60;
+
     /// The value as data. Why one is unknown is not in it: see [`Value::Missing`].
     pub fn plain(self) -> Plain<'a> {
         match self {
@@ -33,7 +36,10 @@ impl<'a> Value<'a> {
             Self::Delta(n) => Plain::Signed(n),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Plain::float(x),
             Self::Text(bytes) => Plain::Text(bytes),
-            Self::Chart(spark) => Plain::Series(spark.values().collect()),
+            Self::Chart(line, _) => {
+                let bands = line.recent(Self::CHART);
+                Plain::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
+            }
             Self::Missing(_) | Self::Blank => Plain::Null,
         }
     }

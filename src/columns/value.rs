@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::history::window::Spark;
+use crate::model::history::Line;
 use crate::model::sort::SortKey;
 use crate::model::{Missing, Reading};
 
@@ -27,8 +27,8 @@ pub enum Value<'a> {
     Seconds(f64),
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
-    /// Values over time.
-    Chart(&'a Spark),
+    /// Values over time, and their slope in bytes a second.
+    Chart(Line<'a>, Option<f64>),
     /// Unknown, and why.
     Missing(Missing),
     /// Nothing to say here, such as the pid of a total.
@@ -52,7 +52,7 @@ impl<'a> Value<'a> {
             Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
-            Self::Chart(spark) => spark.slope(),
+            Self::Chart(_, slope) => *slope,
             Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }

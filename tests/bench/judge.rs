@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zmtop::model::history::levels::Levels;
+use zmtop::model::history::levels::{Detail, Levels};
 use zmtop::model::trend::{Params, Point, judge};
 
 /// Calls in a batch, and how many batches.
@@ -37,7 +37,7 @@ fn main() {
             let mut levels = Levels::default();
             let begin = Instant::now();
             for s in 0..seconds {
-                levels.push(Duration::from_secs(s), Some(kind(s)));
+                levels.push(Duration::from_secs(s), Some(kind(s)), Detail::default());
             }
             let push = begin.elapsed().as_nanos() / u128::from(seconds);
             let mut points: Vec<Point> = Vec::new();

@@ -168,7 +168,7 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
             | (Unit::Count, Value::Count(_) | Value::Id(_))
             | (Unit::Seconds, Value::Seconds(_))
             | (Unit::Text, Value::Text(_))
-            | (Unit::Chart, Value::Chart(_))
+            | (Unit::Chart, Value::Chart(..))
     )
 }
 
