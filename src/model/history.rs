@@ -4,7 +4,7 @@
 
 mod ended;
 mod groups;
-mod judge;
+pub mod judge;
 pub mod levels;
 pub mod line;
 pub mod series;

@@ -9,9 +9,12 @@ use crate::model::trend::{Judgement, Params, Point, Verdict, judge};
 const SOON: u32 = 10;
 const LATER: u32 = 30;
 
+/// What one judgement costs beside that of its points, as so many points.
+pub const EACH: usize = 50;
+
 /// How many points may be judged a second, so that a snapshot of many restless processes takes no longer than
 /// some milliseconds; who is left out comes first at the next.
-const POINTS: usize = 60_000;
+pub const POINTS: usize = 150_000;
 
 /// A series as its judge knows it.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +95,7 @@ impl Judge {
     /// Judges a series now.
     pub(super) fn decide(&mut self, case: &mut Case, levels: &Levels, born: Option<Duration>) {
         levels.to_judge(&mut self.points);
-        self.left = self.left.saturating_sub(self.points.len() + 50);
+        self.left = self.left.saturating_sub(self.points.len() + EACH);
         case.latest = judge(&self.points, born, &self.params).after(&case.latest);
     }
 }
