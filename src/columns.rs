@@ -70,6 +70,10 @@ pub enum Unit {
     Text,
     /// A picture of values over time; sorted by their slope.
     Chart,
+    /// A verdict with its slope, bytes a second; sorted by the verdict, then by the slope.
+    Trend,
+    /// A verdict alone.
+    Verdict,
 }
 
 /// A column by its place in [`COLUMNS`].

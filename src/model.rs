@@ -19,6 +19,7 @@ pub mod system;
 pub mod totals;
 pub mod tree;
 pub mod trend;
+pub mod wall;
 
 pub use baseline::{Mark, Marks};
 pub use cgroup::CgroupFigures;

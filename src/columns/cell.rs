@@ -3,6 +3,7 @@
 use super::Value;
 use crate::model::Missing;
 use crate::model::history::Line;
+use crate::model::trend::{Judgement, Verdict};
 use crate::text;
 use crate::units::{self, Units};
 
@@ -19,6 +20,8 @@ pub enum Tone {
     Down,
     /// A sparkline.
     Chart,
+    /// A leak.
+    Leak,
     /// Unknown.
     Missing,
 }
@@ -79,6 +82,11 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             text: sparkline(line, width),
             tone: Tone::Chart,
         },
+        Value::Trend(t) => trend(t),
+        Value::Verdict(verdict) => Cell {
+            text: verdict.id().into(),
+            tone: tone(*verdict),
+        },
         Value::Missing(Missing::Pending) => Cell {
             text: "…".into(),
             tone: Tone::Missing,
@@ -88,6 +96,34 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             tone: Tone::Missing,
         },
         Value::Blank => plain(String::new()),
+    }
+}
+
+const fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Leaking => Tone::Leak,
+        Verdict::Growing => Tone::Up,
+        Verdict::Warming => Tone::Plain,
+        Verdict::Steady => Tone::Zero,
+        Verdict::Shrinking => Tone::Down,
+        Verdict::Unknown => Tone::Missing,
+    }
+}
+
+/// A verdict as a sign, its slope, and how sure a leak is: `▲ 12.0M/min 98%`.
+fn trend(judged: &Judgement) -> Cell {
+    let pace = units::pace(judged.slope);
+    let text = match judged.verdict {
+        Verdict::Leaking => format!("▲ {pace} {:.0}%", (judged.confidence * 100.0).floor()),
+        Verdict::Growing => format!("△ {pace}"),
+        Verdict::Warming => format!("~ {pace}"),
+        Verdict::Shrinking => format!("▽ {pace}"),
+        Verdict::Steady => "· steady".into(),
+        Verdict::Unknown => "…".into(),
+    };
+    Cell {
+        text,
+        tone: tone(judged.verdict),
     }
 }
 

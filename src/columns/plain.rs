@@ -36,6 +36,8 @@ impl<'a> Value<'a> {
             Self::Delta(n) => Plain::Signed(n),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Plain::float(x),
             Self::Text(bytes) => Plain::Text(bytes),
+            Self::Trend(t) => Plain::word(t.verdict.id()),
+            Self::Verdict(verdict) => Plain::word(verdict.id()),
             Self::Chart(line, _) => {
                 let bands = line.recent(Self::CHART);
                 Plain::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
@@ -46,6 +48,11 @@ impl<'a> Value<'a> {
 }
 
 impl Plain<'_> {
+    /// A word of zmtop's own.
+    const fn word(word: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(word.as_bytes()))
+    }
+
     /// A number with a fraction; what is not finite is unknown.
     pub fn float(x: f64) -> Self {
         if x.is_finite() { Self::Float(x) } else { Self::Null }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::history::Line;
 use crate::model::sort::SortKey;
+use crate::model::trend::{Judgement, Verdict};
 use crate::model::{Missing, Reading};
 
 /// A value of a column.
@@ -29,6 +30,10 @@ pub enum Value<'a> {
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
     Chart(Line<'a>, Option<f64>),
+    /// What a footprint does, with how fast and how sure.
+    Trend(Judgement),
+    /// What a footprint does.
+    Verdict(Verdict),
     /// Unknown, and why.
     Missing(Missing),
     /// Nothing to say here, such as the pid of a total.
@@ -53,6 +58,8 @@ impl<'a> Value<'a> {
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
+            Self::Trend(t) => Some(t.slope),
+            Self::Verdict(verdict) => verdict.rank(),
             Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
@@ -60,6 +67,13 @@ impl<'a> Value<'a> {
     /// What to order by.
     pub fn sort_key(&self) -> SortKey {
         match self {
+            // Leaks first, the fastest of them first.
+            Self::Trend(t) => {
+                let rank = t.verdict.rank().filter(|_| t.slope.is_finite());
+                rank.map_or(SortKey::Missing, |rank| {
+                    SortKey::Number(rank.mul_add(1e13, t.slope.clamp(-4e12, 4e12)))
+                })
+            }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
             other => other
                 .number()

@@ -190,7 +190,7 @@ impl App {
             privilege,
             size,
             snapshot: None,
-            history: History::new(ui.delta),
+            history: History::kept(config.settings.keep(ui.delta)),
             alerts: super::alerts::rules(&config.settings.alerts),
             marks: Marks::default(),
             panel: Panel::default(),

@@ -100,7 +100,7 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
             let need = match column.id {
                 _ if grows || *id == table.sort => u8::MAX,
                 "pid" | "tree_pss" => 3,
-                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" => 2,
+                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" | "trend" => 2,
                 "growth" | "rss" => 0,
                 _ => 1,
             };

@@ -4,4 +4,5 @@ mod levels;
 mod line;
 mod processes;
 mod verdicts;
+mod wall;
 mod window;

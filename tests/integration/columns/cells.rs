@@ -9,6 +9,8 @@ use zmtop::columns::{Tone, Value, cell};
 use zmtop::model::Missing;
 use zmtop::model::history::Line;
 use zmtop::model::history::levels::{Detail, Levels};
+use zmtop::model::sort::SortKey;
+use zmtop::model::trend::{Judgement, Verdict};
 use zmtop::text::width;
 use zmtop::units::Units;
 
@@ -27,6 +29,38 @@ fn drawn(values: &[Option<u64>], width: usize) -> String {
     let levels = levels(values);
     let rhythm = Duration::from_secs(5);
     sparkline(&Line::new(&levels, rhythm * values.len() as u32, rhythm), width)
+}
+
+fn judged(verdict: Verdict, slope: f64, confidence: f64) -> Judgement {
+    Judgement {
+        verdict,
+        slope,
+        confidence,
+        ..Judgement::default()
+    }
+}
+
+#[test]
+fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
+    let rising = [
+        judged(Verdict::Shrinking, -1e12, 0.0),
+        judged(Verdict::Shrinking, -1.0, 0.0),
+        judged(Verdict::Steady, 0.0, 0.0),
+        judged(Verdict::Warming, 1e12, 0.0),
+        judged(Verdict::Growing, 3.0, 0.5),
+        judged(Verdict::Growing, 1e12, 0.5),
+        judged(Verdict::Leaking, 0.25, 0.9),
+        judged(Verdict::Leaking, 0.5, 0.9),
+    ];
+    let keys: Vec<f64> = rising
+        .map(|judged| match Value::Trend(judged).sort_key() {
+            SortKey::Number(key) => key,
+            other => panic!("{other:?}"),
+        })
+        .into();
+    assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+    let unknown = Value::Trend(Judgement::default()).sort_key();
+    assert_eq!(unknown, SortKey::Missing);
 }
 
 #[test]
@@ -60,6 +94,29 @@ fn every_kind_of_value() {
         (Value::Seconds(f64::NAN), "0s", Tone::Plain),
         (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", Tone::Plain),
         (Value::Chart(chart, Some(1.0)), "  ▁█", Tone::Chart),
+        (
+            Value::Trend(judged(Verdict::Leaking, 200e3, 0.9876)),
+            "▲ 11.4M/min 98%",
+            Tone::Leak,
+        ),
+        (
+            Value::Trend(judged(Verdict::Leaking, 17e3, 0.9999)),
+            "▲ 996K/min 99%",
+            Tone::Leak,
+        ),
+        (Value::Trend(judged(Verdict::Growing, 17.0, 0.6)), "△ 59.8K/h", Tone::Up),
+        (
+            Value::Trend(judged(Verdict::Warming, 1e6, 0.6)),
+            "~ 57.2M/min",
+            Tone::Plain,
+        ),
+        (
+            Value::Trend(judged(Verdict::Shrinking, -1e6, 0.0)),
+            "▽ 57.2M/min",
+            Tone::Down,
+        ),
+        (Value::Trend(judged(Verdict::Steady, 0.0, 0.0)), "· steady", Tone::Zero),
+        (Value::Verdict(Verdict::Leaking), "leaking", Tone::Leak),
         (Value::Missing(Missing::Pending), "…", Tone::Missing),
         (Value::Missing(Missing::Denied), "-", Tone::Missing),
         (Value::Missing(Missing::TimedOut), "-", Tone::Missing),

@@ -21,7 +21,7 @@ const fn id(pid: u32) -> Identity {
 /// Something that trembles, 0 to 1.
 fn noise(pid: u32, second: u64) -> f64 {
     let mixed = (second ^ u64::from(pid) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / (1 << 24) as f64
+    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 24)
 }
 
 /// A process of 100 MB that trembles by 1 %, and grows by so many KiB a second.
