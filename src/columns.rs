@@ -9,6 +9,7 @@ mod get;
 pub mod lookup;
 pub mod mapping;
 pub mod plain;
+pub mod suspect;
 pub mod value;
 
 pub use cell::{Cell, Tone, cell};

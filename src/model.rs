@@ -9,6 +9,7 @@ pub mod filter;
 pub mod grew;
 pub mod group;
 pub mod history;
+pub mod leaks;
 pub mod mapping;
 pub mod memory;
 pub mod reading;

@@ -85,7 +85,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Trend(t) => trend(t),
         Value::Verdict(verdict) => Cell {
             text: verdict.id().into(),
-            tone: tone(*verdict),
+            tone: trend_tone(*verdict),
         },
         Value::Missing(Missing::Pending) => Cell {
             text: "…".into(),
@@ -99,7 +99,8 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     }
 }
 
-const fn tone(verdict: Verdict) -> Tone {
+/// The tone of a verdict.
+pub(super) const fn trend_tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Leaking => Tone::Leak,
         Verdict::Growing => Tone::Up,
@@ -123,7 +124,7 @@ fn trend(judged: &Judgement) -> Cell {
     };
     Cell {
         text,
-        tone: tone(judged.verdict),
+        tone: trend_tone(judged.verdict),
     }
 }
 

@@ -71,6 +71,8 @@ pub struct History {
     thrift: Thrift,
     tick: u64,
     last: Option<Moment>,
+    /// When the first one was.
+    first: Option<Duration>,
     /// How long it was from one snapshot to the next, the last two times.
     strides: [Duration; 2],
 }
@@ -129,6 +131,7 @@ impl History {
             thrift: Thrift::new(keep.max_memory),
             tick: 0,
             last: None,
+            first: None,
             strides: [Duration::ZERO; 2],
         }
     }
@@ -181,6 +184,7 @@ impl History {
         // One stop is not a rhythm, and neither is one that was asked for in between.
         let rhythm = self.strides[0].min(self.strides[1]).max(snapshot.interval);
         self.last = Some(Moment::of(snapshot));
+        self.first.get_or_insert(now);
         self.tick += 1;
         let reach = self.keep.window.max(snapshot.interval.saturating_mul(5) / 4);
         if reach != self.reach {
@@ -276,6 +280,21 @@ impl History {
     /// The history of one process of the last snapshot.
     pub fn get(&self, id: Identity) -> Option<&Series> {
         self.processes.get(&id).map(|track| &track.series)
+    }
+
+    /// When it began, on the monotonic clock; `None` while it is empty.
+    pub const fn since(&self) -> Option<Duration> {
+        self.first
+    }
+
+    /// Every process of the last snapshot.
+    pub fn processes(&self) -> impl Iterator<Item = (Identity, &Series)> {
+        self.processes.iter().map(|(id, track)| (*id, &track.series))
+    }
+
+    /// The name of the group by command that a process of the last snapshot is in.
+    pub fn command(&self, id: Identity) -> Option<Arc<[u8]>> {
+        self.groups.command(&self.processes.get(&id)?.member)
     }
 
     /// A process that ended not long ago: a thousand are remembered, as far as there is memory for them.
