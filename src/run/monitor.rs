@@ -3,23 +3,21 @@
 //! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
 //! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
 
+mod feeds;
 mod inspect;
 mod mappings;
+mod signals;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
 
 use anyhow::Context as _;
-use futures_util::StreamExt as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::mappings::Mappings;
 use super::alert::Performer;
@@ -81,15 +79,15 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     {
         // Signals first: one that comes while the screen is being set up must find its handler.
         let _inside = runtime.enter();
-        watch_signals(&runtime, &send, &ended)?;
+        signals::watch(&runtime, &send, &ended)?;
     }
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
     let pending = Arc::new(AtomicBool::new(false));
-    forward_snapshots(&runtime, &handle, &send, &pending);
-    forward_events(&runtime, &send);
-    watch_hangup(&send, &ended)?;
+    feeds::snapshots(&runtime, &handle, &send, &pending);
+    feeds::events(&runtime, &send);
+    signals::watch_hangup(&send, &ended)?;
 
     let failed = send.clone();
     let alerts = Performer::new(config.settings.alerts.clone(), move |what| {
@@ -264,133 +262,4 @@ fn privilege() -> Privilege {
 fn stop() {
     terminal::leave();
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-}
-
-fn forward_snapshots(runtime: &Runtime, handle: &Handle, send: &SyncSender<Input>, pending: &Arc<AtomicBool>) {
-    let mut snapshots = handle.snapshots.clone();
-    let (send, pending) = (send.clone(), pending.clone());
-    runtime.spawn(async move {
-        loop {
-            // The latest wins: at most one notice waits, however long the screen is stuck.
-            if snapshots.borrow_and_update().is_some()
-                && !pending.swap(true, Ordering::SeqCst)
-                && send.try_send(Input::Snapshot).is_err()
-            {
-                pending.store(false, Ordering::SeqCst);
-            }
-            if snapshots.changed().await.is_err() {
-                return;
-            }
-        }
-    });
-}
-
-fn forward_events(runtime: &Runtime, send: &SyncSender<Input>) {
-    use crossterm::event::{Event as Raw, EventStream};
-    let send = send.clone();
-    runtime.spawn(async move {
-        let mut stream = EventStream::new();
-        let mut failures = 0;
-        while let Some(event) = stream.next().await {
-            let event = match event {
-                Ok(Raw::Key(key)) => Event::Key(key),
-                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
-                Ok(Raw::Paste(text)) => Event::Paste(text),
-                Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
-                Ok(Raw::FocusGained | Raw::FocusLost) => continue,
-                Err(error) => {
-                    tracing::warn!(%error, "reading the terminal failed");
-                    failures += 1;
-                    if failures > 100 || terminal_gone(&error) {
-                        break;
-                    }
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    continue;
-                }
-            };
-            failures = 0;
-            let _ = send.try_send(Input::Event(event));
-        }
-        let _ = send.try_send(Input::End(End::Hangup));
-    });
-}
-
-/// How long the screen may take to leave before it is left to itself.
-const GRACE: Duration = Duration::from_millis(700);
-
-/// Ends the program although the main thread may be stuck in a write.
-fn force(ended: &AtomicBool, code: i32) {
-    if !ended.load(Ordering::SeqCst) {
-        terminal::leave();
-        std::process::exit(code);
-    }
-}
-
-fn watch_signals(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    for kind in [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ] {
-        let (send, ended) = (send.clone(), ended.clone());
-        let number = kind.as_raw_value();
-        on_signal(runtime, signal(kind)?, move || {
-            let (send, ended) = (send.clone(), ended.clone());
-            async move {
-                let _ = send.try_send(Input::End(End::Signal(number)));
-                tokio::time::sleep(GRACE).await;
-                force(&ended, 128 + number);
-            }
-        });
-    }
-    let stopped = send.clone();
-    // 20 and 18: SIGTSTP and SIGCONT on every architecture but MIPS and Alpha.
-    let (tstp, cont) = (
-        rustix::process::Signal::TSTP.as_raw(),
-        rustix::process::Signal::CONT.as_raw(),
-    );
-    on_signal(runtime, signal(SignalKind::from_raw(tstp))?, move || {
-        let _ = stopped.try_send(Input::Stop);
-        std::future::ready(())
-    });
-    let continued = send.clone();
-    on_signal(runtime, signal(SignalKind::from_raw(cont))?, move || {
-        let _ = continued.try_send(Input::Continued);
-        std::future::ready(())
-    });
-    Ok(())
-}
-
-fn on_signal<F, Fut>(runtime: &Runtime, mut signal: Signal, mut act: F)
-where
-    F: FnMut() -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send,
-{
-    runtime.spawn(async move {
-        while signal.recv().await.is_some() {
-            act().await;
-        }
-    });
-}
-
-/// Looks every second whether the terminal is gone. A hang-up need not come as a signal, and the reader
-/// of keys may spin on a dead terminal without ever saying so.
-fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    let (send, ended) = (send.clone(), ended.clone());
-    std::thread::Builder::new()
-        .name("zmtop-hangup".into())
-        .stack_size(64 << 10)
-        .spawn(move || {
-            loop {
-                std::thread::sleep(Duration::from_secs(1));
-                if terminal::hung_up() {
-                    let _ = send.try_send(Input::End(End::Hangup));
-                    std::thread::sleep(GRACE);
-                    force(&ended, 129);
-                    return;
-                }
-            }
-        })?;
-    Ok(())
 }
