@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use ratatui::backend::CrosstermBackend;
@@ -20,11 +21,14 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use self::mappings::Mappings;
+use super::act::Actor;
 use super::alert::Performer;
 use super::terminal;
 use crate::config::Config;
 use crate::config::save::{Saved, save as write};
+use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
+use crate::tui::act::Order;
 use crate::tui::app::{App, Privilege, Wants};
 use crate::tui::{Effect, Event, update, view};
 
@@ -52,6 +56,9 @@ enum Input {
 /// How many inputs may wait while the terminal takes nothing; further ones are dropped.
 const QUEUE: usize = 1024;
 
+/// How long a process may take to end after a signal before it is said to be still there.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Everything the monitor needs beside the config.
 #[derive(Debug)]
 pub struct Setup {
@@ -73,6 +80,10 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         .build()
         .context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone());
+    let roots = Roots {
+        proc: setup.options.proc_root.clone(),
+        sys: setup.options.sys_root.clone(),
+    };
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
@@ -90,8 +101,19 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     signals::watch_hangup(&send, &ended)?;
 
     let failed = send.clone();
-    let alerts = Performer::new(config.settings.alerts.clone(), move |what| {
+    let readonly = config.settings.ui.readonly;
+    let mut rules = config.settings.alerts.clone();
+    for rule in rules.iter_mut().filter(|_| readonly) {
+        // The rest of what it asks for changes nothing.
+        rule.run.clear();
+    }
+    let alerts = Performer::new(rules, move |what| {
         let _ = failed.try_send(Input::Event(Event::Failed(what)));
+    });
+    let reports = send.clone();
+    let actor = Actor::new(roots, PATIENCE, move |report| {
+        // Waits for a screen that is stuck; ends with it.
+        let _ = reports.send(Input::Event(Event::Act(report)));
     });
     let end = Screen {
         handle,
@@ -101,6 +123,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         config_path: setup.config_path,
         mappings,
         alerts,
+        actor: (!readonly).then_some(actor),
     }
     .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -126,6 +149,8 @@ struct Screen {
     config_path: PathBuf,
     mappings: Mappings,
     alerts: Performer,
+    /// Nobody, where nothing is to be changed.
+    actor: Option<Actor>,
 }
 
 impl Screen {
@@ -178,6 +203,7 @@ impl Screen {
                         Effect::Sampler(command) => self.command(command),
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
+                        Effect::Act(order) => self.act(order),
                         Effect::BreakOff => self.mappings.break_off(),
                         Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
                     }
@@ -192,6 +218,13 @@ impl Screen {
                 terminal.backend_mut().write_all(b"\x07")?;
             }
             draw(&mut terminal, &mut app)?;
+        }
+    }
+
+    fn act(&self, order: Order) {
+        if let Some(Err(error)) = self.actor.as_ref().map(|actor| actor.order(order)) {
+            let text = format!("nothing done: {error}");
+            let _ = self.send.try_send(Input::Event(Event::Failed(text)));
         }
     }
 
