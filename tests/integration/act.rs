@@ -1,5 +1,6 @@
 //! Signals, niceness and `oom_score_adj`, on children of the tests' own.
 
+mod actor;
 mod reused;
 
 use std::os::unix::process::ExitStatusExt;
