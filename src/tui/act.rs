@@ -210,6 +210,8 @@ const fn knob_of(knob: Knob, present: &Present) -> Result<i32, ActError> {
 struct UnderWay {
     number: u64,
     name: String,
+    /// How many processes it is about.
+    all: usize,
 }
 
 /// What was ordered so far.
@@ -231,16 +233,19 @@ impl Acts {
     }
 
     /// Remembers who it is about.
-    pub(super) fn ordered(&mut self, number: u64, name: String) {
+    pub(super) fn ordered(&mut self, dialog: &Dialog) {
         if self.under_way.len() == TOLD {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(UnderWay { number, name });
+        self.under_way.push_back(UnderWay {
+            number: dialog.number,
+            name: dialog.name(),
+            all: dialog.targets.len(),
+        });
     }
 
-    fn name(&self, number: u64) -> Option<String> {
-        let found = self.under_way.iter().find(|one| one.number == number);
-        found.map(|one| one.name.clone())
+    fn find(&self, number: u64) -> Option<UnderWay> {
+        self.under_way.iter().find(|one| one.number == number).cloned()
     }
 
     fn forget(&mut self, number: u64) {
@@ -284,9 +289,9 @@ pub(super) fn report(app: &mut App, report: Report) {
             ended,
             there,
         } => {
-            let name = app.acts.name(number);
+            let sent = app.acts.find(number);
             app.acts.forget(number);
-            if let Some(told) = name.and_then(|name| words::fate(&name, signal, ended, there)) {
+            if let Some(told) = sent.and_then(|sent| words::fate(&sent, signal, ended, there)) {
                 say(app, told);
             }
         }
@@ -312,8 +317,8 @@ fn pinned(app: &mut App, number: u64, pins: Vec<Result<Present, ActError>>) {
 }
 
 fn done(app: &mut App, number: u64, deed: Deed, results: &[Result<i32, ActError>]) {
-    let Some(name) = app.acts.name(number) else { return };
-    let told = words::done(&name, deed, results);
+    let Some(ordered) = app.acts.find(number) else { return };
+    let told = words::done(&ordered.name, deed, results);
     // What becomes of those that a signal reached is told later.
     if !(matches!(deed, Deed::Signal(_)) && results.iter().any(Result::is_ok)) {
         app.acts.forget(number);

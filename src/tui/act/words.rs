@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::{Deed, Dialog, Knob, Present, Target, signals};
+use super::{Deed, Dialog, Knob, Present, Target, UnderWay, signals};
 use crate::proc::act::ActError;
 
 /// A count of processes.
@@ -121,30 +121,37 @@ fn set(knob: Knob, name: &str, good: &[i32], all: usize, why: &str) -> String {
 }
 
 /// What became of those that a signal reached, and whether that is bad; `None` where there is nothing to tell.
-pub(super) fn fate(name: &str, signal: Signal, ended: usize, there: usize) -> Option<(String, bool)> {
+pub(super) fn fate(sent: &UnderWay, signal: Signal, ended: usize, there: usize) -> Option<(String, bool)> {
     let ends = matches!(
         signal,
         Signal::TERM | Signal::KILL | Signal::INT | Signal::QUIT | Signal::ABORT
     );
     // It is not asked to end by this.
-    if there > 0 && !ends {
+    if there > 0 && !ends || ended + there == 0 {
         return None;
     }
-    let all = ended + there;
-    let hint = if signal == Signal::KILL {
-        "the kernel has not let go"
+    let all = sent.all;
+    let (count, verb) = if there > 0 {
+        (there, "still there")
     } else {
-        "SIGKILL ends it"
+        (ended, "ended")
     };
-    Some(match (ended, there) {
-        (0, 0) => return None,
-        (1, 0) => (format!("{name} has ended"), false),
-        (_, 0) => (format!("{name} have ended"), false),
-        (0, 1) => (format!("{name} is still there ({hint})"), true),
-        (_, 1) => (format!("1 of {all} is still there ({hint})"), true),
-        (_, n) => {
-            let hint = hint.replace("ends it", "ends them");
-            (format!("{n} of {all} are still there ({hint})"), true)
-        }
-    })
+    let who = if count == all {
+        sent.name.clone()
+    } else {
+        format!("{count} of {all}")
+    };
+    let is = match (there > 0, count) {
+        (true, 1) => "is",
+        (true, _) => "are",
+        (false, 1) => "has",
+        (false, _) => "have",
+    };
+    let hint = match (there, signal) {
+        (0, _) => "",
+        (_, Signal::KILL) => " (the kernel has not let go)",
+        (1, _) => " (SIGKILL ends it)",
+        _ => " (SIGKILL ends them)",
+    };
+    Some((format!("{who} {is} {verb}{hint}"), there > 0))
 }

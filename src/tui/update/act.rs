@@ -84,7 +84,7 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
         pins: None,
         ended: Vec::new(),
     };
-    app.acts.ordered(number, dialog.name());
+    app.acts.ordered(&dialog);
     let orders = [
         Order::Pin(number, ids),
         Order::Do(number, Deed::NiceBy(by)),
@@ -271,14 +271,19 @@ fn send(app: &mut App) -> Vec<Effect> {
     let Asks::Signal(choice) = &dialog.asks else {
         return Vec::new();
     };
-    let (number, name, over) = (dialog.number, dialog.name(), dialog.is_over());
     let signal = signals::ALL[choice.place.cursor].signal;
-    app.mode = Mode::Table;
     app.message = None;
-    if over {
-        return refuse(app, &format!("nothing sent: {name} ended before"));
+    let why = dialog
+        .is_over()
+        .then(|| format!("nothing sent: {} ended before", dialog.name()));
+    let number = dialog.number;
+    if why.is_none() {
+        app.acts.ordered(dialog);
     }
-    app.acts.ordered(number, name);
+    app.mode = Mode::Table;
+    if let Some(why) = why {
+        return refuse(app, &why);
+    }
     vec![Effect::Act(Order::Do(number, Deed::Signal(signal)))]
 }
 
@@ -287,7 +292,7 @@ fn set(app: &mut App) -> Vec<Effect> {
     let Mode::Act(dialog) = &mut app.mode else {
         return Vec::new();
     };
-    let (number, name) = (dialog.number, dialog.name());
+    let number = dialog.number;
     let Asks::Number(adjust) = &mut dialog.asks else {
         return Vec::new();
     };
@@ -314,7 +319,7 @@ fn set(app: &mut App) -> Vec<Effect> {
         Knob::Oom => Deed::Oom(value),
         Knob::Nice => Deed::Nice(value),
     };
-    app.acts.ordered(number, name);
+    app.acts.ordered(dialog);
     vec![Effect::Act(Order::Do(number, deed))]
 }
 

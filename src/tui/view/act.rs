@@ -8,7 +8,7 @@
 //! │ 15 TERM    asks it to end                                      │
 //! │  9 KILL    ends it at once; nothing is saved                   │
 //! │────────────────────────────────────────────────────────────────│
-//! │ send SIGTERM to 27213 python3?  y yes  n no                    │
+//! │ send SIGTERM to 27213 python3?  y/n                            │
 //! └────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -28,6 +28,8 @@ use crate::tui::app::{App, Mode};
 use crate::tui::layout::Layout;
 
 const WIDTH: u16 = 72;
+/// So many signals are on screen at once, so that something of the table is, too.
+const LISTED: u16 = 12;
 /// Of many processes so many are named.
 const NAMED: usize = 4;
 
@@ -71,7 +73,7 @@ fn head(dialog: &Dialog) -> u16 {
 /// The area of the dialog.
 pub(super) fn area(layout: &Layout, dialog: &Dialog) -> Rect {
     let body = match &dialog.asks {
-        Asks::Signal(_) => signals::ALL.len() as u16 + 2,
+        Asks::Signal(_) => LISTED + 2,
         Asks::Number(_) => 2,
     };
     layout.popup(WIDTH, head(dialog) + 1 + body + 2)
@@ -233,13 +235,14 @@ fn question(app: &App, dialog: &Dialog, choice: &Choice, area: Rect, buf: &mut B
     let signal = signals::name(signals::ALL[choice.place.cursor].signal);
     let mut strip = Strip::default();
     if choice.asks {
-        // What is needed to answer stays longest; the name is cut, not left out.
-        let rest = text::width(&signal) + "send  to ?  y / n ".len() + 1;
-        let room = usize::from(area.width).saturating_sub(rest);
+        // What is needed to answer stays; the name is cut, not left out.
+        let width = usize::from(area.width);
+        let (send, to) = if width < 44 { ("", " ") } else { ("send ", " to ") };
+        let rest = text::width(&signal) + send.len() + to.len() + "  ? y/n ".len();
         let name = dialog.name();
-        let name = fit(&name, text::width(&name).min(room), Align::Left);
-        strip.text(80, format!(" send {signal} to {name}?"), theme.warning);
-        strip.text(90, "  y / n", theme.key);
+        let name = fit(&name, text::width(&name).min(width.saturating_sub(rest)), Align::Left);
+        strip.text(90, format!(" {send}{signal}{to}{name}? "), theme.warning);
+        strip.text(80, "y/n", theme.key);
     } else if choice.query.is_empty() {
         strip.text(80, format!(" {signal} to {}", dialog.name()), theme.dim);
     } else {
