@@ -111,6 +111,9 @@ pub struct MonitorArgs {
     /// Start with the tree
     #[arg(long, conflicts_with = "by")]
     pub tree: bool,
+    /// Change nothing: send no signals, set no niceness, run no programs of alerts
+    #[arg(long)]
+    pub readonly: bool,
     /// Append zmtop's own log to FILE
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! The wiring: what was typed becomes what is done.
 
+pub mod act;
 pub mod alert;
 mod clock;
 pub mod configure;

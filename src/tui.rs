@@ -3,6 +3,7 @@
 //! Both are pure: `update(&mut App, Event) -> Vec<Effect>` does no I/O, `view(&App, &mut Frame)` changes
 //! nothing. The wiring feeds events in, performs the effects, and draws when something changed.
 
+pub mod act;
 pub mod alerts;
 pub mod app;
 pub mod event;

@@ -76,6 +76,7 @@ pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageErr
     };
     table(settings, &args.table, columns)?;
     settings.ui.mouse &= !args.no_mouse;
+    settings.ui.readonly |= args.readonly;
     if let Some(file) = &args.log {
         settings.log.file = Some(file.clone());
     }

@@ -112,6 +112,16 @@ actions! {
     Follow = "follow",
     /// Tags the selected row.
     Tag = "tag",
+    /// Sends a signal, after asking.
+    Signal = "signal",
+    /// Sets `oom_score_adj`.
+    OomAdjust = "oom-adjust",
+    /// Sets the niceness.
+    Nice = "nice",
+    /// One step nicer.
+    NiceUp = "nice-up",
+    /// One step less nice.
+    NiceDown = "nice-down",
     /// Takes all tags away.
     UntagAll = "untag-all",
     /// Stops sampling, and goes on.
@@ -148,4 +158,14 @@ actions! {
     DeleteWord = "delete-word",
     /// In an input: deletes everything before the cursor.
     DeleteLine = "delete-line",
+}
+
+impl Action {
+    /// Whether it changes processes: not with `ui.readonly`.
+    pub const fn acts(self) -> bool {
+        matches!(
+            self,
+            Self::Signal | Self::OomAdjust | Self::Nice | Self::NiceUp | Self::NiceDown
+        )
+    }
 }

@@ -109,6 +109,7 @@ pub static SETTINGS: &[Setting] = &[
     setting("ui", "two_tables", |s| Slot::Switch(&mut s.ui.two_tables)),
     setting("ui", "totals", |s| Slot::Switch(&mut s.ui.totals)),
     setting("ui", "kernel_threads", |s| Slot::Switch(&mut s.ui.kernel_threads)),
+    setting("ui", "readonly", |s| Slot::Switch(&mut s.ui.readonly)),
     setting("ui", "delta", |s| Slot::Span(&mut s.ui.delta, ms(1000)..=HOUR)),
     setting("history", "max_memory", |s| {
         Slot::Size(&mut s.history.max_memory, MIB..=4096 * MIB)

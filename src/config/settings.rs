@@ -83,6 +83,8 @@ pub struct UiSettings {
     pub totals: bool,
     /// Kernel threads are listed.
     pub kernel_threads: bool,
+    /// Nothing is done to processes, and no program of an alert is run.
+    pub readonly: bool,
     /// The time over which a Δ is taken, 1 s to 1 h.
     pub delta: Duration,
 }
@@ -189,6 +191,7 @@ impl Settings {
                 two_tables: false,
                 totals: false,
                 kernel_threads: false,
+                readonly: false,
                 delta: Duration::ZERO,
             },
             history: HistorySettings::default(),

@@ -7,6 +7,7 @@ pub use columns::Wants;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::act::{Acts, Dialog};
 use super::input::LineEdit;
 use super::layout::Layout;
 use super::mappings::{Found, Scan};
@@ -52,6 +53,8 @@ pub enum Mode {
     Input(Prompt, LineEdit, String),
     /// Something over the table.
     Popup(Popup),
+    /// What is asked before processes are acted on.
+    Act(Box<Dialog>),
 }
 
 /// The filter as typed and as understood.
@@ -166,6 +169,8 @@ pub struct App {
     pub scroll: usize,
     /// Where keys go.
     pub mode: Mode,
+    /// What was ordered to be done to processes.
+    pub acts: Acts,
     /// How something went.
     pub message: Option<Message>,
     /// Sums of the shown rows.
@@ -222,6 +227,7 @@ impl App {
             totals_row: ui.totals,
             scroll: 0,
             mode: Mode::Table,
+            acts: Acts::default(),
             message: None,
             totals: Totals::default(),
             tagged: Totals::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::act::{Order, Report};
 use crate::config::save::Saved;
 use crate::model::alert::Notice;
 use crate::model::mapping::Mapping;
@@ -32,6 +33,8 @@ pub enum Event {
     MappingsFailed(u64, String),
     /// The mappings of the process that the panel shows, or why they could not be read.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
+    /// What came of acting on processes.
+    Act(Report),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.
@@ -57,6 +60,8 @@ pub enum Effect {
     Inspect(Option<Identity>),
     /// Do what the rule of an alert asks for.
     Alert(Notice),
+    /// Act on processes.
+    Act(Order),
     /// Write to the config file.
     Save(Saved),
 }

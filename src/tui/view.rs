@@ -1,5 +1,6 @@
 //! Draws the state; changes nothing.
 
+mod act;
 mod alerts;
 mod detail;
 mod footer;
@@ -17,6 +18,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear};
 
+use super::act::Dialog;
 use super::app::{App, Mode};
 use super::layout::{Placed, Wanted, place};
 use super::popup::Popup;
@@ -55,7 +57,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     }
     detail::draw(app, cut(layout.detail), buf);
     panel::draw(app, cut(layout.panel), buf);
-    let cursor = footer::draw(app, cut(layout.footer), buf);
+    let mut cursor = footer::draw(app, cut(layout.footer), buf);
 
     if let Mode::Popup(popup) = &app.mode {
         let area = cut(popup_area(app));
@@ -78,6 +80,9 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
             Popup::Alerts(place) => alerts::draw(app, *place, inside, frame.buffer_mut()),
             other => list::draw(app, other, inside, frame.buffer_mut()),
         }
+    }
+    if let Mode::Act(dialog) = &app.mode {
+        cursor = act::draw(app, dialog, cut(popup_area(app)), frame);
     }
     if let Some(position) = cursor.filter(|p| screen.contains(*p)) {
         frame.set_cursor_position(position);
@@ -117,8 +122,10 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
 /// The area of the open popup.
 pub fn popup_area(app: &App) -> Rect {
     let layout = app.layout();
-    let Mode::Popup(popup) = &app.mode else {
-        return Rect::default();
+    let popup = match &app.mode {
+        Mode::Popup(popup) => popup,
+        Mode::Act(dialog) => return act::area(&layout, dialog),
+        Mode::Table | Mode::Input(..) => return Rect::default(),
     };
     let (width, entries) = match popup {
         Popup::Help(_) => (100, help_lines(app)),
@@ -137,6 +144,19 @@ pub fn list_height(app: &App) -> usize {
         Mode::Popup(Popup::Sort(_) | Popup::Columns(..)) => inside.saturating_sub(list::note_lines(inside)),
         _ => inside,
     }
+}
+
+/// How many signals the open dialog shows at once.
+pub fn signals_shown(app: &App) -> usize {
+    match &app.mode {
+        Mode::Act(dialog) => act::shown(popup_area(app), dialog),
+        Mode::Table | Mode::Input(..) | Mode::Popup(_) => 0,
+    }
+}
+
+/// Where the signals are listed in a dialog that lies there.
+pub fn signals_area(area: Rect, dialog: &Dialog) -> Rect {
+    act::list(area, dialog)
 }
 
 /// How many lines the help has.

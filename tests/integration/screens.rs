@@ -191,6 +191,47 @@ fn the_panel_of_a_process() {
     photograph!("panel-marked-120x40", session);
 }
 
+/// A dialog that was opened by these keys, its processes pinned.
+fn with_dialog(width: u16, height: u16, keys: &str) -> Session {
+    use zmtop::proc::act::ActError;
+    use zmtop::tui::act::{Order, Present, Report};
+    let mut session = Session::new(width, height);
+    session.grouped_minute().keys(keys);
+    let pinned = session.effects.iter().rev().find_map(|effect| match effect {
+        zmtop::tui::Effect::Act(Order::Pin(number, ids)) => Some((*number, ids.len())),
+        _ => None,
+    });
+    let (number, count) = pinned.expect("it pins");
+    let present = Present {
+        oom: Ok(-250),
+        nice: Ok(5),
+    };
+    let mut pins = vec![Ok(present); count];
+    if count > 1 {
+        pins[0] = Err(ActError::Init);
+    }
+    session.feed(Event::Act(Report::Pinned(number, pins)));
+    session
+}
+
+#[test]
+fn dialogs_that_ask_before_processes_are_acted_on() {
+    photograph!("signal-80x24", with_dialog(80, 24, "F9"));
+    photograph!("signal-asks-80x24", with_dialog(80, 24, "F9 Down Enter"));
+    photograph!("signal-many-120x30", with_dialog(120, 30, "Tab Tab Tab Space F9 Enter"));
+    photograph!(
+        "signal-tagged-80x24",
+        with_dialog(80, 24, "Space Space Space Space Space Space F9 k")
+    );
+    photograph!("signal-20x5", with_dialog(20, 5, "F9 Enter"));
+    photograph!("oom-adjust-80x24", with_dialog(80, 24, "o"));
+    photograph!("nice-bad-120x30", {
+        let mut session = with_dialog(120, 30, "i");
+        session.keys("C-u 9 9 Enter");
+        session
+    });
+}
+
 #[test]
 fn a_mark_and_its_column() {
     let mut session = Session::new(120, 30);
@@ -230,6 +271,12 @@ fn every_panel_survives_every_size() {
         "v Enter",
         "t Enter b",
         "Tab Enter Enter",
+        "F9",
+        "F9 End Enter",
+        "Space Space Space F9 k Enter",
+        "Tab F9 Enter",
+        "o 1 2 3",
+        "Space Space i 9 9 Enter",
     ];
     for (width, height) in [(1, 1), (1, 50), (2, 2), (3, 7), (20, 5), (50, 3), (500, 1), (500, 200)] {
         for keys in keys {

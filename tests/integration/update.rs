@@ -1,5 +1,6 @@
 //! `update` as tables of events: what keys, clicks and snapshots do to the state.
 
+mod act;
 mod groups;
 mod input;
 mod list;

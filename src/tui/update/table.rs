@@ -52,11 +52,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             place.go(at, usize::MAX, usize::MAX);
             app.mode = Mode::Popup(Popup::Sort(place));
         }
-        Action::Users if matches!(app.scope, Scope::Mappings(_)) => {
-            let text = "a user is picked before the mappings are read: Esc goes back".into();
-            app.message = Some(Message { text, bad: false });
-        }
-        Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
+        Action::Users => pick_user(app),
         Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
             app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
@@ -113,6 +109,9 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Freeze => {
             app.frozen = !app.frozen;
             rebuild(app);
+        }
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
+            return super::act::begin(app, action);
         }
         Action::Units => app.units = app.units.next(),
         Action::KernelThreads => kernel_threads(app),
@@ -216,6 +215,15 @@ fn fold_all(app: &mut App) {
         app.folded.clear();
     }
     rebuild(app);
+}
+
+fn pick_user(app: &mut App) {
+    if matches!(app.scope, Scope::Mappings(_)) {
+        let text = "a user is picked before the mappings are read: Esc goes back".into();
+        app.message = Some(Message { text, bad: false });
+    } else {
+        app.mode = Mode::Popup(Popup::Users(Place::default(), users(app)));
+    }
 }
 
 /// Who has processes, by what they hold.
