@@ -9,6 +9,7 @@ pub mod app;
 pub mod event;
 pub mod input;
 pub mod layout;
+pub mod leaks;
 pub mod mappings;
 pub mod panel;
 pub mod popup;

@@ -74,10 +74,12 @@ actions! {
     SortPss = "sort-pss",
     /// Sorts by swap.
     SortSwap = "sort-swap",
-    /// Sorts by growth.
+    /// Sorts by trend, or by growth where that is not shown.
     SortGrowth = "sort-growth",
     /// Picks a user to filter to.
     Users = "users",
+    /// Lists who grows or leaks.
+    Leaks = "leaks",
     /// Lists the alerts.
     Alerts = "alerts",
     /// Tree view on and off.

@@ -269,7 +269,8 @@ impl<'a> Watch<'a> {
         if snapshot.survey().readable == 0 {
             return Err("no process's memory can be read".into());
         }
-        if watched < SHORTEST {
+        // The last look is up to an interval before the end.
+        if watched + self.plan.settings.sampler.interval.max(Duration::from_secs(5)) < SHORTEST {
             complain(&format!(
                 "watched for {} only: before {} hardly anything is called a leak",
                 span(watched),

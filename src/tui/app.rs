@@ -21,6 +21,7 @@ use crate::config::save::Saved;
 use crate::model::alert::Alerts;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
+use crate::model::leaks::Suspect;
 use crate::model::{Change, Group, Identity, Marks, ProcessSample, Row, Series, Snapshot, Totals};
 use crate::units::Units;
 
@@ -109,6 +110,8 @@ pub struct App {
     pub history: History,
     /// The rules on them, and what fires.
     pub alerts: Alerts,
+    /// Who grows or leaks, worst first.
+    pub leaks: Vec<Suspect>,
     /// The marks that changes are shown since.
     pub marks: Marks,
     /// The panel of the selected process.
@@ -197,6 +200,7 @@ impl App {
             snapshot: None,
             history: History::kept(config.settings.keep(ui.delta)),
             alerts: super::alerts::rules(&config.settings.alerts),
+            leaks: Vec::new(),
             marks: Marks::default(),
             panel: Panel::default(),
             scope: Scope::by(ui.by),
@@ -279,7 +283,10 @@ impl App {
     /// Where everything goes on screen.
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
-        let layout = Layout::new(self.size, self.two_tables, self.totals_row, tagged);
+        let mut layout = Layout::new(self.size, self.two_tables, self.totals_row, tagged);
+        if super::leaks::leaking(self) > 0 {
+            layout = layout.with_leaks();
+        }
         if self.shows_panel() {
             layout.with_panel()
         } else {

@@ -41,6 +41,15 @@ pub enum Event {
     Failed(String),
 }
 
+/// A process whose mappings are to be read again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inspect {
+    /// Which one.
+    pub id: Identity,
+    /// Somebody looks at it; otherwise it is read seldom, at next to no cost.
+    pub closely: bool,
+}
+
 /// Something to do, performed by the wiring.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -57,7 +66,7 @@ pub enum Effect {
     /// Break that off.
     BreakOff,
     /// Read the mappings of this process again and again, at a bounded rate; or of none any more.
-    Inspect(Option<Identity>),
+    Inspect(Option<Inspect>),
     /// Do what the rule of an alert asks for.
     Alert(Notice),
     /// Act on processes.

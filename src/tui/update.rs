@@ -19,6 +19,7 @@ use crossterm::event::KeyEvent;
 use super::act::{Order, open, report};
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
+use super::leaks;
 use super::mappings;
 use super::panel;
 use super::rows::rebuild;
@@ -108,6 +109,7 @@ fn take(app: &mut App, snapshot: Arc<Snapshot>) {
         app.folded.retain(|id| alive.contains(id));
     }
     app.snapshot = Some(snapshot);
+    leaks::find(app);
     rebuild(app);
 }
 

@@ -6,6 +6,7 @@ mod detail;
 mod footer;
 mod gauges;
 mod help;
+mod leaks;
 mod list;
 mod panel;
 mod put;
@@ -39,6 +40,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     gauges::memory(app, cut(layout.mem), buf);
     gauges::swap(app, cut(layout.swap), buf);
     gauges::pressure(app, cut(layout.pressure), buf);
+    leaks::bar(app, cut(layout.leaks), buf);
     for (at, (table, area)) in app.tables().iter().zip(&layout.tables).enumerate() {
         let active = !app.two_tables || at == app.active;
         table::draw(app, table, active, cut(*area), buf);
@@ -71,6 +73,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
                 Popup::Sort(_) => " Sort by ",
                 Popup::Users(..) => " User ",
                 Popup::Alerts(_) => " Alerts ",
+                Popup::Leaks(_) => " Leaks ",
                 Popup::Columns(..) => " Columns ",
             });
         let inside = block.inner(area);
@@ -78,6 +81,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         match popup {
             Popup::Help(from) => help::draw(app, *from, inside, frame.buffer_mut()),
             Popup::Alerts(place) => alerts::draw(app, *place, inside, frame.buffer_mut()),
+            Popup::Leaks(place) => leaks::draw(app, *place, inside, frame.buffer_mut()),
             other => list::draw(app, other, inside, frame.buffer_mut()),
         }
     }
@@ -132,6 +136,7 @@ pub fn popup_area(app: &App) -> Rect {
         Popup::Sort(_) => (100, crate::columns::COLUMNS.len() + list::NOTE_LINES),
         Popup::Users(_, users) => (44, users.len() + 1),
         Popup::Alerts(_) => (120, alerts::lines(app)),
+        Popup::Leaks(_) => (160, leaks::lines(app)),
         Popup::Columns(_, chooser) => (100, chooser.order.len() + list::NOTE_LINES),
     };
     layout.popup(width, u16::try_from(entries + 2).unwrap_or(u16::MAX))
@@ -141,6 +146,7 @@ pub fn popup_area(app: &App) -> Rect {
 pub fn list_height(app: &App) -> usize {
     let inside = usize::from(popup_area(app).height.saturating_sub(2));
     match &app.mode {
+        Mode::Popup(Popup::Leaks(_)) => inside.saturating_sub(leaks::HEADING),
         Mode::Popup(Popup::Sort(_) | Popup::Columns(..)) => inside.saturating_sub(list::note_lines(inside)),
         _ => inside,
     }

@@ -1,5 +1,7 @@
 //! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
 
+mod leaks;
+
 use std::sync::Arc;
 
 use ratatui::style::{Color, Modifier};
@@ -147,7 +149,7 @@ fn with_panel(width: u16, height: u16) -> Session {
     session.keys("Enter");
     for step in 1..=12 {
         session.tick_with(5, grouped(step), |s| s.cgroups = Arc::new(cgroups()));
-        let id = session.app.panel.asked.expect("the panel asks");
+        let id = session.app.panel.asked.expect("the panel asks").id;
         session.feed(Event::Inspected(id, Arc::new(Ok(maps(step)))));
     }
     session
@@ -185,7 +187,7 @@ fn the_panel_of_a_process() {
     photograph!("panel-120x30", with_panel(120, 30));
     photograph!("panel-200x50", with_panel(200, 50));
     let mut session = with_panel(120, 40);
-    let id = session.app.panel.asked.unwrap();
+    let id = session.app.panel.asked.unwrap().id;
     session.keys("b").tick(5, busy(13));
     session.feed(Event::Inspected(id, Arc::new(Ok(maps(20)))));
     photograph!("panel-marked-120x40", session);

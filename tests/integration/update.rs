@@ -3,6 +3,7 @@
 mod act;
 mod groups;
 mod input;
+mod leaks;
 mod list;
 mod mappings;
 mod marks;

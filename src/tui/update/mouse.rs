@@ -83,7 +83,7 @@ fn click_popup(app: &mut App, at: Position) {
     let Mode::Popup(popup) = &app.mode else { return };
     let (offset, chooses) = match popup {
         Popup::Help(_) => return,
-        Popup::Sort(place) | Popup::Users(place, _) => (place.offset, true),
+        Popup::Sort(place) | Popup::Users(place, _) | Popup::Leaks(place) => (place.offset, true),
         Popup::Columns(place, _) | Popup::Alerts(place) => (place.offset, false),
     };
     if at.y == area.y || inside >= view::list_height(app) {

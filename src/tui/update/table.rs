@@ -10,6 +10,7 @@ use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
+use crate::tui::leaks;
 use crate::tui::mappings;
 use crate::tui::popup::{Chooser, Place, Popup, User};
 use crate::tui::rows::rebuild;
@@ -53,6 +54,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.mode = Mode::Popup(Popup::Sort(place));
         }
         Action::Users => pick_user(app),
+        Action::Leaks => leaks::open(app),
         Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
             app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
@@ -88,7 +90,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Reverse => sort(app, |t| t.descending = !t.descending),
         Action::SortPss => sort_by(app, &["pss"]),
         Action::SortSwap => sort_by(app, &["swap"]),
-        Action::SortGrowth => sort_by(app, &["growth", "history"]),
+        Action::SortGrowth => sort_by(app, &["trend", "growth", "history"]),
 
         Action::Tree => tree(app),
         Action::Fold => fold(app),

@@ -91,6 +91,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(label) = super::alerts::label(app) {
         strip.right(79, label, theme.alert);
     }
+    if let Some(label) = super::leaks::label(app) {
+        strip.right(78, label, theme.leak);
+    }
     if let Some(mark) = app.marks.current() {
         let which = match app.marks.place() {
             (_, 1) => String::new(),
