@@ -6,6 +6,7 @@
 pub mod act;
 pub mod alerts;
 pub mod app;
+pub mod chart;
 pub mod event;
 pub mod input;
 pub mod layout;

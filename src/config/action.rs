@@ -102,6 +102,18 @@ actions! {
     PreviousMark = "previous-mark",
     /// Shows changes since the next mark.
     NextMark = "next-mark",
+    /// Charts and sparklines over a longer time.
+    SpanLonger = "span-longer",
+    /// Charts and sparklines over a shorter time.
+    SpanShorter = "span-shorter",
+    /// In the panel's chart: the cursor one column back.
+    CursorLeft = "cursor-left",
+    /// In the panel's chart: the cursor one column forth.
+    CursorRight = "cursor-right",
+    /// In the panel's chart: the cursor ten columns back.
+    CursorLeftFast = "cursor-left-fast",
+    /// In the panel's chart: the cursor ten columns forth.
+    CursorRightFast = "cursor-right-fast",
     /// From the processes of a group back to the groups.
     Back = "back",
     /// Reads what the processes map, and sums it up.

@@ -35,10 +35,12 @@ pub struct Saved {
     pub two_tables: bool,
     /// Kernel threads are listed.
     pub kernel_threads: bool,
+    /// What charts and sparklines are over.
+    pub span: String,
 }
 
 const TABLE: &str = "ui";
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "columns",
     "group_columns",
     "by",
@@ -49,6 +51,7 @@ const NAMES: [&str; 10] = [
     "tree",
     "two_tables",
     "kernel_threads",
+    "span",
 ];
 
 impl Saved {
@@ -58,6 +61,7 @@ impl Saved {
         ui.group_columns.clone_from(&self.group_columns);
         ui.by = self.by;
         ui.filter.clone_from(&self.filter);
+        ui.span.clone_from(&self.span);
         (ui.sort, ui.descending, ui.units) = (self.sort, self.descending, self.units);
         (ui.tree, ui.two_tables, ui.kernel_threads) = (self.tree, self.two_tables, self.kernel_threads);
         settings

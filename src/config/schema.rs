@@ -66,6 +66,7 @@ pub enum Slot<'a> {
 }
 
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
+const SPANS: &[&str] = &["5m", "15m", "1h", "6h", "1d", "1w", "30d"];
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -110,6 +111,7 @@ pub static SETTINGS: &[Setting] = &[
     setting("ui", "totals", |s| Slot::Switch(&mut s.ui.totals)),
     setting("ui", "kernel_threads", |s| Slot::Switch(&mut s.ui.kernel_threads)),
     setting("ui", "readonly", |s| Slot::Switch(&mut s.ui.readonly)),
+    setting("ui", "span", |s| Slot::Choice(&mut s.ui.span, SPANS)),
     setting("ui", "delta", |s| Slot::Span(&mut s.ui.delta, ms(1000)..=HOUR)),
     setting("history", "max_memory", |s| {
         Slot::Size(&mut s.history.max_memory, MIB..=4096 * MIB)

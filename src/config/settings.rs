@@ -85,6 +85,8 @@ pub struct UiSettings {
     pub kernel_threads: bool,
     /// Nothing is done to processes, and no program of an alert is run.
     pub readonly: bool,
+    /// What charts and sparklines are over: the id of one of the spans there are.
+    pub span: String,
     /// The time over which a Δ is taken, 1 s to 1 h.
     pub delta: Duration,
 }
@@ -192,6 +194,7 @@ impl Settings {
                 totals: false,
                 kernel_threads: false,
                 readonly: false,
+                span: String::new(),
                 delta: Duration::ZERO,
             },
             history: HistorySettings::default(),

@@ -161,6 +161,7 @@ impl Screen {
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
+        app.zone = jiff::tz::TimeZone::system();
         for command in app.wants().since(Wants::NOTHING) {
             self.command(command);
         }

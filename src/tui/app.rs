@@ -1,13 +1,18 @@
 //! The monitor's whole state.
 
 mod columns;
+mod filter;
 
 pub use columns::Wants;
+pub use filter::FilterState;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::act::{Acts, Dialog};
+use jiff::tz::TimeZone;
+
+use super::chart::Chart;
 use super::input::LineEdit;
 use super::layout::Layout;
 use super::mappings::{Found, Scan};
@@ -15,11 +20,10 @@ use super::panel::Panel;
 use super::popup::Popup;
 use super::scope::{RowId, Scope};
 use super::table::{Line, Table};
-use crate::columns::{Catalogue, ColumnId};
+use crate::columns::ColumnId;
 use crate::config::Config;
 use crate::config::save::Saved;
 use crate::model::alert::Alerts;
-use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
 use crate::model::leaks::Suspect;
 use crate::model::{Change, Group, Identity, Marks, ProcessSample, Row, Series, Snapshot, Totals};
@@ -58,34 +62,6 @@ pub enum Mode {
     Act(Box<Dialog>),
 }
 
-/// The filter as typed and as understood.
-#[derive(Clone, Debug, Default)]
-pub struct FilterState {
-    /// As last typed.
-    pub text: String,
-    /// The last one that parsed.
-    pub filter: Filter,
-    /// The text of the last one that parsed.
-    pub good: String,
-    /// What is wrong with what was typed.
-    pub error: Option<FilterError>,
-}
-
-impl FilterState {
-    /// Takes in what was typed; the last good filter stays where it does not parse.
-    pub fn set(&mut self, text: &str) {
-        self.text = text.into();
-        match Filter::parse(text, &Catalogue) {
-            Ok(filter) => {
-                self.filter = filter;
-                self.good = text.into();
-                self.error = None;
-            }
-            Err(error) => self.error = Some(error),
-        }
-    }
-}
-
 /// A line that tells how something went, until the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -116,6 +92,10 @@ pub struct App {
     pub marks: Marks,
     /// The panel of the selected process.
     pub panel: Panel,
+    /// Which time charts and sparklines are of.
+    pub chart: Chart,
+    /// The time zone that moments are told in.
+    pub zone: TimeZone,
     /// What the rows are.
     pub scope: Scope,
     /// The groups there are, whether a filter lets them through or not; none where processes are listed.
@@ -203,6 +183,8 @@ impl App {
             leaks: Vec::new(),
             marks: Marks::default(),
             panel: Panel::default(),
+            chart: Chart::over(&ui.span),
+            zone: TimeZone::UTC,
             scope: Scope::by(ui.by),
             groups: Vec::new(),
             mappings: None,
@@ -344,12 +326,14 @@ impl App {
 
     /// The row of one process, with its history and the mark.
     pub fn process_row<'a>(&'a self, sample: &'a ProcessSample, snapshot: &'a Snapshot) -> Row<'a> {
-        Row::of(sample, self.history.get(sample.id), snapshot).since(self.marks.current())
+        let row = Row::of(sample, self.history.get(sample.id), snapshot);
+        row.since(self.marks.current()).over(self.chart.span().time)
     }
 
     /// The row of one group, likewise.
     pub fn group_row<'a>(&'a self, group: &'a Group, snapshot: &'a Snapshot) -> Row<'a> {
-        Row::of_group(group, self.history.group(&group.key), snapshot).since(self.marks.current())
+        let row = Row::of_group(group, self.history.group(&group.key), snapshot);
+        row.since(self.marks.current()).over(self.chart.span().time)
     }
 
     /// The change of one process.
@@ -370,6 +354,7 @@ impl App {
             tree: self.tree,
             two_tables: self.two_tables,
             kernel_threads: self.kernel_threads,
+            span: self.chart.span().id.into(),
         }
     }
 

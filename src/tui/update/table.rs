@@ -8,6 +8,7 @@ use crate::config::Action;
 use crate::model::Marks;
 use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
+use crate::tui::chart;
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
 use crate::tui::leaks;
@@ -20,6 +21,7 @@ use crate::units;
 use super::{marks, search, turn};
 
 /// Performs an action on the table.
+#[expect(clippy::too_many_lines, reason = "an arm an action")]
 pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let height = app.rows_shown();
     let page = height.max(1).cast_signed();
@@ -55,6 +57,12 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Users => pick_user(app),
         Action::Leaks => leaks::open(app),
+        Action::SpanLonger
+        | Action::SpanShorter
+        | Action::CursorLeft
+        | Action::CursorRight
+        | Action::CursorLeftFast
+        | Action::CursorRightFast => chart::act(app, action),
         Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
             app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));

@@ -78,10 +78,13 @@ pub(super) fn open(app: &mut App) {
     turn_to(app, Scope::Members(key), None);
 }
 
-/// Breaks off what is read; or closes the panel; or ends the search; or goes back to where it was come from.
+/// Breaks off what is read; or takes the chart's cursor away; or closes the panel; or ends the search; or goes back to where it was come from.
 pub(super) fn cancel(app: &mut App) -> bool {
     if mappings::break_off(app) {
         return true;
+    }
+    if app.shows_panel() && app.chart.leave() {
+        return false;
     }
     if !panel::close(app) && app.search.take().is_none() {
         back(app);

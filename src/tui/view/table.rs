@@ -93,6 +93,7 @@ fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rec
         // The mark takes the place of padding, never that of the title.
         let named = match (column.id, app.scope.groups()) {
             ("group", Some(by)) => by.title(),
+            ("history", _) => app.chart.span().title,
             _ => column.title,
         };
         let title = if sorted && named.chars().count() < width {

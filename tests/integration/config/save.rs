@@ -23,6 +23,7 @@ fn chosen() -> Saved {
         tree: true,
         two_tables: true,
         kernel_threads: false,
+        span: "1h".into(),
     }
 }
 
@@ -38,6 +39,7 @@ fn expected(mut settings: Settings) -> Settings {
     settings.ui.tree = true;
     settings.ui.two_tables = true;
     settings.ui.kernel_threads = false;
+    settings.ui.span = "1h".into();
     settings
 }
 
@@ -122,6 +124,7 @@ units = "m"
 tree = true
 two_tables = true
 kernel_threads = false
+span = "1h"
 
 # the end
 "#

@@ -28,6 +28,7 @@ fn the_shipped_values_are_the_documented_ones() {
     assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
     assert!(s.ui.descending && s.ui.mouse && s.ui.totals && s.ui.kernel_threads);
     assert!(!s.ui.tree && !s.ui.two_tables && !s.ui.readonly);
+    assert_eq!(s.ui.span, "5m");
     assert_eq!(s.ui.delta, Duration::from_secs(10));
     assert_eq!(s.keep(s.ui.delta), Keep::over(Duration::from_secs(10)));
     assert_eq!((s.log.file, &*s.log.level), (None, "info"));
@@ -98,6 +99,7 @@ tree = true
 two_tables = true
 totals = false
 kernel_threads = false
+span = "30d"
 readonly = true
 delta = "1h"
 [history]

@@ -1,11 +1,24 @@
-//! The footprint over the last five minutes.
+//! The footprint over the span that was chosen, with what is judged of it.
+//!
+//! ```text
+//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure
+//!                                                  ▂▄▆█████
+//!                       ▁▂▃▄▅▆▇████████████████████████████
+//! ```
+//!
+//! A column is as high as the last value of its time; `░` above it says how high it was in between.
 
+use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::model::history::Line;
+use crate::columns::Value;
+use crate::model::history::line::Band;
+use crate::model::trend::{Judgement, Verdict};
+use crate::model::{Row, Series, Snapshot};
 use crate::tui::app::App;
 use crate::units;
 
@@ -13,38 +26,125 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 
 /// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest,
 /// and as a sparkline at least 4 % of that and 256 KiB.
-pub(super) fn draw(app: &App, line: &Line<'_>, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &Series, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let bands = line.recent(usize::from(area.width.saturating_sub(2)));
-    let values: Vec<Option<u64>> = bands.into_iter().map(|band| band.map(|b| b.last)).collect();
-    let known = || values.iter().flatten().copied();
+    let line = series.line();
+    let width = usize::from(area.width.saturating_sub(2));
+    let window = app.chart.window(snapshot.monotonic, width);
+    let bands = line.bands(window.end, window.span, width);
+    let known = || bands.iter().flatten();
     let mut label = Strip::default();
-    let (Some(low), Some(high)) = (known().min(), known().max()) else {
-        label.text(1, " footprint: not known yet", theme.dim);
-        return label.draw(Rect { height: 1, ..area }, buf);
+    let head = Rect { height: 1, ..area };
+    let low = known().map(|band| band.min).min();
+    let high = known().map(|band| band.max).max();
+    let (Some(low), Some(high)) = (low, high) else {
+        let text = format!(" footprint: nothing known of these {}", app.chart.span().name);
+        label.text(1, text, theme.dim);
+        return label.draw(head, buf);
     };
+    let bytes = |n| units::bytes(n, app.units);
     let range = format!(
-        " footprint over 5 min: {} to {}",
-        units::bytes(low, app.units),
-        units::bytes(high, app.units)
+        " footprint over {}: {} to {}",
+        app.chart.span().name,
+        bytes(low),
+        bytes(high)
     );
-    label.text(1, range, theme.dim);
-    label.draw(Rect { height: 1, ..area }, buf);
+    label.text(60, range, theme.dim);
+    match window.cursor {
+        Some(at) => {
+            let (when, ago) = moment(app, snapshot, window.end, window.span, width, at);
+            label.text(90, format!("  ·  {when}"), theme.title);
+            label.text(80, format!(", {ago} ago"), theme.dim);
+            let text = bands.get(at).copied().flatten().map_or_else(
+                || ": not known".into(),
+                |band: Band| match (bytes(band.min), bytes(band.last), bytes(band.max)) {
+                    (min, last, max) if min == max => format!(": {last}"),
+                    (min, last, max) => format!(": {last}, between {min} and {max}"),
+                },
+            );
+            label.text(95, text, theme.title);
+        }
+        None => verdict(app, series.trend(), snapshot, row, &mut label),
+    }
+    label.draw(head, buf);
 
     let rows = area.height.saturating_sub(1);
     let span = (high - low).max(high / 25).max(256 << 10) as f64;
     // The least value has one eighth, to be told from none at all.
     let eighths = f64::from(rows) * 8.0;
-    for (x, value) in values.iter().enumerate() {
-        let Some(value) = value else { continue };
-        let filled = (((value - low) as f64 / span) * (eighths - 1.0)).round() as u16 + 1;
+    let filled = |value: u64| (((value - low) as f64 / span) * (eighths - 1.0)).round() as u16 + 1;
+    for (x, band) in bands.iter().enumerate() {
+        let at = area.x + 1 + x as u16;
+        let marked = window.cursor == Some(x);
+        let (last, max) = band.map_or((0, 0), |band| (filled(band.last), filled(band.max)));
         for row in 0..rows {
-            let part = filled.saturating_sub((rows - 1 - row) * 8).min(8);
-            if part > 0 {
-                let text = BARS[usize::from(part)].to_string();
-                let at = area.x + 1 + x as u16;
-                put(buf, at, area.y + 1 + row, &text, 1, theme.chart);
-            }
+            let below = (rows - 1 - row) * 8;
+            let part = last.saturating_sub(below).min(8);
+            let peak = part == 0 && max.saturating_sub(below) >= 5;
+            let (text, style) = match (part, peak) {
+                (0, true) => ("░".to_owned(), theme.zero),
+                (0, false) if !marked => continue,
+                _ => (BARS[usize::from(part)].to_string(), theme.chart),
+            };
+            let style = if marked { style.patch(theme.selected) } else { style };
+            put(buf, at, area.y + 1 + row, &text, 1, style);
         }
+    }
+}
+
+/// The time of a column's end on the wall, and how long ago that was.
+fn moment(
+    app: &App,
+    snapshot: &Snapshot,
+    end: std::time::Duration,
+    span: std::time::Duration,
+    width: usize,
+    column: usize,
+) -> (String, String) {
+    let back = span.mul_f64(1.0 - (column + 1) as f64 / width.max(1) as f64);
+    let ago = snapshot.monotonic.saturating_sub(end.saturating_sub(back));
+    let time = snapshot
+        .time
+        .checked_sub(ago)
+        .and_then(|time| Timestamp::try_from(time).ok());
+    let format = if span.as_secs() > 86_400 {
+        "%m-%d %H:%M"
+    } else {
+        "%H:%M:%S"
+    };
+    let when = time.map_or_else(String::new, |time| {
+        time.to_zoned(app.zone.clone()).strftime(format).to_string()
+    });
+    (when, units::span(ago))
+}
+
+/// What is judged of it: ` ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure`.
+fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut Strip) {
+    let theme = &app.config.theme;
+    let (sign, style): (&str, Style) = match judged.verdict {
+        Verdict::Unknown => return label.text(50, "  ·  too short to judge", theme.dim),
+        Verdict::Steady => return label.text(50, "  ·  steady", theme.dim),
+        Verdict::Shrinking => ("▽ ", theme.down),
+        Verdict::Warming => ("~ ", theme.text),
+        Verdict::Growing => ("△ ", theme.up),
+        Verdict::Leaking => ("▲ ", theme.leak),
+    };
+    label.text(70, "  ·  ", theme.dim);
+    let pace = units::pace(judged.slope);
+    label.text(90, format!("{sign}{} {pace}", judged.verdict.id()), style);
+    if let Some(since) = judged.since {
+        let long = units::span(snapshot.monotonic.saturating_sub(since));
+        label.text(65, format!(" for {long}"), theme.text);
+    }
+    if let Some(column) = crate::columns::find("eta")
+        && let Value::Seconds(eta) = (column.get().value)(row)
+        && eta < 3.15e7
+    {
+        let eta = units::span(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());
+        label.text(75, format!(", full in {eta}"), theme.warning);
+    }
+    if judged.verdict >= Verdict::Growing {
+        let sure = (judged.confidence * 100.0).floor();
+        label.text(55, format!(", {sure:.0}% sure"), theme.dim);
     }
 }

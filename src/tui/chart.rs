@@ -1,0 +1,149 @@
+//! Which time charts and sparklines are of, and where in it the cursor stands.
+
+use std::time::Duration;
+
+use super::app::App;
+use crate::config::Action;
+
+/// A span of time to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its name in the config.
+    pub id: &'static str,
+    /// Its name in a heading.
+    pub title: &'static str,
+    /// Its name in a sentence.
+    pub name: &'static str,
+    /// How long it is.
+    pub time: Duration,
+}
+
+const fn span(id: &'static str, title: &'static str, name: &'static str, seconds: u64) -> Span {
+    Span {
+        id,
+        title,
+        name,
+        time: Duration::from_secs(seconds),
+    }
+}
+
+/// Every span, the shortest first.
+pub const SPANS: [Span; 7] = [
+    span("5m", "5 MIN", "5 min", 300),
+    span("15m", "15 MIN", "15 min", 900),
+    span("1h", "1 HOUR", "1 hour", 3600),
+    span("6h", "6 HOURS", "6 hours", 6 * 3600),
+    span("1d", "1 DAY", "1 day", 86_400),
+    span("1w", "1 WEEK", "1 week", 7 * 86_400),
+    span("30d", "30 DAYS", "30 days", 30 * 86_400),
+];
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chart {
+    /// Which of [`SPANS`].
+    place: usize,
+    /// The time the cursor is on, on the monotonic clock; `None` where there is no cursor.
+    cursor: Option<Duration>,
+}
+
+/// A chart's columns in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Where it ends, on the monotonic clock.
+    pub end: Duration,
+    /// How long it is.
+    pub span: Duration,
+    /// The column of the cursor.
+    pub cursor: Option<usize>,
+}
+
+impl Chart {
+    /// A chart over the span of that name, the shortest where there is none.
+    pub fn over(id: &str) -> Self {
+        Self {
+            place: SPANS.iter().position(|span| span.id == id).unwrap_or(0),
+            cursor: None,
+        }
+    }
+
+    /// The span.
+    pub const fn span(&self) -> &'static Span {
+        &SPANS[self.place]
+    }
+
+    /// Whether there is a cursor.
+    pub const fn has_cursor(&self) -> bool {
+        self.cursor.is_some()
+    }
+
+    /// The next longer or shorter span. What the cursor is on stays in sight.
+    fn zoom(&mut self, out: bool) {
+        self.place = if out {
+            (self.place + 1).min(SPANS.len() - 1)
+        } else {
+            self.place.saturating_sub(1)
+        };
+    }
+
+    /// Takes the cursor away; whether there was one.
+    pub(super) const fn leave(&mut self) -> bool {
+        self.cursor.take().is_some()
+    }
+
+    /// Moves the cursor by so many of `width` columns; it comes from the right edge, and leaves there.
+    fn step(&mut self, columns: i32, now: Duration, width: usize) {
+        let cell = self.span().time / u32::try_from(width.max(1)).unwrap_or(u32::MAX);
+        let by = cell.saturating_mul(columns.unsigned_abs());
+        let at = self.cursor.unwrap_or(now);
+        let at = if columns < 0 {
+            at.saturating_sub(by)
+        } else {
+            at.saturating_add(by)
+        };
+        // Half a column before the edge is at the edge.
+        self.cursor = (at + cell / 2 < now || columns < 0).then_some(at.min(now));
+    }
+
+    /// Which time a chart of `width` columns shows: up to now, or around the cursor where that is further back.
+    pub fn window(&self, now: Duration, width: usize) -> Window {
+        let span = self.span().time;
+        let end = match self.cursor {
+            Some(at) if at + span <= now => (at + span / 2).min(now),
+            _ => now,
+        };
+        let cell = span.as_secs_f64() / width.max(1) as f64;
+        let cursor = self.cursor.map(|at| {
+            let back = end.saturating_sub(at).as_secs_f64() / cell;
+            width.saturating_sub(1 + back.round() as usize)
+        });
+        Window { end, span, cursor }
+    }
+}
+
+/// How many columns the panel's chart has.
+fn width(app: &App) -> usize {
+    usize::from(app.size.0).saturating_sub(2)
+}
+
+/// Does what a key asks of charts.
+pub(super) fn act(app: &mut App, action: Action) {
+    match action {
+        Action::SpanLonger => app.chart.zoom(true),
+        Action::SpanShorter => app.chart.zoom(false),
+        Action::CursorLeft => step(app, -1),
+        Action::CursorRight => step(app, 1),
+        Action::CursorLeftFast => step(app, -10),
+        Action::CursorRightFast => step(app, 10),
+        _ => {}
+    }
+}
+
+/// Moves the cursor of the panel's chart, where there is one.
+fn step(app: &mut App, columns: i32) {
+    let Some(now) = app.snapshot.as_ref().map(|s| s.monotonic).filter(|_| app.shows_panel()) else {
+        return;
+    };
+    let width = width(app);
+    app.chart.step(columns, now, width);
+}
