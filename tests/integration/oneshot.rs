@@ -5,6 +5,7 @@ mod capture;
 mod changes;
 mod formats;
 mod groups;
+mod leaks;
 mod program;
 mod quick;
 mod rows;

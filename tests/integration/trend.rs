@@ -3,6 +3,7 @@
 mod cases;
 mod corpus;
 mod goals;
+mod recorded;
 mod verdicts;
 
 use std::time::Duration;

@@ -1,0 +1,195 @@
+//! `zmtop leaks`: how suspects are written, and what the program does with its options.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use zmtop::model::leaks::{Ask, Suspect, Who, stand_in, suspects};
+use zmtop::model::trend::{Judgement, Verdict};
+use zmtop::model::{GroupBy, GroupKey, Identity};
+use zmtop::output::leaks::{Leaks, LeaksOptions};
+
+use crate::support::pty::ZMTOP;
+use crate::support::rows::{MIB, process, snapshot};
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs it with these arguments and no config.
+fn zmtop(args: &[&str]) -> Ran {
+    let home = tempfile::TempDir::new().unwrap();
+    let done = Command::new(ZMTOP)
+        .args(args)
+        .env_clear()
+        .env("HOME", home.path())
+        .env("TZ", "UTC")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ran {
+        code: done.status.code().unwrap(),
+        out: String::from_utf8(done.stdout).unwrap(),
+        err: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+const NOW: Duration = Duration::from_secs(100_000);
+
+fn leak(who: Who, verdict: Verdict, slope: f64) -> Suspect {
+    Suspect {
+        command: Some((*b"python3").into()),
+        who,
+        count: 1,
+        judged: Judgement {
+            verdict,
+            slope,
+            confidence: 0.987,
+            since: Some(NOW.saturating_sub(Duration::from_secs(3600))),
+            floor: 90 * MIB,
+        },
+        footprint: 100 * MIB,
+        eta: Some(7200.0),
+        ended: None,
+        times: 0,
+    }
+}
+
+fn one(pid: u32, command: &str) -> Who {
+    let sample = process(pid, 1, command);
+    Who::Process(sample.id, Arc::clone(&sample.facts))
+}
+
+fn some() -> Vec<Suspect> {
+    let group = Who::Group(GroupKey {
+        by: GroupBy::Command,
+        name: Some((*b"worker").into()),
+    });
+    vec![
+        leak(one(42, "/usr/bin/python3 train.py"), Verdict::Leaking, 200e3),
+        Suspect {
+            command: Some((*b"worker").into()),
+            count: 12,
+            eta: None,
+            ..leak(group, Verdict::Growing, 10.0)
+        },
+        Suspect {
+            ended: Some(NOW.saturating_sub(Duration::from_secs(60))),
+            eta: None,
+            times: 3,
+            ..leak(one(7, "=cmd\x1b[31m \u{202e}x"), Verdict::Leaking, 5e6)
+        },
+    ]
+}
+
+fn written(suspects: &[Suspect], write: impl Fn(&Leaks<'_>, &mut Vec<u8>)) -> String {
+    let mut snap = snapshot(NOW, vec![process(1, 0, "init")]);
+    snap.time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let leaks = Leaks {
+        snapshot: &snap,
+        watched: Duration::from_secs(600),
+        by: None,
+        suspects,
+        more: 2,
+    };
+    let mut out = Vec::new();
+    write(&leaks, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn as_a_table() {
+    let text = written(&some(), |leaks, out| leaks.table(out, LeaksOptions::default()).unwrap());
+    insta::assert_snapshot!("leaks-table", text);
+    // Nothing is wider than the terminal, and nothing of a name is raw.
+    for width in [1, 20, 60, 80, 200] {
+        let options = LeaksOptions {
+            width: Some(width),
+            ..LeaksOptions::default()
+        };
+        let text = written(&some(), |leaks, out| leaks.table(out, options).unwrap());
+        let all = text.lines().take(4).all(|line| zmtop::text::width(line) <= width);
+        assert!(
+            all && !text.contains('\x1b') && !text.contains('\u{202e}'),
+            "{width}:\n{text}"
+        );
+    }
+    let none = written(&[], |leaks, out| leaks.table(out, LeaksOptions::default()).unwrap());
+    assert_eq!(none, "nothing to tell of: 1 processes seen over 10m00\n");
+}
+
+#[test]
+fn as_data() {
+    let json = written(&some(), |leaks, out| leaks.json(out, false).unwrap());
+    insta::assert_snapshot!("leaks-json", json);
+    let line = written(&some(), |leaks, out| leaks.json(out, true).unwrap());
+    assert_eq!(line.lines().count(), 1);
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(read(&json), read(&line));
+    insta::assert_snapshot!(
+        "leaks-csv",
+        written(&some(), |leaks, out| leaks.csv(out).unwrap()).replace("\r\n", "\n")
+    );
+}
+
+#[test]
+fn one_that_ended_can_be_asked_for_its_words() {
+    use zmtop::columns::{Catalogue, RowSubject};
+    use zmtop::model::Row;
+    use zmtop::model::filter::Filter;
+    let sample = process(9, 1, "/usr/bin/node server.js");
+    let gone = stand_in(sample.id, &sample.facts);
+    let snap = snapshot(NOW, Vec::new());
+    let passes = |text: &str| {
+        let row = RowSubject(Row::of(&gone, None, &snap));
+        Filter::parse(text, &Catalogue).unwrap().matches(&row)
+    };
+    assert!(passes("node user:root pid:9"));
+    assert!(!passes("python") && !passes("pss>0") && !passes("!pss>0"));
+}
+
+#[test]
+fn of_nothing_there_are_no_suspects() {
+    let history = zmtop::model::History::new(Duration::from_secs(10));
+    let snap = snapshot(NOW, Vec::new());
+    assert_eq!(suspects(&history, &snap, Ask::GROWING), []);
+    for by in GroupBy::OF_PROCESSES {
+        let ask = Ask {
+            least: Verdict::Shrinking,
+            by: Some(by),
+        };
+        assert_eq!(suspects(&history, &snap, ask), []);
+    }
+    assert!(history.ended(Identity { pid: 1, starttime: 1 }).is_none());
+}
+
+#[test]
+fn options_that_make_no_sense_are_told() {
+    for (args, what) in [
+        (
+            &["leaks", "--for", "1m"][..],
+            "--for: expected a length of time from 2m to 24h, such as 10m",
+        ),
+        (&["leaks", "--for", "soon"], "--for: expected a length of time"),
+        (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),
+        (
+            &["leaks", "--by", "mapping"],
+            "possible values: command, user, unit, container, cgroup",
+        ),
+        (&["leaks", "--at", "-5m"], "--from"),
+        (
+            &["leaks", "pss>"],
+            "FILTER: not a filter: a figure is missing after pss",
+        ),
+        (&["leaks", "--interval", "1ms"], "--interval: `1ms` is out of range"),
+    ] {
+        let Ran { code, err, .. } = zmtop(args);
+        assert_eq!(code, 2, "{args:?}: {err}");
+        assert!(err.contains(what), "{args:?}: {err}");
+    }
+    let Ran { code, err, out } = zmtop(&["leaks", "--from", "/nonexistent"]);
+    assert_eq!((code, out.as_str()), (3, ""));
+    assert!(err.contains("/nonexistent"), "{err}");
+}
