@@ -9,11 +9,12 @@
 
 mod cast;
 mod clock;
+mod recorded;
+mod report;
 mod stage;
 mod verdicts;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,12 +23,11 @@ use zmtop::sampler::{Options, Policy, Scanner};
 
 use crate::support::block_on;
 use crate::support::pty::have;
+use cast::Role;
 use clock::Stretch;
+use report::{HEAD, line, misjudged};
 use stage::Program;
-use verdicts::{Said, Verdicts};
-
-/// How far the slope told may be off, as a share of the true one.
-const OFF: f64 = 0.3;
+use verdicts::{Said, Verdicts, View};
 
 #[test]
 fn verdicts_on_programs() {
@@ -50,7 +50,7 @@ fn run(speed: f64, length: Duration, every: Duration) {
     let mut scanner = Scanner::new(Options {
         interval: every,
         policy: Policy {
-            budget: usual.budget.map(|share| (share * speed).min(0.5)),
+            budget: usual.budget.map(|share| (share * speed).min(0.25)),
             max_age: usual.max_age.div_f64(speed),
         },
         ..Options::new(None)
@@ -77,24 +77,24 @@ fn run(speed: f64, length: Duration, every: Duration) {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
 
-    let mut out = format!("verdicts on programs, at {speed} times their pace, {ticks} snapshots:\n");
+    let mut out = format!("verdicts on programs, {speed} times their pace, {ticks} snapshots, {HEAD}\n");
     let mut wrong = Vec::new();
     for program in &programs {
+        let role = &program.role;
         for together in [false, true] {
             // Of a server's first process alone nothing is known beforehand: pages that it shared with a worker
             // become its own.
-            if program.role.forks && !together {
+            if role.forks && !together {
                 continue;
             }
-            let said = verdicts.of(program, together).unwrap();
-            let _ = writeln!(out, "{}", line(program, together, said));
-            if let Some(what) = misjudged(program, said).filter(|_| program.role.held) {
-                wrong.push(format!(
-                    "{} {what}: {:?}; {}",
-                    program.role.name,
-                    said.last,
-                    keep(program, said)
-                ));
+            let views = [true, false].map(|birth| (birth, verdicts.of(program, View { together, birth })));
+            let [(_, birth), (_, later)] = views;
+            if together == role.forks {
+                out += &line(role, birth, later);
+            }
+            for (birth, said) in views {
+                let what = misjudged(role, birth, said);
+                wrong.extend(what.map(|what| format!("{} {what}; {}", role.name, keep(role, said))));
             }
         }
     }
@@ -103,49 +103,9 @@ fn run(speed: f64, length: Duration, every: Duration) {
     assert!(wrong.is_empty(), "{wrong:#?}\n{out}");
 }
 
-/// What is wrong with what was said, if anything.
-fn misjudged(program: &Program, said: &Said) -> Option<String> {
-    match (program.role.leak, said.first) {
-        (None, Some(first)) => Some(format!("does not leak, and was called leaking after {first:.0} s")),
-        (Some(_), None) => Some("leaks, and was never called leaking".to_owned()),
-        (Some(leak), Some(first)) if first < leak.since => {
-            Some(format!("was called leaking too soon, after {first:.0} s"))
-        }
-        (Some(leak), Some(_)) if (said.leak.slope / leak.pace - 1.0).abs() > OFF => {
-            Some(format!("leaks at another pace than {:.0}", leak.pace))
-        }
-        _ => None,
-    }
-}
-
-/// A line of the table.
-fn line(program: &Program, together: bool, said: &Said) -> String {
-    let role = program.role;
-    let first = said.first.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
-    let pace = role.leak.map_or(0.0, |leak| leak.pace);
-    let verdicts: Vec<_> = said
-        .verdicts
-        .iter()
-        .map(|(age, v)| format!("{} {age:.0}", v.id()))
-        .collect();
-    let mib = |value: Option<&(f64, u64)>| value.map_or(f64::NAN, |v| v.1 as f64 / f64::from(1 << 20));
-    format!(
-        "{:>14} {:<7} {:<8} at the end {:<9} called {first:<12} {:>5.1} KiB/s told, {:>4.1} true; {:>5.1} to {:>5.1} MiB: {}",
-        role.name,
-        if together { "group" } else { "process" },
-        if role.leak.is_some() { "leaks" } else { "does not" },
-        said.last.verdict.id(),
-        said.leak.slope / 1024.0,
-        pace / 1024.0,
-        mib(said.seen.first()),
-        mib(said.seen.last()),
-        verdicts.join(", "),
-    )
-}
-
 /// Keeps the series of a program that was misjudged, to be looked at; says where.
-fn keep(program: &Program, said: &Said) -> String {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("misjudged-{}.csv", program.role.name));
+fn keep(role: &Role, said: &Said) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("misjudged-{}.csv", role.name));
     let lines = said
         .seen
         .iter()

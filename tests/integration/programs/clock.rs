@@ -28,7 +28,7 @@ impl Stretch {
     /// The snapshot as it would be had all gone slower, with the rows for which `keep` says so.
     pub(super) fn of(&self, snapshot: &Snapshot, keep: impl Fn(&ProcessSample) -> bool) -> Snapshot {
         let rows = snapshot.rows().iter().filter(|row| keep(row)).map(|row| self.row(row));
-        let (zero, begin) = (self.zero.0, self.zero.1 as f64 / 100.0);
+        let begin = self.zero.1 as f64 / 100.0;
         let mut stretched = Snapshot {
             time: self.first + self.long(snapshot.time.duration_since(self.first).unwrap_or_default()),
             monotonic: self.at(snapshot.monotonic),
@@ -36,7 +36,6 @@ impl Stretch {
             processes: Ok(rows.collect()),
             ..snapshot.clone()
         };
-        debug_assert!(snapshot.monotonic >= zero);
         stretched.system.uptime = snapshot.system.uptime.map(|up| (up - begin).mul_add(self.speed, begin));
         stretched
     }
