@@ -2,6 +2,7 @@
 
 mod apply;
 mod exit;
+pub mod leaks;
 pub mod maps;
 pub mod mem;
 mod ps;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use apply::{UsageError, apply, apply_ps, apply_units, configure};
+pub use apply::{UsageError, apply, apply_leaks, apply_ps, apply_units, configure};
 pub use exit::{Early, Exit};
 pub use ps::{Format, PsArgs};
 
@@ -46,6 +47,8 @@ pub enum Command {
     Mem(mem::MemArgs),
     /// Print the mappings of processes, those of one name together
     Maps(maps::MapsArgs),
+    /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
+    Leaks(Box<leaks::LeaksArgs>),
     /// Show or check the configuration
     Config(ConfigArgs),
 }
@@ -108,6 +111,9 @@ pub struct MonitorArgs {
     /// Start with the tree
     #[arg(long, conflicts_with = "by")]
     pub tree: bool,
+    /// Change nothing: send no signals, set no niceness, run no programs of alerts
+    #[arg(long)]
+    pub readonly: bool,
     /// Append zmtop's own log to FILE
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

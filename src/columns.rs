@@ -9,6 +9,7 @@ mod get;
 pub mod lookup;
 pub mod mapping;
 pub mod plain;
+pub mod suspect;
 pub mod value;
 
 pub use cell::{Cell, Tone, cell};
@@ -70,6 +71,10 @@ pub enum Unit {
     Text,
     /// A picture of values over time; sorted by their slope.
     Chart,
+    /// A verdict with its slope, bytes a second; sorted by the verdict, then by the slope.
+    Trend,
+    /// A verdict alone.
+    Verdict,
 }
 
 /// A column by its place in [`COLUMNS`].

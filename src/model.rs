@@ -9,6 +9,7 @@ pub mod filter;
 pub mod grew;
 pub mod group;
 pub mod history;
+pub mod leaks;
 pub mod mapping;
 pub mod memory;
 pub mod reading;
@@ -19,6 +20,7 @@ pub mod system;
 pub mod totals;
 pub mod tree;
 pub mod trend;
+pub mod wall;
 
 pub use baseline::{Mark, Marks};
 pub use cgroup::CgroupFigures;

@@ -7,6 +7,7 @@ pub mod csv;
 mod grid;
 pub mod json;
 mod layout;
+pub mod leaks;
 pub mod maps;
 pub mod mem;
 mod node;

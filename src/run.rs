@@ -1,9 +1,11 @@
 //! The wiring: what was typed becomes what is done.
 
+pub mod act;
 pub mod alert;
 mod clock;
 pub mod configure;
 mod from;
+pub mod leaks;
 pub mod maps;
 pub mod mem;
 pub mod monitor;
@@ -57,6 +59,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             command: Some(Command::Maps(args)),
             ..
         }) => maps::run(&args, &env).into(),
+        Ok(Cli {
+            command: Some(Command::Leaks(args)),
+            ..
+        }) => leaks::run(&args, &env).into(),
         Ok(Cli { command: None, monitor }) => live(&monitor, &env),
     }
 }

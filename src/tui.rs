@@ -3,11 +3,13 @@
 //! Both are pure: `update(&mut App, Event) -> Vec<Effect>` does no I/O, `view(&App, &mut Frame)` changes
 //! nothing. The wiring feeds events in, performs the effects, and draws when something changed.
 
+pub mod act;
 pub mod alerts;
 pub mod app;
 pub mod event;
 pub mod input;
 pub mod layout;
+pub mod leaks;
 pub mod mappings;
 pub mod panel;
 pub mod popup;

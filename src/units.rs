@@ -135,6 +135,20 @@ pub fn growth(per_second: f64) -> String {
     }
 }
 
+/// How fast something grows or shrinks, without a sign, by the minute; slower than that, by the hour or the day:
+/// `12.0M/min`, `40.0K/h`.
+pub fn pace(per_second: f64) -> String {
+    if !per_second.is_finite() {
+        return "-".into();
+    }
+    let per = |seconds: f64| per_second.abs() * seconds;
+    let (bytes, unit) = [(per(60.0), "min"), (per(3600.0), "h")]
+        .into_iter()
+        .find(|(bytes, _)| *bytes >= 1024.0)
+        .unwrap_or((per(86_400.0), "d"));
+    format!("{}/{unit}", auto(bytes as u64))
+}
+
 /// A plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
 pub fn count(n: u64) -> String {
     if n <= 99_999 {
@@ -244,4 +258,13 @@ pub fn span_exact(d: Duration) -> String {
     } else {
         format!("{s}s")
     }
+}
+
+/// Bytes so that [`parse_size`] reads them again: `24M`, `1536K`, `1000`.
+pub fn size_exact(n: u64) -> String {
+    let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    let whole = units
+        .into_iter()
+        .find(|(shift, _)| n > 0 && n.trailing_zeros() >= *shift);
+    whole.map_or_else(|| n.to_string(), |(shift, unit)| format!("{}{unit}", n >> shift))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::leaks::LeaksArgs;
 use super::{MonitorArgs, PsArgs, TableArgs};
 use crate::config::{Config, ConfigError, Env, NoTheme, Settings, column, load_theme, schema};
 
@@ -75,6 +76,7 @@ pub fn apply(settings: &mut Settings, args: &MonitorArgs) -> Result<(), UsageErr
     };
     table(settings, &args.table, columns)?;
     settings.ui.mouse &= !args.no_mouse;
+    settings.ui.readonly |= args.readonly;
     if let Some(file) = &args.log {
         settings.log.file = Some(file.clone());
     }
@@ -90,6 +92,16 @@ pub fn apply_ps(settings: &mut Settings, args: &PsArgs) -> Result<(), UsageError
     set(settings, "FILTER", "ui.filter", Some(&args.filter.join(" ")))?;
     set(settings, "--every", "sampler.interval", args.every.as_deref())?;
     table(settings, &args.table, "ui.columns")
+}
+
+/// Lays the options of `leaks` over the settings; its filter is the words typed.
+///
+/// # Errors
+/// The first option whose value is wrong; the settings are then of no use.
+pub fn apply_leaks(settings: &mut Settings, args: &LeaksArgs) -> Result<(), UsageError> {
+    set(settings, "FILTER", "ui.filter", Some(&args.filter.join(" ")))?;
+    set(settings, "--interval", "sampler.interval", args.interval.as_deref())?;
+    apply_units(settings, args.units.as_deref())
 }
 
 /// Lays `--units` over the settings.

@@ -2,7 +2,8 @@
 
 use super::Value;
 use crate::model::Missing;
-use crate::model::history::window::Spark;
+use crate::model::history::Line;
+use crate::model::trend::{Judgement, Verdict};
 use crate::text;
 use crate::units::{self, Units};
 
@@ -19,6 +20,8 @@ pub enum Tone {
     Down,
     /// A sparkline.
     Chart,
+    /// A leak.
+    Leak,
     /// Unknown.
     Missing,
 }
@@ -75,9 +78,14 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
             std::time::Duration::try_from_secs_f64(*x).unwrap_or_default(),
         )),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
-        Value::Chart(spark) => Cell {
-            text: sparkline(spark, width),
+        Value::Chart(line, _) => Cell {
+            text: sparkline(line, width),
             tone: Tone::Chart,
+        },
+        Value::Trend(t) => trend(t),
+        Value::Verdict(verdict) => Cell {
+            text: verdict.id().into(),
+            tone: trend_tone(*verdict),
         },
         Value::Missing(Missing::Pending) => Cell {
             text: "…".into(),
@@ -91,12 +99,45 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     }
 }
 
+/// The tone of a verdict.
+pub(super) const fn trend_tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Leaking => Tone::Leak,
+        Verdict::Growing => Tone::Up,
+        Verdict::Warming => Tone::Plain,
+        Verdict::Steady => Tone::Zero,
+        Verdict::Shrinking => Tone::Down,
+        Verdict::Unknown => Tone::Missing,
+    }
+}
+
+/// A verdict as a sign, its slope, and how sure a leak is: `▲ 12.0M/min 98%`.
+fn trend(judged: &Judgement) -> Cell {
+    let pace = units::pace(judged.slope);
+    let text = match judged.verdict {
+        Verdict::Leaking => format!("▲ {pace} {:.0}%", (judged.confidence * 100.0).floor()),
+        Verdict::Growing => format!("△ {pace}"),
+        Verdict::Warming => format!("~ {pace}"),
+        Verdict::Shrinking => format!("▽ {pace}"),
+        Verdict::Steady => "· steady".into(),
+        Verdict::Unknown => "…".into(),
+    };
+    Cell {
+        text,
+        tone: trend_tone(judged.verdict),
+    }
+}
+
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The values as bars, from their least to their greatest. The scale spans at least 4 % of the greatest
 /// and 256 KiB, so that the trembling of a steady process does not look like a mountain.
-pub fn sparkline(spark: &Spark, width: usize) -> String {
-    let values = spark.resampled(width);
+pub fn sparkline(line: &Line<'_>, width: usize) -> String {
+    let values: Vec<Option<u64>> = line
+        .recent(width)
+        .into_iter()
+        .map(|band| band.map(|b| b.last))
+        .collect();
     let known = || values.iter().flatten().copied();
     let (Some(low), Some(high)) = (known().min(), known().max()) else {
         return " ".repeat(width);

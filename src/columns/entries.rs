@@ -4,6 +4,7 @@ mod group;
 mod mark;
 mod memory;
 mod process;
+mod trend;
 
 use super::{Column, Unit, Value};
 use crate::text::Align;
@@ -53,9 +54,15 @@ const fn word(id: &'static str, title: &'static str, help: &'static str, width: 
 /// Every column there is, in the order the chooser offers them.
 pub static COLUMNS: &[Column] = &ALL;
 
-const PARTS: [&[Column]; 4] = [memory::COLUMNS, process::COLUMNS, group::COLUMNS, mark::COLUMNS];
+const PARTS: [&[Column]; 5] = [
+    memory::COLUMNS,
+    trend::COLUMNS,
+    process::COLUMNS,
+    group::COLUMNS,
+    mark::COLUMNS,
+];
 
-const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len();
+const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
 
 /// The parts one after the other.
 const ALL: [Column; COUNT] = {

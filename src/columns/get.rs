@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Value;
 use crate::model::baseline::Since;
+use crate::model::trend::{Judgement, Verdict};
 use crate::model::{CgroupFigures, Change, GroupBy, Memory, Missing, ProcessSample, Reading, Row};
 
 /// A figure of the memory.
@@ -85,6 +86,24 @@ pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Optio
         Some(Err(e)) => Value::Missing(e),
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
         None => Value::Missing(Missing::Unsupported),
+    }
+}
+
+/// What is judged of its footprint; blank in a total.
+pub(super) fn trend<'a>(row: &Row<'a>, get: fn(&Judgement) -> Value<'a>) -> Value<'a> {
+    match (row.memory, row.trend) {
+        (Err(e), Some(_)) => Value::Missing(e),
+        (Ok(_), Some(t)) if t.verdict == Verdict::Unknown => Value::Missing(Missing::Pending),
+        (_, Some(t)) => get(t),
+        (_, None) => Value::Blank,
+    }
+}
+
+/// A time that only what grows has.
+pub(super) fn growing<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
+    match row.trend {
+        Some(t) if t.verdict >= Verdict::Warming => get(row, t).map_or(Value::Blank, Value::Seconds),
+        _ => Value::Blank,
     }
 }
 

@@ -17,7 +17,8 @@ impl Catalog for Catalogue {
         let id = find(name)?;
         let quantity = match id.get().unit {
             Unit::Bytes | Unit::Delta => Quantity::Bytes,
-            Unit::Growth | Unit::Chart => Quantity::Rate,
+            Unit::Growth | Unit::Chart | Unit::Trend => Quantity::Rate,
+            Unit::Verdict => Quantity::Verdict,
             Unit::PerSecond | Unit::Count => Quantity::Number,
             Unit::Share => Quantity::Percent,
             Unit::Seconds => Quantity::Seconds,

@@ -26,6 +26,9 @@ pub enum Plain<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// How many values a chart has as data.
+    const CHART: usize = 60;
+
     /// The value as data. Why one is unknown is not in it: see [`Value::Missing`].
     pub fn plain(self) -> Plain<'a> {
         match self {
@@ -33,13 +36,23 @@ impl<'a> Value<'a> {
             Self::Delta(n) => Plain::Signed(n),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Plain::float(x),
             Self::Text(bytes) => Plain::Text(bytes),
-            Self::Chart(spark) => Plain::Series(spark.values().collect()),
+            Self::Trend(t) => Plain::word(t.verdict.id()),
+            Self::Verdict(verdict) => Plain::word(verdict.id()),
+            Self::Chart(line, _) => {
+                let bands = line.recent(Self::CHART);
+                Plain::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
+            }
             Self::Missing(_) | Self::Blank => Plain::Null,
         }
     }
 }
 
 impl Plain<'_> {
+    /// A word of zmtop's own.
+    const fn word(word: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(word.as_bytes()))
+    }
+
     /// A number with a fraction; what is not finite is unknown.
     pub fn float(x: f64) -> Self {
         if x.is_finite() { Self::Float(x) } else { Self::Null }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::model::history::window::Spark;
+use crate::model::history::Line;
 use crate::model::sort::SortKey;
+use crate::model::trend::{Judgement, Verdict};
 use crate::model::{Missing, Reading};
 
 /// A value of a column.
@@ -27,8 +28,12 @@ pub enum Value<'a> {
     Seconds(f64),
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
-    /// Values over time.
-    Chart(&'a Spark),
+    /// Values over time, and their slope in bytes a second.
+    Chart(Line<'a>, Option<f64>),
+    /// What a footprint does, with how fast and how sure.
+    Trend(Judgement),
+    /// What a footprint does.
+    Verdict(Verdict),
     /// Unknown, and why.
     Missing(Missing),
     /// Nothing to say here, such as the pid of a total.
@@ -52,7 +57,9 @@ impl<'a> Value<'a> {
             Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
-            Self::Chart(spark) => spark.slope(),
+            Self::Chart(_, slope) => *slope,
+            Self::Trend(t) => Some(t.slope),
+            Self::Verdict(verdict) => verdict.rank(),
             Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
@@ -60,6 +67,13 @@ impl<'a> Value<'a> {
     /// What to order by.
     pub fn sort_key(&self) -> SortKey {
         match self {
+            // Leaks first, the fastest of them first.
+            Self::Trend(t) => {
+                let rank = t.verdict.rank().filter(|_| t.slope.is_finite());
+                rank.map_or(SortKey::Missing, |rank| {
+                    SortKey::Number(rank.mul_add(1e13, t.slope.clamp(-4e12, 4e12)))
+                })
+            }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
             other => other
                 .number()

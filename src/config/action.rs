@@ -74,10 +74,12 @@ actions! {
     SortPss = "sort-pss",
     /// Sorts by swap.
     SortSwap = "sort-swap",
-    /// Sorts by growth.
+    /// Sorts by trend, or by growth where that is not shown.
     SortGrowth = "sort-growth",
     /// Picks a user to filter to.
     Users = "users",
+    /// Lists who grows or leaks.
+    Leaks = "leaks",
     /// Lists the alerts.
     Alerts = "alerts",
     /// Tree view on and off.
@@ -112,6 +114,16 @@ actions! {
     Follow = "follow",
     /// Tags the selected row.
     Tag = "tag",
+    /// Sends a signal, after asking.
+    Signal = "signal",
+    /// Sets `oom_score_adj`.
+    OomAdjust = "oom-adjust",
+    /// Sets the niceness.
+    Nice = "nice",
+    /// One step nicer.
+    NiceUp = "nice-up",
+    /// One step less nice.
+    NiceDown = "nice-down",
     /// Takes all tags away.
     UntagAll = "untag-all",
     /// Stops sampling, and goes on.
@@ -148,4 +160,14 @@ actions! {
     DeleteWord = "delete-word",
     /// In an input: deletes everything before the cursor.
     DeleteLine = "delete-line",
+}
+
+impl Action {
+    /// Whether it changes processes: not with `ui.readonly`.
+    pub const fn acts(self) -> bool {
+        matches!(
+            self,
+            Self::Signal | Self::OomAdjust | Self::Nice | Self::NiceUp | Self::NiceDown
+        )
+    }
 }

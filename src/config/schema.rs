@@ -35,6 +35,10 @@ pub enum Slot<'a> {
     Span(&'a mut Duration, RangeInclusive<Duration>),
     /// A whole number.
     Number(&'a mut u16, RangeInclusive<u16>),
+    /// A number in thousandths.
+    Decimal(&'a mut u16, RangeInclusive<u16>),
+    /// Bytes.
+    Size(&'a mut u64, RangeInclusive<u64>),
     /// A share of one core in thousandths, or "off".
     Share(&'a mut Option<u16>, RangeInclusive<u16>),
     /// true or false.
@@ -64,6 +68,8 @@ pub enum Slot<'a> {
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
+
+const MIB: u64 = 1 << 20;
 
 const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -103,7 +109,32 @@ pub static SETTINGS: &[Setting] = &[
     setting("ui", "two_tables", |s| Slot::Switch(&mut s.ui.two_tables)),
     setting("ui", "totals", |s| Slot::Switch(&mut s.ui.totals)),
     setting("ui", "kernel_threads", |s| Slot::Switch(&mut s.ui.kernel_threads)),
+    setting("ui", "readonly", |s| Slot::Switch(&mut s.ui.readonly)),
     setting("ui", "delta", |s| Slot::Span(&mut s.ui.delta, ms(1000)..=HOUR)),
+    setting("history", "max_memory", |s| {
+        Slot::Size(&mut s.history.max_memory, MIB..=4096 * MIB)
+    }),
+    setting("trend", "confidence", |s| {
+        Slot::Decimal(&mut s.trend.confidence, 500..=999)
+    }),
+    setting("trend", "least_bytes", |s| {
+        Slot::Size(&mut s.trend.least_bytes, 64 << 10..=1024 * MIB)
+    }),
+    setting("trend", "least_share", |s| {
+        Slot::Decimal(&mut s.trend.least_share, 1..=1000)
+    }),
+    setting("trend", "significance", |s| {
+        Slot::Decimal(&mut s.trend.significance, 1000..=50_000)
+    }),
+    setting("trend", "level_off", |s| {
+        Slot::Decimal(&mut s.trend.level_off, 100..=1000)
+    }),
+    setting("trend", "warmup", |s| {
+        Slot::Span(&mut s.trend.warmup, Duration::ZERO..=24 * HOUR)
+    }),
+    setting("trend", "day_rate", |s| {
+        Slot::Decimal(&mut s.trend.day_rate, 0..=10_000)
+    }),
     setting("log", "file", |s| Slot::File(&mut s.log.file)),
     setting("log", "level", |s| Slot::Choice(&mut s.log.level, LEVELS)),
 ];

@@ -13,6 +13,8 @@ use super::fault::{ConfigError, Faults, shown};
 use super::{alerts, file, schema};
 use crate::columns::ColumnId;
 use crate::model::GroupBy;
+use crate::model::history::Keep;
+use crate::model::trend::Params;
 use crate::sampler::Options;
 use crate::units::Units;
 
@@ -23,6 +25,10 @@ pub struct Settings {
     pub sampler: SamplerSettings,
     /// `[ui]`
     pub ui: UiSettings,
+    /// `[history]`
+    pub history: HistorySettings,
+    /// `[trend]`
+    pub trend: TrendSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in the order of the file.
@@ -77,8 +83,52 @@ pub struct UiSettings {
     pub totals: bool,
     /// Kernel threads are listed.
     pub kernel_threads: bool,
+    /// Nothing is done to processes, and no program of an alert is run.
+    pub readonly: bool,
     /// The time over which a Δ is taken, 1 s to 1 h.
     pub delta: Duration,
+}
+
+/// How much of what was is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistorySettings {
+    /// The most that histories may take, 1 MiB to 4 GiB.
+    pub max_memory: u64,
+}
+
+/// What it takes to be called a leak: [`Params`], numbers in thousandths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrendSettings {
+    /// [`Params::confidence`], 0.5 to 0.999.
+    pub confidence: u16,
+    /// [`Params::least_bytes`], 64 KiB to 1 GiB.
+    pub least_bytes: u64,
+    /// [`Params::least_share`], 0.001 to 1.
+    pub least_share: u16,
+    /// [`Params::significance`], 1 to 50.
+    pub significance: u16,
+    /// [`Params::level_off`], 0.1 to 1.
+    pub level_off: u16,
+    /// [`Params::warmup`], up to a day.
+    pub warmup: Duration,
+    /// [`Params::day_rate`], 0 to 10.
+    pub day_rate: u16,
+}
+
+impl TrendSettings {
+    /// As the judge takes them.
+    pub fn params(&self) -> Params {
+        let whole = |thousandths: u16| f64::from(thousandths) / 1000.0;
+        Params {
+            confidence: whole(self.confidence),
+            least_bytes: self.least_bytes,
+            least_share: whole(self.least_share),
+            significance: whole(self.significance),
+            level_off: whole(self.level_off),
+            warmup: self.warmup,
+            day_rate: whole(self.day_rate),
+        }
+    }
 }
 
 /// The log of zmtop itself.
@@ -141,13 +191,25 @@ impl Settings {
                 two_tables: false,
                 totals: false,
                 kernel_threads: false,
+                readonly: false,
                 delta: Duration::ZERO,
             },
+            history: HistorySettings::default(),
+            trend: TrendSettings::default(),
             log: LogSettings {
                 file: None,
                 level: String::new(),
             },
             alerts: Vec::new(),
+        }
+    }
+
+    /// How histories are kept, whose changes are taken over `window`.
+    pub fn keep(&self, window: Duration) -> Keep {
+        Keep {
+            window,
+            trend: self.trend.params(),
+            max_memory: self.history.max_memory,
         }
     }
 

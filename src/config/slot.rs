@@ -25,6 +25,8 @@ impl Slot<'_> {
         match self {
             Self::Span(..) => "a length of time such as \"250ms\" or \"1m\", or a number of seconds",
             Self::Number(..) => "a whole number",
+            Self::Decimal(..) => "a number such as 0.5, with three decimals at most",
+            Self::Size(..) => "a size such as \"24M\", or a number of bytes",
             Self::Share(..) => "a share of one core such as \"5%\", or \"off\"",
             Self::Switch(_) => "true or false",
             Self::Columns(_) => "an array of column names",
@@ -59,6 +61,18 @@ impl Slot<'_> {
                 let n = x.as_str().parse().unwrap_or(f64::NAN);
                 *to = seconds(n, x.as_str(), &range).map_err(fail)?;
             }
+            (Self::Decimal(to, range), DeValue::Integer(i)) => {
+                let n = i128::from_str_radix(i.as_str(), i.radix()).unwrap_or(i128::MAX);
+                *to = decimal(n as f64, i.as_str(), &range).map_err(fail)?;
+            }
+            (Self::Decimal(to, range), DeValue::Float(x)) => {
+                let n = x.as_str().parse().unwrap_or(f64::NAN);
+                *to = decimal(n, x.as_str(), &range).map_err(fail)?;
+            }
+            (Self::Size(to, range), DeValue::Integer(i)) => {
+                let n = i128::from_str_radix(i.as_str(), i.radix()).unwrap_or(i128::MAX);
+                *to = size(n as f64, &i.to_string(), &range).map_err(fail)?;
+            }
             (Self::Columns(_), DeValue::Array(items)) if items.len() > COLUMNS.len() => {
                 let what = format!("{} columns, and there are but {}", items.len(), COLUMNS.len());
                 return Err(fail(what));
@@ -82,7 +96,7 @@ impl Slot<'_> {
                 *to = columns;
             }
             (Self::Program(to), DeValue::Array(items)) => *to = program(items)?,
-            (Self::Switch(_) | Self::Number(..) | Self::Columns(_) | Self::Program(_), other) => {
+            (Self::Switch(_) | Self::Number(..) | Self::Decimal(..) | Self::Columns(_) | Self::Program(_), other) => {
                 return Err(fail(format!("{expected}, found {}", found(other))));
             }
             (slot, DeValue::String(s)) => slot.parse(s).map_err(fail)?,
@@ -101,6 +115,12 @@ impl Slot<'_> {
                 *to = within(span, &format!("`{}`", shown(text)), &range, |d| span_exact(*d))?;
             }
             Self::Number(to, range) => *to = number(text.parse().map_err(|_| misread())?, text, &range)?,
+            Self::Decimal(to, range) => {
+                *to = decimal(text.parse().map_err(|_| misread())?, text, &range)?;
+            }
+            Self::Size(to, range) => {
+                *to = size(units::parse_size(text).ok_or_else(misread)?, text, &range)?;
+            }
             Self::Share(to, _) if text == "off" => *to = None,
             Self::Share(to, range) => {
                 let percent = text.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
@@ -164,6 +184,8 @@ impl Slot<'_> {
         match self {
             Self::Span(d, _) => quoted(&span_exact(**d)),
             Self::Number(n, _) => n.to_string(),
+            Self::Decimal(n, _) => thousandths(**n),
+            Self::Size(n, _) => quoted(&units::size_exact(**n)),
             Self::Share(share, _) => quoted(&share.map_or_else(|| "off".into(), percentage)),
             Self::Switch(b) => b.to_string(),
             Self::Columns(c) => {
@@ -268,6 +290,23 @@ fn seconds(n: f64, shown_as: &str, range: &RangeInclusive<Duration>) -> Result<D
     within(span, &name, range, |d| span_exact(*d))
 }
 
+fn decimal(n: f64, shown_as: &str, range: &RangeInclusive<u16>) -> Result<u16, String> {
+    let within = f64::from(*range.start())..=f64::from(*range.end());
+    if !within.contains(&(n * 1000.0).round()) {
+        let ends = [*range.start(), *range.end()].map(thousandths);
+        return Err(out_of_range(&shown(shown_as), &ends[0], &ends[1]));
+    }
+    Ok((n * 1000.0).round() as u16)
+}
+
+fn size(n: f64, shown_as: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    // What is no number at all is out of range, too.
+    let bytes = if n >= 0.0 { n as u64 } else { 0 };
+    within(bytes, &format!("`{}`", shown(shown_as)), range, |n| {
+        units::size_exact(*n)
+    })
+}
+
 fn within<T: PartialOrd>(value: T, name: &str, range: &RangeInclusive<T>, show: fn(&T) -> String) -> Result<T, String> {
     if range.contains(&value) {
         Ok(value)
@@ -294,6 +333,11 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Thousandths as TOML has a number with a fraction: `0.5`, `8.0`.
+fn thousandths(n: u16) -> String {
+    format!("{:?}", f64::from(n) / 1000.0)
 }
 
 /// Thousandths as percent: `5%`, `0.5%`.

@@ -80,6 +80,8 @@ roles! {
     up,
     /// A change downwards.
     down,
+    /// A leak.
+    leak,
     /// A zero.
     zero,
     /// A figure that is unknown.

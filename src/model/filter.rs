@@ -6,7 +6,7 @@
 //! not     = '!'* (term | '(' filter ')')
 //! term    = WORD | "QUOTED" | /RE/         command line, comm or user; a regular expression not on the user
 //!         | KEY ':' (VALUE | "QUOTED" | /RE/)
-//!         | COLUMN ('>' | '>=' | '<' | '<=' | '=' | '!=') FIGURE
+//!         | COLUMN ('>' | '>=' | '<' | '<=' | '=' | '!=') FIGURE, with spaces between or without
 //! ```
 //!
 //! Words are compared without regard to case, as parts of the text; `user:` wants the whole name or a uid.
@@ -71,6 +71,8 @@ pub enum Quantity {
     Percent,
     /// `90`, `5m`, `2h`; held in seconds.
     Seconds,
+    /// `leaking`; held as its [rank](crate::model::trend::Verdict::rank).
+    Verdict,
 }
 
 /// The columns a filter may name. The table itself stands on a higher floor.

@@ -1,10 +1,15 @@
-//! What is derived from a run of snapshots: changes, rates, sparklines.
+//! What is derived from a run of snapshots: changes, rates, lines, and verdicts on what grows.
 //!
 //! Pure: the same snapshots give the same history, whether they come live or from a recording.
 
+mod ended;
 mod groups;
+pub mod judge;
 pub mod levels;
+pub mod line;
 pub mod series;
+mod system;
+mod thrift;
 mod track;
 pub mod window;
 
@@ -12,27 +17,64 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use series::{Change, Figures, Rates, Series};
+pub use ended::Ended;
+pub use line::Line;
+pub use series::{Change, Figures, Rates, Series, Tick};
+pub use system::SystemHistory;
 
 use super::group::{GroupBy, GroupKey, Names};
 use super::reading::Reading;
-use super::snapshot::{Identity, SelfCost, Snapshot};
+use super::snapshot::{Identity, ProcessSample, Snapshot};
+use super::trend::Params;
+use ended::Past;
 use groups::{Groups, Member};
+use judge::Judge;
+use thrift::Thrift;
 use track::Track;
-use window::Spark;
 
-/// The histories of every process of the last snapshot, of the groups they are in, and of the system.
+/// How a history is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keep {
+    /// What changes are taken over; from one snapshot to the next where those lie further apart.
+    pub window: Duration,
+    /// What verdicts go by.
+    pub trend: Params,
+    /// The most that all of it may take, in bytes. Where that is not enough, ended processes are forgotten
+    /// first, then less is kept of the others.
+    pub max_memory: u64,
+}
+
+impl Keep {
+    /// 24 MiB, and the verdicts' defaults.
+    pub fn over(window: Duration) -> Self {
+        Self {
+            window,
+            trend: Params::default(),
+            max_memory: 24 << 20,
+        }
+    }
+}
+
+/// The histories of every process of the last snapshot and of those that ended of late, of the groups they are
+/// in, and of the system.
 #[derive(Debug)]
 pub struct History {
-    /// What changes are asked over, and what they are taken over.
-    window: Duration,
+    keep: Keep,
+    /// What changes are taken over.
     reach: Duration,
     /// Boxed: half of a hash table is empty.
     processes: HashMap<Identity, Box<Track>>,
+    past: Past,
     groups: Groups,
     system: SystemHistory,
+    judge: Judge,
+    thrift: Thrift,
     tick: u64,
     last: Option<Moment>,
+    /// When the first one was.
+    first: Option<Duration>,
+    /// How long it was from one snapshot to the next, the last two times.
+    strides: [Duration; 2],
 }
 
 /// Whose snapshot was the last, and when it was.
@@ -63,63 +105,168 @@ impl Moment {
     }
 }
 
+/// When a process started, on the monotonic clock; its zero for one that started before that.
+fn born(sample: &ProcessSample, snapshot: &Snapshot) -> Option<Duration> {
+    let started = sample.id.starttime as f64 / track::TICKS_PER_SECOND;
+    let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
+    Some(snapshot.monotonic.saturating_sub(age))
+}
+
 impl History {
-    /// An empty history whose changes are taken over `window`, or from one snapshot to the next where those
-    /// lie further apart.
+    /// An empty history whose changes are taken over `window`, kept as [`Keep::over`] says.
     pub fn new(window: Duration) -> Self {
+        Self::kept(Keep::over(window))
+    }
+
+    /// An empty history.
+    pub fn kept(keep: Keep) -> Self {
         Self {
-            window,
-            reach: window,
+            keep,
+            reach: keep.window,
             processes: HashMap::new(),
-            groups: Groups::new(window),
+            past: Past::default(),
+            groups: Groups::new(keep.window),
             system: SystemHistory::default(),
+            judge: Judge::new(keep.trend),
+            thrift: Thrift::new(keep.max_memory),
             tick: 0,
             last: None,
+            first: None,
+            strides: [Duration::ZERO; 2],
         }
     }
 
+    /// How it is kept.
+    pub const fn keep(&self) -> &Keep {
+        &self.keep
+    }
+
     /// Takes in one snapshot. A process that made an exec starts anew; one that is no longer listed is
-    /// forgotten; where `/proc` could not be listed nothing is. Everything starts anew where the snapshot is
-    /// of another boot or another host than the one before it, or earlier.
+    /// remembered among those that ended; where `/proc` could not be listed none ends. Everything starts anew
+    /// where the snapshot is of another boot or another host than the one before it, or earlier.
     pub fn push(&mut self, snapshot: &Snapshot) {
         if self.last.as_ref().is_some_and(|last| last.parts(snapshot)) {
-            *self = Self::new(self.window);
+            *self = Self::kept(self.keep);
         }
+        let tick = self.begin(snapshot);
+        self.system.push(snapshot, tick);
+        let Ok(processes) = &snapshot.processes else { return };
+        let names = Names::new(processes);
+        let starter = self.groups.begin(tick.now);
+        let number = self.tick;
+        for sample in processes {
+            let space = sample.shares_mm.map(|id| (id, self.counted(id)));
+            let track = self.processes.entry(sample.id).or_insert_with(|| {
+                let born = born(sample, snapshot);
+                Box::new(Track::new(sample, self.reach, born, starter))
+            });
+            if track.exec != sample.exec {
+                **track = Track::new(sample, self.reach, Some(tick.now), false);
+            }
+            track.push(sample, tick, number);
+            track.series.judge(&mut self.judge, track.born, sample.id.pid);
+            // They have no memory, and nobody looks for them among the programs.
+            if !sample.stat.is_kernel_thread() {
+                self.groups
+                    .add(sample, &mut track.member, track.born, &track.rates, &names, space);
+            }
+        }
+        self.part(tick);
+        self.groups.end(tick, &mut self.judge);
+        self.save(tick);
+    }
+
+    fn begin(&mut self, snapshot: &Snapshot) -> Tick {
+        let now = snapshot.monotonic;
+        if let Some(last) = &self.last {
+            self.strides = [self.strides[1], now.saturating_sub(last.monotonic)];
+        }
+        // One stop is not a rhythm, and neither is one that was asked for in between.
+        let rhythm = self.strides[0].min(self.strides[1]).max(snapshot.interval);
         self.last = Some(Moment::of(snapshot));
+        self.first.get_or_insert(now);
         self.tick += 1;
-        self.system.push(snapshot);
-        let reach = self.window.max(snapshot.interval.saturating_mul(5) / 4);
+        let reach = self.keep.window.max(snapshot.interval.saturating_mul(5) / 4);
         if reach != self.reach {
             self.reach = reach;
             let series = self.processes.values_mut().map(|track| &mut track.series);
             series.for_each(|series| series.set_window(reach));
             self.groups.set_window(reach);
         }
-        let Ok(processes) = &snapshot.processes else { return };
-        let now = snapshot.monotonic;
-        let names = Names::new(processes);
-        let starter = self.groups.begin(now);
-        for sample in processes {
-            let space = sample.shares_mm.map(|id| (id, self.counted(id)));
-            let track = self
-                .processes
-                .entry(sample.id)
-                .or_insert_with(|| Box::new(Track::new(sample, reach, starter)));
-            if track.exec != sample.exec {
-                **track = Track::new(sample, reach, false);
-            }
-            track.push(sample, now, self.tick);
-            // They have no memory, and nobody looks for them among the programs.
-            if !sample.stat.is_kernel_thread() {
-                self.groups.add(sample, &mut track.member, &track.rates, &names, space);
-            }
+        self.judge.begin(now, rhythm);
+        Tick {
+            now,
+            rhythm,
+            detail: self.thrift.detail(),
         }
-        self.groups.end(now);
-        let tick = self.tick;
-        self.processes.retain(|_, track| track.tick == tick);
+    }
+
+    /// Parts with those that were not in this snapshot.
+    fn part(&mut self, tick: Tick) {
+        let number = self.tick;
+        if self.processes.values().all(|track| track.tick == number) {
+            return;
+        }
+        let ended = self.processes.extract_if(|_, track| track.tick != number);
+        let mut ended: Vec<_> = ended.filter(|(_, track)| track.is_of_note()).collect();
+        ended.sort_unstable_by_key(|(id, _)| *id);
+        for (id, track) in ended {
+            let command = self.groups.command(&track.member);
+            self.past.add(Box::new(Ended {
+                id,
+                facts: track.facts,
+                command,
+                at: tick.now,
+                series: track.series,
+            }));
+        }
         if self.processes.capacity() > 4 * self.processes.len() + 1024 {
             self.processes.shrink_to_fit();
         }
+    }
+
+    /// Keeps within the memory there is for it.
+    fn save(&mut self, tick: Tick) {
+        if !self.thrift.is_due(tick.now) {
+            return;
+        }
+        let mut bytes = self.bytes();
+        while self.thrift.exceeds(bytes)
+            && let Some(freed) = self.past.drop_oldest()
+        {
+            bytes -= freed.min(bytes);
+        }
+        if self.thrift.exceeds(bytes) {
+            bytes -= self.groups.drop_empty().min(bytes);
+        }
+        while let Some(detail) = self.thrift.change(bytes, tick.now) {
+            let series = self.processes.values_mut().map(|track| &mut track.series);
+            series.chain(self.groups.all()).for_each(|series| series.thin(detail));
+            bytes = self.bytes();
+        }
+        if self.thrift.exceeds(bytes) {
+            let series = self.processes.values_mut().map(|track| &mut track.series);
+            thrift::forget(series.chain(self.groups.all()), bytes, self.thrift.max());
+        }
+    }
+
+    /// The bytes that all of it takes.
+    pub fn bytes(&self) -> usize {
+        let slot = size_of::<(Identity, Box<Track>)>() + 1;
+        let tracks = self.processes.values().map(|track| track.bytes());
+        self.processes.capacity() * slot
+            + tracks.sum::<usize>()
+            + self.past.bytes()
+            + self.groups.bytes()
+            + self.system.bytes()
+    }
+
+    /// Judges everything now, as far as it is not known; what comes live is judged in turns.
+    pub fn judge_all(&mut self) {
+        for track in self.processes.values_mut() {
+            track.series.decide(&mut self.judge, track.born);
+        }
+        self.groups.judge_all(&mut self.judge);
     }
 
     /// The groups in which the memory of that process, which comes earlier in this snapshot, is counted.
@@ -130,15 +277,45 @@ impl History {
         }
     }
 
-    /// The history of one process.
+    /// The history of one process of the last snapshot.
     pub fn get(&self, id: Identity) -> Option<&Series> {
         self.processes.get(&id).map(|track| &track.series)
     }
 
-    /// The history of a group of processes; it goes on while they come and go, and is kept for ten minutes
-    /// after the last.
+    /// When it began, on the monotonic clock; `None` while it is empty.
+    pub const fn since(&self) -> Option<Duration> {
+        self.first
+    }
+
+    /// Every process of the last snapshot.
+    pub fn processes(&self) -> impl Iterator<Item = (Identity, &Series)> {
+        self.processes.iter().map(|(id, track)| (*id, &track.series))
+    }
+
+    /// The name of the group by command that a process of the last snapshot is in.
+    pub fn command(&self, id: Identity) -> Option<Arc<[u8]>> {
+        self.groups.command(&self.processes.get(&id)?.member)
+    }
+
+    /// A process that ended not long ago: a thousand are remembered, as far as there is memory for them.
+    pub fn ended(&self, id: Identity) -> Option<&Ended> {
+        self.past.get(id)
+    }
+
+    /// All of those, the last one first.
+    pub fn all_ended(&self) -> impl DoubleEndedIterator<Item = &Ended> {
+        self.past.iter()
+    }
+
+    /// The history of a group of processes; it goes on while they come and go, and is kept for a day after the
+    /// last, as far as there is memory for it.
     pub fn group(&self, key: &GroupKey) -> Option<&Series> {
         self.groups.get(key)
+    }
+
+    /// Every group's history.
+    pub fn all_groups(&self) -> impl Iterator<Item = (GroupKey, &Series)> {
+        self.groups.iter()
     }
 
     /// How many groups have a history.
@@ -146,7 +323,7 @@ impl History {
         self.groups.len()
     }
 
-    /// How many processes have a history.
+    /// How many processes have a history, without those that ended.
     pub fn len(&self) -> usize {
         self.processes.len()
     }
@@ -156,60 +333,8 @@ impl History {
         self.processes.is_empty()
     }
 
-    /// Rates and sparklines of the system.
+    /// Rates and lines of the system.
     pub const fn system(&self) -> &SystemHistory {
         &self.system
-    }
-}
-
-/// Rates and sparklines of the system as a whole. A rate is `None` until two snapshots were seen, and
-/// where a counter ran backwards.
-#[derive(Debug, Default)]
-pub struct SystemHistory {
-    last: Option<(Duration, [Reading<u64>; 3], Reading<SelfCost>)>,
-    /// Bytes a second read back from swap.
-    pub swap_in: Option<f64>,
-    /// Bytes a second written to swap.
-    pub swap_out: Option<f64>,
-    /// Major faults a second.
-    pub majfault: Option<f64>,
-    /// The share of one core that zmtop itself used, 1.0 being all of it.
-    pub own_cpu: Option<f64>,
-    /// The share of one core that walks took, smoothed over some ten seconds.
-    pub walked: Option<f64>,
-    /// RAM in use (`MemTotal − MemAvailable`) over five minutes.
-    pub mem: Spark,
-    /// Swap in use over five minutes.
-    pub swap: Spark,
-}
-
-impl SystemHistory {
-    fn push(&mut self, snapshot: &Snapshot) {
-        let now = snapshot.monotonic;
-        let s = &snapshot.system;
-        let counters = [s.pswpin, s.pswpout, s.pgmajfault];
-        if let Some((then, before, own)) = &self.last {
-            let seconds = now.saturating_sub(*then).as_secs_f64();
-            let rate = |i: usize| window::rate(before[i].ok()?, counters[i].ok()?, seconds);
-            self.swap_in = rate(0);
-            self.swap_out = rate(1);
-            self.majfault = rate(2);
-            if seconds > 0.0 {
-                let share = snapshot.sampling.walked.as_secs_f64() / seconds;
-                let weight = (seconds / 10.0).min(1.0);
-                self.walked = Some(
-                    self.walked
-                        .map_or(share, |old| old.mul_add(1.0 - weight, share * weight)),
-                );
-            }
-            self.own_cpu = match (own, &snapshot.own) {
-                (Ok(a), Ok(b)) if seconds > 0.0 => Some(b.cpu.saturating_sub(a.cpu).as_secs_f64() / seconds),
-                _ => None,
-            };
-        }
-        self.last = Some((now, counters, snapshot.own));
-        let used = |total: Reading<u64>, free: Reading<u64>| Some(total.ok()?.saturating_sub(free.ok()?));
-        self.mem.push(now, used(s.mem_total, s.mem_available));
-        self.swap.push(now, used(s.swap_total, s.swap_free));
     }
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::baseline::Mark;
 use super::group::Group;
-use super::history::{Change, Series, window::Spark};
+use super::history::{Change, Line, Series};
 use super::memory::Memory;
 use super::reading::Reading;
 use super::snapshot::{ProcessSample, Snapshot};
 use super::tree::Subtree;
+use super::trend::Judgement;
 
 /// What a column takes its value from.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,10 @@ pub struct Row<'a> {
     pub memory: Reading<&'a Memory>,
     /// What changed of late, own or summed.
     pub change: Option<&'a Change>,
-    /// The sparkline's values.
-    pub spark: Option<&'a Spark>,
+    /// The footprint over time.
+    pub line: Option<Line<'a>>,
+    /// What the footprint does.
+    pub trend: Option<&'a Judgement>,
     /// What stands below it, in tree view; the sums of a group or of all rows.
     pub subtree: Option<&'a Subtree>,
     /// The group, where the row is one.
@@ -42,7 +45,8 @@ impl<'a> Row<'a> {
             sample: Some(sample),
             memory: sample.memory(),
             change: series.map(Series::change),
-            spark: series.map(Series::spark),
+            line: series.map(Series::line),
+            trend: series.map(Series::trend),
             subtree: None,
             group: None,
             mark: None,
@@ -60,7 +64,8 @@ impl<'a> Row<'a> {
             sample: None,
             memory: group.totals.memory.as_ref().map_err(|e| *e),
             change: Some(series.map_or(&group.totals.change, Series::change)),
-            spark: series.map(Series::spark),
+            line: series.map(Series::line),
+            trend: series.map(Series::trend),
             subtree: Some(&group.totals),
             group: Some(group),
             mark: None,
@@ -68,6 +73,13 @@ impl<'a> Row<'a> {
             now: snapshot.monotonic,
             uptime: snapshot.system.uptime.ok(),
         }
+    }
+
+    /// The same, with a line over that span.
+    #[must_use]
+    pub fn over(mut self, span: Duration) -> Self {
+        self.line = self.line.map(|line| line.over(span));
+        self
     }
 
     /// The same, with the mark that changes are shown since.

@@ -123,6 +123,20 @@ impl Verdict {
         Self::Leaking,
     ];
 
+    /// Its place in [`Self::ALL`], from 1 for the least alarming one that says something; `None` where nothing
+    /// is known.
+    pub const fn rank(self) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            known => Some(known as u8 as f64),
+        }
+    }
+
+    /// The verdict of that [rank](Self::rank).
+    pub fn of_rank(rank: f64) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.rank() == Some(rank))
+    }
+
     /// Its name, in small letters.
     pub const fn id(self) -> &'static str {
         match self {
@@ -305,15 +319,9 @@ fn since(points: &[Point], reach: f64, growth: f64) -> Duration {
         .map_or(from, |p| p.to.max(p.from))
 }
 
-/// Seconds until the footprint reaches the wall at this pace: 0 where it is there already, `None` where there
-/// is no wall or nothing that goes on growing.
-pub fn eta(judgement: &Judgement, footprint: u64, wall: Option<u64>) -> Option<f64> {
-    let wall = wall?;
-    if !matches!(judgement.verdict, Verdict::Growing | Verdict::Leaking) {
-        return None;
-    }
-    if footprint >= wall {
-        return Some(0.0);
-    }
-    (judgement.slope > 0.0).then(|| (wall - footprint) as f64 / judgement.slope)
+/// Seconds until growth at this pace has taken so many bytes more; `None` where nothing bounds it, or it does
+/// not go on growing.
+pub fn eta(judgement: &Judgement, room: Option<u64>) -> Option<f64> {
+    let grows = matches!(judgement.verdict, Verdict::Growing | Verdict::Leaking) && judgement.slope > 0.0;
+    Some(room? as f64 / judgement.slope).filter(|_| grows)
 }

@@ -89,6 +89,6 @@ const fn style(kind: Kind, tone: Tone) -> Option<&'static str> {
     match (kind, tone) {
         (Kind::Heading | Kind::Totals, _) => Some(BOLD),
         (Kind::Row, Tone::Zero | Tone::Missing) => Some(DIM),
-        (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart) => None,
+        (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart | Tone::Leak) => None,
     }
 }

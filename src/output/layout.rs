@@ -209,7 +209,7 @@ impl Layout {
             _ if !self.color => "",
             (Kind::Heading | Kind::Totals(_), _) => BOLD,
             (Kind::Row, Tone::Zero | Tone::Missing) => DIM,
-            (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart) => "",
+            (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart | Tone::Leak) => "",
         }
     }
 }

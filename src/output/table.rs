@@ -97,8 +97,9 @@ pub fn ids(names: &[&str]) -> Vec<ColumnId> {
 /// The columns that one snapshot alone can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
     ColumnId::all().filter(|id| match id.get().unit {
+        Unit::Seconds if matches!(id.get().id, "since" | "eta") => false,
         Unit::Bytes | Unit::Count | Unit::Seconds | Unit::Text => true,
-        Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Chart => false,
+        Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Chart | Unit::Trend | Unit::Verdict => false,
     })
 }
 

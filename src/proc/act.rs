@@ -28,6 +28,9 @@ pub enum ActError {
     /// zmtop itself.
     #[error("this is zmtop itself")]
     Myself,
+    /// A thread of the kernel.
+    #[error("it is a thread of the kernel")]
+    KernelThread,
     /// It ended and was reaped.
     #[error("the process has ended")]
     Gone,
@@ -86,7 +89,7 @@ impl Pinned {
     /// that it is the pidfd's own.
     ///
     /// # Errors
-    /// It is process 1, zmtop itself, of another tree, gone, or its pid is another's; or the kernel refuses.
+    /// It is process 1, zmtop itself, of the kernel, of another tree, gone, or its pid is another's; or the kernel refuses.
     pub fn new(roots: &Roots, id: Identity) -> Result<Self, ActError> {
         if !roots.is_own() {
             return Err(ActError::Elsewhere);
@@ -128,6 +131,9 @@ impl Pinned {
         let glance = stat::parse(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
         if glance.pid != self.id.pid || glance.starttime != self.id.starttime {
             return Err(ActError::Reused);
+        }
+        if glance.stat.is_kernel_thread() {
+            return Err(ActError::KernelThread);
         }
         // The pidfd was opened before: if its process still has the number, what was read is that process's.
         // The number is told as this /proc counts; in that of another namespace it is another one.

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::complain;
+use crate::model::history::Keep;
 use crate::model::{History, Snapshot};
 use crate::sampler::source::{At, Source, span};
 
-/// The file's last snapshot, or the last one not after `at`, with the history of those before it, whose changes
-/// are taken over `delta`. Damage is told of, and passed over where what is whole can be used.
-pub(super) fn read(path: &Path, at: Option<&At>, delta: Duration) -> Result<(Arc<Snapshot>, History), String> {
+/// The file's last snapshot, or the last one not after `at`, with the history of those before it, kept
+/// as `keep` says. Damage is told of, and passed over where what is whole can be used.
+pub(super) fn read(path: &Path, at: Option<&At>, keep: &Keep) -> Result<(Arc<Snapshot>, History), String> {
     let until = at.map(|at| moment(path, at)).transpose()?;
-    let mut history = History::new(delta);
+    let mut history = History::kept(*keep);
     let mut last: Option<Arc<Snapshot>> = None;
     let mut first = None;
     let source = Source::open(path).map_err(|error| error.to_string())?;

@@ -71,7 +71,7 @@ fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Deep), 
                 what: error.to_string(),
             })
         })?;
-        let (snapshot, _) = from::read(path, at.as_ref(), settings.ui.delta).map_err(Fault::Unread)?;
+        let (snapshot, _) = from::read(path, at.as_ref(), &settings.keep(settings.ui.delta)).map_err(Fault::Unread)?;
         return Ok((snapshot, Deep::missing(Missing::Unsupported)));
     }
     let options = Options {

@@ -3,8 +3,10 @@
 //! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
 //! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
 
+mod feeds;
 mod inspect;
 mod mappings;
+mod signals;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -14,19 +16,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use futures_util::StreamExt as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::mappings::Mappings;
+use super::act::Actor;
 use super::alert::Performer;
 use super::terminal;
 use crate::config::Config;
 use crate::config::save::{Saved, save as write};
+use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
+use crate::tui::act::Order;
 use crate::tui::app::{App, Privilege, Wants};
 use crate::tui::{Effect, Event, update, view};
 
@@ -54,6 +56,9 @@ enum Input {
 /// How many inputs may wait while the terminal takes nothing; further ones are dropped.
 const QUEUE: usize = 1024;
 
+/// How long a process may take to end after a signal before it is said to be still there.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Everything the monitor needs beside the config.
 #[derive(Debug)]
 pub struct Setup {
@@ -75,25 +80,40 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         .build()
         .context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone());
+    let roots = Roots {
+        proc: setup.options.proc_root.clone(),
+        sys: setup.options.sys_root.clone(),
+    };
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
     {
         // Signals first: one that comes while the screen is being set up must find its handler.
         let _inside = runtime.enter();
-        watch_signals(&runtime, &send, &ended)?;
+        signals::watch(&runtime, &send, &ended)?;
     }
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
     let pending = Arc::new(AtomicBool::new(false));
-    forward_snapshots(&runtime, &handle, &send, &pending);
-    forward_events(&runtime, &send);
-    watch_hangup(&send, &ended)?;
+    feeds::snapshots(&runtime, &handle, &send, &pending);
+    feeds::events(&runtime, &send);
+    signals::watch_hangup(&send, &ended)?;
 
     let failed = send.clone();
-    let alerts = Performer::new(config.settings.alerts.clone(), move |what| {
+    let readonly = config.settings.ui.readonly;
+    let mut rules = config.settings.alerts.clone();
+    for rule in rules.iter_mut().filter(|_| readonly) {
+        // The rest of what it asks for changes nothing.
+        rule.run.clear();
+    }
+    let alerts = Performer::new(rules, move |what| {
         let _ = failed.try_send(Input::Event(Event::Failed(what)));
+    });
+    let reports = send.clone();
+    let actor = Actor::new(roots, PATIENCE, move |report| {
+        // Waits for a screen that is stuck; ends with it.
+        let _ = reports.send(Input::Event(Event::Act(report)));
     });
     let end = Screen {
         handle,
@@ -103,6 +123,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         config_path: setup.config_path,
         mappings,
         alerts,
+        actor: (!readonly).then_some(actor),
     }
     .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -128,6 +149,8 @@ struct Screen {
     config_path: PathBuf,
     mappings: Mappings,
     alerts: Performer,
+    /// Nobody, where nothing is to be changed.
+    actor: Option<Actor>,
 }
 
 impl Screen {
@@ -180,6 +203,7 @@ impl Screen {
                         Effect::Sampler(command) => self.command(command),
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
+                        Effect::Act(order) => self.act(order),
                         Effect::BreakOff => self.mappings.break_off(),
                         Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
                     }
@@ -194,6 +218,13 @@ impl Screen {
                 terminal.backend_mut().write_all(b"\x07")?;
             }
             draw(&mut terminal, &mut app)?;
+        }
+    }
+
+    fn act(&self, order: Order) {
+        if let Some(Err(error)) = self.actor.as_ref().map(|actor| actor.order(order)) {
+            let text = format!("nothing done: {error}");
+            let _ = self.send.try_send(Input::Event(Event::Failed(text)));
         }
     }
 
@@ -264,133 +295,4 @@ fn privilege() -> Privilege {
 fn stop() {
     terminal::leave();
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
-}
-
-fn forward_snapshots(runtime: &Runtime, handle: &Handle, send: &SyncSender<Input>, pending: &Arc<AtomicBool>) {
-    let mut snapshots = handle.snapshots.clone();
-    let (send, pending) = (send.clone(), pending.clone());
-    runtime.spawn(async move {
-        loop {
-            // The latest wins: at most one notice waits, however long the screen is stuck.
-            if snapshots.borrow_and_update().is_some()
-                && !pending.swap(true, Ordering::SeqCst)
-                && send.try_send(Input::Snapshot).is_err()
-            {
-                pending.store(false, Ordering::SeqCst);
-            }
-            if snapshots.changed().await.is_err() {
-                return;
-            }
-        }
-    });
-}
-
-fn forward_events(runtime: &Runtime, send: &SyncSender<Input>) {
-    use crossterm::event::{Event as Raw, EventStream};
-    let send = send.clone();
-    runtime.spawn(async move {
-        let mut stream = EventStream::new();
-        let mut failures = 0;
-        while let Some(event) = stream.next().await {
-            let event = match event {
-                Ok(Raw::Key(key)) => Event::Key(key),
-                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
-                Ok(Raw::Paste(text)) => Event::Paste(text),
-                Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
-                Ok(Raw::FocusGained | Raw::FocusLost) => continue,
-                Err(error) => {
-                    tracing::warn!(%error, "reading the terminal failed");
-                    failures += 1;
-                    if failures > 100 || terminal_gone(&error) {
-                        break;
-                    }
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    continue;
-                }
-            };
-            failures = 0;
-            let _ = send.try_send(Input::Event(event));
-        }
-        let _ = send.try_send(Input::End(End::Hangup));
-    });
-}
-
-/// How long the screen may take to leave before it is left to itself.
-const GRACE: Duration = Duration::from_millis(700);
-
-/// Ends the program although the main thread may be stuck in a write.
-fn force(ended: &AtomicBool, code: i32) {
-    if !ended.load(Ordering::SeqCst) {
-        terminal::leave();
-        std::process::exit(code);
-    }
-}
-
-fn watch_signals(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    for kind in [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ] {
-        let (send, ended) = (send.clone(), ended.clone());
-        let number = kind.as_raw_value();
-        on_signal(runtime, signal(kind)?, move || {
-            let (send, ended) = (send.clone(), ended.clone());
-            async move {
-                let _ = send.try_send(Input::End(End::Signal(number)));
-                tokio::time::sleep(GRACE).await;
-                force(&ended, 128 + number);
-            }
-        });
-    }
-    let stopped = send.clone();
-    // 20 and 18: SIGTSTP and SIGCONT on every architecture but MIPS and Alpha.
-    let (tstp, cont) = (
-        rustix::process::Signal::TSTP.as_raw(),
-        rustix::process::Signal::CONT.as_raw(),
-    );
-    on_signal(runtime, signal(SignalKind::from_raw(tstp))?, move || {
-        let _ = stopped.try_send(Input::Stop);
-        std::future::ready(())
-    });
-    let continued = send.clone();
-    on_signal(runtime, signal(SignalKind::from_raw(cont))?, move || {
-        let _ = continued.try_send(Input::Continued);
-        std::future::ready(())
-    });
-    Ok(())
-}
-
-fn on_signal<F, Fut>(runtime: &Runtime, mut signal: Signal, mut act: F)
-where
-    F: FnMut() -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send,
-{
-    runtime.spawn(async move {
-        while signal.recv().await.is_some() {
-            act().await;
-        }
-    });
-}
-
-/// Looks every second whether the terminal is gone. A hang-up need not come as a signal, and the reader
-/// of keys may spin on a dead terminal without ever saying so.
-fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    let (send, ended) = (send.clone(), ended.clone());
-    std::thread::Builder::new()
-        .name("zmtop-hangup".into())
-        .stack_size(64 << 10)
-        .spawn(move || {
-            loop {
-                std::thread::sleep(Duration::from_secs(1));
-                if terminal::hung_up() {
-                    let _ = send.try_send(Input::End(End::Hangup));
-                    std::thread::sleep(GRACE);
-                    force(&ended, 129);
-                    return;
-                }
-            }
-        })?;
-    Ok(())
 }

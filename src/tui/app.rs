@@ -7,6 +7,7 @@ pub use columns::Wants;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::act::{Acts, Dialog};
 use super::input::LineEdit;
 use super::layout::Layout;
 use super::mappings::{Found, Scan};
@@ -20,6 +21,7 @@ use crate::config::save::Saved;
 use crate::model::alert::Alerts;
 use crate::model::filter::{Filter, FilterError};
 use crate::model::history::History;
+use crate::model::leaks::Suspect;
 use crate::model::{Change, Group, Identity, Marks, ProcessSample, Row, Series, Snapshot, Totals};
 use crate::units::Units;
 
@@ -52,6 +54,8 @@ pub enum Mode {
     Input(Prompt, LineEdit, String),
     /// Something over the table.
     Popup(Popup),
+    /// What is asked before processes are acted on.
+    Act(Box<Dialog>),
 }
 
 /// The filter as typed and as understood.
@@ -106,6 +110,8 @@ pub struct App {
     pub history: History,
     /// The rules on them, and what fires.
     pub alerts: Alerts,
+    /// Who grows or leaks, worst first.
+    pub leaks: Vec<Suspect>,
     /// The marks that changes are shown since.
     pub marks: Marks,
     /// The panel of the selected process.
@@ -166,6 +172,8 @@ pub struct App {
     pub scroll: usize,
     /// Where keys go.
     pub mode: Mode,
+    /// What was ordered to be done to processes.
+    pub acts: Acts,
     /// How something went.
     pub message: Option<Message>,
     /// Sums of the shown rows.
@@ -190,8 +198,9 @@ impl App {
             privilege,
             size,
             snapshot: None,
-            history: History::new(ui.delta),
+            history: History::kept(config.settings.keep(ui.delta)),
             alerts: super::alerts::rules(&config.settings.alerts),
+            leaks: Vec::new(),
             marks: Marks::default(),
             panel: Panel::default(),
             scope: Scope::by(ui.by),
@@ -222,6 +231,7 @@ impl App {
             totals_row: ui.totals,
             scroll: 0,
             mode: Mode::Table,
+            acts: Acts::default(),
             message: None,
             totals: Totals::default(),
             tagged: Totals::default(),
@@ -273,7 +283,10 @@ impl App {
     /// Where everything goes on screen.
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
-        let layout = Layout::new(self.size, self.two_tables, self.totals_row, tagged);
+        let mut layout = Layout::new(self.size, self.two_tables, self.totals_row, tagged);
+        if super::leaks::leaking(self) > 0 {
+            layout = layout.with_leaks();
+        }
         if self.shows_panel() {
             layout.with_panel()
         } else {

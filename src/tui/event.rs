@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::act::{Order, Report};
 use crate::config::save::Saved;
 use crate::model::alert::Notice;
 use crate::model::mapping::Mapping;
@@ -32,10 +33,21 @@ pub enum Event {
     MappingsFailed(u64, String),
     /// The mappings of the process that the panel shows, or why they could not be read.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
+    /// What came of acting on processes.
+    Act(Report),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.
     Failed(String),
+}
+
+/// A process whose mappings are to be read again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inspect {
+    /// Which one.
+    pub id: Identity,
+    /// Somebody looks at it; otherwise it is read seldom, at next to no cost.
+    pub closely: bool,
 }
 
 /// Something to do, performed by the wiring.
@@ -54,9 +66,11 @@ pub enum Effect {
     /// Break that off.
     BreakOff,
     /// Read the mappings of this process again and again, at a bounded rate; or of none any more.
-    Inspect(Option<Identity>),
+    Inspect(Option<Inspect>),
     /// Do what the rule of an alert asks for.
     Alert(Notice),
+    /// Act on processes.
+    Act(Order),
     /// Write to the config file.
     Save(Saved),
 }

@@ -5,7 +5,8 @@
 //! Mem
 //! Swap                        what does not fit is left out, least
 //! PSI                         needed first; three rows of the table
-//! heading and rows            are kept as long as they can be
+//! the worst leak              are kept as long as they can be
+//! heading and rows
 //! totals, tagged
 //! detail
 //! footer
@@ -26,6 +27,8 @@ pub struct Layout {
     pub swap: Rect,
     /// Pressure and faults.
     pub pressure: Rect,
+    /// The worst leak; without height while there is none.
+    pub leaks: Rect,
     /// One or two tables, each with its heading as the first line.
     pub tables: Vec<Rect>,
     /// Sum of the shown rows, one a table.
@@ -96,6 +99,7 @@ impl Layout {
             mem,
             swap,
             pressure,
+            leaks: Rect::default(),
             tables,
             totals,
             tagged,
@@ -103,6 +107,20 @@ impl Layout {
             panel: Rect::default(),
             footer,
         }
+    }
+
+    /// The same with a line about leaks above the table, which keeps five lines.
+    #[must_use]
+    pub fn with_leaks(mut self) -> Self {
+        let table = self.tables[0];
+        if table.height > 5 {
+            self.leaks = Rect::new(0, table.y, self.screen.width, 1);
+            for area in &mut self.tables {
+                area.y += 1;
+                area.height -= 1;
+            }
+        }
+        self
     }
 
     /// Below so many lines the panel has the screen to itself.
@@ -115,7 +133,7 @@ impl Layout {
         let table = self.tables[0];
         let bottom = self.screen.height - self.footer.height;
         let top = if self.screen.height < Self::PANEL_BESIDE {
-            for area in [&mut self.mem, &mut self.swap, &mut self.pressure] {
+            for area in [&mut self.mem, &mut self.swap, &mut self.pressure, &mut self.leaks] {
                 area.height = 0;
             }
             self.totals.height = 0;

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::app::App;
-use super::event::Effect;
+use super::event::{Effect, Inspect};
+use super::leaks;
 use crate::model::grew::{Census, Grown, grew};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
@@ -21,8 +22,8 @@ const KEPT: usize = 16;
 pub struct Panel {
     /// It is open.
     pub open: bool,
-    /// The process whose mappings are asked for.
-    pub asked: Option<Identity>,
+    /// Whose mappings are asked for.
+    pub asked: Option<Inspect>,
     /// What was read, of the processes looked at last; the latest at the back.
     seen: VecDeque<Seen>,
 }
@@ -35,6 +36,10 @@ pub struct Seen {
     exec: u32,
     first: Option<Taken>,
     last: Option<Taken>,
+    /// The mapping that grew most from the one to the other.
+    most: Option<Grown>,
+    /// When the last reading failed.
+    failed: Option<Duration>,
     /// Growth counts from the mark, not from when it was first looked at.
     pub marked: bool,
     /// Why the last reading failed.
@@ -68,6 +73,17 @@ impl Panel {
     /// What was read of that process.
     pub fn seen(&self, sample: &ProcessSample) -> Option<&Seen> {
         self.seen.iter().find(|s| s.id == sample.id && s.exec == sample.exec)
+    }
+
+    /// When the mappings of that process were read last, on the snapshots' clock; `None` where never.
+    pub fn read_at(&self, id: Identity) -> Option<Duration> {
+        let seen = self.seen.iter().find(|s| s.id == id)?;
+        seen.last.as_ref().map(|last| last.at).or(seen.failed)
+    }
+
+    /// The mapping of that process that grew most, as far as it was read.
+    pub fn grew_most(&self, id: Identity) -> Option<&Grown> {
+        self.seen.iter().find(|s| s.id == id)?.most.as_ref()
     }
 
     /// Forgets all, and leaves it open or closed.
@@ -108,9 +124,12 @@ fn settle(app: &mut App) {
     }
 }
 
-/// Asks for the mappings of what is selected now; while sampling is stopped, for none.
+/// Asks for the mappings of what is shown now, or now and then for those of a suspect; while sampling is stopped,
+/// for none.
 pub(super) fn ask(app: &mut App) -> Option<Effect> {
-    let wanted = subject(app).filter(|_| !app.paused);
+    let shown = subject(app).map(|id| Inspect { id, closely: true });
+    let suspect = || leaks::watched(app).map(|id| Inspect { id, closely: false });
+    let wanted = shown.or_else(suspect).filter(|_| !app.paused);
     (wanted != app.panel.asked).then(|| {
         app.panel.asked = wanted;
         Effect::Inspect(wanted)
@@ -132,6 +151,8 @@ pub(super) fn take(app: &mut App, id: Identity, read: &Reading<Vec<Mapping>>) {
         exec,
         first: None,
         last: None,
+        most: None,
+        failed: None,
         marked: false,
         fault: None,
     });
@@ -142,8 +163,15 @@ pub(super) fn take(app: &mut App, id: Identity, read: &Reading<Vec<Mapping>>) {
             one.first.get_or_insert_with(|| taken.clone());
             one.last = Some(taken);
             one.fault = None;
+            one.most = one.grown().and_then(|rows| {
+                let most = rows.into_iter().max_by_key(|row| row.growth().unwrap_or(0))?;
+                (most.growth().unwrap_or(0) > 0).then_some(most)
+            });
         }
-        Err(why) => one.fault = Some(*why),
+        Err(why) => {
+            one.fault = Some(*why);
+            one.failed = Some(at);
+        }
     }
     if seen.len() == KEPT {
         seen.pop_front();
@@ -158,6 +186,7 @@ pub(super) fn mark(app: &mut App) {
         && seen.last.is_some()
     {
         seen.first.clone_from(&seen.last);
+        seen.most = None;
         seen.marked = true;
     }
 }

@@ -49,6 +49,8 @@ pub enum Popup {
     Users(Place, Vec<User>),
     /// The alerts there are and were, newest first.
     Alerts(Place),
+    /// The suspects, worst first.
+    Leaks(Place),
     /// The column chooser: the order being made, the shown ones first, and what was there before.
     Columns(Place, Chooser),
 }

@@ -1,5 +1,6 @@
 //! An event and the state before give the state after, and what is to be done outside.
 
+mod act;
 mod input;
 mod list;
 mod marks;
@@ -15,8 +16,10 @@ use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 
+use super::act::{Order, open, report};
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
+use super::leaks;
 use super::mappings;
 use super::panel;
 use super::rows::rebuild;
@@ -28,6 +31,7 @@ use crate::sampler::Command;
 /// Takes in one event.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let wanted = app.wants();
+    let dialog = open(app);
     let mut effects = match event {
         Event::Key(key) => press(app, key),
         Event::Mouse(mouse) => mouse::update(app, mouse),
@@ -62,9 +66,16 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             panel::take(app, id, &read);
             Vec::new()
         }
+        Event::Act(what) => {
+            report(app, what);
+            Vec::new()
+        }
         Event::Done(text) => say(app, text, false),
         Event::Failed(text) => say(app, text, true),
     };
+    if let Some(closed) = dialog.filter(|number| open(app) != Some(*number)) {
+        effects.push(Effect::Act(Order::Drop(closed)));
+    }
     effects.extend(panel::ask(app));
     let focus = app.focus();
     if focus != app.focused {
@@ -98,13 +109,14 @@ fn take(app: &mut App, snapshot: Arc<Snapshot>) {
         app.folded.retain(|id| alive.contains(id));
     }
     app.snapshot = Some(snapshot);
+    leaks::find(app);
     rebuild(app);
 }
 
 fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = match app.mode {
         Mode::Table => Context::Table,
-        Mode::Input(..) => Context::Input,
+        Mode::Input(..) | Mode::Act(_) => Context::Input,
         Mode::Popup(_) => Context::List,
     };
     let action = app.config.keymap.action(context, key);
@@ -114,6 +126,8 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     match (context, action) {
         (Context::Table, Some(action)) => table::act(app, action),
         (Context::List, Some(action)) => list::act(app, action),
+        (Context::Input, Some(action)) if open(app).is_some() => act::act(app, action),
+        (Context::Input, None) if open(app).is_some() => act::typed(app, key),
         (Context::Input, Some(action)) => input::act(app, action),
         (Context::Input, None) => input::typed(app, key),
         (_, None) => Vec::new(),

@@ -1,10 +1,12 @@
 //! Draws the state; changes nothing.
 
+mod act;
 mod alerts;
 mod detail;
 mod footer;
 mod gauges;
 mod help;
+mod leaks;
 mod list;
 mod panel;
 mod put;
@@ -17,6 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear};
 
+use super::act::Dialog;
 use super::app::{App, Mode};
 use super::layout::{Placed, Wanted, place};
 use super::popup::Popup;
@@ -37,6 +40,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     gauges::memory(app, cut(layout.mem), buf);
     gauges::swap(app, cut(layout.swap), buf);
     gauges::pressure(app, cut(layout.pressure), buf);
+    leaks::bar(app, cut(layout.leaks), buf);
     for (at, (table, area)) in app.tables().iter().zip(&layout.tables).enumerate() {
         let active = !app.two_tables || at == app.active;
         table::draw(app, table, active, cut(*area), buf);
@@ -55,7 +59,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     }
     detail::draw(app, cut(layout.detail), buf);
     panel::draw(app, cut(layout.panel), buf);
-    let cursor = footer::draw(app, cut(layout.footer), buf);
+    let mut cursor = footer::draw(app, cut(layout.footer), buf);
 
     if let Mode::Popup(popup) = &app.mode {
         let area = cut(popup_area(app));
@@ -69,6 +73,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
                 Popup::Sort(_) => " Sort by ",
                 Popup::Users(..) => " User ",
                 Popup::Alerts(_) => " Alerts ",
+                Popup::Leaks(_) => " Leaks ",
                 Popup::Columns(..) => " Columns ",
             });
         let inside = block.inner(area);
@@ -76,8 +81,12 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         match popup {
             Popup::Help(from) => help::draw(app, *from, inside, frame.buffer_mut()),
             Popup::Alerts(place) => alerts::draw(app, *place, inside, frame.buffer_mut()),
+            Popup::Leaks(place) => leaks::draw(app, *place, inside, frame.buffer_mut()),
             other => list::draw(app, other, inside, frame.buffer_mut()),
         }
+    }
+    if let Mode::Act(dialog) = &app.mode {
+        cursor = act::draw(app, dialog, cut(popup_area(app)), frame);
     }
     if let Some(position) = cursor.filter(|p| screen.contains(*p)) {
         frame.set_cursor_position(position);
@@ -100,7 +109,7 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
             let need = match column.id {
                 _ if grows || *id == table.sort => u8::MAX,
                 "pid" | "tree_pss" => 3,
-                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" => 2,
+                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" | "trend" => 2,
                 "growth" | "rss" => 0,
                 _ => 1,
             };
@@ -117,14 +126,17 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
 /// The area of the open popup.
 pub fn popup_area(app: &App) -> Rect {
     let layout = app.layout();
-    let Mode::Popup(popup) = &app.mode else {
-        return Rect::default();
+    let popup = match &app.mode {
+        Mode::Popup(popup) => popup,
+        Mode::Act(dialog) => return act::area(&layout, dialog),
+        Mode::Table | Mode::Input(..) => return Rect::default(),
     };
     let (width, entries) = match popup {
         Popup::Help(_) => (100, help_lines(app)),
         Popup::Sort(_) => (100, crate::columns::COLUMNS.len() + list::NOTE_LINES),
         Popup::Users(_, users) => (44, users.len() + 1),
         Popup::Alerts(_) => (120, alerts::lines(app)),
+        Popup::Leaks(_) => (160, leaks::lines(app)),
         Popup::Columns(_, chooser) => (100, chooser.order.len() + list::NOTE_LINES),
     };
     layout.popup(width, u16::try_from(entries + 2).unwrap_or(u16::MAX))
@@ -134,9 +146,23 @@ pub fn popup_area(app: &App) -> Rect {
 pub fn list_height(app: &App) -> usize {
     let inside = usize::from(popup_area(app).height.saturating_sub(2));
     match &app.mode {
+        Mode::Popup(Popup::Leaks(_)) => inside.saturating_sub(leaks::HEADING),
         Mode::Popup(Popup::Sort(_) | Popup::Columns(..)) => inside.saturating_sub(list::note_lines(inside)),
         _ => inside,
     }
+}
+
+/// How many signals the open dialog shows at once.
+pub fn signals_shown(app: &App) -> usize {
+    match &app.mode {
+        Mode::Act(dialog) => act::shown(popup_area(app), dialog),
+        Mode::Table | Mode::Input(..) | Mode::Popup(_) => 0,
+    }
+}
+
+/// Where the signals are listed in a dialog that lies there.
+pub fn signals_area(area: Rect, dialog: &Dialog) -> Rect {
+    act::list(area, dialog)
 }
 
 /// How many lines the help has.

@@ -1,8 +1,8 @@
 //! What one snapshot costs the history: processes, and the groups they are in.
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
-//! snapshots a second apart of a made machine, on which a tenth of the processes changes every time, and
-//! prints the medians of a push, of grouping such a snapshot, of making the rows of the screen anew, and of
+//! snapshots a second apart of a made machine, on which none, a tenth or all of the processes change every
+//! time, and prints the medians of a push, of grouping such a snapshot, of making the rows of the screen anew, and of
 //! judging it for alerts.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
@@ -28,19 +28,21 @@ fn main() {
         sizes = vec![100, 1000, 10_000];
     }
     for size in sizes {
-        let mut times = run(size, 400);
-        times.sort_unstable();
-        let push = times[times.len() / 2];
+        let push = SHARES.map(|(what, every)| {
+            let (mut times, bytes) = run(size, 1000, every);
+            times.sort_unstable();
+            let kib = bytes as f64 / 1024.0 / f64::from(size);
+            let (median, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+            format!("{what} {median:.1?} (p99 {most:.1?}, {kib:.2} KiB each)")
+        });
         let snap = snapshot(Duration::ZERO, (0..size).map(one).collect());
         let sums = GroupBy::OF_PROCESSES.map(|by| {
             let mut times: Vec<_> = (0..51).map(|_| grouped(&snap, by)).collect();
             times.sort_unstable();
             format!("{} {:.1?}", by.id(), times[times.len() / 2])
         });
-        println!(
-            "{size:>6} processes: {push:>9.1?} a push; grouped by {}",
-            sums.join(", ")
-        );
+        println!("{size:>6} processes: a push with its verdicts: {}", push.join(", "));
+        println!("{:>17} grouped by {}", "", sums.join(", "));
         println!("{:>17} rows made anew: {}", "", screen(&snap).join(", "));
         let told = RULES.map(|(what, on, rules)| format!("{what} {:.1?}", judged(size, on, &rules)));
         println!("{:>17} alerts, five rules on {}", "", told.join(", "));
@@ -143,21 +145,29 @@ fn grouped(snap: &Snapshot, by: GroupBy) -> Duration {
     begun.elapsed()
 }
 
-fn run(size: u32, ticks: u64) -> Vec<Duration> {
+/// How many of the processes change in each snapshot: one of so many.
+const SHARES: [(&str, u64); 3] = [("idle", 0), ("a tenth changes", 10), ("all change", 1)];
+
+/// The times of so many pushes, and the bytes that a history of them takes.
+fn run(size: u32, ticks: u64, every: u64) -> (Vec<Duration>, usize) {
     let mut history = History::new(Duration::from_secs(10));
     let mut rows: Vec<ProcessSample> = (0..size).map(one).collect();
     let mut times = Vec::new();
     for tick in 0..ticks {
-        for row in rows.iter_mut().skip((tick % 10) as usize).step_by(10) {
+        let changing = rows
+            .iter_mut()
+            .enumerate()
+            .filter(|(at, _)| every > 0 && (*at as u64 + tick).is_multiple_of(every));
+        for (at, row) in changing {
             row.stat.minflt += 7;
-            row.walk = Ok(walk((10 + tick % 5) * MIB, 0));
+            row.walk = Ok(walk(10 * MIB + (tick * 7 + at as u64) % 97 * 32768, 0));
         }
         let made: Snapshot = snapshot(Duration::from_secs(1000 + tick), rows.clone());
         let begun = Instant::now();
         history.push(&made);
         times.push(begun.elapsed());
     }
-    times.split_off(ticks as usize / 4)
+    (times.split_off(ticks as usize / 4), history.bytes())
 }
 
 /// One process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.

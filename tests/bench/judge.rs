@@ -6,7 +6,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zmtop::model::history::levels::Levels;
+use zmtop::model::history::judge::{EACH, POINTS};
+use zmtop::model::history::levels::{Detail, Levels};
 use zmtop::model::trend::{Params, Point, judge};
 
 /// Calls in a batch, and how many batches.
@@ -32,12 +33,13 @@ fn noise(s: u64) -> u64 {
 
 fn main() {
     println!("                          seen  points  bytes   push ns  points µs  judge µs");
+    let mut dearest = 0.0_f64;
     for (name, kind) in KINDS {
         for (seen, seconds) in [("5 min", 300), ("1 h", 3600), ("1 day", 86_400)] {
             let mut levels = Levels::default();
             let begin = Instant::now();
             for s in 0..seconds {
-                levels.push(Duration::from_secs(s), Some(kind(s)));
+                levels.push(Duration::from_secs(s), Some(kind(s)), Detail::default());
             }
             let push = begin.elapsed().as_nanos() / u128::from(seconds);
             let mut points: Vec<Point> = Vec::new();
@@ -46,6 +48,7 @@ fn main() {
             let judged = time(|| {
                 black_box(judge(black_box(&points), Some(Duration::ZERO), &params));
             });
+            dearest = dearest.max((gather + judged) / (points.len() + EACH) as f64);
             println!(
                 "{name:>20} {seen:>9} {:>7} {:>6} {push:>9} {gather:>10.2} {judged:>9.2}",
                 points.len(),
@@ -53,6 +56,11 @@ fn main() {
             );
         }
     }
+    // As many as are judged in one second at the most, were all of them of the dearest kind.
+    println!(
+        "judging takes {:.2} ms a second at the most",
+        dearest * POINTS as f64 / 1000.0
+    );
 }
 
 /// Microseconds a call, in the quietest of the batches.

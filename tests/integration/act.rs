@@ -1,5 +1,6 @@
 //! Signals, niceness and `oom_score_adj`, on children of the tests' own.
 
+mod actor;
 mod reused;
 
 use std::os::unix::process::ExitStatusExt;
@@ -100,6 +101,9 @@ fn a_zombie_is_told_apart() {
     assert_eq!(pin(id).unwrap_err(), ActError::Gone);
 }
 
+/// The first thread of the kernel, where its pid namespace is seen.
+const KTHREADD: u32 = 2;
+
 #[test]
 fn some_are_never_touched() {
     let of = |pid, starttime| pin(Identity { pid, starttime }).unwrap_err();
@@ -109,6 +113,11 @@ fn some_are_never_touched() {
     assert_eq!(of(own, identity(own).starttime), ActError::Myself);
     assert_eq!(of(u32::MAX, 0), ActError::Gone);
     assert_eq!(of(i32::MAX.cast_unsigned(), 0), ActError::Gone);
+    if std::fs::read(format!("/proc/{KTHREADD}/comm")).is_ok_and(|comm| comm == b"kthreadd\n") {
+        assert_eq!(of(KTHREADD, identity(KTHREADD).starttime), ActError::KernelThread);
+    } else {
+        crate::support::cannot("no thread of the kernel is seen here");
+    }
     // A thread is no process.
     let (send, receive) = std::sync::mpsc::channel();
     let (end, wait) = std::sync::mpsc::channel::<()>();

@@ -3,3 +3,4 @@
 mod errors;
 mod laws;
 mod matches;
+mod verdicts;

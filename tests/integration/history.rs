@@ -1,6 +1,8 @@
 //! What is derived from a run of snapshots.
 
 mod levels;
+mod line;
 mod processes;
-mod spark;
+mod verdicts;
+mod wall;
 mod window;

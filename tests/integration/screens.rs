@@ -1,5 +1,7 @@
 //! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
 
+mod leaks;
+
 use std::sync::Arc;
 
 use ratatui::style::{Color, Modifier};
@@ -147,7 +149,7 @@ fn with_panel(width: u16, height: u16) -> Session {
     session.keys("Enter");
     for step in 1..=12 {
         session.tick_with(5, grouped(step), |s| s.cgroups = Arc::new(cgroups()));
-        let id = session.app.panel.asked.expect("the panel asks");
+        let id = session.app.panel.asked.expect("the panel asks").id;
         session.feed(Event::Inspected(id, Arc::new(Ok(maps(step)))));
     }
     session
@@ -185,10 +187,51 @@ fn the_panel_of_a_process() {
     photograph!("panel-120x30", with_panel(120, 30));
     photograph!("panel-200x50", with_panel(200, 50));
     let mut session = with_panel(120, 40);
-    let id = session.app.panel.asked.unwrap();
+    let id = session.app.panel.asked.unwrap().id;
     session.keys("b").tick(5, busy(13));
     session.feed(Event::Inspected(id, Arc::new(Ok(maps(20)))));
     photograph!("panel-marked-120x40", session);
+}
+
+/// A dialog that was opened by these keys, its processes pinned.
+fn with_dialog(width: u16, height: u16, keys: &str) -> Session {
+    use zmtop::proc::act::ActError;
+    use zmtop::tui::act::{Order, Present, Report};
+    let mut session = Session::new(width, height);
+    session.grouped_minute().keys(keys);
+    let pinned = session.effects.iter().rev().find_map(|effect| match effect {
+        zmtop::tui::Effect::Act(Order::Pin(number, ids)) => Some((*number, ids.len())),
+        _ => None,
+    });
+    let (number, count) = pinned.expect("it pins");
+    let present = Present {
+        oom: Ok(-250),
+        nice: Ok(5),
+    };
+    let mut pins = vec![Ok(present); count];
+    if count > 1 {
+        pins[0] = Err(ActError::Init);
+    }
+    session.feed(Event::Act(Report::Pinned(number, pins)));
+    session
+}
+
+#[test]
+fn dialogs_that_ask_before_processes_are_acted_on() {
+    photograph!("signal-80x24", with_dialog(80, 24, "F9"));
+    photograph!("signal-asks-80x24", with_dialog(80, 24, "F9 Down Enter"));
+    photograph!("signal-many-120x30", with_dialog(120, 30, "Tab Tab Tab Space F9 Enter"));
+    photograph!(
+        "signal-tagged-80x24",
+        with_dialog(80, 24, "Space Space Space Space Space Space F9 k")
+    );
+    photograph!("signal-20x5", with_dialog(20, 5, "F9 Enter"));
+    photograph!("oom-adjust-80x24", with_dialog(80, 24, "o"));
+    photograph!("nice-bad-120x30", {
+        let mut session = with_dialog(120, 30, "i");
+        session.keys("C-u 9 9 Enter");
+        session
+    });
 }
 
 #[test]
@@ -230,6 +273,12 @@ fn every_panel_survives_every_size() {
         "v Enter",
         "t Enter b",
         "Tab Enter Enter",
+        "F9",
+        "F9 End Enter",
+        "Space Space Space F9 k Enter",
+        "Tab F9 Enter",
+        "o 1 2 3",
+        "Space Space i 9 9 Enter",
     ];
     for (width, height) in [(1, 1), (1, 50), (2, 2), (3, 7), (20, 5), (50, 3), (500, 1), (500, 200)] {
         for keys in keys {

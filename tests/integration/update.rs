@@ -1,7 +1,9 @@
 //! `update` as tables of events: what keys, clicks and snapshots do to the state.
 
+mod act;
 mod groups;
 mod input;
+mod leaks;
 mod list;
 mod mappings;
 mod marks;

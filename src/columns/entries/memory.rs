@@ -76,7 +76,10 @@ pub(super) const COLUMNS: &[Column] = &[
              least 4 % of it. Sorted by slope.",
             Unit::Chart,
             10,
-            |r| r.spark.map_or(Value::Blank, Value::Chart),
+            |r| {
+                r.line
+                    .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
+            },
         )
     },
     Column {

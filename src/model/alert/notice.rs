@@ -7,6 +7,7 @@ use super::{On, Rule};
 use crate::model::filter::{Quantity, Subject, Word};
 use crate::model::group::GroupKey;
 use crate::model::snapshot::Identity;
+use crate::model::trend::Verdict;
 use crate::text;
 use crate::units::{self, Units};
 
@@ -77,6 +78,7 @@ impl Figure {
                 Quantity::Rate => units::growth(x),
                 Quantity::Number => format!("{}", (x * 10.0).round() / 10.0),
                 Quantity::Percent => format!("{:.1}%", x * 100.0),
+                Quantity::Verdict => Verdict::of_rank(x).unwrap_or_default().id().into(),
                 Quantity::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
             },
         );

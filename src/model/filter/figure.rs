@@ -3,7 +3,14 @@
 use super::eval::Test;
 use super::lexer::{Compare, Text};
 use super::{Catalog, FilterError, Quantity, hint};
+use crate::model::trend::Verdict;
 use crate::units;
+
+/// The test that `verdict:leaking` asks for; `None` where the key is no such column.
+pub(super) fn keyed(key: &Text, value: &Text, catalog: &dyn Catalog) -> Option<Result<Test, FilterError>> {
+    let (_, quantity) = catalog.column(&hint::normal(&key.body))?;
+    (quantity == Quantity::Verdict).then(|| test(key, Compare::Equal, value, catalog))
+}
 
 /// The test that `column>figure` asks for.
 pub(super) fn test(key: &Text, compare: Compare, value: &Text, catalog: &dyn Catalog) -> Result<Test, FilterError> {
@@ -13,7 +20,7 @@ pub(super) fn test(key: &Text, compare: Compare, value: &Text, catalog: &dyn Cat
     };
     let wants = example(quantity);
     if value.body.is_empty() {
-        let what = format!("a figure is missing after {name}: write {wants}, without a space");
+        let what = format!("a figure is missing after {name}: write {wants}");
         return Err(FilterError::new(value.at, what));
     }
     let bound = read(&value.body, quantity).ok_or_else(|| {
@@ -32,11 +39,20 @@ const fn example(quantity: Quantity) -> &'static str {
         Quantity::Number => "a number such as 12 or 10k",
         Quantity::Percent => "a percentage such as 50 or 0.5%",
         Quantity::Seconds => "a time such as 90, 5m or 2h",
+        Quantity::Verdict => "shrinking, steady, warming, growing or leaking",
     }
 }
 
 /// Reads a figure, with its sign, in the column's kind.
 fn read(text: &str, quantity: Quantity) -> Option<f64> {
+    if quantity == Quantity::Verdict {
+        let known = Verdict::ALL
+            .into_iter()
+            .filter_map(|verdict| Some((verdict, verdict.rank()?)));
+        return known
+            .into_iter()
+            .find_map(|(verdict, rank)| (verdict.id() == text.to_lowercase()).then_some(rank));
+    }
     let (sign, text) = match text.strip_prefix(['-', '−']) {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
@@ -49,6 +65,7 @@ fn read(text: &str, quantity: Quantity) -> Option<f64> {
         Quantity::Number => number(text)?,
         Quantity::Percent => number(text.strip_suffix('%').unwrap_or(text))? / 100.0,
         Quantity::Seconds => units::parse_span(text)?.as_secs_f64(),
+        Quantity::Verdict => return None,
     };
     Some(sign * value)
 }

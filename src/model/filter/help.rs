@@ -31,6 +31,7 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         ("state:D", "the state, by letter; state:RD for either"),
         ("pss>100M", "a column and a size: > >= < <= = !="),
         ("growth>1M/min", "a size per time"),
+        ("verdict:leaking", "what it does; verdict>=growing for that or worse"),
         ("dpss<-1M", "shrank by more than 1M"),
         ("cpu>50%", "a percentage; plain numbers and times (5m, 2h) likewise"),
         ("!user:root", "not; a figure that is unknown passes neither way"),

@@ -71,10 +71,14 @@ impl Lexer {
         here
     }
 
-    fn next(&mut self) -> Result<Option<Token>, FilterError> {
+    fn skip_spaces(&mut self) {
         while self.peek().is_some_and(char::is_whitespace) {
             self.at += 1;
         }
+    }
+
+    fn next(&mut self) -> Result<Option<Token>, FilterError> {
+        self.skip_spaces();
         let at = self.at;
         let Some(c) = self.peek() else { return Ok(None) };
         let single = match c {
@@ -91,7 +95,7 @@ impl Lexer {
         if matches!(c, '>' | '<' | '=') {
             return Err(FilterError::new(
                 at,
-                format!("a column is missing before {c}: write pss>100M, without spaces"),
+                format!("a column is missing before {c}: write pss>100M"),
             ));
         }
         if let Some(key) = self.key() {
@@ -107,7 +111,10 @@ impl Lexer {
                 };
                 return Ok(Some(Token::Keyed(key, value)));
             }
+            // Nothing else begins with a comparison, so that there may be spaces about it.
+            self.skip_spaces();
             if let Some(compare) = self.compare() {
+                self.skip_spaces();
                 let figure = self.plain();
                 return Ok(Some(Token::Figure(key, compare, figure)));
             }

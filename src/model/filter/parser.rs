@@ -128,7 +128,8 @@ impl<'a> Parser<'a> {
         let name = hint::normal(&key.body);
         let known = KEYS.iter().find(|(known, ..)| *known == name);
         let Some(&(_, kind, wants)) = known else {
-            return Err(hint::unknown_key(key, value, self.catalog));
+            return figure::keyed(key, value, self.catalog)
+                .unwrap_or_else(|| Err(hint::unknown_key(key, value, self.catalog)));
         };
         if value.body.is_empty() {
             return Err(FilterError::new(

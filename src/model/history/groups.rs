@@ -7,19 +7,21 @@
 mod member;
 mod slots;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use member::Member;
 use member::NOWHERE;
 use slots::Slots;
 
-use super::series::{Figures, Rates, Series};
+use super::judge::Judge;
+use super::series::{Figures, Rates, Series, Tick};
 use crate::model::group::{GroupBy, GroupKey, Names};
 use crate::model::reading::Missing;
 use crate::model::snapshot::{Identity, ProcessSample};
 
-/// How long a group without members is remembered.
-const KEPT: Duration = Duration::from_secs(600);
+/// How long a group without members is remembered: what runs every night is known the next one.
+const KEPT: Duration = Duration::from_secs(26 * 3600);
 /// The longest that the processes there were in the beginning are waited for.
 const START: Duration = Duration::from_secs(30);
 
@@ -43,6 +45,8 @@ struct Sums {
     known: u32,
     /// How many that the group began with wait for their first walk.
     waiting: u32,
+    /// When the first of them started.
+    born: Option<Duration>,
     figures: Figures,
     rates: Rates,
 }
@@ -79,6 +83,7 @@ impl Groups {
         &mut self,
         sample: &ProcessSample,
         member: &mut Member,
+        born: Option<Duration>,
         rates: &Rates,
         names: &Names<'_>,
         first: Option<(Identity, [u32; GroupBy::OF_PROCESSES.len()])>,
@@ -92,6 +97,10 @@ impl Groups {
             }
             let sums = self.slots.sums(slot);
             sums.members += 1;
+            sums.born = match (sums.born, born) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
             sums.waiting += u32::from(pending && member.founded(kind));
             sums.rates.add(rates);
             let Some(figures) = &figures else { continue };
@@ -106,11 +115,42 @@ impl Groups {
         }
     }
 
-    /// Ends a snapshot: every group takes in its sums.
-    pub(super) fn end(&mut self, now: Duration) {
-        let waited = now.saturating_sub(self.began.unwrap_or(now));
+    /// Ends a snapshot: every group takes in its sums, and is judged by them if that is due.
+    pub(super) fn end(&mut self, tick: Tick, judge: &mut Judge) {
+        let waited = tick.now.saturating_sub(self.began.unwrap_or(tick.now));
         let starting = self.starting && waited < START;
-        self.slots.end(now, starting);
+        self.slots.end(tick, starting, judge);
+    }
+
+    /// Judges all of them now.
+    pub(super) fn judge_all(&mut self, judge: &mut Judge) {
+        self.slots.judge_all(judge);
+    }
+
+    /// Forgets those without members; what that frees, in bytes.
+    pub(super) fn drop_empty(&mut self) -> usize {
+        self.slots.drop_empty()
+    }
+
+    /// The name of the group by command that a process is in.
+    pub(super) fn command(&self, member: &Member) -> Option<Arc<[u8]>> {
+        let at = GroupBy::OF_PROCESSES.iter().position(|by| *by == GroupBy::Command)?;
+        self.slots.name(member.slots()[at])
+    }
+
+    /// Every group's.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (GroupKey, &Series)> {
+        self.slots.iter()
+    }
+
+    /// Every group's, to be changed.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Series> {
+        self.slots.all()
+    }
+
+    /// The bytes they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.bytes()
     }
 
     /// The history of one group.

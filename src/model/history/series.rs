@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use super::window::{Spark, Window};
+use super::judge::{Case, Judge};
+use super::levels::{Detail, Levels};
+use super::line::Line;
+use super::window::Window;
 use crate::model::memory::Memory;
+use crate::model::trend::Judgement;
 
 /// What changed of late: bytes over the change window, and rates since the snapshot before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,13 +85,28 @@ pub struct Rates {
     pub cpu: Option<f64>,
 }
 
+/// When a snapshot was taken, and how its figures are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// When, on the monotonic clock.
+    pub now: Duration,
+    /// How long it is from one snapshot to the next.
+    pub rhythm: Duration,
+    /// How much of what was is kept.
+    pub detail: Detail,
+}
+
 /// The history of one row since zmtop first saw it; of a process, since its last exec.
 #[derive(Clone, Debug)]
 pub struct Series {
     pss: Window,
     swap: Window,
-    spark: Spark,
+    levels: Levels,
     change: Change,
+    case: Case,
+    /// The second of the last tick, and how far apart they are, in milliseconds.
+    now: u32,
+    rhythm: u32,
 }
 
 impl Series {
@@ -96,8 +115,11 @@ impl Series {
         Self {
             pss: Window::new(window),
             swap: Window::new(window),
-            spark: Spark::default(),
+            levels: Levels::default(),
             change: Change::default(),
+            case: Case::default(),
+            now: 0,
+            rhythm: 0,
         }
     }
 
@@ -112,23 +134,75 @@ impl Series {
         &self.change
     }
 
-    /// The footprint over five minutes.
-    pub const fn spark(&self) -> &Spark {
-        &self.spark
+    /// The footprint for as long as it is known.
+    pub const fn levels(&self) -> &Levels {
+        &self.levels
     }
 
-    /// Takes in the figures at `now`, `None` where they are unknown, and the rates.
-    pub fn push(&mut self, now: Duration, figures: Option<Figures>, rates: &Rates) {
-        self.pss.push(now, figures.map(|f| f.pss));
-        self.swap.push(now, figures.map(|f| f.swap));
-        self.spark.push(now, figures.map(|f| f.footprint));
+    /// The same, to be drawn: the last five minutes, unless another span is asked for.
+    pub const fn line(&self) -> Line<'_> {
+        Line::new(
+            &self.levels,
+            Duration::from_secs(self.now as u64),
+            Duration::from_millis(self.rhythm as u64),
+        )
+    }
+
+    /// What the footprint does: the latest verdict on it, some ten seconds old at most while few processes change.
+    pub const fn trend(&self) -> &Judgement {
+        self.case.judgement()
+    }
+
+    /// Takes in the figures at the tick, `None` where they are unknown, and the rates.
+    pub fn push(&mut self, tick: Tick, figures: Option<Figures>, rates: &Rates) {
+        let before = self.levels.newest().map_or(Duration::ZERO, |(at, _)| at);
+        self.pss.push(tick.now, figures.map(|f| f.pss));
+        self.swap.push(tick.now, figures.map(|f| f.swap));
+        self.now = u32::try_from(tick.now.as_secs()).unwrap_or(u32::MAX);
+        self.rhythm = u32::try_from(tick.rhythm.as_millis()).unwrap_or(u32::MAX);
+        let moved = self.levels.push(tick.now, figures.map(|f| f.footprint), tick.detail);
+        if moved {
+            self.case.stir();
+        }
+        // Of what does not move the slope is taken anew every five seconds, as old values fall out.
+        let growth = if moved || before.as_secs() / 5 != tick.now.as_secs() / 5 {
+            self.line().slope()
+        } else {
+            self.change.growth
+        };
         self.change = Change {
             pss: self.pss.change(),
             swap: self.swap.change(),
-            growth: self.spark.slope(),
+            growth,
             minflt: rates.minflt,
             majflt: rates.majflt,
             cpu: rates.cpu,
         };
+    }
+
+    /// Judges it now, whether it is due or not.
+    pub(super) fn decide(&mut self, judge: &mut Judge, born: Option<Duration>) {
+        judge.decide(&mut self.case, &self.levels, born);
+    }
+
+    /// Judges it, if that is due. `born` is when it started; it spreads what is due over time by `salt`.
+    pub(super) fn judge(&mut self, judge: &mut Judge, born: Option<Duration>, salt: u32) {
+        judge.hear(&mut self.case, &self.levels, born, salt);
+    }
+
+    /// Keeps no more than that of what was.
+    pub(super) fn thin(&mut self, detail: Detail) {
+        self.levels.thin(detail);
+    }
+
+    /// Forgets all but the newest value.
+    pub(super) fn forget(&mut self) {
+        self.levels.forget();
+        self.case = Case::default();
+    }
+
+    /// The bytes it takes.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<Levels>() + self.levels.bytes()
     }
 }

@@ -1,11 +1,12 @@
 //! What is kept of one process from one snapshot to the next.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::groups::Member;
-use super::series::{Figures, Rates, Series};
+use super::series::{Figures, Rates, Series, Tick};
 use super::window::rate;
-use crate::model::snapshot::ProcessSample;
+use crate::model::snapshot::{Facts, ProcessSample};
 
 /// One process.
 #[derive(Debug)]
@@ -14,6 +15,10 @@ pub(super) struct Track {
     pub(super) exec: u32,
     /// The tick it was last seen in.
     pub(super) tick: u64,
+    /// What is known of it.
+    pub(super) facts: Arc<Facts>,
+    /// When it started, or made its last exec; `None` where the machine does not say.
+    pub(super) born: Option<Duration>,
     counters: Option<(Duration, [u64; 3])>,
     pub(super) rates: Rates,
     pub(super) series: Series,
@@ -22,10 +27,12 @@ pub(super) struct Track {
 
 impl Track {
     /// Nothing yet of the program that this sample runs. `starter` was there when the history began.
-    pub(super) fn new(sample: &ProcessSample, window: Duration, starter: bool) -> Self {
+    pub(super) fn new(sample: &ProcessSample, window: Duration, born: Option<Duration>, starter: bool) -> Self {
         Self {
             exec: sample.exec,
             tick: 0,
+            facts: Arc::clone(&sample.facts),
+            born,
             counters: None,
             rates: Rates::default(),
             series: Series::new(window),
@@ -33,9 +40,13 @@ impl Track {
         }
     }
 
-    /// Takes in one sample.
-    pub(super) fn push(&mut self, sample: &ProcessSample, now: Duration, tick: u64) {
-        self.tick = tick;
+    /// Takes in one sample, of the snapshot of that number.
+    pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64) {
+        let now = tick.now;
+        self.tick = number;
+        if !Arc::ptr_eq(&self.facts, &sample.facts) {
+            self.facts = Arc::clone(&sample.facts);
+        }
         let stat = &sample.stat;
         let counters = [stat.minflt, stat.majflt, stat.cpu_ticks];
         self.rates = self.counters.map_or_else(Rates::default, |(then, before)| {
@@ -49,9 +60,24 @@ impl Track {
         });
         self.counters = Some((now, counters));
         self.series
-            .push(now, sample.memory().ok().map(Figures::of), &self.rates);
+            .push(tick, sample.memory().ok().map(Figures::of), &self.rates);
+    }
+
+    /// Whether there is anything to be remembered of it: it had memory, for some ten seconds.
+    pub(super) fn is_of_note(&self) -> bool {
+        let levels = self.series.levels();
+        let seen = levels.begin().zip(levels.newest());
+        seen.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= LEAST)
+    }
+
+    /// The bytes it takes.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<Series>() + self.series.bytes()
     }
 }
 
 /// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(super) const TICKS_PER_SECOND: f64 = 100.0;
+
+/// How long a process must have been seen to be remembered after its end.
+const LEAST: Duration = Duration::from_secs(10);

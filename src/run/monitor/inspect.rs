@@ -11,11 +11,15 @@ use crate::model::{Identity, Missing, Reading};
 use crate::sampler::Options;
 use crate::sampler::mappings::merged;
 use crate::tui::Event;
+use crate::tui::event::Inspect;
 
-/// The least time between two readings of one process.
+/// The least time between two readings of a process that is looked at, and between two of those that are not.
 const EVERY: Duration = Duration::from_secs(5);
-/// After a reading none for so many times as long as it took: less than the twentieth part of a core.
+const SELDOM: Duration = Duration::from_secs(15);
+/// After a reading none for so many times as long as it took: less than the twentieth part of a core, and of a
+/// process that nobody looks at half a hundredth.
 const REST: u32 = 20;
+const LONG_REST: u32 = 200;
 /// How long a selection stays before it is read: who runs through a list reads nothing.
 const SETTLE: Duration = Duration::from_millis(150);
 
@@ -23,7 +27,7 @@ const SETTLE: Duration = Duration::from_millis(150);
 pub(super) struct Inspector {
     options: Options,
     /// To the thread, which is started when there is something to read.
-    orders: OnceCell<Sender<Option<Identity>>>,
+    orders: OnceCell<Sender<Option<Inspect>>>,
 }
 
 impl Inspector {
@@ -36,7 +40,7 @@ impl Inspector {
     }
 
     /// Reads this process from now on, or none; what comes of it is sent.
-    pub(super) fn turn_to(&self, process: Option<Identity>, send: &SyncSender<Input>) {
+    pub(super) fn turn_to(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
         if process.is_none() && self.orders.get().is_none() {
             return;
         }
@@ -55,9 +59,11 @@ impl Inspector {
     }
 }
 
-fn work(options: &Options, inbox: &Receiver<Option<Identity>>, send: &SyncSender<Input>) {
-    let mut target: Option<Identity> = None;
+fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<Input>) {
+    let mut target: Option<Inspect> = None;
+    // When the next may be read: one that is looked at, and one that is not.
     let mut rested = Instant::now();
+    let mut seldom = rested;
     let mut due = rested;
     loop {
         let order = match target {
@@ -67,15 +73,20 @@ fn work(options: &Options, inbox: &Receiver<Option<Identity>>, send: &SyncSender
         match (order, target) {
             (Ok(wanted), _) => {
                 target = wanted;
+                let closely = wanted.is_none_or(|inspect| inspect.closely);
                 due = rested.max(Instant::now() + SETTLE);
+                if !closely {
+                    due = due.max(seldom);
+                }
             }
-            (Err(RecvTimeoutError::Timeout), Some(id)) => {
+            (Err(RecvTimeoutError::Timeout), Some(Inspect { id, closely })) => {
                 let began = Instant::now();
                 let read = read(options, id);
                 let took = began.elapsed();
                 let now = began + took;
                 rested = now + took.saturating_mul(REST);
-                due = rested.max(now + EVERY);
+                seldom = (now + SELDOM).max(now + took.saturating_mul(LONG_REST));
+                due = if closely { rested.max(now + EVERY) } else { seldom };
                 // Waits for a screen that is stuck; ends with it.
                 let event = Event::Inspected(id, Arc::new(read));
                 if send.send(Input::Event(event)).is_err() {

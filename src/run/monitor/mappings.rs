@@ -12,6 +12,7 @@ use crate::model::Identity;
 use crate::sampler::Options;
 use crate::sampler::mappings::scan;
 use crate::tui::Event;
+use crate::tui::event::Inspect;
 
 /// How often the progress is told.
 const TELL: Duration = Duration::from_millis(100);
@@ -66,7 +67,7 @@ impl Mappings {
     }
 
     /// Reads the mappings of this process from now on, or of none.
-    pub(super) fn inspect(&self, process: Option<Identity>, send: &SyncSender<Input>) {
+    pub(super) fn inspect(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
         self.inspector.turn_to(process, send);
     }
 

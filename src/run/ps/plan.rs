@@ -8,6 +8,7 @@ use crate::cli::{self, Format, PsArgs, UsageError};
 use crate::columns::{Catalogue, ColumnId, Unit, find};
 use crate::config::{Env, Settings};
 use crate::model::filter::Filter;
+use crate::model::history::Keep;
 use crate::model::{GroupBy, Missing};
 use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
@@ -43,8 +44,8 @@ pub(super) struct Plan {
     /// Where snapshots come from, if not from this machine; and which of them.
     pub(super) from: Option<PathBuf>,
     pub(super) at: Option<At>,
-    /// What changes are taken over in a file.
-    pub(super) delta: Duration,
+    /// How histories are kept.
+    pub(super) keep: Keep,
     /// What a quick look has to see; `None` where it does not do.
     pub(super) wants: Option<Wants>,
 }
@@ -89,7 +90,7 @@ impl Plan {
                 .map(At::parse)
                 .transpose()
                 .map_err(|error| wrong("--at", error.to_string()))?,
-            delta: settings.ui.delta,
+            keep: settings.keep(settings.ui.delta),
             filter,
             view,
             sort: settings.ui.sort,

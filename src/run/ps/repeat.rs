@@ -16,6 +16,7 @@ use super::readable;
 use super::tell::Teller;
 use crate::cli::Exit;
 use crate::model::History;
+use crate::model::history::Keep;
 use crate::run::written;
 
 /// How long a table that is being written may take once the user wants no more.
@@ -54,7 +55,10 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Str
     let mut ticker = tokio::time::interval_at(Instant::now(), every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // Changes are those since the table before.
-    let mut history = History::new(every);
+    let mut history = History::kept(Keep {
+        window: every,
+        ..plan.keep
+    });
     let mut teller = Teller::new(plan);
     for _ in 0..plan.count.unwrap_or(u64::MAX) {
         let snapshot = tokio::select! {

@@ -137,6 +137,8 @@ impl App {
             // The line of detail shows them though no column does.
             cgroups: ["cg_current", "cg_limit", "cg_swap"].into_iter().any(ruled)
                 || by_cgroup
+                // How long until a limit is reached.
+                || !self.leaks.is_empty()
                 || self.shows_panel()
                 || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
         }

@@ -25,8 +25,10 @@ pub(super) fn typed(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 
 /// Text pasted; nothing where no line is being edited.
 pub(super) fn paste(app: &mut App, text: &str) -> Vec<Effect> {
-    if matches!(app.mode, Mode::Input(..)) {
-        change(app, |line| line.insert(text));
+    match app.mode {
+        Mode::Input(..) => change(app, |line| line.insert(text)),
+        Mode::Act(_) => super::act::paste(app, text),
+        Mode::Table | Mode::Popup(_) => {}
     }
     Vec::new()
 }

@@ -4,6 +4,7 @@ use crate::columns::{COLUMNS, ColumnId};
 use crate::config::Action;
 use crate::tui::app::{App, Mode};
 use crate::tui::event::Effect;
+use crate::tui::leaks;
 use crate::tui::popup::{Chooser, Popup};
 use crate::tui::rows::rebuild;
 use crate::tui::view;
@@ -51,6 +52,7 @@ pub(super) fn travel_to(app: &mut App, to: impl FnOnce(usize) -> usize) {
         Popup::Help(at) => (*at, help.saturating_sub(height)),
         Popup::Sort(place) => (place.cursor, COLUMNS.len() - 1),
         Popup::Users(place, users) => (place.cursor, users.len()),
+        Popup::Leaks(place) => (place.cursor, app.leaks.len().saturating_sub(1)),
         Popup::Alerts(place) => (place.cursor, app.alerts.log().len().saturating_sub(1)),
         Popup::Columns(place, chooser) => (place.cursor, chooser.order.len() - 1),
     };
@@ -61,7 +63,11 @@ fn go(popup: &mut Popup, to: usize, last: usize, height: usize) {
     let to = to.min(last);
     match popup {
         Popup::Help(at) => *at = to,
-        Popup::Sort(place) | Popup::Users(place, _) | Popup::Columns(place, _) | Popup::Alerts(place) => {
+        Popup::Sort(place)
+        | Popup::Users(place, _)
+        | Popup::Columns(place, _)
+        | Popup::Alerts(place)
+        | Popup::Leaks(place) => {
             place.go(to, last + 1, height);
         }
     }
@@ -84,6 +90,7 @@ pub(super) fn accept(app: &mut App) {
     };
     match popup {
         Popup::Help(_) | Popup::Columns(..) | Popup::Alerts(_) => {}
+        Popup::Leaks(place) => leaks::go(app, place.cursor),
         Popup::Sort(place) => {
             app.frozen = false;
             app.table_mut().sort_by(ColumnId(place.cursor));

@@ -3,7 +3,7 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::list;
+use super::{act, list};
 use crate::tui::app::{App, Mode};
 use crate::tui::event::Effect;
 use crate::tui::popup::Popup;
@@ -28,6 +28,7 @@ pub(super) fn update(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
 fn wheel(app: &mut App, at: Position, down: bool) {
     match app.mode {
         Mode::Popup(_) => list::travel_to(app, |n| if down { n + 1 } else { n.saturating_sub(1) }),
+        Mode::Act(_) => act::travel(app, |n| if down { n + 1 } else { n.saturating_sub(1) }),
         Mode::Table | Mode::Input(..) => {
             let height = app.rows_shown();
             if let Some(active) = table_at(app, at) {
@@ -45,8 +46,10 @@ fn table_at(app: &App, at: Position) -> Option<usize> {
 }
 
 fn click(app: &mut App, at: Position) {
-    if matches!(app.mode, Mode::Popup(_)) {
-        return click_popup(app, at);
+    match app.mode {
+        Mode::Popup(_) => return click_popup(app, at),
+        Mode::Act(_) => return act::click(app, at),
+        Mode::Table | Mode::Input(..) => {}
     }
     let Some(active) = table_at(app, at) else { return };
     let area = app.layout().tables[active];
@@ -80,7 +83,7 @@ fn click_popup(app: &mut App, at: Position) {
     let Mode::Popup(popup) = &app.mode else { return };
     let (offset, chooses) = match popup {
         Popup::Help(_) => return,
-        Popup::Sort(place) | Popup::Users(place, _) => (place.offset, true),
+        Popup::Sort(place) | Popup::Users(place, _) | Popup::Leaks(place) => (place.offset, true),
         Popup::Columns(place, _) | Popup::Alerts(place) => (place.offset, false),
     };
     if at.y == area.y || inside >= view::list_height(app) {

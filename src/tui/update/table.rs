@@ -10,6 +10,7 @@ use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
+use crate::tui::leaks;
 use crate::tui::mappings;
 use crate::tui::popup::{Chooser, Place, Popup, User};
 use crate::tui::rows::rebuild;
@@ -52,11 +53,8 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             place.go(at, usize::MAX, usize::MAX);
             app.mode = Mode::Popup(Popup::Sort(place));
         }
-        Action::Users if matches!(app.scope, Scope::Mappings(_)) => {
-            let text = "a user is picked before the mappings are read: Esc goes back".into();
-            app.message = Some(Message { text, bad: false });
-        }
-        Action::Users => app.mode = Mode::Popup(Popup::Users(Place::default(), users(app))),
+        Action::Users => pick_user(app),
+        Action::Leaks => leaks::open(app),
         Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
         Action::Columns => {
             app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
@@ -92,7 +90,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Reverse => sort(app, |t| t.descending = !t.descending),
         Action::SortPss => sort_by(app, &["pss"]),
         Action::SortSwap => sort_by(app, &["swap"]),
-        Action::SortGrowth => sort_by(app, &["growth", "history"]),
+        Action::SortGrowth => sort_by(app, &["trend", "growth", "history"]),
 
         Action::Tree => tree(app),
         Action::Fold => fold(app),
@@ -113,6 +111,9 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Freeze => {
             app.frozen = !app.frozen;
             rebuild(app);
+        }
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
+            return super::act::begin(app, action);
         }
         Action::Units => app.units = app.units.next(),
         Action::KernelThreads => kernel_threads(app),
@@ -216,6 +217,15 @@ fn fold_all(app: &mut App) {
         app.folded.clear();
     }
     rebuild(app);
+}
+
+fn pick_user(app: &mut App) {
+    if matches!(app.scope, Scope::Mappings(_)) {
+        let text = "a user is picked before the mappings are read: Esc goes back".into();
+        app.message = Some(Message { text, bad: false });
+    } else {
+        app.mode = Mode::Popup(Popup::Users(Place::default(), users(app)));
+    }
 }
 
 /// Who has processes, by what they hold.

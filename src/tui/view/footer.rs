@@ -41,15 +41,18 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         Mode::Popup(Popup::Columns(..)) => (Context::List, CHOOSER_KEYS),
         Mode::Popup(Popup::Help(_) | Popup::Alerts(_)) => (Context::List, HELP_KEYS),
         Mode::Popup(_) => (Context::List, LIST_KEYS),
+        Mode::Act(dialog) => (Context::Input, super::act::keys(dialog)),
         _ => (Context::Table, TABLE_KEYS),
     };
     let mut strip = Strip::default();
+    super::act::own_keys(app, &mut strip);
     for (at, (action, label)) in keys.iter().enumerate() {
         let idle = match action {
             Action::Fold => !app.shows_tree(),
             Action::Open => !matches!(app.scope, Scope::Groups(_)) && !app.shows_panel(),
             Action::Back => matches!(app.scope, Scope::Processes | Scope::Groups(_)),
             Action::Mappings => !matches!(app.scope, Scope::Mappings(_)),
+            Action::Signal => app.config.settings.ui.readonly || matches!(app.scope, Scope::Mappings(_)),
             _ => false,
         };
         if idle {
@@ -97,13 +100,15 @@ const TABLE_KEYS: &[(Action, &str)] = &[
     (Action::SortMenu, "sort"),
     (Action::SortPss, "PSS"),
     (Action::SortSwap, "swap"),
-    (Action::SortGrowth, "growth"),
+    (Action::Leaks, "leaks"),
+    (Action::SortGrowth, "trend"),
     (Action::Users, "user"),
     (Action::Tree, "tree"),
     (Action::Fold, "fold"),
     (Action::TwoTables, "two tables"),
     (Action::Columns, "columns"),
     (Action::Tag, "tag"),
+    (Action::Signal, "signal"),
     (Action::Freeze, "freeze"),
     (Action::Pause, "pause"),
     (Action::Save, "save"),

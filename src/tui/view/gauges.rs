@@ -99,7 +99,7 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     );
     strip.text(
         30,
-        format!("  {}", sparkline(&app.history.system().mem, 10)),
+        format!("  {}", sparkline(&app.history.system().mem(), 10)),
         theme.chart,
     );
     strip.draw(area, buf);
@@ -181,7 +181,7 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
                 (amount(on_disk(s, used)), theme.bar_disk),
             ],
         );
-        strip.text(30, format!("  {}", sparkline(&system.swap, 10)), theme.chart);
+        strip.text(30, format!("  {}", sparkline(&system.swap(), 10)), theme.chart);
     }
     strip.draw(area, buf);
 }

@@ -43,7 +43,9 @@ pub(super) fn lines(app: &App, width: usize) -> Vec<HelpLine> {
         lines.push(HelpLine::Entry(String::new(), String::new()));
     };
     let keys = |context: Context| -> Vec<(String, String)> {
-        let bindings = app.config.keymap.bindings.iter().filter(|b| b.context == context);
+        let readonly = app.config.settings.ui.readonly;
+        let bindings = app.config.keymap.bindings.iter();
+        let bindings = bindings.filter(|b| b.context == context && !(readonly && b.run.acts()));
         bindings
             .map(|b| {
                 let keys: Vec<String> = b.on.iter().map(ToString::to_string).collect();

@@ -31,7 +31,7 @@ pub(super) const fn note_lines(inside: usize) -> usize {
 /// Draws the entries and the note.
 pub(super) fn draw(app: &App, popup: &Popup, area: Rect, buf: &mut Buffer) {
     match popup {
-        Popup::Help(_) | Popup::Alerts(_) => {}
+        Popup::Help(_) | Popup::Alerts(_) | Popup::Leaks(_) => {}
         Popup::Sort(place) => {
             let rows = COLUMNS.iter().map(|c| {
                 let mark = if app.table().sort.get().id == c.id { '●' } else { ' ' };

@@ -77,7 +77,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             height: chart,
             ..line(y)
         };
-        chart::draw(app, series.spark(), place, buf);
+        chart::draw(app, &series.line(), place, buf);
         y += chart;
     }
     if y < area.height {

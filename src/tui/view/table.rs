@@ -184,6 +184,7 @@ fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Lin
         Tone::Up => theme.up,
         Tone::Down => theme.down,
         Tone::Chart => theme.chart,
+        Tone::Leak => theme.leak,
         Tone::Missing => match row.memory {
             Err(e) if e.hides_memory() && e != Missing::Pending => theme.missing,
             _ => theme.zero,

@@ -85,8 +85,14 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             strip.right(75, format!(" {label} "), theme.warning);
         }
     }
+    if app.config.settings.ui.readonly {
+        strip.right(73, " read only ", theme.title);
+    }
     if let Some(label) = super::alerts::label(app) {
         strip.right(79, label, theme.alert);
+    }
+    if let Some(label) = super::leaks::label(app) {
+        strip.right(78, label, theme.leak);
     }
     if let Some(mark) = app.marks.current() {
         let which = match app.marks.place() {

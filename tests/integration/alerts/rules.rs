@@ -45,7 +45,8 @@ fn every_figure_can_be_asked_for() {
         assert!(Rule::new("x", On::System, &when, &Catalogue).is_ok(), "{when}");
     }
     for column in COLUMNS.iter().filter(|c| c.unit != Unit::Text) {
-        let rule = Rule::new("x", On::Process, &format!("{}>0", column.id), &Catalogue).unwrap();
+        let bound = if column.unit == Unit::Verdict { "steady" } else { "0" };
+        let rule = Rule::new("x", On::Process, &format!("{}>{bound}", column.id), &Catalogue).unwrap();
         assert!(rule.asks(&Catalogue, column.id));
         assert!(!rule.asks(&Catalogue, "nothing"));
     }

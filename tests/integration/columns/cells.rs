@@ -7,24 +7,66 @@ use proptest::prelude::*;
 use zmtop::columns::cell::sparkline;
 use zmtop::columns::{Tone, Value, cell};
 use zmtop::model::Missing;
-use zmtop::model::history::window::Spark;
+use zmtop::model::history::Line;
+use zmtop::model::history::levels::{Detail, Levels};
+use zmtop::model::sort::SortKey;
+use zmtop::model::trend::{Judgement, Verdict};
 use zmtop::text::width;
 use zmtop::units::Units;
 
 const MIB: u64 = 1 << 20;
 
 /// Values five seconds apart.
-fn spark(values: &[Option<u64>]) -> Spark {
-    let mut spark = Spark::default();
-    for (at, value) in (0..).step_by(5).zip(values) {
-        spark.push(Duration::from_secs(at), *value);
+fn levels(values: &[Option<u64>]) -> Levels {
+    let mut levels = Levels::default();
+    for (at, value) in (5..).step_by(5).zip(values) {
+        levels.push(Duration::from_secs(at), *value, Detail::default());
     }
-    spark
+    levels
+}
+
+fn drawn(values: &[Option<u64>], width: usize) -> String {
+    let levels = levels(values);
+    let rhythm = Duration::from_secs(5);
+    sparkline(&Line::new(&levels, rhythm * values.len() as u32, rhythm), width)
+}
+
+fn judged(verdict: Verdict, slope: f64, confidence: f64) -> Judgement {
+    Judgement {
+        verdict,
+        slope,
+        confidence,
+        ..Judgement::default()
+    }
+}
+
+#[test]
+fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
+    let rising = [
+        judged(Verdict::Shrinking, -1e12, 0.0),
+        judged(Verdict::Shrinking, -1.0, 0.0),
+        judged(Verdict::Steady, 0.0, 0.0),
+        judged(Verdict::Warming, 1e12, 0.0),
+        judged(Verdict::Growing, 3.0, 0.5),
+        judged(Verdict::Growing, 1e12, 0.5),
+        judged(Verdict::Leaking, 0.25, 0.9),
+        judged(Verdict::Leaking, 0.5, 0.9),
+    ];
+    let keys: Vec<f64> = rising
+        .map(|judged| match Value::Trend(judged).sort_key() {
+            SortKey::Number(key) => key,
+            other => panic!("{other:?}"),
+        })
+        .into();
+    assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+    let unknown = Value::Trend(Judgement::default()).sort_key();
+    assert_eq!(unknown, SortKey::Missing);
 }
 
 #[test]
 fn every_kind_of_value() {
-    let chart = spark(&[Some(0), Some(MIB)]);
+    let chart = levels(&[Some(0), Some(MIB)]);
+    let chart = Line::new(&chart, Duration::from_secs(10), Duration::from_secs(5));
     let table = [
         (Value::Bytes(0), "0", Tone::Zero),
         (Value::Bytes(120 * MIB), "120M", Tone::Plain),
@@ -51,7 +93,30 @@ fn every_kind_of_value() {
         (Value::Seconds(-1.0), "0s", Tone::Plain),
         (Value::Seconds(f64::NAN), "0s", Tone::Plain),
         (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", Tone::Plain),
-        (Value::Chart(&chart), "  ▁█", Tone::Chart),
+        (Value::Chart(chart, Some(1.0)), "  ▁█", Tone::Chart),
+        (
+            Value::Trend(judged(Verdict::Leaking, 200e3, 0.9876)),
+            "▲ 11.4M/min 98%",
+            Tone::Leak,
+        ),
+        (
+            Value::Trend(judged(Verdict::Leaking, 17e3, 0.9999)),
+            "▲ 996K/min 99%",
+            Tone::Leak,
+        ),
+        (Value::Trend(judged(Verdict::Growing, 17.0, 0.6)), "△ 59.8K/h", Tone::Up),
+        (
+            Value::Trend(judged(Verdict::Warming, 1e6, 0.6)),
+            "~ 57.2M/min",
+            Tone::Plain,
+        ),
+        (
+            Value::Trend(judged(Verdict::Shrinking, -1e6, 0.0)),
+            "▽ 57.2M/min",
+            Tone::Down,
+        ),
+        (Value::Trend(judged(Verdict::Steady, 0.0, 0.0)), "· steady", Tone::Zero),
+        (Value::Verdict(Verdict::Leaking), "leaking", Tone::Leak),
         (Value::Missing(Missing::Pending), "…", Tone::Missing),
         (Value::Missing(Missing::Denied), "-", Tone::Missing),
         (Value::Missing(Missing::TimedOut), "-", Tone::Missing),
@@ -59,13 +124,13 @@ fn every_kind_of_value() {
     ];
     for (value, text, tone) in table {
         let width = match value {
-            Value::Chart(_) => 60,
+            Value::Chart(..) => 60,
             Value::Text(_) => 12,
             _ => 6,
         };
         let cell = cell(&value, Units::Auto, width);
         let shown = match value {
-            Value::Chart(_) => &cell.text[cell.text.len() - text.len()..],
+            Value::Chart(..) => &cell.text[cell.text.len() - text.len()..],
             _ => &cell.text,
         };
         assert_eq!((shown, cell.tone), (text, tone), "{value:?}");
@@ -84,33 +149,33 @@ fn long_text_is_cut_where_the_cell_ends() {
 #[test]
 fn a_sparkline_goes_from_its_least_to_its_greatest() {
     let rises: Vec<_> = (0..60).map(|n| Some(n * MIB)).collect();
-    assert_eq!(sparkline(&spark(&rises), 8), "▁▂▃▄▅▆▇█");
+    assert_eq!(drawn(&rises, 8), "▁▂▃▄▅▆▇█");
     let falls: Vec<_> = rises.iter().rev().copied().collect();
-    assert_eq!(sparkline(&spark(&falls), 8), "█▇▆▅▄▃▂▁");
+    assert_eq!(drawn(&falls, 8), "█▇▆▅▄▃▂▁");
     let high: Vec<_> = rises.iter().map(|v| v.map(|n| n + 500 * MIB)).collect();
-    assert_eq!(sparkline(&spark(&high), 8), "▁▂▃▄▅▆▇█");
+    assert_eq!(drawn(&high, 8), "▁▂▃▄▅▆▇█");
 }
 
 #[test]
 fn a_steady_value_is_a_flat_line_and_trembling_stays_low() {
-    assert_eq!(sparkline(&spark(&[Some(100 * MIB); 60]), 5), "▁▁▁▁▁");
-    assert_eq!(sparkline(&spark(&[Some(0); 60]), 5), "▁▁▁▁▁");
+    assert_eq!(drawn(&[Some(100 * MIB); 60], 5), "▁▁▁▁▁");
+    assert_eq!(drawn(&[Some(0); 60], 5), "▁▁▁▁▁");
     let trembles: Vec<_> = (0..60).map(|n| Some(100 * MIB + n % 2 * MIB / 4)).collect();
-    let line = sparkline(&spark(&trembles), 60);
+    let line = drawn(&trembles, 60);
     assert!(line.chars().all(|c| "▁▂".contains(c)), "{line}");
     // 256 KiB is the least that the height stands for.
     let small: Vec<_> = (0..60).map(|n| Some(n % 2 * 128 * 1024)).collect();
-    assert!(!sparkline(&spark(&small), 60).contains(['▆', '▇', '█']));
+    assert!(!drawn(&small, 60).contains(['▆', '▇', '█']));
 }
 
 #[test]
 fn gaps_are_blank() {
-    assert_eq!(sparkline(&Spark::default(), 4), "    ");
+    assert_eq!(drawn(&[], 4), "    ");
     let mut values = vec![Some(0); 60];
-    values[20..40].fill(None);
-    assert_eq!(sparkline(&spark(&values), 6), "▁▁  ▁▁");
-    assert_eq!(sparkline(&spark(&[Some(MIB)]), 4), "   ▁");
-    assert_eq!(sparkline(&spark(&values), 0), "");
+    values[18..42].fill(None);
+    assert_eq!(drawn(&values, 6), "▁▁  ▁▁");
+    assert_eq!(drawn(&[Some(MIB)], 4), "   ▁");
+    assert_eq!(drawn(&values, 0), "");
 }
 
 proptest! {
@@ -118,7 +183,7 @@ proptest! {
 
     #[test]
     fn a_sparkline_has_its_width(values in prop::collection::vec(prop::option::of(any::<u64>()), 0..80), columns in 0..120_usize) {
-        prop_assert_eq!(width(&sparkline(&spark(&values), columns)), columns);
+        prop_assert_eq!(width(&drawn(&values, columns)), columns);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn titles_fit_and_widths_hold_their_units() {
 #[test]
 fn figures_stand_to_the_right_and_words_to_the_left() {
     for column in COLUMNS {
-        let words = matches!(column.unit, Unit::Text | Unit::Chart);
+        let words = matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict);
         assert_eq!(column.align == Align::Left, words, "{}", column.id);
     }
     let ascending: Vec<_> = COLUMNS.iter().filter(|c| !c.descends_first()).map(|c| c.id).collect();
@@ -117,7 +117,10 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
     );
 }
 
-/// A process of which everything is known, with its history.
+/// The seconds that are enough to know all of a process.
+const LAST: u64 = 900;
+
+/// A process of which everything is known, with its history: it leaks.
 fn known() -> (ProcessSample, Series) {
     let mut sample = with_facts(process(1, 0, "init"), |f| {
         f.unit = Some((*b"init.scope").into());
@@ -127,9 +130,11 @@ fn known() -> (ProcessSample, Series) {
     });
     sample.oom_score = Ok(1);
     let mut history = History::new(Duration::from_secs(10));
-    for second in 0..30 {
+    for second in 0..LAST {
         sample.walk = Ok(walk((second + 1) << 20, second << 20));
-        history.push(&snapshot(Duration::from_secs(second), vec![sample.clone()]));
+        let mut snap = snapshot(Duration::from_secs(second), vec![sample.clone()]);
+        snap.system.uptime = Ok(100_000.0 + second as f64);
+        history.push(&snap);
     }
     let series = history.get(sample.id).unwrap().clone();
     (sample, series)
@@ -137,8 +142,9 @@ fn known() -> (ProcessSample, Series) {
 
 /// A snapshot in which the cgroup of [`known`] has figures.
 fn whole() -> Snapshot {
-    let mut snap = snapshot(Duration::from_secs(30), Vec::new());
+    let mut snap = snapshot(Duration::from_secs(LAST), Vec::new());
     snap.system.uptime = Ok(1000.0);
+    snap.system.mem_available = Ok(1 << 30);
     let figures = CgroupFigures {
         current: Ok(1 << 20),
         swap: Ok(0),
@@ -152,8 +158,8 @@ fn whole() -> Snapshot {
 /// A mark at which [`known`] held a MiB less, of both.
 fn mark() -> Mark {
     let (mut sample, _) = known();
-    sample.walk = Ok(walk(29 << 20, 28 << 20));
-    Mark::new(&snapshot(Duration::from_secs(20), vec![sample]))
+    sample.walk = Ok(walk((LAST - 1) << 20, (LAST - 2) << 20));
+    Mark::new(&snapshot(Duration::from_secs(LAST - 10), vec![sample]))
 }
 
 /// The kind of value that a column of a unit gives.
@@ -168,7 +174,9 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
             | (Unit::Count, Value::Count(_) | Value::Id(_))
             | (Unit::Seconds, Value::Seconds(_))
             | (Unit::Text, Value::Text(_))
-            | (Unit::Chart, Value::Chart(_))
+            | (Unit::Chart, Value::Chart(..))
+            | (Unit::Trend, Value::Trend(_))
+            | (Unit::Verdict, Value::Verdict(_))
     )
 }
 
@@ -274,7 +282,8 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
         assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);
         assert_eq!(Catalogue.names().contains(&column.id), known.is_some(), "{}", column.id);
         if known.is_some() {
-            let filter = Filter::parse(&format!("{}>=0", column.id), &Catalogue).unwrap();
+            let least = if column.unit == Unit::Verdict { "shrinking" } else { "0" };
+            let filter = Filter::parse(&format!("{}>={least}", column.id), &Catalogue).unwrap();
             assert!(filter.matches(&subject), "{}", column.id);
             assert!(subject.number(at).is_some());
         } else {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use zmtop::columns;
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{Settings, schema};
+use zmtop::model::history::Keep;
 use zmtop::units::Units;
 
 use super::Home;
@@ -17,17 +18,18 @@ fn the_shipped_values_are_the_documented_ones() {
     assert_eq!(s.sampler.deadline, Duration::from_secs(1));
     assert_eq!((s.sampler.threads, s.sampler.max_stuck), (0, 64));
     let names: Vec<_> = s.ui.columns.iter().map(|c| c.get().id).collect();
-    let expected = "pss dpss swap dswap uss rss history growth pid user command";
+    let expected = "pss dpss swap dswap uss rss history trend pid user command";
     assert_eq!(names.join(" "), expected);
     let names: Vec<&str> = s.ui.group_columns.iter().map(|c| c.get().id).collect();
-    let expected = "pss dpss swap dswap uss rss history growth cg_current cg_limit count group";
+    let expected = "pss dpss swap dswap uss rss history trend cg_current cg_limit count group";
     assert_eq!(names.join(" "), expected);
     assert_eq!(s.ui.by, None);
     assert_eq!(s.ui.sort, columns::find("pss").unwrap());
     assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
     assert!(s.ui.descending && s.ui.mouse && s.ui.totals && s.ui.kernel_threads);
-    assert!(!s.ui.tree && !s.ui.two_tables);
+    assert!(!s.ui.tree && !s.ui.two_tables && !s.ui.readonly);
     assert_eq!(s.ui.delta, Duration::from_secs(10));
+    assert_eq!(s.keep(s.ui.delta), Keep::over(Duration::from_secs(10)));
     assert_eq!((s.log.file, &*s.log.level), (None, "info"));
 }
 
@@ -96,8 +98,65 @@ tree = true
 two_tables = true
 totals = false
 kernel_threads = false
+readonly = true
 delta = "1h"
+[history]
+max_memory = "100M"
+[trend]
+confidence = 0.95
+least_bytes = 4_194_304
+least_share = 0.05
+significance = 6
+level_off = 0.7
+warmup = "30m"
+day_rate = 0.25
 "#;
+
+#[test]
+fn sizes_and_fractions_are_read_in_every_form_and_their_limits_told() {
+    let read = |key: &str, text: &str| {
+        let bytes = format!("{key} = {text}").into_bytes();
+        Settings::parse(Path::new("x"), bytes).map_err(|e| e.to_string())
+    };
+    for (text, bytes) in [
+        ("\"24M\"", 24 << 20),
+        ("\"1.5MiB\"", 3 << 19),
+        ("1048576", 1 << 20),
+        ("\"4g\"", 4 << 30),
+    ] {
+        assert_eq!(
+            read("history.max_memory", text).unwrap().history.max_memory,
+            bytes,
+            "{text}"
+        );
+    }
+    for (text, thousandths) in [("0.9", 900), ("0.999", 999), ("9.5e-1", 950)] {
+        assert_eq!(
+            read("trend.confidence", text).unwrap().trend.confidence,
+            thousandths,
+            "{text}"
+        );
+    }
+    for (key, text, what) in [
+        ("history.max_memory", "\"1K\"", "`1K` is out of range: 1M to 4G"),
+        ("history.max_memory", "-1", "`-1` is out of range: 1M to 4G"),
+        ("history.max_memory", "\"much\"", "expected a size such as"),
+        ("history.max_memory", "1.5", "expected a size such as"),
+        ("trend.least_bytes", "0", "`0` is out of range: 64K to 1G"),
+        ("trend.confidence", "1", "1 is out of range: 0.5 to 0.999"),
+        ("trend.confidence", "nan", "nan is out of range: 0.5 to 0.999"),
+        ("trend.significance", "-3", "-3 is out of range: 1.0 to 50.0"),
+        (
+            "trend.level_off",
+            "true",
+            "expected a number such as 0.5, with three decimals at most, found",
+        ),
+        ("trend.day_rate", "\"x\"", "expected a number such as"),
+    ] {
+        let error = read(key, text).unwrap_err();
+        assert!(error.contains(what), "{key} = {text}: {error}");
+    }
+}
 
 #[test]
 fn lengths_of_time_are_read_in_every_form() {
@@ -146,7 +205,7 @@ level = "loud"
     );
     let faults = home.faults();
     let expected = [
-        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, log",
+        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, log",
         "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
         "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`? Known: ",
         "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",

@@ -340,7 +340,7 @@ pub(crate) fn told(snapshot: &Snapshot) -> Vec<(u32, &'static str, String)> {
         for column in COLUMNS {
             let value = (column.value)(&row);
             let text = match &value {
-                Value::Chart(spark) => format!("{:?}", spark.values().collect::<Vec<_>>()),
+                Value::Chart(line, slope) => format!("{:?} {slope:?}", line.recent(60)),
                 value => format!("{value:?}"),
             };
             cells.push((sample.id.pid, column.id, text));

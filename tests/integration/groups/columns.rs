@@ -239,11 +239,11 @@ fn the_line_is_that_of_the_whole_group_only() {
     let whole = &groups(&snap, GroupBy::User)[0];
     let series = history.group(&whole.key);
     assert_eq!(said("dpss", &Row::of_group(whole, series, &snap)), "+50M");
-    assert!(Row::of_group(whole, series, &snap).spark.is_some());
+    assert!(Row::of_group(whole, series, &snap).line.is_some());
     // Of the one that a filter lets through, nothing changed.
     let row = Row::of_group(&part[0], series, &snap);
     assert_eq!(said("dpss", &row), "0");
-    assert!(row.spark.is_none());
+    assert!(row.line.is_none() && row.trend.is_none());
 }
 
 #[test]

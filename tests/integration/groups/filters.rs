@@ -165,8 +165,10 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     let mark = zmtop::model::Mark::new(&snap);
     let row = RowSubject(Row::of_group(&made[0], None, &snap).since(Some(&mark)));
     for (at, column) in COLUMNS.iter().enumerate() {
-        // Of the cgroup, only groups that are one have figures; the line needs a history.
-        let other = column.id.starts_with("cg_") || matches!(column.unit, Unit::Text | Unit::Chart);
+        // Of the cgroup, only groups that are one have figures; lines and verdicts need a history.
+        let other = column.id.starts_with("cg_")
+            || matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict)
+            || ["slope", "confidence", "since", "eta"].contains(&column.id);
         if !other {
             assert_eq!(row.names(at), row.number(at).is_none(), "{}", column.id);
         }

@@ -29,14 +29,15 @@ pub(super) fn delta(history: &History) -> Option<i64> {
     series(history).change().pss.map(|bytes| bytes / MIB.cast_signed())
 }
 
+/// The known values of a sparkline.
+fn shown(series: &Series) -> Vec<u64> {
+    let bands = series.line().recent(60);
+    bands.into_iter().flatten().map(|band| band.last).collect()
+}
+
 /// The known values of the line, in MiB.
 pub(super) fn line(history: &History) -> Vec<u64> {
-    series(history)
-        .spark()
-        .values()
-        .flatten()
-        .map(|bytes| bytes / MIB)
-        .collect()
+    shown(series(history)).into_iter().map(|bytes| bytes / MIB).collect()
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn with_one_member_it_is_that_members() {
         assert_eq!(group, own, "second {second}");
     }
     let own = history.get(Identity { pid: 7, starttime: 70 }).unwrap();
-    assert!(own.spark().values().eq(series(&history).spark().values()));
+    assert_eq!(shown(own), shown(series(&history)));
 }
 
 #[test]
@@ -165,12 +166,11 @@ fn a_parent_that_changes_takes_its_children_with_it() {
     let key = key(GroupBy::Command, "firefox");
     assert!(history.group(&key).is_none());
     push(&mut history, 1, rows("/usr/lib/firefox"));
-    let spark = history.group(&key).unwrap().spark().values().flatten().last();
-    assert_eq!(spark, Some(10 * MIB));
+    assert_eq!(history.group(&key).unwrap().line().last(), Some(10 * MIB));
 }
 
 #[test]
-fn a_group_is_remembered_for_ten_minutes() {
+fn a_group_is_remembered_for_a_day_and_some() {
     let mut history = History::new(WINDOW);
     push(&mut history, 0, vec![nginx(7, 10)]);
     push(&mut history, 1, vec![nginx(7, 10)]);
@@ -181,17 +181,15 @@ fn a_group_is_remembered_for_ten_minutes() {
     push(&mut history, 60, vec![other(), nginx(70, 12)]);
     assert_eq!(line(&history), [10, 0, 12]);
     assert_eq!(delta(&history), None);
-    for minute in 2..=11 {
-        push(&mut history, minute * 60, vec![other()]);
-        assert!(
-            history.group(&key(GroupBy::Command, "nginx")).is_some(),
-            "minute {minute}"
-        );
+    let hour = 3600;
+    for at in 1..=26 {
+        push(&mut history, at * hour, vec![other()]);
+        assert!(history.group(&key(GroupBy::Command, "nginx")).is_some(), "hour {at}");
     }
-    push(&mut history, 12 * 60 + 1, vec![other()]);
+    push(&mut history, 27 * hour + 1, vec![other()]);
     assert!(history.group(&key(GroupBy::Command, "nginx")).is_none());
     // The line begins anew.
-    push(&mut history, 12 * 60 + 2, vec![other(), nginx(71, 30)]);
+    push(&mut history, 27 * hour + 2, vec![other(), nginx(71, 30)]);
     assert_eq!(line(&history), [30]);
 }
 
@@ -229,7 +227,7 @@ fn processes_of_one_address_space_count_once() {
     };
     push(&mut history, 1, vec![nginx(7, 100), sh(8), sh(9), nginx(10, 1)]);
     let sh = history.group(&key(GroupBy::Command, "sh")).unwrap();
-    assert_eq!(sh.spark().values().flatten().collect::<Vec<_>>(), [100 * MIB]);
+    assert_eq!(shown(sh), [100 * MIB]);
     assert_eq!(delta(&history), Some(0));
     let root = history.group(&key(GroupBy::User, "root")).unwrap();
     assert_eq!(root.change().pss, Some(0));

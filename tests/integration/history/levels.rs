@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::model::history::levels::Levels;
+use zmtop::model::history::levels::{Detail, Levels};
 use zmtop::model::trend::Point;
 
 const MB: u64 = 1 << 20;
@@ -10,7 +10,7 @@ const MB: u64 = 1 << 20;
 fn fill(seconds: std::ops::Range<u64>, value: impl Fn(u64) -> Option<u64>) -> Levels {
     let mut levels = Levels::default();
     for s in seconds {
-        levels.push(Duration::from_secs(s), value(s));
+        levels.push(Duration::from_secs(s), value(s), Detail::default());
     }
     levels
 }
@@ -56,14 +56,27 @@ fn the_most_is_bounded() {
     let mut levels = Levels::default();
     // A month, by the minute, after an hour by the second.
     for s in (0..3600).chain((3600..40 * 86_400).step_by(60)) {
-        levels.push(Duration::from_secs(s), Some(restless(s)));
+        levels.push(Duration::from_secs(s), Some(restless(s)), Detail::default());
     }
     assert!(levels.bytes() < 72_000, "{}", levels.bytes());
     let mut points = Vec::new();
     levels.to_judge(&mut points);
     assert!(points.len() < 1500, "{}", points.len());
-    levels.thin(Duration::from_secs(3600));
-    assert!(levels.bytes() < 40_000, "{}", levels.bytes());
+    let mut detail = Detail::default();
+    let mut before = levels.bytes();
+    while detail.less() != detail {
+        detail = detail.less();
+        levels.thin(detail);
+        assert!(levels.bytes() < before * 3 / 4, "{} of {before}", levels.bytes());
+        before = levels.bytes();
+        // The newest of all is there, and so is what a verdict asks for: some 30 buckets to an age.
+        levels.to_judge(&mut points);
+        assert!(points.len() >= 60, "{}", points.len());
+        assert_eq!(points.last().unwrap().last, restless(40 * 86_400 - 60));
+    }
+    assert!(before < 12_000, "{before}");
+    levels.forget();
+    assert!(levels.bytes() < 100 && levels.is_flat());
 }
 
 #[test]
@@ -87,11 +100,11 @@ fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
 #[test]
 fn a_clock_that_jumps_breaks_nothing() {
     let mut levels = fill(5000..5100, |s| Some(restless(s)));
-    levels.push(Duration::from_secs(10), Some(MB));
+    levels.push(Duration::from_secs(10), Some(MB), Detail::default());
     assert_eq!(levels.points(0).last().unwrap().from, Duration::from_secs(5099));
-    levels.push(Duration::from_secs(9_000_000), Some(MB));
+    levels.push(Duration::from_secs(9_000_000), Some(MB), Detail::default());
     assert_eq!(levels.points(0).count(), 1);
-    levels.push(Duration::MAX, Some(u64::MAX));
+    levels.push(Duration::MAX, Some(u64::MAX), Detail::default());
     let mut points = Vec::new();
     levels.to_judge(&mut points);
     assert!(points.windows(2).all(|pair| pair[0].to < pair[1].from));

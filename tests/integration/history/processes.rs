@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::model::snapshot::SelfCost;
-use zmtop::model::{History, Identity, Missing, Snapshot};
+use zmtop::model::{History, Identity, Missing, Series, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -18,6 +18,12 @@ fn snap(second: u64, pss: u64, swap: u64, counter: u64) -> Snapshot {
     sample.stat.majflt = counter / 10;
     sample.stat.cpu_ticks = counter / 2;
     snapshot(Duration::from_secs(second), vec![sample])
+}
+
+/// The values of a sparkline.
+fn shown(series: &Series) -> Vec<u64> {
+    let bands = series.line().recent(60);
+    bands.into_iter().flatten().map(|band| band.last).collect()
 }
 
 #[test]
@@ -81,7 +87,7 @@ fn an_exec_starts_anew() {
     history.push(&after);
     let series = history.get(ID).unwrap();
     assert_eq!((series.change().pss, series.change().minflt), (None, None));
-    assert_eq!(series.spark().values().flatten().collect::<Vec<_>>(), [10 * MIB]);
+    assert_eq!(shown(series), [10 * MIB]);
 }
 
 #[test]
@@ -149,8 +155,7 @@ fn without_swap_pss_the_line_shows_pss() {
         .memory
         .swap_pss = Err(Missing::Unsupported);
     history.push(&old_kernel);
-    let spark = history.get(ID).unwrap().spark();
-    assert_eq!(spark.values().flatten().collect::<Vec<_>>(), [10 * MIB]);
+    assert_eq!(shown(history.get(ID).unwrap()), [10 * MIB]);
 }
 
 #[test]
@@ -230,8 +235,8 @@ fn rates_of_the_system() {
         (Some(4096.0), Some(8192.0), None)
     );
     assert!((system.own_cpu.unwrap() - 0.01).abs() < 1e-9);
-    assert_eq!(system.mem.values().last(), Some(Some(40 * MIB)));
-    assert_eq!(system.swap.values().last(), Some(None));
+    assert_eq!(system.mem().last(), Some(40 * MIB));
+    assert_eq!(system.swap().last(), None);
     history.push(&at(4, 0, 40));
     assert_eq!((history.system().swap_in, history.system().swap_out), (None, None));
 }

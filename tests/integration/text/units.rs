@@ -4,11 +4,43 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
-use zmtop::units::{Units, bytes, count, delta, growth, parse_rate, parse_size, parse_span, span};
+use zmtop::units::{Units, bytes, count, delta, growth, pace, parse_rate, parse_size, parse_span, size_exact, span};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+
+#[test]
+fn paces_are_by_the_minute_until_that_is_less_than_a_kibibyte() {
+    for (per_second, text) in [
+        (0.0, "0/d"),
+        (0.5, "1.8K/h"),
+        (0.05, "4.2K/d"),
+        (17.0, "59.8K/h"),
+        (-17.5, "1.0K/min"),
+        (200e3, "11.4M/min"),
+        (3e9, "168G/min"),
+        (f64::NAN, "-"),
+    ] {
+        assert_eq!(pace(per_second), text, "{per_second}");
+    }
+}
+
+#[test]
+fn exact_sizes_are_read_back() {
+    for (n, text) in [
+        (0, "0"),
+        (1, "1"),
+        (1000, "1000"),
+        (1024, "1K"),
+        (3 << 19, "1536K"),
+        (24 << 20, "24M"),
+        (1 << 40, "1T"),
+    ] {
+        assert_eq!(size_exact(n), text);
+        assert_eq!(parse_size(text), Some(n as f64));
+    }
+}
 
 #[test]
 fn bytes_in_every_unit() {

@@ -9,7 +9,7 @@ mod rng;
 
 use std::time::Duration;
 
-use zmtop::model::history::levels::Levels;
+use zmtop::model::history::levels::{Detail, Levels};
 
 pub(super) use noise::Noise;
 pub(super) use rng::Rng;
@@ -136,6 +136,6 @@ impl Series {
 
     /// Enters value number `i` in a history.
     pub(super) fn enter(&self, i: usize, levels: &mut Levels) {
-        levels.push(self.at(i), self.values[i].map(|v| v.max(0.0) as u64));
+        levels.push(self.at(i), self.values[i].map(|v| v.max(0.0) as u64), Detail::default());
     }
 }

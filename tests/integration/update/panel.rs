@@ -13,7 +13,7 @@ use crate::support::session::{Session, busy};
 /// What was asked for, in order.
 fn asked(session: &Session) -> Vec<Option<u32>> {
     let pids = session.effects.iter().filter_map(|e| match e {
-        Effect::Inspect(id) => Some(id.map(|id| id.pid)),
+        Effect::Inspect(inspect) => Some(inspect.map(|inspect| inspect.id.pid)),
         _ => None,
     });
     pids.collect()

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::member::NOWHERE;
 use super::{KEPT, Sums};
-use crate::model::group::GroupBy;
-use crate::model::history::series::{Figures, Rates, Series};
+use crate::model::group::{GroupBy, GroupKey};
+use crate::model::history::judge::Judge;
+use crate::model::history::series::{Figures, Rates, Series, Tick};
 
 /// No more groups than that have a history.
 const MOST: usize = 10_000;
@@ -26,6 +27,15 @@ struct Slot {
     complete: bool,
     /// Since when it has had no members.
     empty: Option<Duration>,
+    /// When the first of those that it began with started.
+    born: Option<Duration>,
+}
+
+impl Slot {
+    fn bytes(&self) -> usize {
+        let named = self.name.as_ref().map_or(0, |name| name.len() + 40);
+        size_of::<Option<Self>>() - size_of::<Series>() + self.series.bytes() + named
+    }
 }
 
 /// Every group. A number stays that of its group for as long as the group has members.
@@ -127,6 +137,7 @@ impl Slots {
             new: true,
             complete: false,
             empty: None,
+            born: None,
         });
         number
     }
@@ -147,21 +158,26 @@ impl Slots {
     }
 
     /// Ends a snapshot. While it is `starting` no group counts as complete.
-    pub(super) fn end(&mut self, now: Duration, starting: bool) {
+    pub(super) fn end(&mut self, tick: Tick, starting: bool, judge: &mut Judge) {
+        let now = tick.now;
         let mut empty = Vec::new();
         for (number, (slot, sums)) in self.groups.iter_mut().zip(&self.sums).enumerate() {
             let Some(slot) = slot else { continue };
             slot.new = false;
             if sums.members > 0 {
                 slot.empty = None;
+                if !slot.complete {
+                    slot.born = sums.born;
+                }
                 slot.complete |= sums.waiting == 0 && !starting;
                 let known = slot.complete && sums.known > 0;
-                slot.series.push(now, known.then_some(sums.figures), &sums.rates);
+                slot.series.push(tick, known.then_some(sums.figures), &sums.rates);
+                slot.series.judge(judge, slot.born, number as u32);
                 continue;
             }
             if slot.empty.is_none() && slot.complete {
                 // It fell to nothing; from here on there is nothing to tell.
-                slot.series.push(now, Some(Figures::default()), &Rates::default());
+                slot.series.push(tick, Some(Figures::default()), &Rates::default());
             }
             empty.push((*slot.empty.get_or_insert(now), number));
         }
@@ -181,13 +197,64 @@ impl Slots {
             if at >= excess && now.saturating_sub(since) <= KEPT {
                 continue;
             }
-            if let Some(slot) = self.groups[number].take() {
-                if let Some(index) = place(slot.by).and_then(|at| self.index.get_mut(at)) {
-                    index.remove(slot.name.as_deref());
-                }
-                self.free.push(number as u32);
-            }
+            self.remove(number);
         }
+    }
+
+    /// Forgets one; what that frees, in bytes.
+    fn remove(&mut self, number: usize) -> usize {
+        let Some(slot) = self.groups[number].take() else {
+            return 0;
+        };
+        if let Some(index) = place(slot.by).and_then(|at| self.index.get_mut(at)) {
+            index.remove(slot.name.as_deref());
+        }
+        self.free.push(number as u32);
+        slot.bytes()
+    }
+
+    /// Forgets those without members; what that frees, in bytes.
+    pub(super) fn drop_empty(&mut self) -> usize {
+        let is_empty = |slot: &Option<Slot>| slot.as_ref().is_some_and(|slot| slot.empty.is_some());
+        (0..self.groups.len())
+            .filter(|number| is_empty(&self.groups[*number]))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|number| self.remove(number))
+            .sum()
+    }
+
+    /// Judges all of them now.
+    pub(super) fn judge_all(&mut self, judge: &mut Judge) {
+        for slot in self.groups.iter_mut().flatten() {
+            slot.series.decide(judge, slot.born);
+        }
+    }
+
+    /// The name of one; `None` where it has none, or there is no such group.
+    pub(super) fn name(&self, number: u32) -> Option<Arc<[u8]>> {
+        self.groups.get(number as usize)?.as_ref()?.name.clone()
+    }
+
+    /// Every group's history.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (GroupKey, &Series)> {
+        self.groups.iter().flatten().map(|slot| {
+            let key = GroupKey {
+                by: slot.by,
+                name: slot.name.clone(),
+            };
+            (key, &slot.series)
+        })
+    }
+
+    /// Every group's history, to be changed.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Series> {
+        self.groups.iter_mut().flatten().map(|slot| &mut slot.series)
+    }
+
+    /// The bytes they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.groups.iter().flatten().map(Slot::bytes).sum::<usize>() + self.sums.capacity() * size_of::<Sums>()
     }
 }
 

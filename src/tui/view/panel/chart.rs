@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::model::history::window::Spark;
+use crate::model::history::Line;
 use crate::tui::app::App;
 use crate::units;
 
@@ -13,9 +13,10 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 
 /// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest,
 /// and as a sparkline at least 4 % of that and 256 KiB.
-pub(super) fn draw(app: &App, spark: &Spark, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(app: &App, line: &Line<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let values = spark.resampled(usize::from(area.width.saturating_sub(2)));
+    let bands = line.recent(usize::from(area.width.saturating_sub(2)));
+    let values: Vec<Option<u64>> = bands.into_iter().map(|band| band.map(|b| b.last)).collect();
     let known = || values.iter().flatten().copied();
     let mut label = Strip::default();
     let (Some(low), Some(high)) = (known().min(), known().max()) else {

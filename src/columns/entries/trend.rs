@@ -1,0 +1,68 @@
+//! What the footprint does, and how long it can go on.
+
+use super::{Align, Column, Unit, Value, figure, word};
+use crate::columns::get::{growing, trend};
+use crate::model::trend::eta;
+use crate::model::wall;
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column {
+        align: Align::Left,
+        ..figure(
+            "trend",
+            "TREND",
+            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
+             grows but has only started or slows down, ▽ it shrinks. Leaks sort first. Filter: trend>1M/min \
+             verdict:leaking.",
+            Unit::Trend,
+            15,
+            |r| trend(r, |t| Value::Trend(*t)),
+        )
+    },
+    Column {
+        unit: Unit::Verdict,
+        ..word(
+            "verdict",
+            "VERDICT",
+            "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of the footprint \
+             over horizons from minutes to weeks. Filter: verdict:leaking, verdict>=growing.",
+            9,
+            |r| trend(r, |t| Value::Verdict(t.verdict)),
+        )
+    },
+    figure(
+        "slope",
+        "SLOPE",
+        "How fast the floor of the footprint moves, of what is not steady. Filter: slope>1M/h.",
+        Unit::Growth,
+        10,
+        |r| trend(r, |t| Value::Growth(t.slope)),
+    ),
+    figure(
+        "confidence",
+        "SURE%",
+        "How sure it is that the floor of the footprint rises for good: a score, not a probability. From 90 on \
+         (trend.confidence) it is called a leak.",
+        Unit::Share,
+        5,
+        |r| trend(r, |t| Value::Share(t.confidence)),
+    ),
+    figure(
+        "since",
+        "SINCE",
+        "How long ago the footprint began to grow, of what grows.",
+        Unit::Seconds,
+        7,
+        |r| growing(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64())),
+    ),
+    figure(
+        "eta",
+        "ETA",
+        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the end \
+         of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + SwapFree \
+         and limit − what its processes hold.",
+        Unit::Seconds,
+        7,
+        |r| growing(r, |r, t| eta(t, wall::room(r.snapshot, wall::cgroup(r)))),
+    ),
+];

@@ -1,0 +1,64 @@
+//! What reaches the screen from the sampler and from the terminal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::runtime::Runtime;
+
+use super::{End, Input, terminal_gone};
+use crate::sampler::Handle;
+use crate::tui::Event;
+
+/// Tells the screen of new snapshots.
+pub(super) fn snapshots(runtime: &Runtime, handle: &Handle, send: &SyncSender<Input>, pending: &Arc<AtomicBool>) {
+    let mut snapshots = handle.snapshots.clone();
+    let (send, pending) = (send.clone(), pending.clone());
+    runtime.spawn(async move {
+        loop {
+            // The latest wins: at most one notice waits, however long the screen is stuck.
+            if snapshots.borrow_and_update().is_some()
+                && !pending.swap(true, Ordering::SeqCst)
+                && send.try_send(Input::Snapshot).is_err()
+            {
+                pending.store(false, Ordering::SeqCst);
+            }
+            if snapshots.changed().await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Passes on what is typed.
+pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) {
+    use crossterm::event::{Event as Raw, EventStream};
+    let send = send.clone();
+    runtime.spawn(async move {
+        let mut stream = EventStream::new();
+        let mut failures = 0;
+        while let Some(event) = stream.next().await {
+            let event = match event {
+                Ok(Raw::Key(key)) => Event::Key(key),
+                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
+                Ok(Raw::Paste(text)) => Event::Paste(text),
+                Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
+                Ok(Raw::FocusGained | Raw::FocusLost) => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "reading the terminal failed");
+                    failures += 1;
+                    if failures > 100 || terminal_gone(&error) {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            failures = 0;
+            let _ = send.try_send(Input::Event(event));
+        }
+        let _ = send.try_send(Input::End(End::Hangup));
+    });
+}

@@ -1,0 +1,213 @@
+//! A history judges what it holds, remembers who ended, and keeps within its memory.
+
+use std::time::Duration;
+
+use zmtop::model::history::Keep;
+use zmtop::model::trend::Verdict;
+use zmtop::model::{GroupBy, GroupKey, History, Identity, ProcessSample, Snapshot};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+const KIB: u64 = 1024;
+const WINDOW: Duration = Duration::from_secs(10);
+
+const fn id(pid: u32) -> Identity {
+    Identity {
+        pid,
+        starttime: pid as u64 * 10,
+    }
+}
+
+/// Something that trembles, 0 to 1.
+fn noise(pid: u32, second: u64) -> f64 {
+    let mixed = (second ^ u64::from(pid) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 24)
+}
+
+/// A process of 100 MB that trembles by 1 %, and grows by so many KiB a second.
+fn one(pid: u32, second: u64, grows: u64) -> ProcessSample {
+    let mut sample = process(pid, 1, &format!("program{}", pid / 10));
+    let bytes = 100 * MIB + second * grows * KIB + (noise(pid, second) * MIB as f64) as u64;
+    sample.walk = Ok(walk(bytes, 0));
+    sample
+}
+
+/// Long after all of them started.
+fn at(second: u64, samples: Vec<ProcessSample>) -> Snapshot {
+    let mut snap = snapshot(Duration::from_secs(100_000 + second), samples);
+    snap.system.uptime = Ok(100_000.0 + second as f64);
+    snap
+}
+
+fn command(name: &str) -> GroupKey {
+    GroupKey {
+        by: GroupBy::Command,
+        name: Some(name.as_bytes().into()),
+    }
+}
+
+#[test]
+fn the_one_that_leaks_is_told_from_the_others() {
+    let mut history = History::new(WINDOW);
+    // After ten minutes it begins to grow by 170 KiB a second: 10 MB a minute.
+    let begins = 600;
+    let mut called = None;
+    for second in 0..1500_u64 {
+        let all = (1..=60).map(|pid| match pid {
+            37 => {
+                let mut sample = one(pid, second, 0);
+                let memory = &mut sample.walk.as_mut().unwrap().memory;
+                *memory = walk(memory.pss + second.saturating_sub(begins) * 170 * KIB, 0).memory;
+                sample
+            }
+            _ => one(pid, second, 0),
+        });
+        history.push(&at(second, all.collect()));
+        for pid in 1..=60 {
+            let trend = history.get(id(pid)).unwrap().trend();
+            assert!(pid == 37 || trend.verdict < Verdict::Growing, "{pid} {trend:?}");
+            if trend.verdict == Verdict::Leaking {
+                called.get_or_insert(second);
+            }
+        }
+    }
+    assert!(
+        called.is_some_and(|second| (begins..begins + 130).contains(&second)),
+        "{called:?}"
+    );
+    let trend = history.get(id(37)).unwrap().trend();
+    assert!((trend.slope / (170.0 * 1024.0) - 1.0).abs() < 0.1, "{trend:?}");
+    let since = trend.since.unwrap().as_secs() - 100_000;
+    assert!((begins - 60..begins + 60).contains(&since), "{since}");
+    // So does its program, nine of whose processes do not.
+    let group = history.group(&command("program3")).unwrap().trend();
+    assert_eq!(group.verdict, Verdict::Leaking);
+    assert!((group.slope / (170.0 * 1024.0) - 1.0).abs() < 0.1, "{group:?}");
+    for n in [0, 1, 2, 4, 5] {
+        let trend = history.group(&command(&format!("program{n}"))).unwrap().trend();
+        assert_eq!(trend.verdict, Verdict::Steady, "{n}");
+    }
+}
+
+#[test]
+fn what_comes_from_a_file_is_judged_at_its_end() {
+    let mut history = History::new(WINDOW);
+    for second in 0..300 {
+        history.push(&at(second, vec![one(5, second, 0), one(6, second, 200)]));
+    }
+    // The last one was not judged with the last second yet.
+    history.judge_all();
+    let floor = history.get(id(6)).unwrap().trend().floor;
+    assert_eq!(floor, history.get(id(6)).unwrap().levels().newest().unwrap().1);
+    assert_eq!(history.get(id(6)).unwrap().trend().verdict, Verdict::Leaking);
+    assert_eq!(history.get(id(5)).unwrap().trend().verdict, Verdict::Steady);
+}
+
+#[test]
+fn who_started_a_moment_ago_is_warming_and_who_did_an_exec_too() {
+    let mut history = History::new(WINDOW);
+    // It grows by a half, ever more slowly, and starts as it is first seen.
+    let young = |second: u64, exec: u32| {
+        let mut sample = one(9, 0, 0);
+        let grown = (1.0 - (-(second as f64) / 200.0).exp()) * 50.0;
+        sample.id.starttime = 100_000 * 100;
+        sample.walk = Ok(walk(100 * MIB + (grown * MIB as f64) as u64, 0));
+        sample.exec = exec;
+        sample
+    };
+    for exec in 0..2 {
+        for second in 0..400 {
+            history.push(&at(u64::from(exec) * 400 + second, vec![young(second, exec)]));
+            let series = history.get(young(0, 0).id).unwrap();
+            assert!(
+                series.trend().verdict <= Verdict::Warming,
+                "{second} {:?}",
+                series.trend()
+            );
+        }
+    }
+}
+
+#[test]
+fn who_ended_is_remembered_with_what_it_did() {
+    let mut history = History::new(WINDOW);
+    for second in 0..300 {
+        let mut all = vec![one(1, second, 0), one(47, second, 200)];
+        // One that lives for three seconds is not worth it.
+        if (100..103).contains(&second) {
+            all.push(one(60, second, 0));
+        }
+        history.push(&at(second, all));
+    }
+    history.push(&at(300, vec![one(1, 300, 0)]));
+    assert!(history.get(id(47)).is_none() && history.len() == 1);
+    let ended: Vec<_> = history.all_ended().collect();
+    assert_eq!(ended.len(), 1);
+    let gone = history.ended(id(47)).unwrap();
+    assert_eq!((gone.id, gone.at), (id(47), Duration::from_secs(100_300)));
+    assert_eq!(gone.series.trend().verdict, Verdict::Leaking);
+    assert_eq!(gone.command.as_deref(), Some(&b"program4"[..]));
+    assert_eq!(gone.series.line().now(), Duration::from_secs(100_299));
+    // Another process of that pid is another.
+    let reused = Identity { pid: 47, starttime: 99 };
+    assert!(history.ended(reused).is_none());
+    // Another boot knows nothing of it.
+    history.push(&snapshot(Duration::from_secs(1), Vec::new()));
+    assert_eq!(history.all_ended().count(), 0);
+}
+
+#[test]
+fn of_those_that_ended_a_thousand_are_remembered_the_last_ones() {
+    let mut history = History::new(WINDOW);
+    for round in 0..4_u32 {
+        let all = || {
+            (0..400)
+                .map(move |n| one(round * 400 + n + 1, 0, 0))
+                .collect::<Vec<_>>()
+        };
+        for second in [0, 20] {
+            history.push(&at(u64::from(round) * 40 + second, all()));
+        }
+    }
+    history.push(&at(200, Vec::new()));
+    assert_eq!(history.all_ended().count(), 1000);
+    assert!(history.ended(id(600)).is_none());
+    assert!((601..=1600).all(|pid| history.ended(id(pid)).is_some_and(|ended| ended.id.pid == pid)));
+}
+
+#[test]
+fn it_keeps_within_its_memory_and_finds_the_leak_all_the_same() {
+    let max_memory = 1 << 20;
+    let mut history = History::kept(Keep {
+        max_memory,
+        ..Keep::over(WINDOW)
+    });
+    let mut most = 0;
+    for second in 0..3000 {
+        let all = (1..=200).map(|pid| one(pid, second, if pid == 150 { 20 } else { 0 }));
+        history.push(&at(second, all.collect()));
+        if second % 5 == 0 {
+            most = most.max(history.bytes());
+        }
+    }
+    // It is looked after every five seconds.
+    assert!(most < max_memory as usize * 21 / 20, "{most}");
+    assert!(most > max_memory as usize / 2, "{most}");
+    assert_eq!(history.get(id(150)).unwrap().trend().verdict, Verdict::Leaking);
+    let others = (1..=200).filter(|pid| *pid != 150);
+    assert!(
+        others
+            .map(|pid| history.get(id(pid)).unwrap())
+            .all(|s| s.trend().verdict < Verdict::Growing)
+    );
+}
+
+#[test]
+fn idle_processes_take_next_to_nothing() {
+    let mut history = History::new(WINDOW);
+    let all: Vec<_> = (1..=2000).map(|pid| one(pid, 0, 0)).collect();
+    for second in 0..400 {
+        history.push(&at(second, all.clone()));
+    }
+    assert!(history.bytes() < 2000 * 900, "{}", history.bytes() / 2000);
+}

@@ -1,0 +1,242 @@
+//! Acting on real processes from a real terminal.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::pty::{Pty, ZMTOP, have};
+
+const F9: &str = "\x1b[20~";
+
+/// A child that is killed and reaped at the end.
+struct Own(Child);
+
+impl Own {
+    fn sleep() -> Self {
+        let mut sleep = Command::new("sleep");
+        sleep
+            .arg("300")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self(sleep.spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn runs(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The monitor with one process listed, and selected.
+fn monitor(args: &[&str], pid: u32) -> Pty {
+    let mut all = vec!["--interval", "200ms"];
+    all.extend(args);
+    let mut pty = Pty::zmtop((100, 30), &all);
+    only(&mut pty, pid);
+    pty
+}
+
+fn only(pty: &mut Pty, pid: u32) {
+    pty.wait_for_table();
+    pty.send(&format!("/pid:{pid}\r"));
+    pty.wait_for("Σ 1 of");
+}
+
+#[test]
+fn a_signal_ends_the_process_that_was_chosen() {
+    let mut child = Own::sleep();
+    let name = format!("{} sleep", child.pid());
+    let mut pty = monitor(&[], child.pid());
+    pty.send(F9);
+    pty.wait_for("Send a signal");
+    pty.wait_for("started 0");
+    pty.send("\r\r\r");
+    pty.wait_for(&format!("send SIGTERM to {name}?"));
+    assert!(child.runs());
+    pty.send("y");
+    pty.wait_for(&format!("{name} has ended"));
+    assert_eq!(child.0.wait().unwrap().signal(), Some(15));
+    assert!(!pty.text().contains("Send a signal"));
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn a_process_that_ends_while_it_is_asked() {
+    let mut child = Own::sleep();
+    let mut pty = monitor(&[], child.pid());
+    pty.send(F9);
+    pty.wait_for("Send a signal");
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+    pty.wait_for("has ended");
+    pty.send("9\ry");
+    pty.wait_for("nothing sent: ");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn one_that_does_not_heed_it_is_still_there() {
+    let mut deaf = Command::new("sh")
+        .args(["-c", "trap '' TERM; echo; exec sleep 300"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map(Own)
+        .unwrap();
+    std::io::Read::read_exact(deaf.0.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let mut pty = monitor(&[], deaf.pid());
+    pty.send(F9);
+    pty.wait_for("Send a signal");
+    pty.send("\ry");
+    pty.wait_for("SIGTERM sent to");
+    pty.wait_for("is still there (SIGKILL ends it)");
+    assert!(deaf.runs());
+    pty.send(&format!("{F9}kill\ry"));
+    pty.wait_for("has ended");
+    assert_eq!(deaf.0.wait().unwrap().signal(), Some(9));
+}
+
+#[test]
+fn niceness_and_oom_score_adj_are_set() {
+    let child = Own::sleep();
+    let mut pty = monitor(&[], child.pid());
+    pty.send("o");
+    pty.wait_for("Set oom_score_adj");
+    pty.wait("what it is now", |s| s.contains("; now "));
+    pty.send("\x159999\r");
+    pty.wait_for("9999 is out of range: -1000 to 1000");
+    pty.send("\x15987\r");
+    pty.wait_for("oom_score_adj of");
+    pty.wait_for("sleep is 987");
+    let file = format!("/proc/{}/oom_score_adj", child.pid());
+    assert_eq!(std::fs::read_to_string(file).unwrap().trim(), "987");
+    let nice = || {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+        text.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned()
+    };
+    pty.send("i");
+    pty.wait_for("Set the niceness");
+    pty.send("\x1512\r");
+    pty.wait_for("sleep is 12");
+    assert_eq!(nice(), "12");
+    pty.send("]");
+    pty.wait_for("sleep is 13");
+    pty.send("\x1b[19~"); // F8
+    pty.wait_for("sleep is 14");
+    assert_eq!(nice(), "14");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn readonly_changes_nothing_and_runs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let mut child = Own::sleep();
+    let config = format!(
+        "[[alert]]\nname = \"there\"\nwhen = \"pid:{}\"\nhold = 0\nrun = [\"/usr/bin/touch\", \"{}\"]\n",
+        child.pid(),
+        path("ran"),
+    );
+    std::fs::write(path("config.toml"), config).unwrap();
+    let mut pty = monitor(&["--readonly", "--config", &path("config.toml")], child.pid());
+    pty.wait_for("read only");
+    pty.wait_for("! 1 alert");
+    for key in [F9, "o", "i", "]", "["] {
+        pty.send("\x0c");
+        pty.send(key);
+        pty.wait_for("read only: nothing is changed");
+        assert!(!pty.text().contains("Send a signal"));
+    }
+    assert!(pty.raw().contains(&7), "it rings");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+    assert!(child.runs());
+    assert!(!Path::new(&path("ran")).exists());
+    // Without it the same program runs.
+    let mut pty = monitor(&["--config", &path("config.toml")], child.pid());
+    pty.wait("the program ran", |_| Path::new(&path("ran")).exists());
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn some_are_never_touched() {
+    let mut pty = monitor(&[], 1);
+    pty.send(F9);
+    pty.wait_for("process 1 is not to be touched");
+    assert!(!pty.text().contains("Send a signal"));
+    let own = pty.pid();
+    pty.send("\\");
+    pty.send(&format!("/pid:{own}\r"));
+    pty.wait_for("zmtop --interval");
+    pty.send(F9);
+    pty.wait_for("this is zmtop itself");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn of_another_tree_nothing_is_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("proc");
+    std::os::unix::fs::symlink("/proc", &root).unwrap();
+    let mut child = Own::sleep();
+    let mut pty = monitor(&["--proc-root", root.to_str().unwrap()], child.pid());
+    pty.send(&format!("{F9}9\ry"));
+    pty.wait_for("these processes are not this machine's");
+    assert!(child.runs());
+}
+
+#[test]
+fn what_is_anothers_is_denied() {
+    if !rustix::process::geteuid().is_root() {
+        return crate::support::cannot("not root: there is no other user to be");
+    }
+    if !have("setpriv") {
+        return;
+    }
+    let mut child = Own::sleep();
+    let rights = [
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ];
+    let mut args = rights.to_vec();
+    args.extend([ZMTOP, "--interval", "200ms"]);
+    let mut pty = Pty::run((100, 30), "setpriv", &args, &[("HOME", "/nonexistent")]);
+    only(&mut pty, child.pid());
+    let name = format!("{} sleep", child.pid());
+    pty.send(F9);
+    pty.wait_for("Send a signal");
+    pty.send("9\ry");
+    pty.wait_for(&format!("SIGKILL not sent to {name}: permission denied"));
+    pty.send("]");
+    pty.wait_for(&format!("nice of {name} stays: permission denied"));
+    pty.send("o");
+    pty.wait_for("Set oom_score_adj");
+    pty.send("\x151000\r");
+    pty.wait("why not", |s| {
+        s.contains("stays: permission denied") && s.contains("Set oom_score_adj")
+    });
+    assert!(child.runs());
+    pty.send("\x1b");
+    pty.wait("it is closed", |s| !s.contains("Set oom_score_adj"));
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}

@@ -1,0 +1,74 @@
+//! Who leaks: the line above the table and the page.
+
+use std::sync::Arc;
+
+use zmtop::model::ProcessSample;
+use zmtop::model::mapping::{Mapping, Name};
+use zmtop::tui::Event;
+
+use crate::support::rows::{MIB, walk};
+use crate::support::session::{Session, busy, cgroups, grouped};
+
+macro_rules! photograph {
+    ($name:literal, $session:expr) => {
+        insta::with_settings!(
+            { snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true },
+            { insta::assert_snapshot!($name, $session.picture()); }
+        )
+    };
+}
+
+/// The made machine after so many seconds: from the fifth minute on 900 leaks half a MiB a second, and so does
+/// 901, half as fast, until it ends in the fourteenth.
+fn machine(second: u64, processes: fn(u64) -> Vec<ProcessSample>) -> Vec<ProcessSample> {
+    let grown = second.saturating_sub(300);
+    let mut all = processes(0);
+    all.retain(|p| p.id.pid != 901 || second < 840);
+    for sample in &mut all {
+        match sample.id.pid {
+            900 => sample.walk = Ok(walk(600 * MIB + grown * MIB / 2, 0)),
+            901 => sample.walk = Ok(walk(90 * MIB + grown * MIB / 4, 10 * MIB)),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn session(width: u16, height: u16, until: u64) -> Session {
+    let mut session = Session::new(width, height);
+    for second in 0..until {
+        session.tick_with(1, machine(second, grouped), |snap| {
+            snap.system.uptime = Ok(1_000_000.0 + second as f64);
+            snap.cgroups = Arc::new(cgroups());
+        });
+    }
+    let id = session.app.panel.asked.expect("a suspect is watched").id;
+    for mib in [500, 620] {
+        let heap = Mapping {
+            areas: 1,
+            memory: Ok(walk(mib * MIB, 0).memory),
+            ..Mapping::new(Name::parse(b"[heap]", false))
+        };
+        session.feed(Event::Inspected(id, Arc::new(Ok(vec![heap]))));
+    }
+    session
+}
+
+#[test]
+fn the_line_at_every_size() {
+    photograph!("leak-line-80x24", session(80, 24, 700));
+    photograph!("leak-line-120x30", session(120, 30, 700));
+    photograph!("leak-line-200x50", session(200, 50, 700));
+}
+
+#[test]
+fn the_page_at_every_size() {
+    photograph!("leak-page-80x24", session(80, 24, 900).keys("L"));
+    photograph!("leak-page-200x50", session(200, 50, 900).keys("L"));
+    photograph!("leak-page-none-80x24", Session::new(80, 24).tick(1, busy(0)).keys("L"));
+}
+
+#[test]
+fn whom_it_names() {
+    photograph!("leak-panel-120x40", session(120, 40, 700).keys("L Enter"));
+}

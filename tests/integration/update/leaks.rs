@@ -1,0 +1,209 @@
+//! Who leaks: the line, the page, and going from there to whom it names.
+
+use std::sync::Arc;
+
+use zmtop::model::leaks::Who;
+use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::trend::Verdict;
+use zmtop::model::{GroupBy, ProcessSample};
+use zmtop::sampler::Command;
+use zmtop::tui::popup::Popup;
+use zmtop::tui::scope::Scope;
+use zmtop::tui::{Effect, Event, app::Mode};
+
+use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::session::Session;
+
+const KIB: u64 = 1024;
+
+fn one(pid: u32, command: &str, bytes: u64) -> ProcessSample {
+    let mut sample = with_facts(process(pid, 1, command), |_| {});
+    sample.walk = Ok(walk(bytes, 0));
+    sample
+}
+
+/// A machine on which 500 leaks 10 MB a minute from the fifth minute on, and so does 600, half as fast, until the
+/// seventeenth, when it ends; the twelve workers are never more than a minute old, and hold ever more together.
+fn machine(second: u64) -> Vec<ProcessSample> {
+    let grown = second.saturating_sub(300);
+    let mut all = vec![
+        one(1, "/sbin/init", 9 * MIB),
+        one(400, "/usr/bin/postgres", 300 * MIB + second % 7 * 40 * KIB),
+        one(500, "/usr/bin/python3 train.py", 100 * MIB + grown * 170 * KIB),
+    ];
+    if second < 1000 {
+        all.push(one(600, "/usr/bin/node server.js", 80 * MIB + grown * 85 * KIB));
+    }
+    for n in 0..12_u64 {
+        let age = second / 60;
+        let pid = 1000 + (age * 12 + n) as u32;
+        all.push(one(pid, "/usr/sbin/worker", 20 * MIB + grown * 10 * KIB));
+    }
+    all
+}
+
+fn leaking(width: u16, height: u16, until: u64) -> Session {
+    let mut session = Session::new(width, height);
+    for second in 0..until {
+        session.tick_with(1, machine(second), |snap| {
+            snap.system.uptime = Ok(1_000_000.0 + second as f64);
+        });
+    }
+    session
+}
+
+fn heap(mib: u64) -> Arc<zmtop::model::Reading<Vec<Mapping>>> {
+    Arc::new(Ok(vec![Mapping {
+        areas: 1,
+        memory: Ok(walk(mib * MIB, 0).memory),
+        ..Mapping::new(Name::parse(b"[heap]", false))
+    }]))
+}
+
+#[test]
+fn they_are_told_worst_first_and_each_once() {
+    let session = leaking(120, 40, 1100);
+    let found: Vec<_> = session
+        .app
+        .leaks
+        .iter()
+        .map(|s| {
+            let who = match &s.who {
+                Who::Process(id, _) => id.pid.to_string(),
+                Who::Group(key) => String::from_utf8_lossy(key.label()).into_owned(),
+            };
+            (who, s.judged.verdict, s.count, s.ended.is_some())
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("500".to_owned(), Verdict::Leaking, 1, false),
+            ("worker".to_owned(), Verdict::Leaking, 12, false),
+            ("600".to_owned(), Verdict::Leaking, 1, true),
+        ]
+    );
+}
+
+#[test]
+fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
+    let mut session = leaking(160, 40, 500);
+    // Its mappings are asked for by itself, now and then.
+    let asked: Vec<_> = session
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Inspect(inspect) => *inspect,
+            _ => None,
+        })
+        .collect();
+    assert!(!asked.is_empty() && asked.iter().all(|i| !i.closely), "{asked:?}");
+    assert_eq!(asked[0].id.pid, 500);
+    assert!(session.effects.contains(&Effect::Sampler(Command::Cgroups(true))));
+    let id = asked[0].id;
+    session.feed(Event::Inspected(id, heap(90)));
+    for second in 500..560 {
+        session.tick(1, machine(second));
+    }
+    session.feed(Event::Inspected(id, heap(101)));
+    let line = session.line("▲");
+    assert!(line.contains("leak") && line.contains("500 python3 train.py"), "{line}");
+    assert!(
+        line.contains("9.9M/min for") || line.contains("10.0M/min for"),
+        "{line}"
+    );
+    assert!(line.contains("mostly [heap] +11.0M"), "{line}");
+    assert!(session.line("zmtop").contains("leak"));
+    // The panel begins with what was read before it was opened.
+    session.keys("L Enter");
+    assert!(session.app.shows_panel());
+    assert_eq!(session.selected(), Some(500));
+    assert!(session.line("[heap]").contains("+11.0M"), "{}", session.picture());
+}
+
+#[test]
+fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
+    let mut session = leaking(120, 40, 200);
+    assert!(session.app.leaks.is_empty());
+    assert!(!session.picture().contains('▲') && !session.line("zmtop").contains("leak"));
+    session.keys("L");
+    assert!(session.picture().contains("nothing leaks so far"));
+    session.keys("Enter");
+    assert!(matches!(session.app.mode, Mode::Table));
+    assert!(!session.effects.iter().any(|e| matches!(e, Effect::Inspect(Some(_)))));
+}
+
+#[test]
+fn enter_goes_there_through_filters_folds_and_groups() {
+    let mut session = leaking(120, 40, 500);
+    session.app.filter.set("postgres");
+    session.keys("Tab Tab L Enter");
+    assert_eq!(
+        (session.selected(), session.app.scope.clone()),
+        (Some(500), Scope::Processes)
+    );
+    assert!(session.app.filter.good.is_empty() && session.app.shows_panel());
+    assert!(
+        session
+            .app
+            .message
+            .as_ref()
+            .unwrap()
+            .text
+            .contains("without the filter")
+    );
+    // A program that grows though none of its processes does.
+    session.keys("L j Enter");
+    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+}
+
+#[test]
+fn a_program_and_one_that_ended() {
+    let mut session = leaking(120, 40, 1100);
+    session.keys("L j Enter");
+    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+    assert_eq!(session.selected_group().as_deref(), Some("worker"));
+    session.keys("L End Enter");
+    assert!(session.app.message.as_ref().unwrap().text.contains("has ended"));
+    session.keys("L");
+    assert!(session.line("node").contains("ended 1m39 ago"), "{}", session.picture());
+    assert!(session.line("(12 processes)").contains("worker"));
+}
+
+#[test]
+fn the_cursor_stays_with_whom_it_is_on() {
+    let mut session = leaking(120, 40, 900);
+    session.keys("L j");
+    let at = |session: &Session| match &session.app.mode {
+        Mode::Popup(Popup::Leaks(place)) => session.app.leaks[place.cursor].who.clone(),
+        other => panic!("{other:?}"),
+    };
+    let who = at(&session);
+    for second in 900..1010 {
+        session.tick(1, machine(second));
+        let there = session.app.leaks.iter().any(|s| s.who == who);
+        assert!(!there || at(&session) == who, "{second}");
+    }
+}
+
+#[test]
+fn the_order_by_trend_has_leaks_first() {
+    let mut session = leaking(120, 40, 500);
+    session.keys("T");
+    assert_eq!(session.pids()[..2], [500, 600]);
+    session.keys("T");
+    // What is not known yet comes last, either way.
+    let known: Vec<u32> = session.pids().into_iter().filter(|pid| *pid < 1000).collect();
+    assert_eq!(known, [1, 400, 600, 500]);
+}
+
+#[test]
+fn while_it_is_paused_nothing_is_read() {
+    let mut session = leaking(120, 40, 500);
+    session.keys("Z");
+    let last = session.effects.iter().rev().find_map(|e| match e {
+        Effect::Inspect(inspect) => Some(*inspect),
+        _ => None,
+    });
+    assert_eq!(last, Some(None));
+}
