@@ -57,7 +57,7 @@ fn run(speed: f64, length: Duration, every: Duration) {
     });
     let stretch = Stretch::new(speed, &block_on(scanner.tick()));
     let mut programs = Program::all(speed);
-    let mut verdicts = Verdicts::default();
+    let mut verdicts = Verdicts::new();
     let mut ticks = 0;
     let began = Instant::now();
     while began.elapsed() < length {
@@ -71,7 +71,14 @@ fn run(speed: f64, length: Duration, every: Duration) {
             .map(|row| row.id)
             .collect();
         scanner.set_focus(ids.into_iter().collect());
-        verdicts.push(&stretch.of(&snapshot, ours), &programs);
+        let stretched = stretch.of(&snapshot, ours);
+        let judged: Vec<_> = programs
+            .iter()
+            .filter_map(|program| program.judged(&stretched))
+            .collect();
+        if judged.len() == programs.len() {
+            verdicts.push(&stretched, &judged);
+        }
         programs.iter_mut().for_each(Program::check);
         ticks += 1;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -87,7 +94,7 @@ fn run(speed: f64, length: Duration, every: Duration) {
             if role.forks && !together {
                 continue;
             }
-            let views = [true, false].map(|birth| (birth, verdicts.of(program, View { together, birth })));
+            let views = [true, false].map(|birth| (birth, verdicts.of(role.name, View::new(together, birth))));
             let [(_, birth), (_, later)] = views;
             if together == role.forks {
                 out += &line(role, birth, later);

@@ -48,6 +48,10 @@ pub(super) const CAST: [Role; 15] = [
     quiet("slow-heap", None),
 ];
 
+/// The first tooth of a heap that only the collector cleans, two minutes long, seen in real time from its beginning. It
+/// was recorded, and does not run.
+pub(super) const YOUNG_HEAP: Role = quiet("young-heap", Some(A_MOMENT));
+
 const fn leaks(name: &'static str, since: f64) -> Role {
     Role {
         name,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use zmtop::model::group::command_name;
-use zmtop::model::{GroupBy, GroupKey, ProcessSample};
+use zmtop::model::{GroupBy, GroupKey, ProcessSample, Snapshot};
 
 use super::cast::{CAST, Role};
+use super::verdicts::Judged;
 
 /// A program that runs. Ended when dropped, and all that it forked with it; should this process be killed, they
 /// all end of themselves, as their standard input does.
@@ -50,9 +51,15 @@ impl Program {
         }
     }
 
-    /// Whether that is the process that was started.
-    pub(super) fn is(&self, sample: &ProcessSample) -> bool {
-        sample.id.pid == self.child.id() && self.has(sample)
+    /// What is judged of it in a snapshot; `None` where it is not there yet.
+    pub(super) fn judged(&self, snapshot: &Snapshot) -> Option<Judged<'_>> {
+        let mut rows = snapshot.rows().iter();
+        let first = rows.find(|row| row.id.pid == self.child.id() && self.has(row))?;
+        Some(Judged {
+            name: self.role.name,
+            id: first.id,
+            group: &self.group,
+        })
     }
 
     /// Whether that process is of this program.

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use zmtop::model::history::Figures;
-use zmtop::model::history::levels::Levels;
-use zmtop::model::trend::{Judgement, Params, Verdict, judge};
-use zmtop::model::{Memory, Snapshot, Totals};
+use zmtop::model::trend::{Judgement, Verdict};
+use zmtop::model::{GroupKey, History, Identity, Series, Snapshot};
 
-use super::stage::Program;
+/// How often what is said is heard: as often as what moves is judged anew.
+const EVERY: f64 = 10.0;
 
-/// How often a series is judged.
-const EVERY: Duration = Duration::from_secs(10);
+/// How old programs are when the history begins that did not see them from their start, in seconds.
+const LOADED: f64 = 90.0;
 
 /// Which of the series of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,20 +23,17 @@ pub(super) struct View {
 
 impl View {
     /// Every one.
-    pub(super) const ALL: [Self; 4] = [
+    const ALL: [Self; 4] = [
         Self::new(false, true),
         Self::new(false, false),
         Self::new(true, true),
         Self::new(true, false),
     ];
 
-    const fn new(together: bool, birth: bool) -> Self {
+    pub(super) const fn new(together: bool, birth: bool) -> Self {
         Self { together, birth }
     }
 }
-
-/// How old a program is when those look at it that were not there from the beginning, in seconds.
-pub(super) const LOADED: f64 = 60.0;
 
 /// What was said of one series, by its program's own time.
 #[derive(Debug, Default)]
@@ -48,20 +44,26 @@ pub(super) struct Said {
     pub(super) last: Judgement,
     /// What was said when it was last called leaking.
     pub(super) leak: Judgement,
-    /// How often it was judged since the first call, and how often it was called leaking.
+    /// How often it was heard since the first call, and how often it was called leaking.
     pub(super) since: (usize, usize),
     /// The seconds of its life and its footprint, in bytes.
     pub(super) seen: Vec<(f64, u64)>,
+    due: f64,
 }
 
 impl Said {
-    /// Takes in what is said at that age.
-    fn hear(&mut self, age: f64, judgement: Judgement) {
-        self.last = judgement;
-        let leaks = judgement.verdict == Verdict::Leaking;
+    fn hear(&mut self, age: f64, series: &Series) {
+        self.seen
+            .extend(series.levels().newest().map(|(_, bytes)| (age, bytes)));
+        if age < self.due {
+            return;
+        }
+        self.due = age + EVERY;
+        self.last = *series.trend();
+        let leaks = self.last.verdict == Verdict::Leaking;
         if leaks {
             self.first = self.first.or(Some(age));
-            self.leak = judgement;
+            self.leak = self.last;
         }
         if self.first.is_some() {
             self.since.0 += 1;
@@ -75,62 +77,60 @@ impl Said {
     }
 }
 
-/// A series and what was said of it.
-#[derive(Debug, Default)]
-pub(super) struct Track {
-    levels: Levels,
-    due: Duration,
-    pub(super) said: Said,
+/// Two histories, of which one does not see how the programs begin, and all that they say.
+#[derive(Debug)]
+pub(super) struct Verdicts {
+    birth: History,
+    later: History,
+    said: HashMap<(&'static str, View), Said>,
 }
 
-/// All that was said.
-#[derive(Debug, Default)]
-pub(super) struct Verdicts {
-    tracks: HashMap<(&'static str, View), Track>,
+/// A program that is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged<'a> {
+    pub(super) name: &'static str,
+    /// The process that was started.
+    pub(super) id: Identity,
+    pub(super) group: &'a GroupKey,
 }
 
 impl Verdicts {
-    /// Takes in a snapshot.
-    pub(super) fn push(&mut self, snapshot: &Snapshot, programs: &[Program]) {
+    pub(super) fn new() -> Self {
+        let history = || History::new(Duration::from_secs(10));
+        Self {
+            birth: history(),
+            later: history(),
+            said: HashMap::new(),
+        }
+    }
+
+    /// Takes in a snapshot of nothing but these programs.
+    pub(super) fn push(&mut self, snapshot: &Snapshot, programs: &[Judged<'_>]) {
         let uptime = snapshot.system.uptime.unwrap();
+        let age = |id: Identity| uptime - id.starttime as f64 / 100.0;
+        let loaded = programs.iter().all(|program| age(program.id) >= LOADED);
+        self.birth.push(snapshot);
+        if loaded {
+            self.later.push(snapshot);
+        }
         for program in programs {
-            let Some(first) = snapshot.rows().iter().find(|row| program.is(row)) else {
-                continue;
-            };
-            let all = Totals::of(snapshot.rows().iter().filter(|row| program.has(row)), |_| None);
-            let age = (uptime - first.id.starttime as f64 / 100.0).max(0.0);
-            let footprint = |memory: Memory| Figures::of(&memory).footprint;
-            for view in View::ALL.into_iter().filter(|view| view.birth || age >= LOADED) {
-                let memory = if view.together {
-                    all.memory
+            for view in View::ALL.into_iter().filter(|view| view.birth || loaded) {
+                let history = if view.birth { &self.birth } else { &self.later };
+                let series = if view.together {
+                    history.group(program.group)
                 } else {
-                    first.memory().copied()
+                    history.get(program.id)
                 };
-                let track = self.tracks.entry((program.role.name, view)).or_default();
-                track.push(snapshot.monotonic, age, memory.ok().map(footprint));
+                let said = self.said.entry((program.name, view)).or_default();
+                if let Some(series) = series {
+                    said.hear(age(program.id), series);
+                }
             }
         }
     }
 
     /// What was said of a program.
-    pub(super) fn of(&self, program: &Program, view: View) -> &Said {
-        &self.tracks[&(program.role.name, view)].said
-    }
-}
-
-impl Track {
-    /// Takes in the footprint at that age.
-    pub(super) fn push(&mut self, now: Duration, age: f64, footprint: Option<u64>) {
-        self.levels.push(now, footprint);
-        self.said.seen.extend(footprint.map(|bytes| (age, bytes)));
-        if now < self.due {
-            return;
-        }
-        self.due = now + EVERY;
-        let mut points = Vec::new();
-        self.levels.to_judge(&mut points);
-        let born = now.checked_sub(Duration::from_secs_f64(age));
-        let judgement = judge(&points, born, &Params::default()).after(&self.said.last);
-        self.said.hear(age, judgement);
+    pub(super) fn of(&self, name: &'static str, view: View) -> &Said {
+        &self.said[&(name, view)]
     }
 }
