@@ -14,7 +14,6 @@ mod report;
 mod stage;
 mod verdicts;
 
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -55,7 +54,12 @@ fn run(speed: f64, length: Duration, every: Duration) {
         },
         ..Options::new(None)
     });
-    let stretch = Stretch::new(speed, &block_on(scanner.tick()));
+    // A busy machine may not give all of it in the first tick.
+    let mut first = block_on(scanner.tick());
+    while first.system.uptime.is_err() {
+        first = block_on(scanner.tick());
+    }
+    let stretch = Stretch::new(speed, &first);
     let mut programs = Program::all(speed);
     let mut verdicts = Verdicts::new();
     let mut ticks = 0;
@@ -64,13 +68,9 @@ fn run(speed: f64, length: Duration, every: Duration) {
         let next = Instant::now() + every;
         let snapshot = block_on(scanner.tick());
         let ours = |row: &_| programs.iter().any(|program| program.has(row));
-        let ids: HashSet<_> = snapshot
-            .rows()
-            .iter()
-            .filter(|row| ours(row))
-            .map(|row| row.id)
-            .collect();
-        scanner.set_focus(ids.into_iter().collect());
+        let mine = snapshot.rows().iter().filter(|row| ours(row));
+        let ids = mine.map(|row| row.id).collect();
+        scanner.set_focus(ids);
         let stretched = stretch.of(&snapshot, ours);
         let judged: Vec<_> = programs
             .iter()

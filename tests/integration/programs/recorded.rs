@@ -1,10 +1,17 @@
-//! What was said of some of the programs once, said again: always the same, and in no time.
+//! Programs that ran once, judged again: always the same, and in no time.
+//!
+//! `trend/programs.csv` has footprints of programs that are misjudged, or nearly, from runs at forty times their pace;
+//! the last is from one in real time. `recordings` has snapshots of twenty minutes in real time, of the programs `leak` and
+//! `steady`, from their start, as `zmtop ps --format ndjson` wrote them.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::model::group::command_name;
 use zmtop::model::{GroupBy, GroupKey, Identity};
+use zmtop::sampler::source::Source;
 
 use super::cast::{CAST, Role, YOUNG_HEAP};
 use super::report::{HEAD, line, misjudged};
@@ -33,6 +40,38 @@ fn verdicts_on_recorded_programs() {
     // Past the test harness, which shows nothing of a test that passes.
     let _ = std::io::stdout().write_all(out.as_bytes());
     assert!(wrong.is_empty(), "{wrong:#?}\n{out}");
+}
+
+#[test]
+fn verdicts_on_recordings() {
+    let [leak, steady] = ["leak", "steady"].map(|name| CAST.iter().find(|role| role.name == name).unwrap());
+    for (file, role) in [("leaking-service", leak), ("steady-service", steady)] {
+        let path = format!("tests/fixtures/recordings/{file}.ndjson.zst");
+        let mut verdicts = Verdicts::new();
+        let mut count = 0;
+        for snapshot in Source::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap() {
+            let snapshot = snapshot.unwrap();
+            let [row] = snapshot.rows() else {
+                panic!("{file}: {} processes", snapshot.rows().len());
+            };
+            let group = GroupKey {
+                by: GroupBy::Command,
+                name: Some(command_name(&row.facts, || None).into()),
+            };
+            let program = Judged {
+                name: role.name,
+                id: row.id,
+                group: &group,
+            };
+            verdicts.push(&snapshot, &[program]);
+            count += 1;
+        }
+        assert_eq!(count, 1200, "{file}");
+        for (together, birth) in [(false, true), (false, false), (true, true), (true, false)] {
+            let said = verdicts.of(role.name, View::new(together, birth));
+            assert_eq!(misjudged(role, birth, said), None, "{file}: {said:?}");
+        }
+    }
 }
 
 /// What is said of the one process of that program.
