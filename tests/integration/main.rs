@@ -22,6 +22,7 @@ mod oneshot;
 mod peers;
 mod plan;
 mod proc;
+mod programs;
 mod pty;
 mod sampler;
 mod screens;

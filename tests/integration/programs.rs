@@ -1,0 +1,124 @@
+//! Verdicts on real programs: Python services that leak, and such as only look like it.
+//!
+//! # Time is compressed
+//! To tell a leak takes minutes to hours. So the programs do in a second what they would do in 40, are looked at 40
+//! times as often, by the real sampler in the real `/proc`, and the clock of the snapshots is stretched as much
+//! before they are judged. The allocators, the collectors and the kernel's figures are real; the clock alone is not,
+//! and what hangs on it: a hiccup of the machine of 50 ms looks like one of 2 s. The same test in real time
+//! takes 20 minutes and is run by hand: `cargo test --test integration -- --ignored programs::`.
+
+mod cast;
+mod clock;
+mod recorded;
+mod report;
+mod stage;
+mod verdicts;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use zmtop::sampler::{Options, Policy, Scanner};
+
+use crate::support::block_on;
+use crate::support::pty::have;
+use cast::Role;
+use clock::Stretch;
+use report::{HEAD, line, misjudged};
+use stage::Program;
+use verdicts::{Said, Verdicts, View};
+
+#[test]
+fn verdicts_on_programs() {
+    if have("python3") {
+        run(40.0, Duration::from_secs(60), Duration::from_millis(50));
+    }
+}
+
+#[test]
+#[ignore = "takes twenty minutes"]
+fn verdicts_on_programs_in_real_time() {
+    if have("python3") {
+        run(1.0, Duration::from_secs(1200), Duration::from_secs(1));
+    }
+}
+
+/// Runs the programs so much faster, for so long and with a snapshot so often by the real clock.
+fn run(speed: f64, length: Duration, every: Duration) {
+    let usual = Policy::default();
+    let mut scanner = Scanner::new(Options {
+        interval: every,
+        policy: Policy {
+            budget: usual.budget.map(|share| (share * speed).min(0.25)),
+            max_age: usual.max_age.div_f64(speed),
+        },
+        ..Options::new(None)
+    });
+    // A busy machine may not give all of it in the first tick.
+    let mut first = block_on(scanner.tick());
+    while first.system.uptime.is_err() {
+        first = block_on(scanner.tick());
+    }
+    let stretch = Stretch::new(speed, &first);
+    let mut programs = Program::all(speed);
+    let mut verdicts = Verdicts::new();
+    let mut ticks = 0;
+    let began = Instant::now();
+    while began.elapsed() < length {
+        let next = Instant::now() + every;
+        let snapshot = block_on(scanner.tick());
+        let ours = |row: &_| programs.iter().any(|program| program.has(row));
+        let mine = snapshot.rows().iter().filter(|row| ours(row));
+        let ids = mine.map(|row| row.id).collect();
+        scanner.set_focus(ids);
+        let stretched = stretch.of(&snapshot, ours);
+        let judged: Vec<_> = programs
+            .iter()
+            .filter_map(|program| program.judged(&stretched))
+            .collect();
+        if judged.len() == programs.len() {
+            verdicts.push(&stretched, &judged);
+        }
+        programs.iter_mut().for_each(Program::check);
+        ticks += 1;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+
+    let mut out = format!("verdicts on programs, {speed} times their pace, {ticks} snapshots, {HEAD}\n");
+    let mut wrong = Vec::new();
+    for program in &programs {
+        let role = &program.role;
+        for together in [false, true] {
+            // Of a server's first process alone nothing is known beforehand: pages that it shared with a worker
+            // become its own.
+            if role.forks && !together {
+                continue;
+            }
+            let views = [true, false].map(|birth| (birth, verdicts.of(role.name, View::new(together, birth))));
+            let [(_, birth), (_, later)] = views;
+            if together == role.forks {
+                out += &line(role, birth, later);
+            }
+            for (birth, said) in views {
+                let what = misjudged(role, birth, said);
+                wrong.extend(what.map(|what| format!("{} {what}; {}", role.name, keep(role, said))));
+            }
+        }
+    }
+    // Past the test harness, which shows nothing of a test that passes.
+    let _ = std::io::stdout().write_all(out.as_bytes());
+    assert!(wrong.is_empty(), "{wrong:#?}\n{out}");
+}
+
+/// Keeps the series of a program that was misjudged, to be looked at; says where.
+fn keep(role: &Role, said: &Said) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("misjudged-{}.csv", role.name));
+    let lines = said
+        .seen
+        .iter()
+        .map(|(age, bytes)| format!("{age:.1},{}\n", bytes / 1024));
+    match std::fs::write(&path, lines.collect::<String>()) {
+        Ok(()) => format!("its seconds and KiB are in {}", path.display()),
+        Err(e) => format!("its series could not be kept: {e}"),
+    }
+}

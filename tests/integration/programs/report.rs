@@ -1,0 +1,52 @@
+//! What was said of the programs, as a table, and what of it is wrong.
+
+use std::fmt::Write as _;
+
+use super::cast::{Leak, Role};
+use super::verdicts::Said;
+
+/// How far the slope told may be off, as a share of the true one.
+const OFF: f64 = 0.3;
+
+/// What is wrong with what was said of a program, if anything. Of those that start under the judge's eyes less is
+/// asked: they are said to warm up for most of the time.
+pub(super) fn misjudged(role: &Role, birth: bool, said: &Said) -> Option<String> {
+    let moments = role.moments?;
+    let off = |leak: Leak| (said.leak.slope / leak.pace - 1.0).abs() > OFF;
+    match (role.leak, said.first) {
+        (None, Some(first)) if said.since.1 > moments => Some(format!(
+            "does not leak, and was called leaking {} times, first after {first:.0} s",
+            said.since.1
+        )),
+        (Some(leak), Some(first)) if first < leak.since => Some(format!("did not leak yet after {first:.0} s")),
+        (Some(leak), Some(_)) if off(leak) && !birth => Some(format!("leaks, but {:.0} bytes a second", leak.pace)),
+        (Some(_), None) if !birth => Some("leaks, and was never called leaking".to_owned()),
+        _ => None,
+    }
+}
+
+/// What the lines of the table are.
+pub(super) const HEAD: &str = "seen from the beginning and once they had loaded: first called leaking, how much of \
+                               the time since then, and what was said last; KiB a second told, and true; MiB";
+
+/// A line of the table.
+pub(super) fn line(role: &Role, birth: &Said, later: &Said) -> String {
+    let mut out = format!(
+        "{:>12} {:<8}",
+        role.name,
+        if role.leak.is_some() { "leaks" } else { "does not" }
+    );
+    for said in [birth, later] {
+        let called = said
+            .first
+            .map_or("never".to_owned(), |first| format!("{first:.0} s {:.0} %", said.held()));
+        let _ = write!(out, " {called:>12} {:<9}", said.last.verdict.id());
+    }
+    let slopes = role.leak.map_or(String::new(), |leak| {
+        format!("{:.1} {:.1}", later.leak.slope / 1024.0, leak.pace / 1024.0)
+    });
+    let mib = |value: Option<&(f64, u64)>| value.map_or(f64::NAN, |v| v.1 as f64 / f64::from(1 << 20));
+    let (from, to) = (mib(later.seen.first()), mib(later.seen.last()));
+    let _ = writeln!(out, " {slopes:<9} {from:.0} to {to:.0}");
+    out
+}

@@ -1,0 +1,96 @@
+//! Runs the programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use zmtop::model::group::command_name;
+use zmtop::model::{GroupBy, GroupKey, ProcessSample, Snapshot};
+
+use super::cast::{CAST, Role};
+use super::verdicts::Judged;
+
+/// A program that runs. Ended when dropped, and all that it forked with it; should this process be killed, they
+/// all end of themselves, as their standard input does.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) role: Role,
+    /// What it and its workers are together: the title in brackets that it is given.
+    pub(super) group: GroupKey,
+    child: Child,
+}
+
+impl Program {
+    /// Starts all of them, so many times as fast as they are meant to be.
+    pub(super) fn all(speed: f64) -> Vec<Self> {
+        let python = interpreter();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/programs/programs.py");
+        CAST.map(|role| Self::start(&python, &script, role, speed)).into()
+    }
+
+    fn start(python: &Path, script: &Path, role: Role, speed: f64) -> Self {
+        use std::os::unix::process::CommandExt;
+        // With the pid in it, as the same tests may run twice on a machine.
+        let title = format!("[{}-{}]", role.name, std::process::id());
+        let child = Command::new(python)
+            .arg0(&title)
+            .args(["-I", "-B"])
+            .arg(script)
+            .args([role.name, &speed.to_string()])
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let name = Some(Arc::from(title.as_bytes()));
+        let by = GroupBy::Command;
+        Self {
+            role,
+            group: GroupKey { by, name },
+            child,
+        }
+    }
+
+    /// What is judged of it in a snapshot; `None` where it is not there yet.
+    pub(super) fn judged(&self, snapshot: &Snapshot) -> Option<Judged<'_>> {
+        let mut rows = snapshot.rows().iter();
+        let first = rows.find(|row| row.id.pid == self.child.id() && self.has(row))?;
+        Some(Judged {
+            name: self.role.name,
+            id: first.id,
+            group: &self.group,
+        })
+    }
+
+    /// Whether that process is of this program.
+    pub(super) fn has(&self, sample: &ProcessSample) -> bool {
+        self.group.name.as_deref() == Some(command_name(&sample.facts, || None))
+    }
+
+    /// Holds it to be running.
+    pub(super) fn check(&mut self) {
+        let ended = self.child.try_wait().unwrap();
+        assert!(ended.is_none(), "{} ended: {ended:?}", self.role.name);
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // Not waited for yet, so nobody else can have that number.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Python itself: what is found as `python3` may be a script that runs it.
+fn interpreter() -> PathBuf {
+    let asked = Command::new("python3")
+        .args(["-I", "-c", "import sys; print(sys.executable)"])
+        .output()
+        .unwrap();
+    assert!(asked.status.success(), "python3: {asked:?}");
+    String::from_utf8(asked.stdout).unwrap().trim_end().into()
+}
