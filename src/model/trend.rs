@@ -21,7 +21,7 @@
 //!    of a growth that an old program cannot have had all its life may be the flank of a tooth, and is watched
 //!    for longer.
 //! 6. **Is it only starting?** A program younger than [`Params::warmup`] may grow by a fifth and more, unless
-//!    it does so along a ruler.
+//!    it does so along a ruler. What it held in its first half minute, while it was loaded, does not count.
 //! 7. **Is it the day?** Growth slower than [`Params::day_rate`] is a leak only where it went on for nearly a
 //!    day, or where, for two days running, nearly every hour stood above the same hour of the day before
 //!    (the idea of the seasonal Kendall test).
@@ -150,11 +150,34 @@ impl Verdict {
     }
 }
 
+/// What was judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// PSS and `SwapPss`.
+    #[default]
+    Footprint,
+    /// What of that is anonymous, and so nobody else's: `Pss_Anon` and `SwapPss`. What others share in rises and
+    /// falls as they end and start, which may hide what a process gathers for itself.
+    Anonymous,
+}
+
+impl Metric {
+    /// Its name in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Footprint => "footprint",
+            Self::Anonymous => "anonymous",
+        }
+    }
+}
+
 /// A verdict, and what it rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
+    /// What it is on.
+    pub metric: Metric,
     /// How fast the floor moves, bytes a second; 0 where it is steady or unknown.
     pub slope: f64,
     /// How sure it is that the floor rises for good, 0 to 1: a score, not a probability: 0.9 where the
@@ -235,6 +258,7 @@ pub fn judge(points: &[Point], born: Option<Duration>, params: &Params) -> Judge
         return steady;
     }
     let born = born.unwrap_or(first.from);
+    let points = loaded(points, born);
     let age = |at: Duration| at.saturating_sub(born).as_secs_f64();
     let floors = Floors::new(points);
     let mut found = Case::new(&floors, age(last.to), params).verdict();
@@ -261,6 +285,7 @@ pub fn judge(points: &[Point], born: Option<Duration>, params: &Params) -> Judge
         .then(|| since(points, found.reach, found.growth));
     Judgement {
         verdict: found.verdict,
+        metric: Metric::Footprint,
         slope: found.slope,
         confidence: found.confidence,
         since,
@@ -272,6 +297,24 @@ pub fn judge(points: &[Point], born: Option<Duration>, params: &Params) -> Judge
 /// short one, where there is no time to lose.
 const AGO: f64 = 0.2;
 const AGO_SOON: f64 = 0.06;
+
+/// The points without those of a program that is only being loaded: as many of its first seconds as are a
+/// sixteenth of its age, half a minute of it at the most. What it held before it was whole would make all that
+/// came later look as if it slowed down.
+fn loaded(points: &[Point], born: Duration) -> &[Point] {
+    let until = points.last().map_or(Duration::ZERO, |last| last.to);
+    let start = born + (until.saturating_sub(born) / 16).min(LOADING);
+    let from = points.partition_point(|point| point.from < start);
+    // Where hardly anything would be left all of it counts.
+    if from + 8 < points.len() {
+        &points[from..]
+    } else {
+        points
+    }
+}
+
+/// How long a program may take until it is whole.
+const LOADING: Duration = Duration::from_secs(30);
 
 /// The verdict where nothing moved enough to be worth a word.
 fn steady(points: &[Point], params: &Params) -> Option<Judgement> {

@@ -16,7 +16,7 @@
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0}]}
 //! ```
 //!
-//! `pid`, `starttime`, `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s`
+//! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s`
 //! where no wall is in the way, `ended` while it lives.
 
 use std::borrow::Cow;
@@ -174,7 +174,7 @@ impl Leaks<'_> {
             command: process.map(|(_, facts)| text(&facts.command())),
             count: suspect.count,
             verdict: suspect.judged.verdict.id(),
-            metric: "footprint",
+            metric: suspect.judged.metric.id(),
             footprint: suspect.footprint,
             slope_bytes_per_s: suspect.judged.slope,
             confidence: suspect.judged.confidence,

@@ -94,13 +94,13 @@ fn run(speed: f64, length: Duration, every: Duration) {
             if role.forks && !together {
                 continue;
             }
-            let views = [true, false].map(|birth| (birth, verdicts.of(role.name, View::new(together, birth))));
-            let [(_, birth), (_, later)] = views;
+            let views = [true, false].map(|birth| verdicts.of(role.name, View::new(together, birth)));
+            let [birth, later] = views;
             if together == role.forks {
                 out += &line(role, birth, later);
             }
-            for (birth, said) in views {
-                let what = misjudged(role, birth, said);
+            for said in views {
+                let what = misjudged(role, said);
                 wrong.extend(what.map(|what| format!("{} {what}; {}", role.name, keep(role, said))));
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::levels::Levels;
-use crate::model::trend::{Judgement, Params, Point, Verdict, judge};
+use crate::model::trend::{Judgement, Metric, Params, Point, Verdict, judge};
 
 /// From one judgement of a series to the next: while it moves, and while it does not.
 const SOON: u32 = 10;
@@ -65,7 +65,7 @@ impl Judge {
     }
 
     /// Judges a series, if that is due.
-    pub(super) fn hear(&mut self, case: &mut Case, levels: &Levels, born: Option<Duration>, salt: u32) {
+    pub(super) fn hear(&mut self, case: &mut Case, levels: &Levels, own: &Levels, born: Option<Duration>, salt: u32) {
         if case.due > self.now {
             return;
         }
@@ -78,11 +78,11 @@ impl Judge {
             return;
         }
         // What never moved is judged only to say that it is steady.
-        if levels.is_flat() && case.latest.verdict == Verdict::Steady {
+        if levels.is_flat() && own.is_flat() && case.latest.verdict == Verdict::Steady {
             case.due = self.now.saturating_add(LATER);
             return;
         }
-        self.decide(case, levels, born);
+        self.decide(case, levels, own, born);
         let moves = case.stirred
             || matches!(
                 case.latest.verdict,
@@ -93,9 +93,22 @@ impl Judge {
     }
 
     /// Judges a series now.
-    pub(super) fn decide(&mut self, case: &mut Case, levels: &Levels, born: Option<Duration>) {
+    pub(super) fn decide(&mut self, case: &mut Case, levels: &Levels, own: &Levels, born: Option<Duration>) {
+        let mut judged = self.look(levels, born);
+        // Whoever leaks leaks; whoever does not seem to may do so behind what it shares.
+        if judged.verdict != Verdict::Leaking && !own.is_flat() {
+            let anonymous = self.look(own, born);
+            if anonymous.verdict >= Verdict::Growing && anonymous.verdict > judged.verdict {
+                judged = anonymous;
+                judged.metric = Metric::Anonymous;
+            }
+        }
+        case.latest = judged.after(&case.latest);
+    }
+
+    fn look(&mut self, levels: &Levels, born: Option<Duration>) -> Judgement {
         levels.to_judge(&mut self.points);
         self.left = self.left.saturating_sub(self.points.len() + EACH);
-        case.latest = judge(&self.points, born, &self.params).after(&case.latest);
+        judge(&self.points, born, &self.params)
     }
 }

@@ -54,6 +54,8 @@ pub struct Figures {
     pub swap: u64,
     /// PSS and `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
     pub footprint: u64,
+    /// What of it is anonymous; 0 where the kernel does not say.
+    pub anonymous: u64,
 }
 
 impl Figures {
@@ -63,6 +65,9 @@ impl Figures {
             pss: memory.pss,
             swap: memory.swap,
             footprint: memory.footprint().unwrap_or(memory.pss),
+            anonymous: memory
+                .pss_anon
+                .map_or(0, |anon| anon.saturating_add(memory.swap_pss.unwrap_or(0))),
         }
     }
 
@@ -71,6 +76,7 @@ impl Figures {
         self.pss = self.pss.saturating_add(other.pss);
         self.swap = self.swap.saturating_add(other.swap);
         self.footprint = self.footprint.saturating_add(other.footprint);
+        self.anonymous = self.anonymous.saturating_add(other.anonymous);
     }
 }
 
@@ -102,6 +108,7 @@ pub struct Series {
     pss: Window,
     swap: Window,
     levels: Levels,
+    own: Levels,
     change: Change,
     case: Case,
     /// The second of the last tick, and how far apart they are, in milliseconds.
@@ -116,6 +123,7 @@ impl Series {
             pss: Window::new(window),
             swap: Window::new(window),
             levels: Levels::default(),
+            own: Levels::default(),
             change: Change::default(),
             case: Case::default(),
             now: 0,
@@ -161,7 +169,8 @@ impl Series {
         self.now = u32::try_from(tick.now.as_secs()).unwrap_or(u32::MAX);
         self.rhythm = u32::try_from(tick.rhythm.as_millis()).unwrap_or(u32::MAX);
         let moved = self.levels.push(tick.now, figures.map(|f| f.footprint), tick.detail);
-        if moved {
+        let moves = self.own.push(tick.now, figures.map(|f| f.anonymous), tick.detail);
+        if moved || moves {
             self.case.stir();
         }
         // Of what does not move the slope is taken anew every five seconds, as old values fall out.
@@ -182,27 +191,29 @@ impl Series {
 
     /// Judges it now, whether it is due or not.
     pub(super) fn decide(&mut self, judge: &mut Judge, born: Option<Duration>) {
-        judge.decide(&mut self.case, &self.levels, born);
+        judge.decide(&mut self.case, &self.levels, &self.own, born);
     }
 
     /// Judges it, if that is due. `born` is when it started; it spreads what is due over time by `salt`.
     pub(super) fn judge(&mut self, judge: &mut Judge, born: Option<Duration>, salt: u32) {
-        judge.hear(&mut self.case, &self.levels, born, salt);
+        judge.hear(&mut self.case, &self.levels, &self.own, born, salt);
     }
 
     /// Keeps no more than that of what was.
     pub(super) fn thin(&mut self, detail: Detail) {
         self.levels.thin(detail);
+        self.own.thin(detail);
     }
 
     /// Forgets all but the newest value.
     pub(super) fn forget(&mut self) {
         self.levels.forget();
+        self.own.forget();
         self.case = Case::default();
     }
 
     /// The bytes it takes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<Levels>() + self.levels.bytes()
+        size_of::<Self>() - 2 * size_of::<Levels>() + self.levels.bytes() + self.own.bytes()
     }
 }

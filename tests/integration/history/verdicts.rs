@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::model::history::Keep;
-use zmtop::model::trend::Verdict;
+use zmtop::model::trend::{Metric, Verdict};
 use zmtop::model::{GroupBy, GroupKey, History, Identity, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
@@ -87,6 +87,31 @@ fn the_one_that_leaks_is_told_from_the_others() {
         let trend = history.group(&command(&format!("program{n}"))).unwrap().trend();
         assert_eq!(trend.verdict, Verdict::Steady, "{n}");
     }
+}
+
+#[test]
+fn who_leaks_behind_what_it_shares_is_found() {
+    let mut history = History::new(WINDOW);
+    for second in 0..1500_u64 {
+        // 30 MB of a library, of which siblings that come and go every minute or so take a half now and then.
+        let shared = if noise(1, second / 70) < 0.5 { 30 } else { 15 };
+        let samples = [0, 20].map(|grows: u64| {
+            let mut sample = one(10 + grows as u32, second, grows);
+            let memory = &mut sample.walk.as_mut().unwrap().memory;
+            memory.pss_anon = Ok(memory.pss);
+            memory.pss += shared * MIB;
+            sample
+        });
+        history.push(&at(second, samples.into()));
+    }
+    let [steady, leak] = [10, 30].map(|pid| *history.get(id(pid)).unwrap().trend());
+    assert_eq!(
+        (leak.verdict, leak.metric),
+        (Verdict::Leaking, Metric::Anonymous),
+        "{leak:?}"
+    );
+    assert!((leak.slope / (20.0 * 1024.0) - 1.0).abs() < 0.15, "{leak:?}");
+    assert!(steady.verdict < Verdict::Growing, "{steady:?}");
 }
 
 #[test]

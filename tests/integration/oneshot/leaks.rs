@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use zmtop::model::leaks::{Ask, Suspect, Who, stand_in, suspects};
-use zmtop::model::trend::{Judgement, Verdict};
+use zmtop::model::trend::{Judgement, Metric, Verdict};
 use zmtop::model::{GroupBy, GroupKey, Identity};
 use zmtop::output::leaks::{Leaks, LeaksOptions};
 
@@ -45,6 +45,7 @@ fn leak(who: Who, verdict: Verdict, slope: f64) -> Suspect {
         count: 1,
         judged: Judgement {
             verdict,
+            metric: Metric::Footprint,
             slope,
             confidence: 0.987,
             since: Some(NOW.saturating_sub(Duration::from_secs(3600))),
@@ -163,6 +164,38 @@ fn of_nothing_there_are_no_suspects() {
         assert_eq!(suspects(&history, &snap, ask), []);
     }
     assert!(history.ended(Identity { pid: 1, starttime: 1 }).is_none());
+}
+
+#[test]
+fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
+    let fixture = |name: &str| format!("{}/tests/fixtures/recordings/{name}", env!("CARGO_MANIFEST_DIR"));
+    let check = |name: &str, args: &[&str]| {
+        let path = fixture(name);
+        zmtop(&[&["leaks", "--check", "--from", &path], args].concat())
+    };
+    let leaking = check("leaking-service.ndjson.zst", &[]);
+    assert_eq!(leaking.code, 1, "{}{}", leaking.out, leaking.err);
+    assert!(
+        leaking.out.contains("leaking") && leaking.out.contains("/min"),
+        "{}",
+        leaking.out
+    );
+    // A filter passes it over; half of the time is enough.
+    assert_eq!(check("leaking-service.ndjson.zst", &["nobody"]).code, 0);
+    assert_eq!(check("leaking-service.ndjson.zst", &["--at", "-10m"]).code, 1);
+    assert_eq!(
+        check("leaking-service.ndjson.zst", &["--by", "command", "verdict:leaking"]).code,
+        1
+    );
+    let steady = check("steady-service.ndjson.zst", &[]);
+    assert_eq!((steady.code, steady.err.as_str()), (0, ""), "{}", steady.out);
+    assert!(
+        steady.out.starts_with("nothing to tell of: 1 processes seen over 19m5"),
+        "{}",
+        steady.out
+    );
+    let all = check("steady-service.ndjson.zst", &["--all", "--format", "csv"]);
+    assert!(all.out.contains(",steady,footprint,"), "{}", all.out);
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn verdicts_on_recorded_programs() {
         let verdicts = judged(role, values);
         let [birth, later] = [true, false].map(|birth| verdicts.of(role.name, View::new(false, birth)));
         out += &line(role, birth, later);
-        wrong.extend(misjudged(role, true, birth).map(|what| format!("{name} {what}, from the beginning")));
-        wrong.extend(misjudged(role, false, later).map(|what| format!("{name} {what}, once loaded")));
+        wrong.extend(misjudged(role, birth).map(|what| format!("{name} {what}, from the beginning")));
+        wrong.extend(misjudged(role, later).map(|what| format!("{name} {what}, once loaded")));
     }
     // Past the test harness, which shows nothing of a test that passes.
     let _ = std::io::stdout().write_all(out.as_bytes());
@@ -69,7 +69,7 @@ fn verdicts_on_recordings() {
         assert_eq!(count, 1200, "{file}");
         for (together, birth) in [(false, true), (false, false), (true, true), (true, false)] {
             let said = verdicts.of(role.name, View::new(together, birth));
-            assert_eq!(misjudged(role, birth, said), None, "{file}: {said:?}");
+            assert_eq!(misjudged(role, said), None, "{file}: {said:?}");
         }
     }
 }

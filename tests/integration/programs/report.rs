@@ -8,9 +8,8 @@ use super::verdicts::Said;
 /// How far the slope told may be off, as a share of the true one.
 const OFF: f64 = 0.3;
 
-/// What is wrong with what was said of a program, if anything. Of those that start under the judge's eyes less is
-/// asked: they are said to warm up for most of the time.
-pub(super) fn misjudged(role: &Role, birth: bool, said: &Said) -> Option<String> {
+/// What is wrong with what was said of a program, if anything.
+pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
     let moments = role.moments?;
     let off = |leak: Leak| (said.leak.slope / leak.pace - 1.0).abs() > OFF;
     match (role.leak, said.first) {
@@ -19,8 +18,8 @@ pub(super) fn misjudged(role: &Role, birth: bool, said: &Said) -> Option<String>
             said.since.1
         )),
         (Some(leak), Some(first)) if first < leak.since => Some(format!("did not leak yet after {first:.0} s")),
-        (Some(leak), Some(_)) if off(leak) && !birth => Some(format!("leaks, but {:.0} bytes a second", leak.pace)),
-        (Some(_), None) if !birth => Some("leaks, and was never called leaking".to_owned()),
+        (Some(leak), Some(_)) if off(leak) => Some(format!("leaks, but {:.0} bytes a second", leak.pace)),
+        (Some(_), None) => Some("leaks, and was never called leaking".to_owned()),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ use super::super::put::put;
 use super::super::strip::Strip;
 use crate::columns::Value;
 use crate::model::history::line::Band;
-use crate::model::trend::{Judgement, Verdict};
+use crate::model::trend::{Judgement, Metric, Verdict};
 use crate::model::{Row, Series, Snapshot};
 use crate::tui::app::App;
 use crate::units;
@@ -132,6 +132,9 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
     label.text(70, "  ·  ", theme.dim);
     let pace = units::pace(judged.slope);
     label.text(90, format!("{sign}{} {pace}", judged.verdict.id()), style);
+    if judged.metric == Metric::Anonymous {
+        label.text(50, " of anonymous memory", theme.text);
+    }
     if let Some(since) = judged.since {
         let long = units::span(snapshot.monotonic.saturating_sub(since));
         label.text(65, format!(" for {long}"), theme.text);
