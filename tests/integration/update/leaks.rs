@@ -207,3 +207,66 @@ fn while_it_is_paused_nothing_is_read() {
     });
     assert_eq!(last, Some(None));
 }
+
+#[test]
+fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
+    let mut session = Session::new(120, 40);
+    // Each trembles by some hundred KiB of its own; 777 gathers a megabyte a minute from the fifth minute on.
+    let trembles = |pid: u64, second: u64| {
+        let mixed = (pid << 32 | second).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((mixed ^ mixed >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 44) % 400 * KIB
+    };
+    let machine = |second: u64| {
+        let all = (1..=1000_u64).map(|pid| {
+            let gathered = if pid == 777 {
+                second.saturating_sub(300) * MIB / 60
+            } else {
+                0
+            };
+            let command = format!("/usr/bin/service{} --shard {pid}", pid / 10);
+            let base = 20 + pid * 7919 % 300;
+            one(pid as u32, &command, base * MIB + trembles(pid, second) + gathered)
+        });
+        all.collect::<Vec<_>>()
+    };
+    let (mut asked, mut called) = (0, None);
+    for second in (0..1200).step_by(5) {
+        session.tick_with(5, machine(second), |snap| {
+            snap.interval = std::time::Duration::from_secs(5);
+            snap.system.uptime = Ok(1_000_000.0 + second as f64);
+        });
+        if !session.app.leaks.is_empty() && called.is_none() {
+            called = Some(second);
+        }
+        // Its mappings are read when they are asked for; the heap holds what it gathered.
+        let mut wanted = session.effects.drain(..).filter_map(|effect| match effect {
+            Effect::Inspect(inspect) => inspect,
+            _ => None,
+        });
+        if let Some(inspect) = wanted.next_back().or(session.app.panel.asked) {
+            assert_eq!(inspect.id.pid, 777);
+            asked += 1;
+            session.feed(Event::Inspected(inspect.id, heap(15 + (second - 300) / 60)));
+        }
+    }
+    assert!(
+        asked > 10 && called.is_some_and(|second| second <= 900),
+        "{asked} {called:?}"
+    );
+    let line = session.line("▲");
+    assert!(
+        line.contains("▲ leak  777 service77 --shard 777") && line.contains("mostly [heap] +"),
+        "{line}"
+    );
+    session.keys("L Enter");
+    assert_eq!(session.selected(), Some(777));
+    let picture = session.picture();
+    assert!(
+        picture.contains("▲ leaking") && picture.contains("what grew in"),
+        "{picture}"
+    );
+    assert!(
+        session.line("heap    [heap]").trim_start().starts_with('+'),
+        "{picture}"
+    );
+}
