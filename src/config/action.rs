@@ -94,6 +94,8 @@ actions! {
     PreviousGroups = "previous-groups",
     /// Opens the selected group: its processes. Of a process, opens or closes its panel.
     Open = "open",
+    /// Opens or closes the panel of the selected process or group.
+    Panel = "panel",
     /// Marks what everything holds now; changes are shown since.
     Mark = "mark",
     /// Takes the mark away.

@@ -276,9 +276,9 @@ impl App {
         }
     }
 
-    /// The panel is on the screen: it is of processes.
+    /// The panel is on the screen: it is of processes and of groups of them.
     pub const fn shows_panel(&self) -> bool {
-        self.panel.open && self.scope.lists_processes()
+        self.panel.open && !matches!(self.scope, Scope::Mappings(_))
     }
 
     /// How many rows a table shows.

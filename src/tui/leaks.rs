@@ -83,6 +83,7 @@ pub(super) fn go(app: &mut App, cursor: usize) {
         }
         Who::Group(key) => {
             let row = RowId::Group(key.clone());
+            app.panel.open = true;
             turn_to(app, Scope::Groups(key.by), Some(&row));
             if !selected(app, &row) {
                 app.filter.set("");

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::app::App;
 use super::event::{Effect, Inspect};
 use super::leaks;
+use super::scope::Scope;
 use crate::model::grew::{Census, Grown, grew};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
@@ -102,6 +103,9 @@ pub(super) fn subject(app: &App) -> Option<Identity> {
 
 /// Opens the panel, or closes it.
 pub(super) fn toggle(app: &mut App) {
+    if matches!(app.scope, Scope::Mappings(_)) {
+        return;
+    }
     app.panel.open = !app.shows_panel();
     settle(app);
 }

@@ -11,4 +11,5 @@ mod marks;
 mod mouse;
 mod order;
 mod panel;
+mod panels;
 mod selection;

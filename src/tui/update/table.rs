@@ -13,6 +13,7 @@ use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
 use crate::tui::leaks;
 use crate::tui::mappings;
+use crate::tui::panel;
 use crate::tui::popup::{Chooser, Place, Popup, User};
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
@@ -83,6 +84,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextGroups => turn::next(app, true),
         Action::PreviousGroups => turn::next(app, false),
         Action::Open => turn::open(app),
+        Action::Panel => panel::toggle(app),
         Action::Back => turn::back(app),
         Action::Mappings => return mappings::ask(app),
         Action::SearchNext => search::next(app, 1),

@@ -50,6 +50,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         let idle = match action {
             Action::Fold => !app.shows_tree(),
             Action::Open => !matches!(app.scope, Scope::Groups(_)) && !app.shows_panel(),
+            Action::Panel => !matches!(app.scope, Scope::Groups(_)),
             Action::Back => matches!(app.scope, Scope::Processes | Scope::Groups(_)),
             Action::Mappings => !matches!(app.scope, Scope::Mappings(_)),
             Action::Signal => app.config.settings.ui.readonly || matches!(app.scope, Scope::Mappings(_)),
@@ -79,7 +80,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
                 (format!(" {key} "), theme.key),
                 (
                     match action {
-                        Action::Open if app.shows_panel() => "close ".into(),
+                        Action::Open if app.shows_panel() && app.scope.lists_processes() => "close ".into(),
                         _ => format!("{label} "),
                     },
                     theme.key_label,
@@ -94,6 +95,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
 const TABLE_KEYS: &[(Action, &str)] = &[
     (Action::Filter, "filter"),
     (Action::Open, "open"),
+    (Action::Panel, "panel"),
     (Action::Back, "back"),
     (Action::Mappings, "read again"),
     (Action::NextGroups, "group"),

@@ -1,4 +1,4 @@
-//! The selected process in full, and which of its mappings grew.
+//! The selected process in full, and which of its mappings grew; or the selected group.
 //!
 //! ```text
 //!  27213 python3                                                                     alice
@@ -16,6 +16,7 @@
 
 mod chart;
 mod facts;
+mod group;
 mod grown;
 
 use ratatui::buffer::Buffer;
@@ -40,13 +41,16 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     };
     buf.set_style(line(0), theme.heading);
     let Some(snapshot) = &app.snapshot else { return };
+    if let Some(group) = app.table().current().and_then(|line| app.group(line)) {
+        return group::draw(app, snapshot, group, area, buf);
+    }
     let selected = app.table().current().filter(|l| l.id.process().is_some());
     let Some(sample) = selected.and_then(|l| snapshot.rows().get(l.index)) else {
         put(
             buf,
             area.x,
             area.y,
-            " no process",
+            " nothing selected",
             usize::from(area.width),
             theme.heading,
         );
@@ -59,11 +63,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let series = app.history.get(sample.id);
     let mut lines = facts::lines(app, snapshot, sample, area.width, height / 2);
     let left = height.saturating_sub(lines.len() as u16);
-    let chart = match left {
-        0..=6 => 0,
-        7..=9 => 3,
-        _ => (left / 3).clamp(3, 12),
-    };
+    let chart = chart_height(left);
     let mut y = 1;
     for strip in lines.drain(..) {
         if y > height {
@@ -86,6 +86,15 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             ..line(y)
         };
         grown::draw(app, snapshot, sample, place, buf);
+    }
+}
+
+/// How many of the lines that are left go to the chart.
+fn chart_height(left: u16) -> u16 {
+    match left {
+        0..=6 => 0,
+        7..=9 => 3,
+        _ => (left / 3).clamp(3, 12),
     }
 }
 

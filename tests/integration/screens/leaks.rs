@@ -69,6 +69,14 @@ fn the_page_at_every_size() {
 }
 
 #[test]
+fn a_group_in_full() {
+    let mut session = session(120, 40, 700);
+    photograph!("group-panel-120x40", session.keys("Tab p"));
+    let mut session = self::session(80, 24, 700);
+    photograph!("group-panel-80x24", session.keys("Tab Tab Tab Tab Tab p"));
+}
+
+#[test]
 fn whom_it_names() {
     photograph!("leak-panel-120x40", session(120, 40, 700).keys("L Enter"));
 }

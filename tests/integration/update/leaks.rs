@@ -239,11 +239,11 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
             called = Some(second);
         }
         // Its mappings are read when they are asked for; the heap holds what it gathered.
-        let mut wanted = session.effects.drain(..).filter_map(|effect| match effect {
+        let wanted = session.effects.drain(..).filter_map(|effect| match effect {
             Effect::Inspect(inspect) => inspect,
             _ => None,
         });
-        if let Some(inspect) = wanted.next_back().or(session.app.panel.asked) {
+        if let Some(inspect) = wanted.collect::<Vec<_>>().pop().or(session.app.panel.asked) {
             assert_eq!(inspect.id.pid, 777);
             asked += 1;
             session.feed(Event::Inspected(inspect.id, heap(15 + (second - 300) / 60)));

@@ -49,7 +49,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &Series, row: &Row<'_
         bytes(low),
         bytes(high)
     );
-    label.text(60, range, theme.dim);
+    label.text(85, range, theme.dim);
     match window.cursor {
         Some(at) => {
             let (when, ago) = moment(app, snapshot, window.end, window.span, width, at);

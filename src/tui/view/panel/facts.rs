@@ -114,7 +114,7 @@ const fn word(state: u8) -> &'static str {
 }
 
 /// PSS by what it is of, as a bar; then the other figures.
-fn bar(app: &App, memory: &Memory, width: u16) -> Strip {
+pub(super) fn bar(app: &App, memory: &Memory, width: u16) -> Strip {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.units);
     let mut strip = Strip::default();
