@@ -34,6 +34,11 @@ const LEVELS: [Level; 5] = [
 /// How many buckets to the age of a bucket are fine enough to judge by.
 const FINE: u32 = 32;
 
+/// By how much a value may move, in KiB, and count as what it was.
+const fn slack(kib: u32) -> u32 {
+    if kib < 16_384 { 4 } else { kib / 4096 }
+}
+
 type Rings = [VecDeque<Run>; LEVELS.len()];
 
 /// How much of what could be kept is kept: all of it, a half, a quarter or an eighth, where memory is short.
@@ -97,8 +102,9 @@ impl Levels {
         )
     }
 
-    /// Takes in the value at `now`, in bytes, kept to the KiB below; between two equal ones it is taken to have
-    /// stayed. `None` leaves a gap. A time before the last one counts as the last one. Whether something
+    /// Takes in the value at `now`, in bytes, kept to 4 KiB or a four-thousandth: what moves by less is taken to have
+    /// stayed, as PSS trembles with all who share in it; and so is the time between two that are equal. `None`
+    /// leaves a gap. A time before the last one counts as the last one. Whether something
     /// changed.
     pub fn push(&mut self, now: Duration, bytes: Option<u64>, detail: Detail) -> bool {
         let Some(bytes) = bytes else {
@@ -108,7 +114,7 @@ impl Levels {
         let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
         let now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX - 1).min(u32::MAX - 1);
         match &mut self.held {
-            Some(held) if held.kib == kib && !self.gap => {
+            Some(held) if held.kib.abs_diff(kib) <= slack(held.kib) && !self.gap => {
                 held.to = held.to.max(now);
                 false
             }

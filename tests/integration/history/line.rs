@@ -200,12 +200,18 @@ fn a_slow_rhythm_leaves_no_holes_in_the_picture() {
 
 #[test]
 fn every_span_is_drawn_as_finely_as_it_is_kept() {
-    // A month by the minute, the last two hours by the second.
+    // A month by the minute, the last two hours by the second; by its values a time is known among four thousand
+    // seconds.
+    let value = |second: u64| (second % 4000) * MIB;
+    let off = |bytes: u64, time: f64| {
+        let off = ((bytes / MIB) as f64 - time).rem_euclid(4000.0);
+        off.min(4000.0 - off)
+    };
     let end = 32 * 86_400_u64;
     let mut drawn = Drawn::new(1000, []);
     drawn.rhythm = Duration::from_secs(60);
     for second in (0..end - 7200).step_by(60).chain(end - 7200..=end) {
-        drawn.push(Duration::from_secs(second), Some(second * 1024));
+        drawn.push(Duration::from_secs(second), Some(value(second)));
     }
     drawn.rhythm = Duration::from_secs(1);
     for span in [300_u64, 3600, 86_400, 7 * 86_400, 30 * 86_400] {
@@ -215,12 +221,9 @@ fn every_span_is_drawn_as_finely_as_it_is_kept() {
             for (at, band) in bands.iter().enumerate() {
                 let band = band.unwrap_or_else(|| panic!("{span} s in {width}: nothing at {at}"));
                 let until = end as f64 - span as f64 + cell * (at as f64 + 1.0);
-                let off = (band.last / 1024) as f64 - until;
+                let off = off(band.last, until);
                 // No more than a column and a bucket of a twentieth of one.
-                assert!(
-                    off.abs() <= 1.3 * cell + 60.0,
-                    "{span} s in {width}: {off} s off at {at}"
-                );
+                assert!(off <= 1.3 * cell + 60.0, "{span} s in {width}: {off} s off at {at}");
             }
         }
     }
@@ -228,14 +231,23 @@ fn every_span_is_drawn_as_finely_as_it_is_kept() {
     let day_ago = Duration::from_secs(end - 86_400);
     let bands = drawn.line().bands(day_ago, Duration::from_secs(3600), 60);
     assert!(bands.iter().all(Option::is_some));
-    let last = bands[59].unwrap().last / 1024;
-    assert!(last.abs_diff(end - 86_400) <= 660, "{last}");
+    let off = off(bands[59].unwrap().last, (end - 86_400) as f64);
+    assert!(off <= 660.0, "{off}");
 }
 
 #[test]
-fn large_values_are_kept_to_the_kib() {
-    for value in [15 << 30, 3 << 40] {
+fn what_trembles_by_next_to_nothing_has_stayed_and_what_creeps_has_not() {
+    for value in [MIB, 15 << 30, 3 << 40] {
         assert_eq!(Drawn::new(1000, [Some(value + 4096)]).line().last(), Some(value + 4096));
+        let least = 4096.max(value / 4096);
+        let trembles = Drawn::new(1000, (0..600).map(|s| Some(value + s % 2 * least)));
+        assert!(trembles.levels.is_flat() && trembles.slope() == Some(0.0), "{value}");
+        // By a quarter of that a second it is told within four, and never further off than that.
+        let creeps = Drawn::new(1000, (0..600).map(|s| Some(value + s * least / 4)));
+        let off = (value + 599 * least / 4).abs_diff(creeps.line().last().unwrap());
+        assert!(!creeps.levels.is_flat() && off <= least + 1024, "{value} {off}");
+        let slope = creeps.slope().unwrap() / (least as f64 / 4.0);
+        assert!((slope - 1.0).abs() < 0.03, "{value} {slope}");
     }
 }
 

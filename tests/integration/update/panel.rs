@@ -128,7 +128,10 @@ fn nothing_is_read_while_paused_or_in_groups() {
     assert_eq!(asked(&session), [Some(900), None]);
     session.keys("Z Tab");
     assert_eq!(asked(&session), [Some(900), None, Some(900), None]);
-    assert!(session.picture().contains("its processes, by growth"), "it is of the group");
+    assert!(
+        session.picture().contains("its processes, by growth"),
+        "it is of the group"
+    );
     session.keys("BackTab");
     assert_eq!(asked(&session).last(), Some(&Some(900)));
 }
