@@ -3,6 +3,7 @@
 mod bounds;
 mod engine;
 mod groups;
+mod leaks;
 mod program;
 mod rules;
 mod screen;

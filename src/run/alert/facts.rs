@@ -4,6 +4,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::model::alert::{Figure, Kind, Notice, Target};
+use crate::model::filter::Quantity;
+use crate::model::trend::Verdict;
 use crate::output::json;
 use crate::proc::wire::time_text;
 use crate::text::lossless;
@@ -105,10 +107,11 @@ impl Serialize for Facts<'_> {
     }
 }
 
-/// A figure; a whole one without a decimal point.
+/// A figure; a whole one without a decimal point, a verdict by its name.
 fn number(figure: &Figure) -> serde_json::Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match figure.value {
+        Some(x) if figure.quantity == Quantity::Verdict => Verdict::of_rank(x).map(Verdict::id).into(),
         Some(x) if x.fract().abs() <= 0.0 && x.abs() <= EXACT => (x as i64).into(),
         other => other.into(),
     }

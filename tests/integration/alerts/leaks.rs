@@ -1,0 +1,47 @@
+//! Alerts on verdicts.
+
+use std::time::Duration;
+
+use super::{Judge, rule, short, with};
+use crate::support::rows::{MIB, snapshot, walk};
+use zmtop::model::ProcessSample;
+use zmtop::model::alert::Figure;
+
+/// A process that grows by a third of a MiB a second from the fifth minute on, and stops in the fifteenth.
+fn leaking(second: u64) -> ProcessSample {
+    let grown = second.clamp(300, 900) - 300;
+    ProcessSample {
+        walk: Ok(walk(200 * MIB + grown * MIB / 3, 0)),
+        ..with(7, 200)
+    }
+}
+
+fn watch(when: &str, on: &str) -> Vec<(u64, String, Vec<String>)> {
+    let mut judge = Judge::new([rule(on, when, 30, 0)]);
+    let mut told = Vec::new();
+    for second in 0..2400 {
+        let mut snap = snapshot(Duration::ZERO, vec![leaking(second), with(8, 90)]);
+        snap.system.uptime = Ok(100_000.0 + second as f64);
+        let notices = judge.see(1.0, snap);
+        if !notices.is_empty() {
+            let figures = notices[0].evidence.figures.iter().map(Figure::shown).collect();
+            told.push((second, short(&notices), figures));
+        }
+    }
+    told
+}
+
+#[test]
+fn a_leak_fires_once_and_clears_when_it_stops() {
+    for (when, on) in [
+        ("verdict = leaking", "process"),
+        ("verdict:leaking slope>1M/min", "command"),
+    ] {
+        let told = watch(when, on);
+        let what: Vec<_> = told.iter().map(|(_, what, _)| what.as_str()).collect();
+        assert_eq!(what, ["fired", "over"], "{when}: {told:?}");
+        let (fired, _, figures) = &told[0];
+        assert!((400..600).contains(fired), "{when}: {told:?}");
+        assert_eq!(figures[0], "verdict leaking", "{when}");
+    }
+}
