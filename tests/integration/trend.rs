@@ -13,8 +13,8 @@ use zmtop::model::trend::{Judgement, Params, Point, judge};
 
 use corpus::Series;
 
-/// Seconds from one judgement to the next while a series runs.
-const EVERY: u64 = 20;
+/// Seconds from one judgement to the next, in the first hour that a series is known.
+const EVERY: u64 = 10;
 
 /// A series as it is taken in, and judged on the way.
 struct Watch<'a> {
@@ -45,17 +45,18 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// How often a series is judged, in values: every 20 s while it lasts an hour or less, and the less often the
-/// longer it is. (Every 20 s all along takes three times as long, and finds a few leaks sooner, and three more
-/// false alarms, in walks.)
-fn stride(series: &Series) -> usize {
-    let every = match series.values.len() as u64 * series.step {
-        0..=3600 => EVERY,
-        3601..=15_000 => 3 * EVERY,
-        15_001..=86_400 => 6 * EVERY,
-        _ => 1200,
+/// When a series is judged, as the number of values seen: as often as a history does it.
+fn moments(series: &Series) -> impl Iterator<Item = usize> {
+    let (step, all) = (series.step, series.values.len());
+    let next = move |until: &usize| {
+        let every = if (*until as u64) * step < 3600 {
+            EVERY
+        } else {
+            3 * EVERY
+        };
+        Some(until + (every / step).max(1) as usize)
     };
-    (every / series.step).max(1) as usize
+    std::iter::successors(next(&0), next).take_while(move |until| *until <= all)
 }
 
 /// A time as people say it.

@@ -5,9 +5,11 @@ use std::time::Duration;
 use super::levels::Levels;
 use crate::model::trend::{Judgement, Metric, Params, Point, Verdict, judge};
 
-/// From one judgement of a series to the next: while it moves, and while it does not.
+/// From one judgement of a series to the next: while it moves; and while it does not, or has been known for over an
+/// hour, since whoever looks more often sees more that is not there.
 const SOON: u32 = 10;
 const LATER: u32 = 30;
+const LONG: u32 = 3600;
 
 /// What one judgement costs beside that of its points, as so many points.
 pub const EACH: usize = 50;
@@ -88,7 +90,11 @@ impl Judge {
                 case.latest.verdict,
                 Verdict::Warming | Verdict::Growing | Verdict::Leaking
             );
-        case.due = self.now.saturating_add(if moves { SOON } else { LATER });
+        let begin = levels.begin().map_or(0, |begin| begin.as_secs() as u32);
+        let known = self.now.saturating_sub(begin);
+        case.due = self
+            .now
+            .saturating_add(if moves && known < LONG { SOON } else { LATER });
         case.stirred = false;
     }
 

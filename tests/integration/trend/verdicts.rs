@@ -10,7 +10,7 @@ use std::thread;
 use zmtop::model::{Judgement, Verdict};
 
 use super::corpus::{Noise, Rng, SEEDS, SHAPES, Series, held_out};
-use super::{Watch, say, stride};
+use super::{Watch, moments, say};
 
 /// What became of the series of one shape.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ fn no_recorded_program_leaks() {
         let mut values = values.into_iter();
         let series = Series::of(values.len() as u64, 1, |_| values.next().unwrap_or_default()).aged(0);
         let mut watch = Watch::new(&series);
-        for until in (1..=series.values.len()).step_by(stride(&series)) {
+        for until in moments(&series) {
             let judgement = watch.judge(until);
             assert_ne!(
                 judgement.verdict,
@@ -95,10 +95,9 @@ fn one(number: usize, noise: &Noise) -> Count {
     let mut count = Count::default();
     for seed in 0..SEEDS {
         let series = (SHAPES[number].make)(&mut Rng::new(number, seed), noise);
-        let stride = stride(&series);
         let mut watch = Watch::new(&series);
         let (mut called, mut early, mut last) = (None, false, Judgement::default());
-        for until in (stride..=series.values.len()).step_by(stride) {
+        for until in moments(&series) {
             last = watch.judge(until).after(&last);
             count.said[Verdict::ALL.iter().position(|v| *v == last.verdict).unwrap()] += 1;
             if last.verdict == Verdict::Leaking {
