@@ -231,6 +231,7 @@ impl History {
             return;
         }
         let mut bytes = self.bytes();
+        self.thrift.saw(bytes);
         while self.thrift.exceeds(bytes)
             && let Some(freed) = self.past.drop_oldest()
         {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::levels::Detail;
 use super::series::Series;
 
-/// How often it is looked at.
+/// How often it is looked at while there is room; near the bound at every snapshot.
 const EVERY: Duration = Duration::from_secs(5);
 /// From one change for the better to the next.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,6 +16,8 @@ pub(super) struct Thrift {
     max: usize,
     detail: Detail,
     looked: Option<Duration>,
+    /// More than three quarters were taken at the last look.
+    near: bool,
     changed: Duration,
 }
 
@@ -25,6 +27,7 @@ impl Thrift {
             max: usize::try_from(max).unwrap_or(usize::MAX),
             detail: Detail::default(),
             looked: None,
+            near: false,
             changed: Duration::ZERO,
         }
     }
@@ -41,9 +44,14 @@ impl Thrift {
         bytes > self.max
     }
 
+    /// So much was taken at this look.
+    pub(super) const fn saw(&mut self, bytes: usize) {
+        self.near = bytes > self.max / 4 * 3;
+    }
+
     /// Whether to look, which costs a look at every series.
     pub(super) fn is_due(&mut self, now: Duration) -> bool {
-        let due = self.looked.is_none_or(|at| now.saturating_sub(at) >= EVERY);
+        let due = self.near || self.looked.is_none_or(|at| now.saturating_sub(at) >= EVERY);
         if due {
             self.looked = Some(now);
         }
