@@ -10,9 +10,8 @@ mod ps;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-
 pub use apply::{UsageError, apply, apply_leaks, apply_ps, apply_units, configure};
+use clap::{Args, Parser, Subcommand};
 pub use exit::{Early, Exit};
 pub use ps::{Format, PsArgs};
 

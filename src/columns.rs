@@ -9,6 +9,8 @@ mod get;
 pub mod lookup;
 pub mod mapping;
 pub mod plain;
+pub mod row;
+pub mod sort;
 pub mod suspect;
 pub mod value;
 
@@ -16,12 +18,11 @@ pub use cell::{Cell, Tone, cell};
 pub use entries::COLUMNS;
 pub use lookup::{Catalogue, RowSubject};
 pub use plain::Plain;
+pub use row::Row;
+use unicode_width::UnicodeWidthStr;
 pub use value::Value;
 
-use unicode_width::UnicodeWidthStr;
-
-use crate::model::Row;
-use crate::model::sort::SortKey;
+use crate::columns::sort::SortKey;
 use crate::text::Align;
 use crate::units::Units;
 

@@ -13,14 +13,23 @@
 //! F7  cli, run, main      the wiring
 //! ```
 
+pub mod account;
+pub mod act;
+pub mod alert;
 pub mod cli;
 pub mod columns;
 pub mod config;
+pub mod filter;
+pub mod group;
+pub mod history;
 pub mod model;
 pub mod output;
 pub mod proc;
+pub mod record;
 pub mod run;
 pub mod sampler;
+pub mod source;
 pub mod text;
+pub mod trend;
 pub mod tui;
 pub mod units;

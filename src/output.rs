@@ -14,8 +14,7 @@ mod node;
 pub mod rows;
 pub mod table;
 
-use crate::columns::Plain;
-use crate::model::Row;
+use crate::columns::{Plain, Row};
 
 /// A row as data is written of it: what is not in the column table, such as its depth in a tree, comes
 /// before its columns.

@@ -67,6 +67,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// How the runtime is built that sampling, signals and timers go on in: beside the main thread, which may be
+/// stuck in a write.
+pub(crate) fn runtime() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
+    builder
+}
+
 /// One line of reason on stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");

@@ -24,7 +24,6 @@ pub mod mappings;
 pub mod plan;
 pub mod quick;
 pub mod scanner;
-pub mod source;
 
 mod cgroups;
 mod job;
@@ -37,11 +36,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
-
 pub use plan::Policy;
 pub use scanner::Scanner;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::model::{Identity, Snapshot};
 use crate::proc::files::Roots;

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 pub use lossless::{from_lossless, harmless, lossless};
-
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Format, PlaceArgs};
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 
 /// The options of `zmtop leaks`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -55,9 +55,5 @@ pub struct LeaksArgs {
 }
 
 fn by(typed: &str) -> Result<GroupBy, String> {
-    let known = GroupBy::OF_PROCESSES;
-    known.into_iter().find(|by| by.id() == typed).ok_or_else(|| {
-        let known: Vec<_> = known.iter().map(|by| by.id()).collect();
-        format!("possible values: {}", known.join(", "))
-    })
+    super::ps::one_of(&GroupBy::OF_PROCESSES, typed)
 }

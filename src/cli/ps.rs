@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{PlaceArgs, TableArgs};
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 
 /// The options of `zmtop ps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -70,8 +70,13 @@ pub struct PsArgs {
 }
 
 fn by(typed: &str) -> Result<GroupBy, String> {
-    GroupBy::of_id(typed).ok_or_else(|| {
-        let known: Vec<_> = GroupBy::ALL.iter().map(|by| by.id()).collect();
+    one_of(&GroupBy::ALL, typed)
+}
+
+/// The one of these that was typed.
+pub(super) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> {
+    known.iter().copied().find(|by| by.id() == typed).ok_or_else(|| {
+        let known: Vec<_> = known.iter().map(|by| by.id()).collect();
         format!("possible values: {}", known.join(", "))
     })
 }

@@ -1,10 +1,10 @@
 //! A value as the text of a table cell.
 
 use super::Value;
+use crate::history::Line;
 use crate::model::Missing;
-use crate::model::history::Line;
-use crate::model::trend::{Judgement, Verdict};
 use crate::text;
+use crate::trend::{Judgement, Verdict};
 use crate::units::{self, Units};
 
 /// What a cell says, beside its text.
@@ -115,7 +115,7 @@ pub(super) const fn trend_tone(verdict: Verdict) -> Tone {
 fn trend(judged: &Judgement) -> Cell {
     let pace = units::pace(judged.slope);
     let text = match judged.verdict {
-        Verdict::Leaking => format!("▲ {pace} {:.0}%", (judged.confidence * 100.0).floor()),
+        Verdict::Leaking => format!("▲ {pace} {:.0}%", judged.percent()),
         Verdict::Growing => format!("△ {pace}"),
         Verdict::Warming => format!("~ {pace}"),
         Verdict::Shrinking => format!("▽ {pace}"),

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use super::Value;
-use crate::model::baseline::Since;
-use crate::model::trend::{Judgement, Verdict};
-use crate::model::{CgroupFigures, Change, GroupBy, Memory, Missing, ProcessSample, Reading, Row};
+use crate::columns::Row;
+use crate::group::{Change, GroupBy};
+use crate::history::marks::Since;
+use crate::model::{CgroupFigures, Memory, Missing, ProcessSample, Reading};
+use crate::trend::{Judgement, Verdict};
 
 /// A figure of the memory.
 pub(super) fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::{ColumnId, Unit, find};
-use crate::model::alert::Sight;
-use crate::model::filter::{Catalog, Quantity, Subject, Word};
-use crate::model::group::Names;
-use crate::model::{Group, GroupBy, Row};
+use crate::alert::Sight;
+use crate::columns::Row;
+use crate::filter::{Catalog, Quantity, Subject, Word};
+use crate::group::{Group, GroupBy, Names};
 
 /// The names and kinds of the columns.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::{Unit, Value};
+use crate::columns::sort::SortKey;
 use crate::model::mapping::{Area, Extent, Mapping, Name};
-use crate::model::sort::SortKey;
 use crate::model::{Memory, Missing, Reading};
 use crate::text::Align;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::cell::{Cell, Tone, trend_tone};
-use crate::model::leaks::{Suspect, Who};
+use crate::history::suspects::{Suspect, Who};
 use crate::text::{Align, safe_prefix};
 use crate::units::{self, Units};
 
@@ -48,9 +48,7 @@ const fn column(
 pub const COLUMNS: &[SuspectColumn] = &[
     column("VERDICT", Align::Left, 9, |s, _| s.judged.verdict.id().into()),
     column("PACE", Align::Right, 9, |s, _| signed_pace(s)),
-    column("SURE", Align::Right, 4, |s, _| {
-        format!("{:.0}%", (s.judged.confidence * 100.0).floor())
-    }),
+    column("SURE", Align::Right, 4, |s, _| format!("{:.0}%", s.judged.percent())),
     column("SINCE", Align::Right, 6, |s, scale| {
         s.judged
             .since

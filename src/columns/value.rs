@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::model::history::Line;
-use crate::model::sort::SortKey;
-use crate::model::trend::{Judgement, Verdict};
+use crate::columns::sort::SortKey;
+use crate::history::Line;
 use crate::model::{Missing, Reading};
+use crate::trend::{Judgement, Verdict};
 
 /// A value of a column.
 #[derive(Clone, Debug)]

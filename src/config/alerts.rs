@@ -9,8 +9,8 @@ use toml::de::{DeTable, DeValue};
 use super::document::{self, found};
 use super::fault::Faults;
 use super::schema::Slot;
+use crate::alert::{On, Rule};
 use crate::columns::Catalogue;
-use crate::model::alert::{On, Rule};
 use crate::text;
 
 /// The name of the array.

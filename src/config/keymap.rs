@@ -3,9 +3,8 @@
 mod chord;
 mod load;
 
-use crossterm::event::KeyEvent;
-
 pub use chord::{Chord, ChordError};
+use crossterm::event::KeyEvent;
 
 use super::Action;
 

@@ -9,7 +9,7 @@ use super::fault::{Faults, shown_path};
 use super::file::{self, reason};
 use super::{ConfigError, Settings, atomic, schema};
 use crate::columns::ColumnId;
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 use crate::units::Units;
 
 /// The settings that the monitor saves.

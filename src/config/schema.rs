@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Settings;
 use super::settings::{MAX_INTERVAL, MIN_INTERVAL};
 use crate::columns::ColumnId;
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 use crate::units::Units;
 
 /// One setting.

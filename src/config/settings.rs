@@ -12,10 +12,10 @@ use super::document::{self, found};
 use super::fault::{ConfigError, Faults, shown};
 use super::{alerts, file, schema};
 use crate::columns::ColumnId;
-use crate::model::GroupBy;
-use crate::model::history::Keep;
-use crate::model::trend::Params;
+use crate::group::GroupBy;
+use crate::history::Keep;
 use crate::sampler::Options;
+use crate::trend::Params;
 use crate::units::Units;
 
 /// Every setting; the fields' docs say what `config/default.toml` says.

@@ -12,8 +12,8 @@ use super::document::{found, unknown};
 use super::fault::shown;
 use super::schema::Slot;
 use crate::columns::{self, COLUMNS, Catalogue, ColumnId};
-use crate::model::GroupBy;
-use crate::model::filter::Filter;
+use crate::filter::Filter;
+use crate::group::GroupBy;
 use crate::units::{self, Units, span_exact};
 
 /// What is wrong with a value, and which part of it.

@@ -3,10 +3,9 @@
 mod depth;
 mod load;
 
-use ratatui::style::Style;
-
 pub use depth::Depth;
 pub use load::{SHIPPED, shipped};
+use ratatui::style::Style;
 
 macro_rules! roles {
     ($($(#[doc = $doc:literal])* $role:ident,)*) => {

@@ -1,9 +1,9 @@
 //! What one tick saw of the system as a whole.
 
-pub mod deep;
+pub mod accounting;
 pub mod detail;
 
-pub use deep::Deep;
+pub use accounting::Deep;
 pub use detail::Detail;
 
 use super::cgroup::CgroupFigures;

@@ -3,8 +3,7 @@
 use super::layout::Layout;
 use super::rows::Item;
 use super::table::TableOptions;
-use crate::columns::{Cell, Column, ColumnId, Tone, Unit, Value, cell};
-use crate::model::Row;
+use crate::columns::{Cell, Column, ColumnId, Row, Tone, Unit, Value, cell};
 use crate::units::Units;
 
 /// How cells are written.

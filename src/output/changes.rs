@@ -16,9 +16,8 @@ use super::cells::{self, Written, plain};
 use super::layout::{Layout, Line};
 use super::rows::{Item, Key, Query, Rows};
 use super::table::{TableOptions, caption};
-use crate::columns::{Cell, Column, Tone, Unit, Value};
-use crate::model::Row;
-use crate::model::sort::{SortKey, order};
+use crate::columns::sort::{SortKey, order};
+use crate::columns::{Cell, Column, Row, Tone, Unit, Value};
 use crate::text::Align;
 
 /// Compares each table with the one before.

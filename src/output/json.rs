@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 
 use super::Line;
-use crate::columns::{Column, Value};
-use crate::model::{Missing, Row, Snapshot};
-use crate::proc::wire::{self, Record};
-use crate::text;
+use crate::columns::{Column, Row, Value};
+use crate::model::{Missing, Snapshot};
+use crate::record::Record;
+use crate::{record, text};
 
 /// Writes a value on one line: a line of NDJSON.
 ///
@@ -93,7 +94,7 @@ impl Serialize for Table<'_> {
         let columns = columns.as_slice();
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("schema", TABLE_SCHEMA)?;
-        map.serialize_entry("time", &wire::time_text(self.snapshot.time))?;
+        map.serialize_entry("time", &record::time_text(self.snapshot.time))?;
         map.serialize_entry("host", &text::lossless(&self.snapshot.host))?;
         map.serialize_entry("by", &self.by)?;
         map.serialize_entry(

@@ -30,9 +30,10 @@ use super::grid::{Grid, Kind, Paper};
 use super::json;
 use crate::columns::Plain;
 use crate::columns::suspect::{COLUMNS, Scale};
-use crate::model::leaks::{Suspect, Who};
-use crate::model::{GroupBy, Snapshot};
-use crate::proc::wire::time_text;
+use crate::group::GroupBy;
+use crate::history::suspects::{Suspect, Who};
+use crate::model::Snapshot;
+use crate::record::time_text;
 use crate::text::lossless;
 use crate::units::{self, Units};
 

@@ -6,8 +6,10 @@ mod text;
 
 use std::io::{self, Write};
 
+use crate::account;
+use crate::account::swap::SwapAccount;
+use crate::account::{Account, Userland};
 use crate::model::Snapshot;
-use crate::model::account::{self, Account, Userland, swap::SwapAccount};
 use crate::model::system::Deep;
 use crate::output::json;
 use crate::units::Units;

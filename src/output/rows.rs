@@ -1,13 +1,12 @@
 //! Which rows, in which order: what is asked of a snapshot, before anything is written.
 
-use crate::columns::{ColumnId, RowSubject};
-use crate::model::filter::Filter;
-use crate::model::group::groups;
-use crate::model::sort::{SortKey, order};
-use crate::model::tree::{Forest, Subtree};
-use crate::model::{
-    Change, Group, GroupBy, GroupKey, History, Identity, Missing, ProcessSample, Row, Series, Snapshot, Totals,
-};
+use crate::columns::sort::{SortKey, order};
+use crate::columns::{ColumnId, Row, RowSubject};
+use crate::filter::Filter;
+use crate::group::tree::{Forest, Subtree};
+use crate::group::{Change, Group, GroupBy, GroupKey, Totals, groups};
+use crate::history::{History, Series};
+use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 
 /// How processes stand in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -321,7 +320,7 @@ impl<'a> Rows<'a> {
 
     /// The row that shows them.
     pub fn total(&self) -> Row<'_> {
-        self.totals.row(self.snapshot)
+        Row::of_totals(&self.totals, self.snapshot)
     }
 
     /// How many processes could not be read, by reason.

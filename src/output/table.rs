@@ -13,7 +13,7 @@ use super::cells::{self, Written};
 use super::layout::{Layout, Line};
 use super::rows::{Item, Rows};
 use crate::columns::{Column, ColumnId, Unit, find};
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 use crate::units::Units;
 
 /// How rows are written.

@@ -3,8 +3,9 @@
 pub mod figures;
 pub mod mounts;
 
-use crate::model::{Missing, Reading};
 use mounts::Version;
+
+use crate::model::{Missing, Reading};
 
 /// What the file tells. Borrowed, raw: cgroup names are bytes that whoever makes them can choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -127,7 +127,7 @@ pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading
     names_by(proc, piece, |name| {
         // The kernel writes no leading zeros; a made tree's would name the same process twice.
         if name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit) {
-            let pid = super::words::number(name).and_then(|n| u32::try_from(n).ok());
+            let pid = super::parse::number(name).and_then(|n| u32::try_from(n).ok());
             pid.into_iter().for_each(&mut each);
         }
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files;
-use super::words::{number, words};
+use super::parse::{number, words};
 use crate::model::{Missing, Reading, SelfCost};
 
 /// User and system time since start by `CLOCK_PROCESS_CPUTIME_ID`, and the resident set by

@@ -6,7 +6,7 @@
 
 pub mod areas;
 
-use super::words;
+use super::parse;
 use crate::model::{Memory, Missing, Reading};
 
 /// How many figures are kept: those of [`Memory`], in its order.
@@ -42,7 +42,7 @@ impl Sums {
         let Some(sum) = slot(&line[..colon]).map(|at| &mut self.sums[at]) else {
             return;
         };
-        match words::kib(&line[colon + 1..]).and_then(|bytes| sum.bytes.checked_add(bytes)) {
+        match parse::kib(&line[colon + 1..]).and_then(|bytes| sum.bytes.checked_add(bytes)) {
             Some(bytes) => {
                 sum.bytes = bytes;
                 sum.seen = sum.seen.saturating_add(1);

@@ -1,6 +1,6 @@
 //! `/proc/<pid>/stat`: the glance.
 
-use super::words::number;
+use super::parse::number;
 use crate::model::{Missing, Reading, Stat};
 
 /// What one `stat` tells.

@@ -1,6 +1,6 @@
 //! `/proc/<pid>/status`.
 
-use super::words::{kib, number, words};
+use super::parse::{kib, number, words};
 use crate::model::{Missing, Reading};
 
 /// The effective user id, by which the kernel judges what a process may do and who owns `/proc/<pid>`: the

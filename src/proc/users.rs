@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::files::{self, Roots};
-use super::words::number;
+use super::parse::number;
 
 /// The most of a captured `passwd` that is read.
 const PASSWD: usize = 1 << 20;

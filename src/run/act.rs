@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::act::{ActError, Pinned};
 use crate::model::Identity;
-use crate::proc::act::{ActError, Pinned};
 use crate::proc::files::Roots;
 use crate::tui::act::{Deed, Order, Present, Report};
 

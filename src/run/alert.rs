@@ -10,12 +10,12 @@ mod program;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use facts::Facts;
 use rustix::process::{Pid, Signal};
 
+use crate::alert::{Kind, Notice};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
-use crate::model::alert::{Kind, Notice};
-use facts::Facts;
 
 /// Does what the rules ask for. When it is dropped, what it runs is killed, and nobody waits for it.
 pub struct Performer {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::complain;
-use crate::model::history::Keep;
-use crate::model::{History, Snapshot};
-use crate::sampler::source::{At, Source, span};
+use crate::history::{History, Keep};
+use crate::model::Snapshot;
+use crate::source::{At, Source, span};
 
 /// The file's last snapshot, or the last one not after `at`, with the history of those before it, kept
 /// as `keep` says. Damage is told of, and passed over where what is whole can be used.

@@ -1,5 +1,6 @@
 //! `zmtop leaks`: watches for a while, or goes through a recording, and tells who leaks.
 
+use std::cell::OnceCell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,16 +13,17 @@ use super::mem::paper;
 use super::{complain, from, usage, written};
 use crate::cli::leaks::LeaksArgs;
 use crate::cli::{self, Exit, Format, UsageError};
-use crate::columns::{Catalogue, RowSubject};
+use crate::columns::{Catalogue, Row, RowSubject};
 use crate::config::{Config, Env, Settings};
-use crate::model::filter::Filter;
-use crate::model::history::History;
-use crate::model::leaks::{Ask, Suspect, Who, stand_in, suspects};
-use crate::model::trend::Verdict;
-use crate::model::{Row, Snapshot, group};
+use crate::filter::Filter;
+use crate::group;
+use crate::history::History;
+use crate::history::suspects::{Ask, Suspect, Who, stand_in, suspects};
+use crate::model::{ProcessSample, Snapshot};
 use crate::output::leaks::{Leaks, LeaksOptions};
-use crate::sampler::source::At;
 use crate::sampler::{self, Command};
+use crate::source::At;
+use crate::trend::Verdict;
 use crate::units::{parse_span, span, span_exact};
 
 /// The shortest watch: before two minutes hardly anything can be said.
@@ -138,12 +140,7 @@ fn recorded(path: &std::path::Path, plan: &Plan) -> Result<Seen, String> {
 fn watched(args: &LeaksArgs, plan: &Plan) -> Result<Seen, String> {
     sampler::make_room();
     let start = |error: io::Error| format!("cannot start the runtime: {error}");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("zmtop-runtime")
-        .enable_all()
-        .build()
-        .map_err(start)?;
+    let runtime = super::runtime().build().map_err(start)?;
     let options = super::options(&plan.settings.sampler, args.place.proc_root.as_deref());
     let seen = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(start)?;
@@ -294,6 +291,14 @@ fn keep(found: &mut Vec<Suspect>, seen: &Seen, filter: &Filter) {
     let snapshot = &seen.snapshot;
     let rows = snapshot.rows();
     let row = |at: usize| Row::of(&rows[at], seen.history.get(rows[at].id), snapshot);
+    // All groups told of are of one kind.
+    let groups = OnceCell::new();
+    let made = |by| {
+        let may = |sample: &ProcessSample| filter.may_match(&RowSubject(Row::of(sample, None, snapshot)));
+        group::groups(snapshot, by, may, |sample| {
+            seen.history.get(sample.id).map(|series| *series.change())
+        })
+    };
     found.retain(|suspect| match &suspect.who {
         Who::Process(id, facts) => {
             let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
@@ -303,11 +308,7 @@ fn keep(found: &mut Vec<Suspect>, seen: &Seen, filter: &Filter) {
             }
         }
         Who::Group(key) => {
-            let may =
-                |sample: &crate::model::ProcessSample| filter.may_match(&RowSubject(Row::of(sample, None, snapshot)));
-            let groups = group::groups(snapshot, key.by, may, |sample| {
-                seen.history.get(sample.id).map(|series| *series.change())
-            });
+            let groups = groups.get_or_init(|| made(key.by));
             groups.iter().filter(|group| group.key == *key).any(|group| {
                 let sums = RowSubject(Row::of_group(group, seen.history.group(key), snapshot));
                 let members = group.members.iter().map(|at| RowSubject(row(*at)));

@@ -10,8 +10,8 @@ use crate::config::{Config, Env, Settings};
 use crate::model::system::Deep;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::{Mem, MemOptions};
-use crate::sampler::source::At;
 use crate::sampler::{Options, Policy, Scanner, deep};
+use crate::source::At;
 
 /// Reads the system and every process once, and accounts for it.
 pub fn run(args: &MemArgs, env: &Env) -> Exit {

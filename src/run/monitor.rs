@@ -72,11 +72,8 @@ pub struct Setup {
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::install_panic_hook();
     sampler::make_room();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("zmtop-runtime")
+    let runtime = super::runtime()
         .thread_stack_size(512 << 10)
-        .enable_all()
         .build()
         .context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone());

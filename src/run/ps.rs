@@ -9,13 +9,14 @@ mod tell;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
+use plan::Plan;
+use tell::Teller;
+
 use super::{complain, usage, written};
 use crate::cli::{Exit, PsArgs};
 use crate::config::Env;
 use crate::model::{Missing, Snapshot};
 use crate::sampler::quick;
-use plan::Plan;
-use tell::Teller;
 
 /// Reads every process and prints a table of them.
 pub fn run(args: &PsArgs, env: &Env) -> Exit {

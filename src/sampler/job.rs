@@ -8,6 +8,11 @@ mod program;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facts::{place, record};
+use glance::{glance, last_pid};
+pub(super) use kin::{Party, Suspect};
+pub(super) use program::{Known, Program};
+
 use super::plan::Purpose;
 use super::target::{Budget, Target};
 use super::walk;
@@ -17,10 +22,6 @@ use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
 use crate::proc::system::{Part, Portion};
 use crate::proc::{own, status, users};
-use facts::{place, record};
-use glance::{glance, last_pid};
-pub(super) use kin::{Party, Suspect};
-pub(super) use program::{Known, Program};
 
 /// The most of a command line that is kept.
 const CMDLINE: usize = 64 << 10;

@@ -7,10 +7,12 @@ mod crew;
 
 use std::ops::ControlFlow;
 
-use super::Options;
-use crate::model::mapping::{Area, Mapping, Merge};
-use crate::model::{Group, GroupBy, GroupKey, Identity, Missing, Reading, Totals};
 use crew::Ask;
+
+use super::Options;
+use crate::group::{Group, GroupBy, GroupKey, Totals};
+use crate::model::mapping::{Area, Mapping, Merge};
+use crate::model::{Identity, Missing, Reading};
 
 /// What was read of one process.
 #[derive(Clone, Debug)]

@@ -13,11 +13,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use state::{Running, State};
 use tokio::sync::Notify;
 
 use super::job::{Ground, Job, Outcome, Token};
 use crate::proc::{files, own};
-use state::{Running, State};
 
 /// What a reader's buffer holds: any one record of `/proc` that zmtop reads.
 const BUFFER: usize = 64 << 10;

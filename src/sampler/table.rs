@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Glance, Glanced, Job, Outcome, Program, Token};
-use super::plan::{Candidate, Purpose};
-use super::target::Target;
-use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 use process::Process;
 pub(super) use process::Sparing;
 use sharing::Event;
 use users::Users;
+
+use super::job::{Glance, Glanced, Job, Outcome, Program, Token};
+use super::plan::{Candidate, Purpose};
+use super::target::Target;
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 
 /// Since when each read under way has been so.
 pub(super) type RunningReads = HashMap<Token, Duration>;

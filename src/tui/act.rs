@@ -13,8 +13,8 @@ use rustix::process::Signal;
 use super::app::{App, Message, Mode};
 use super::input::LineEdit;
 use super::popup::Place;
+use crate::act::{ActError, Pinned};
 use crate::model::Identity;
-use crate::proc::act::{ActError, Pinned};
 
 /// How many processes one order may be about: each takes a few descriptors.
 pub const MOST: usize = 1000;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::app::App;
 use super::event::Effect;
 use super::scope::RowId;
+use crate::alert::{Alerts, Target};
 use crate::columns::Catalogue;
 use crate::config::AlertSettings;
-use crate::model::alert::{Alerts, Target};
 
 /// The rules of these settings, by their places. Settings that were read hold only sound ones; where one is
 /// not there are none, so that no rule gets another's place.

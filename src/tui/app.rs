@@ -3,15 +3,14 @@
 mod columns;
 mod filter;
 
-pub use columns::Wants;
-pub use filter::FilterState;
-
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::act::{Acts, Dialog};
+pub use columns::Wants;
+pub use filter::FilterState;
 use jiff::tz::TimeZone;
 
+use super::act::{Acts, Dialog};
 use super::chart::Chart;
 use super::input::LineEdit;
 use super::layout::Layout;
@@ -20,13 +19,14 @@ use super::panel::Panel;
 use super::popup::Popup;
 use super::scope::{RowId, Scope};
 use super::table::{Line, Table};
-use crate::columns::ColumnId;
+use crate::alert::Alerts;
+use crate::columns::{ColumnId, Row};
 use crate::config::Config;
 use crate::config::save::Saved;
-use crate::model::alert::Alerts;
-use crate::model::history::History;
-use crate::model::leaks::Suspect;
-use crate::model::{Change, Group, Identity, Marks, ProcessSample, Row, Series, Snapshot, Totals};
+use crate::group::{Change, Group, Totals};
+use crate::history::suspects::Suspect;
+use crate::history::{History, Marks, Series};
+use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::units::Units;
 
 /// What the user who runs zmtop may read; decides what the header advises.

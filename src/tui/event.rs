@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::act::{Order, Report};
+use crate::alert::Notice;
 use crate::config::save::Saved;
-use crate::model::alert::Notice;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading, Snapshot};
 use crate::sampler::Command;

@@ -6,9 +6,9 @@ use super::rows::rebuild;
 use super::scope::{RowId, Scope};
 use super::update::turn_to;
 use super::view;
+use crate::history::suspects::{Ask, Suspect, Who, suspects};
 use crate::model::Identity;
-use crate::model::leaks::{Ask, Suspect, Who, suspects};
-use crate::model::trend::Verdict;
+use crate::trend::Verdict;
 
 /// Of how many suspects it is watched which mappings grow.
 const WATCHED: usize = 8;
@@ -65,45 +65,25 @@ pub(super) fn go(app: &mut App, cursor: usize) {
     if suspect.ended.is_some() {
         return say(app, "that process has ended");
     }
-    match suspect.who.clone() {
-        Who::Process(id, _) => {
-            let row = RowId::Process(id);
-            turn_to(app, Scope::Processes, Some(&row));
-            if !selected(app, &row) {
-                // It is held back by a filter, or folded away.
-                app.filter.set("");
-                app.user = None;
-                app.folded.clear();
-                rebuild(app);
-                select(app, &row);
-                say(app, "shown without the filter");
-            }
-            app.panel.open = true;
-            select(app, &row);
+    let (scope, row) = match &suspect.who {
+        Who::Process(id, _) => (Scope::Processes, RowId::Process(*id)),
+        Who::Group(key) => (Scope::Groups(key.by), RowId::Group(key.clone())),
+    };
+    app.panel.open = true;
+    turn_to(app, scope, Some(&row));
+    if app.table().selected.as_ref() != Some(&row) {
+        // It is held back by a filter, or folded away.
+        app.filter.set("");
+        app.user = None;
+        if row.process().is_some() {
+            app.folded.clear();
         }
-        Who::Group(key) => {
-            let row = RowId::Group(key.clone());
-            app.panel.open = true;
-            turn_to(app, Scope::Groups(key.by), Some(&row));
-            if !selected(app, &row) {
-                app.filter.set("");
-                app.user = None;
-                rebuild(app);
-                select(app, &row);
-                say(app, "shown without the filter");
-            }
+        rebuild(app);
+        let height = app.rows_shown();
+        for table in app.tables_mut() {
+            table.select(Some(&row), height);
         }
-    }
-}
-
-fn selected(app: &App, row: &RowId) -> bool {
-    app.table().selected.as_ref() == Some(row)
-}
-
-fn select(app: &mut App, row: &RowId) {
-    let height = app.rows_shown();
-    for table in app.tables_mut() {
-        table.select(Some(row), height);
+        say(app, "shown without the filter");
     }
 }
 

@@ -7,8 +7,9 @@ use super::event::Effect;
 use super::rows::rebuild;
 use super::rows::sieve::Sieve;
 use super::scope::Scope;
-use crate::model::totals::one_of_each;
-use crate::model::{Group, Snapshot};
+use crate::group::Group;
+use crate::group::totals::one_of_each;
+use crate::model::Snapshot;
 use crate::sampler::mappings::{Mappings, Shared};
 
 /// A reading that is under way.

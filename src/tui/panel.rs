@@ -11,7 +11,7 @@ use super::app::App;
 use super::event::{Effect, Inspect};
 use super::leaks;
 use super::scope::Scope;
-use crate::model::grew::{Census, Grown, grew};
+use crate::history::mapping_diff::{Census, Grown, grew};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::app::App;
 use super::scope::RowId;
 use super::table::{Line, Table};
-use crate::model::sort::{SortKey, order};
+use crate::columns::sort::{SortKey, order};
 
 /// Makes every table's rows anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {

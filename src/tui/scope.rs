@@ -1,6 +1,7 @@
 //! What the rows of the tables are.
 
-use crate::model::{GroupBy, GroupKey, Identity};
+use crate::group::{GroupBy, GroupKey};
+use crate::model::Identity;
 
 /// What one row is, from one snapshot to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -9,23 +9,21 @@ mod search;
 mod table;
 mod turn;
 
-pub(crate) use search::found;
-pub(super) use turn::turn_to;
-
 use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
+pub(crate) use search::found;
+pub(super) use turn::turn_to;
 
 use super::act::{Order, open, report};
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
-use super::leaks;
-use super::mappings;
-use super::panel;
 use super::rows::rebuild;
 use super::scope::RowId;
+use super::{leaks, mappings, panel};
 use crate::config::Context;
-use crate::model::{GroupBy, Snapshot};
+use crate::group::GroupBy;
+use crate::model::Snapshot;
 use crate::sampler::Command;
 
 /// Takes in one event.

@@ -24,7 +24,7 @@ use super::app::{App, Mode};
 use super::layout::{Placed, Wanted, place};
 use super::popup::Popup;
 use super::table::Table;
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 
 /// Draws one frame. The state's size may lag behind the terminal's for a moment; what does not fit is cut.
 pub fn view(app: &App, frame: &mut Frame<'_>) {

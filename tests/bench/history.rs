@@ -14,10 +14,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use made::{MIB, process, snapshot, walk, with_facts};
+use zmtop::alert::{Alerts, On, Rule};
 use zmtop::columns::Catalogue;
 use zmtop::config::{Config, Env};
-use zmtop::model::alert::{Alerts, On, Rule};
-use zmtop::model::{Change, GroupBy, History, ProcessSample, Snapshot, group};
+use zmtop::group;
+use zmtop::group::{Change, GroupBy};
+use zmtop::history::History;
+use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::tui::app::Privilege;
 use zmtop::tui::scope::Scope;
 use zmtop::tui::{App, Event, rows, update};

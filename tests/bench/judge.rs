@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zmtop::model::history::judge::{EACH, POINTS};
-use zmtop::model::history::levels::{Detail, Levels};
-use zmtop::model::trend::{Params, Point, judge};
+use zmtop::history::judge::{EACH, POINTS};
+use zmtop::history::levels::{Detail, Levels};
+use zmtop::trend::{Params, Point, judge};
 
 /// Calls in a batch, and how many batches.
 const BATCH: u32 = 500;

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use zmtop::act::{ActError, Pinned};
 use zmtop::model::Identity;
-use zmtop::proc::act::{ActError, Pinned};
 use zmtop::proc::files::Roots;
 
 /// A child that is killed and reaped at the end.

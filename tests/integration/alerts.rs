@@ -10,9 +10,10 @@ mod screen;
 
 use std::time::Duration;
 
+use zmtop::alert::{Alerts, Kind, Notice, On, Rule};
 use zmtop::columns::Catalogue;
-use zmtop::model::alert::{Alerts, Kind, Notice, On, Rule};
-use zmtop::model::{History, ProcessSample, Snapshot};
+use zmtop::history::History;
+use zmtop::model::{ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::columns::{Value, find};
-use zmtop::model::group::groups;
-use zmtop::model::{GroupBy, Mark, Marks, Missing, ProcessSample, Row, Snapshot};
+use zmtop::columns::{Row, Value, find};
+use zmtop::group::{GroupBy, groups};
+use zmtop::history::{Mark, Marks};
+use zmtop::model::{Missing, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 

@@ -1,6 +1,6 @@
 //! What grew: mappings at two moments, beside each other.
 
-use zmtop::model::grew::{Census, Fate, grew, total};
+use zmtop::history::mapping_diff::{Census, Fate, grew, total};
 use zmtop::model::mapping::{Kind, Mapping, Name};
 use zmtop::model::{Memory, Missing};
 

@@ -10,7 +10,9 @@ mod sums;
 
 use std::sync::Arc;
 
-use zmtop::model::{Change, Facts, Group, GroupBy, GroupKey, ProcessSample, Snapshot, group};
+use zmtop::group;
+use zmtop::group::{Change, Group, GroupBy, GroupKey};
+use zmtop::model::{Facts, ProcessSample, Snapshot};
 
 use crate::support::rows::{process, with_facts};
 

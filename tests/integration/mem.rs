@@ -4,7 +4,7 @@ mod account;
 mod command;
 mod deep;
 
-use zmtop::model::account::Userland;
+use zmtop::account::Userland;
 use zmtop::model::{Missing, SystemSample};
 use zmtop::proc::system::{Machine, Part};
 

@@ -14,7 +14,7 @@ mod table;
 use std::time::Duration;
 
 use zmtop::columns::{Catalogue, ColumnId, find};
-use zmtop::model::filter::Filter;
+use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
 use zmtop::output::rows::{Query, Rows};
 use zmtop::output::table::{TableOptions, write};

@@ -18,15 +18,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use zmtop::sampler::{Options, Policy, Scanner};
-
-use crate::support::block_on;
-use crate::support::pty::have;
 use cast::Role;
 use clock::Stretch;
 use report::{HEAD, line, misjudged};
 use stage::Program;
 use verdicts::{Said, Verdicts, View};
+use zmtop::sampler::{Options, Policy, Scanner};
+
+use crate::support::block_on;
+use crate::support::pty::have;
 
 #[test]
 fn verdicts_on_programs() {

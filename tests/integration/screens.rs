@@ -195,7 +195,7 @@ fn the_panel_of_a_process() {
 
 /// A dialog that was opened by these keys, its processes pinned.
 fn with_dialog(width: u16, height: u16, keys: &str) -> Session {
-    use zmtop::proc::act::ActError;
+    use zmtop::act::ActError;
     use zmtop::tui::act::{Order, Present, Report};
     let mut session = Session::new(width, height);
     session.grouped_minute().keys(keys);

@@ -8,10 +8,9 @@ mod verdicts;
 
 use std::time::Duration;
 
-use zmtop::model::history::levels::Levels;
-use zmtop::model::trend::{Judgement, Params, Point, judge};
-
 use corpus::Series;
+use zmtop::history::levels::Levels;
+use zmtop::trend::{Judgement, Params, Point, judge};
 
 /// Seconds from one judgement to the next, in the first hour that a series is known.
 const EVERY: u64 = 10;

@@ -10,12 +10,12 @@ mod judge;
 
 use std::time::Duration;
 
+use child::Child;
+use judge::Judge;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::kernel::swap::swap_file;
 use crate::support::cannot;
-use child::Child;
-use judge::Judge;
 
 const NAME: &str = "truth::the_governor_beside_an_exhaustive_scan";
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{Column, Unit, Value, bytes, figure, word};
 use crate::columns::get::{cgroup, memory};
+use crate::group::{GroupBy, Names};
 use crate::model::Missing;
-use crate::model::group::{GroupBy, Names};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::{Column, Unit, Value, figure, word};
 use crate::columns::get::{fact, memory, named, own, rate, title};
-use crate::model::{GroupBy, Missing};
+use crate::group::GroupBy;
+use crate::model::Missing;
 
 pub(super) const COLUMNS: &[Column] = &[
     figure(

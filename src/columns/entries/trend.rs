@@ -1,9 +1,9 @@
 //! What the footprint does, and how long it can go on.
 
 use super::{Align, Column, Unit, Value, figure, word};
+use crate::account::headroom;
 use crate::columns::get::{growing, trend};
-use crate::model::trend::eta;
-use crate::model::wall;
+use crate::trend::eta;
 
 pub(super) const COLUMNS: &[Column] = &[
     Column {
@@ -63,6 +63,6 @@ pub(super) const COLUMNS: &[Column] = &[
          and limit − what its processes hold.",
         Unit::Seconds,
         7,
-        |r| growing(r, |r, t| eta(t, wall::room(r.snapshot, wall::cgroup(r)))),
+        |r| growing(r, |r, t| eta(t, headroom::room(r.snapshot, r.limiting_cgroup()))),
     ),
 ];

@@ -1,11 +1,11 @@
 //! The account as data.
 
 use super::Mem;
+use crate::account::{Part, overview};
 use crate::columns::Plain;
-use crate::model::account::{Part, overview};
 use crate::model::system::SwapArea;
 use crate::output::node::{Map, Node};
-use crate::proc::wire;
+use crate::record;
 
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-mem/1";
@@ -15,7 +15,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
     let d = &s.detail;
     Map::default()
         .put("schema", SCHEMA)
-        .put("time", wire::time_text(mem.snapshot.time))
+        .put("time", record::time_text(mem.snapshot.time))
         .put("host", Node::bytes(&mem.snapshot.host))
         .put("ram", line(&overview::ram(s)))
         .put("swap", line(&overview::swap(s)))
@@ -148,7 +148,7 @@ fn pressure<'a>(mem: &Mem<'_>) -> Node<'a> {
         }
         map
     };
-    let both = |p: crate::model::system::deep::Pressure| {
+    let both = |p: crate::model::system::accounting::Pressure| {
         Map::default()
             .put("some", averages(p.some))
             .put("full", averages(p.full))

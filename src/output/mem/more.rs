@@ -2,8 +2,8 @@
 
 use super::Mem;
 use super::text::bytes;
+use crate::account::overview;
 use crate::columns::Cell;
-use crate::model::account::overview;
 use crate::model::{Missing, Reading};
 use crate::output::grid::{Grid, Kind, word};
 use crate::text::{Align, safe};

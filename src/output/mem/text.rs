@@ -17,8 +17,8 @@
 use std::io::{self, Write};
 
 use super::{Mem, MemOptions, more};
+use crate::account::{Part, overview};
 use crate::columns::{Cell, Tone, Value, cell};
-use crate::model::account::{Part, overview};
 use crate::model::{Missing, Reading};
 use crate::output::grid::{Grid, Kind, Paper, word};
 use crate::text::{Align, safe};

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::mounts::{self, Mounts, Version};
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
-use crate::proc::words::number;
+use crate::proc::parse::number;
 
 /// The most of a `mountinfo` that is read: some ten thousand mounts.
 const MOUNTINFO: usize = 2 << 20;

@@ -13,7 +13,7 @@
 use super::Sums;
 use crate::model::mapping::{Area, Extent, Name};
 use crate::model::{Missing, Reading};
-use crate::proc::words;
+use crate::proc::parse;
 
 /// The most of a line that is kept. A path has at most 4096 bytes, each written as four at the worst.
 pub const LINE: usize = 20 << 10;
@@ -43,7 +43,7 @@ enum Once {
 
 impl Once {
     fn set(&mut self, value: &[u8]) {
-        *self = match (&self, words::kib(value)) {
+        *self = match (&self, parse::kib(value)) {
             (Self::Absent, Some(bytes)) => Self::Bytes(bytes),
             _ => Self::Bad,
         };
@@ -150,7 +150,7 @@ impl<F: FnMut(Area)> Areas<F> {
     fn give(&mut self) {
         let body = std::mem::take(&mut self.body);
         let Some(head) = self.head.take() else { return };
-        let hugetlb = words::words(&body.flags).any(|flag| flag == b"ht");
+        let hugetlb = parse::words(&body.flags).any(|flag| flag == b"ht");
         let name = match &self.name {
             Some((written, name))
                 if *written == head.name && (name.kind == crate::model::mapping::Kind::Hugetlb) == hugetlb =>
@@ -218,7 +218,7 @@ fn head(line: &[u8]) -> Option<Head> {
             u32::try_from(hex(&device[..colon])?).ok()?,
             u32::try_from(hex(&device[colon + 1..])?).ok()?,
         ),
-        inode: words::number(inode)?,
+        inode: parse::number(inode)?,
         name: rest[blank..].to_vec(),
     })
 }

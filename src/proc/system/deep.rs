@@ -5,10 +5,10 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::model::system::Deep;
-use crate::model::system::deep::{HugePool, Ksm, Pressure, Zones, ZramDevice};
+use crate::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
-use crate::proc::words::{number, words};
+use crate::proc::parse::{number, words};
 
 /// What one file, or one directory, told: to be put in its place.
 pub type Portion = Box<dyn FnOnce(&mut Deep) + Send>;

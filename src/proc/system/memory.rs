@@ -5,7 +5,7 @@ use procfs::prelude::FromBufRead;
 use super::Portion;
 use crate::model::system::Detail;
 use crate::model::{Missing, Reading};
-use crate::proc::words::{kib, number, words};
+use crate::proc::parse::{kib, number, words};
 
 /// The lines used, in the order in which kernels write them.
 const NAMES: [&[u8]; 46] = [

@@ -2,7 +2,7 @@
 
 use crate::model::system::SwapArea;
 use crate::model::{Missing, Reading};
-use crate::proc::words::{number, words};
+use crate::proc::parse::{number, words};
 
 /// The swap areas in `bytes`. The crate's readers want UTF-8, and a path need not be: this one is our own.
 ///

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::model::SystemSample;
 use crate::model::system::Zram;
 use crate::proc::files;
-use crate::proc::words::{number, words};
+use crate::proc::parse::{number, words};
 
 /// The zram devices of the sysfs at `sys`, in order of their names; none where there is no such driver. A
 /// device whose figures cannot be read is left out.

@@ -3,12 +3,12 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::model::alert::{Figure, Kind, Notice, Target};
-use crate::model::filter::Quantity;
-use crate::model::trend::Verdict;
+use crate::alert::{Figure, Kind, Notice, Target};
+use crate::filter::Quantity;
 use crate::output::json;
-use crate::proc::wire::time_text;
+use crate::record::time_text;
 use crate::text::lossless;
+use crate::trend::Verdict;
 
 /// The facts: one object, schema `zmtop-alert/1`. Names are foreign bytes made text by
 /// [`lossless`]; figures are in bytes, bytes a second, shares of the whole, or seconds, and those of the moment

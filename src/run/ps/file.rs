@@ -8,7 +8,7 @@ use super::readable;
 use super::tell::Teller;
 use crate::cli::Exit;
 use crate::run::{from, written};
-use crate::sampler::source::At;
+use crate::source::At;
 
 /// Shows the file's last snapshot, or the last one not after `at`, with the history of those before it.
 pub(super) fn run(plan: &Plan, path: &Path, at: Option<&At>) -> Result<Exit, String> {

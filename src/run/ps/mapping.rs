@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::plan::Plan;
-use crate::columns::RowSubject;
-use crate::model::totals::one_of_each;
-use crate::model::{Row, Snapshot};
+use crate::columns::{Row, RowSubject};
+use crate::group::totals::one_of_each;
+use crate::model::Snapshot;
 use crate::output::rows::Rows;
 use crate::sampler::mappings::{self, Shared};
 

@@ -7,14 +7,15 @@ use std::time::Duration;
 use crate::cli::{self, Format, PsArgs, UsageError};
 use crate::columns::{Catalogue, ColumnId, Unit, find};
 use crate::config::{Env, Settings};
-use crate::model::filter::Filter;
-use crate::model::history::Keep;
-use crate::model::{GroupBy, Missing};
+use crate::filter::Filter;
+use crate::group::GroupBy;
+use crate::history::Keep;
+use crate::model::Missing;
 use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
 use crate::sampler::quick::Wants;
-use crate::sampler::source::At;
 use crate::sampler::{Options, Policy, Scanner};
+use crate::source::At;
 use crate::units::Units;
 
 /// Everything that is to be done.

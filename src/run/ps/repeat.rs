@@ -15,8 +15,7 @@ use super::plan::Plan;
 use super::readable;
 use super::tell::Teller;
 use crate::cli::Exit;
-use crate::model::History;
-use crate::model::history::Keep;
+use crate::history::{History, Keep};
 use crate::run::written;
 
 /// How long a table that is being written may take once the user wants no more.
@@ -26,13 +25,7 @@ const GRACE: Duration = Duration::from_millis(700);
 pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, String> {
     crate::sampler::make_room();
     let start = |error: io::Error| format!("cannot start the runtime: {error}");
-    // A thread of its own for the signal: the main one may be stuck in a write.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("zmtop-runtime")
-        .enable_all()
-        .build()
-        .map_err(start)?;
+    let runtime = crate::run::runtime().build().map_err(start)?;
     let stop = Arc::new(Notify::new());
     {
         let _inside = runtime.enter();

@@ -6,11 +6,13 @@ use super::mapping;
 use super::plan::Plan;
 use crate::cli::Format;
 use crate::columns::{Column, ColumnId, Plain, Value, find};
-use crate::model::{GroupBy, History, ProcessSample, Snapshot};
+use crate::group::GroupBy;
+use crate::history::History;
+use crate::model::{ProcessSample, Snapshot};
 use crate::output::changes::Changes;
 use crate::output::rows::{Item, Rows, View};
 use crate::output::{Line, csv, json, table};
-use crate::proc::wire::{Record, time_text};
+use crate::record::{Record, time_text};
 use crate::run::complain;
 use crate::units;
 

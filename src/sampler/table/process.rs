@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facts::Watch;
+
 use super::kin::Kin;
 use super::sharing::{Event, Sharing};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat, Walk};
 use crate::sampler::job::{Job, Party, Seen, Subject, Token, Walked};
 use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::target::Target;
-use facts::Watch;
 
 /// One process.
 #[derive(Debug)]

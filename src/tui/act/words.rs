@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use super::{Deed, Dialog, Knob, Present, Target, UnderWay, signals};
-use crate::proc::act::ActError;
+use crate::act::ActError;
 
 /// A count of processes.
 fn processes(n: usize) -> String {

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::columns::{Catalogue, ColumnId, find};
-use crate::model::GroupBy;
+use crate::group::GroupBy;
 use crate::sampler::Command;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;

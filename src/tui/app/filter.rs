@@ -1,7 +1,7 @@
 //! The filter of the rows.
 
 use crate::columns::Catalogue;
-use crate::model::filter::{Filter, FilterError};
+use crate::filter::{Filter, FilterError};
 
 /// The filter as typed and as understood.
 #[derive(Clone, Debug, Default)]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::sieve::Sieve;
 use super::{placed, put};
-use crate::columns::RowSubject;
-use crate::model::filter::{Subject, Word};
-use crate::model::group::groups;
-use crate::model::sort::SortKey;
-use crate::model::{Group, GroupBy, Row, Snapshot, Totals};
+use crate::columns::sort::SortKey;
+use crate::columns::{Row, RowSubject};
+use crate::filter::{Subject, Word};
+use crate::group::{Group, GroupBy, Totals, groups};
+use crate::model::Snapshot;
 use crate::tui::app::App;
 use crate::tui::mappings::Found;
 use crate::tui::scope::RowId;

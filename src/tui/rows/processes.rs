@@ -2,9 +2,10 @@
 
 use super::sieve::Sieve;
 use super::{placed, put};
-use crate::model::sort::SortKey;
-use crate::model::tree::Forest;
-use crate::model::{Snapshot, Totals};
+use crate::columns::sort::SortKey;
+use crate::group::Totals;
+use crate::group::tree::Forest;
+use crate::model::Snapshot;
 use crate::tui::app::App;
 use crate::tui::scope::RowId;
 use crate::tui::table::{Line, Table};

@@ -1,8 +1,8 @@
 //! Which processes are let through.
 
 use crate::columns::RowSubject;
-use crate::model::group::Names;
-use crate::model::{GroupKey, ProcessSample, Snapshot};
+use crate::group::{GroupKey, Names};
+use crate::model::{ProcessSample, Snapshot};
 use crate::tui::app::App;
 
 /// The filter, the user, the group that is opened, and the kernel-thread switch.

@@ -3,9 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Position;
 
+use crate::act::ActError;
 use crate::config::Action;
-use crate::model::{GroupBy, GroupKey, ProcessSample, Snapshot};
-use crate::proc::act::ActError;
+use crate::group::{GroupBy, GroupKey};
+use crate::model::{ProcessSample, Snapshot};
 use crate::text;
 use crate::tui::act::{Adjust, Asks, Choice, Deed, Dialog, Knob, MOST, Order, Target, signals};
 use crate::tui::app::{App, Message, Mode};

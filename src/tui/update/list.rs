@@ -4,10 +4,9 @@ use crate::columns::{COLUMNS, ColumnId};
 use crate::config::Action;
 use crate::tui::app::{App, Mode};
 use crate::tui::event::Effect;
-use crate::tui::leaks;
 use crate::tui::popup::{Chooser, Popup};
 use crate::tui::rows::rebuild;
-use crate::tui::view;
+use crate::tui::{leaks, view};
 
 /// Performs an action on the open popup.
 pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {

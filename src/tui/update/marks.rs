@@ -1,6 +1,6 @@
 //! Marks: what the figures were at a moment, to see what changed since.
 
-use crate::model::Marks;
+use crate::history::Marks;
 use crate::tui::app::{App, Message};
 use crate::tui::panel;
 use crate::tui::rows::rebuild;

@@ -3,23 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::{marks, search, turn};
 use crate::columns::find;
 use crate::config::Action;
-use crate::model::Marks;
+use crate::history::Marks;
 use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
-use crate::tui::chart;
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
-use crate::tui::leaks;
-use crate::tui::mappings;
-use crate::tui::panel;
 use crate::tui::popup::{Chooser, Place, Popup, User};
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
+use crate::tui::{chart, leaks, mappings, panel};
 use crate::units;
-
-use super::{marks, search, turn};
 
 /// Performs an action on the table.
 #[expect(clippy::too_many_lines, reason = "an arm an action")]

@@ -1,7 +1,7 @@
 //! From processes to groups and back.
 
 use super::super::{mappings, panel};
-use crate::model::group::Names;
+use crate::group::Names;
 use crate::model::{Identity, Snapshot};
 use crate::tui::app::{App, Mode, Prompt};
 use crate::tui::popup::Popup;
@@ -47,7 +47,7 @@ pub(super) fn next(app: &mut App, forward: bool) {
             Scope::Groups(by) => {
                 let sample = snapshot.rows().iter().find(|s| s.id == id)?;
                 let name = Names::new(snapshot.rows()).of(sample, *by).map(Into::into);
-                Some(RowId::Group(crate::model::GroupKey { by: *by, name }))
+                Some(RowId::Group(crate::group::GroupKey { by: *by, name }))
             }
             Scope::Processes | Scope::Members(_) | Scope::Mappings(_) => Some(RowId::Process(id)),
         });

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::model::alert::Kind;
+use crate::alert::Kind;
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::popup::Place;

@@ -5,9 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::columns::COLUMNS;
 use crate::config::Context;
-use crate::model::filter;
-use crate::text;
 use crate::tui::app::App;
+use crate::{filter, text};
 
 /// A line of the help: a heading, or a term and what it means.
 pub(super) enum HelpLine {

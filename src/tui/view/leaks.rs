@@ -12,10 +12,10 @@ use super::put::put;
 use super::strip::Strip;
 use crate::columns::suspect::{COLUMNS, Scale};
 use crate::config::{Action, Context};
-use crate::model::grew::Grown;
-use crate::model::leaks::{Suspect, Who};
-use crate::model::trend::Verdict;
+use crate::history::mapping_diff::Grown;
+use crate::history::suspects::{Suspect, Who};
 use crate::text::{self, Align, fit};
+use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::leaks::{leaking, worst};
 use crate::tui::popup::Place;
@@ -59,11 +59,7 @@ pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
     {
         strip.text(80, format!("  full in {}", units::span(eta)), theme.warning);
     }
-    strip.text(
-        40,
-        format!("  {:.0}% sure", (suspect.judged.confidence * 100.0).floor()),
-        theme.dim,
-    );
+    strip.text(40, format!("  {:.0}% sure", suspect.judged.percent()), theme.dim);
     if let Some(grown) = grown(app, suspect) {
         strip.text(75, format!("  mostly {}", mapping(app, grown, 30)), theme.text);
     }

@@ -12,13 +12,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::help::wrap;
 use crate::columns::{COLUMNS, Column};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::popup::{Place, Popup};
 use crate::units::bytes;
-
-use super::help::wrap;
 
 /// Lines below the entries that tell what the entry means, where there is room.
 pub(super) const NOTE_LINES: usize = 4;

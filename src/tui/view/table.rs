@@ -11,8 +11,9 @@ use ratatui::style::Style;
 
 use super::placed;
 use super::put::put as cells;
-use crate::columns::{Column, Tone, cell};
-use crate::model::{Group, GroupBy, GroupKey, Missing, Row, Totals};
+use crate::columns::{Column, Row, Tone, cell};
+use crate::group::{Group, GroupBy, GroupKey, Totals};
+use crate::model::Missing;
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::layout::Placed;
@@ -230,7 +231,7 @@ fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area
     };
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
-    let row = totals.row(snapshot);
+    let row = Row::of_totals(totals, snapshot);
     let columns = placed(app, table, table_area);
     let additive = |spot: &Placed| table.columns[spot.index].get().additive;
     for spot in columns.iter().filter(|s| additive(s)) {

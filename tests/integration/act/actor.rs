@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use zmtop::act::ActError;
 use zmtop::model::Identity;
-use zmtop::proc::act::ActError;
 use zmtop::proc::files::Roots;
 use zmtop::run::act::Actor;
 use zmtop::tui::act::{Deed, Order, Report};

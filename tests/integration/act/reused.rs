@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
+use zmtop::act::ActError;
 use zmtop::model::Identity;
-use zmtop::proc::act::ActError;
 
 use super::{Own, identity, pin, until};
 

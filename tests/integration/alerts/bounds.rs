@@ -1,6 +1,6 @@
 //! However much happens, what is kept and told stays small.
 
-use zmtop::model::alert::Alerts;
+use zmtop::alert::Alerts;
 
 use super::{Judge, rule, with};
 

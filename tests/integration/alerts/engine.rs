@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::model::alert::{Kind, Target};
+use zmtop::alert::{Kind, Target};
 use zmtop::model::system::Psi;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 

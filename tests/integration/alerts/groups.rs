@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use zmtop::model::alert::Target;
-use zmtop::model::{GroupBy, GroupKey, ProcessSample};
+use zmtop::alert::Target;
+use zmtop::group::{GroupBy, GroupKey};
+use zmtop::model::ProcessSample;
 
 use super::{Judge, rule, short, with};
 use crate::support::rows::with_facts;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use zmtop::alert::Figure;
+use zmtop::model::ProcessSample;
+
 use super::{Judge, rule, short, with};
 use crate::support::rows::{MIB, snapshot, walk};
-use zmtop::model::ProcessSample;
-use zmtop::model::alert::Figure;
 
 /// A process that grows by a third of a MiB a second from the fifth minute on, and stops in the fifteenth.
 fn leaking(second: u64) -> ProcessSample {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use zmtop::alert::Notice;
 use zmtop::config::AlertSettings;
-use zmtop::model::alert::Notice;
 use zmtop::run::alert::Performer;
 use zmtop::run::alert::facts::Facts;
 use zmtop::text::from_lossless;

@@ -1,7 +1,7 @@
 //! What a rule may say.
 
+use zmtop::alert::{On, Rule, SYSTEM};
 use zmtop::columns::{COLUMNS, Catalogue, Unit};
-use zmtop::model::alert::{On, Rule, SYSTEM};
 
 fn fault(on: &str, when: &str) -> String {
     Rule::new("x", On::of_id(on).unwrap(), when, &Catalogue)

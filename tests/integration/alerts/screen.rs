@@ -1,8 +1,8 @@
 //! Alerts in the monitor.
 
+use zmtop::alert::Kind;
 use zmtop::config::{AlertSettings, Env};
 use zmtop::model::ProcessSample;
-use zmtop::model::alert::Kind;
 use zmtop::sampler::Command;
 use zmtop::tui::app::Wants;
 use zmtop::tui::{App, Effect};

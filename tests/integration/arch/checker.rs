@@ -9,20 +9,20 @@ fn names(path: &str, source: &str, want: &[&str]) {
 
 #[test]
 fn every_shape_of_import_is_seen() {
-    names("model/row.rs", "use crate::columns::Column;", &["columns"]);
-    names("model/row.rs", "pub(crate) use crate :: tui\n :: App ;", &["tui"]);
+    names("model/memory.rs", "use crate::columns::Column;", &["columns"]);
+    names("model/memory.rs", "pub(crate) use crate :: tui\n :: App ;", &["tui"]);
     names(
         "model/row.rs",
         "use crate::{\n    columns::{Cell, self},\n    text, // a comment, with tui::x\n    tui::{app::{A, B}, view},\n};",
         &["columns", "text", "tui"],
     );
-    names("model/row.rs", "fn f() { let x = crate::proc::read(); }", &["proc"]);
-    names("model/row.rs", "type T = Vec<crate::sampler::Plan>;", &["sampler"]);
-    names("model/row.rs", "#[derive(crate::config::D)] struct S;", &["config"]);
-    names("model/row.rs", "use super::super::tui::App;", &["tui"]);
-    names("model/row.rs", "use crate::*;", &["*"]);
+    names("model/memory.rs", "fn f() { let x = crate::proc::read(); }", &["proc"]);
+    names("model/memory.rs", "type T = Vec<crate::sampler::Plan>;", &["sampler"]);
+    names("model/memory.rs", "#[derive(crate::config::D)] struct S;", &["config"]);
+    names("model/memory.rs", "use super::super::tui::App;", &["tui"]);
+    names("model/memory.rs", "use crate::*;", &["*"]);
     names("model.rs", "use super::{*, text};", &["*", "text"]);
-    names("model/row.rs", "use super::reading::Reading;", &[]);
+    names("model/memory.rs", "use super::reading::Reading;", &[]);
     names(
         "model/history/window.rs",
         "use super::super::super::{output, text::fit};",
@@ -61,14 +61,14 @@ fn comments_and_literals_are_none() {
         "fn f<'a>(x: &'a str) -> crate::text::Y<'a> {}",
         &["text"],
     );
-    names("model/row.rs", "other::crate_::tui; my_crate::tui", &[]);
+    names("model/memory.rs", "other::crate_::tui; my_crate::tui", &[]);
 }
 
 #[test]
 fn climbing_arrows_are_faults() {
     for (path, source) in [
-        ("text.rs", "use crate::model::Row;"),
-        ("model/row.rs", "use crate::columns::Column;"),
+        ("text.rs", "use zmtop::columns::Row;"),
+        ("model/memory.rs", "use crate::columns::Column;"),
         ("columns/cell.rs", "use crate::proc::stat;"),
         ("proc/stat.rs", "use crate::sampler::Plan;"),
         ("sampler.rs", "use crate::config::Settings;"),
@@ -77,7 +77,7 @@ fn climbing_arrows_are_faults() {
         ("output/table.rs", "use crate::{model, tui::App};"),
         ("output.rs", "use super::run::main;"),
         ("tui.rs", "use crate::cli::Args;"),
-        ("model/row.rs", "use crate::attic::Thing;"),
+        ("model/memory.rs", "use crate::attic::Thing;"),
         ("attic.rs", ""),
         ("text.rs", "use crate::*;"),
     ] {
@@ -89,10 +89,10 @@ fn climbing_arrows_are_faults() {
 fn arrows_downwards_and_sideways_within_a_module_are_none() {
     for (path, source) in [
         ("text.rs", "use crate::units::Units;"),
-        ("model/row.rs", "use crate::model::Memory; use crate::text;"),
+        ("model/memory.rs", "use crate::model::Memory; use crate::text;"),
         ("tui/view.rs", "use crate::{tui::App, config, sampler, columns, units};"),
         ("run.rs", "use crate::{cli, tui, output};"),
-        ("lib.rs", "pub mod tui; pub use crate::model::Row;"),
+        ("lib.rs", "pub mod tui; pub use zmtop::columns::Row;"),
         ("main.rs", "use zmtop::{cli, run};"),
     ] {
         assert_eq!(faults(path, source), Vec::<String>::new(), "{path}: {source}");

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use zmtop::columns::cell::sparkline;
+use zmtop::columns::sort::SortKey;
 use zmtop::columns::{Tone, Value, cell};
+use zmtop::history::Line;
+use zmtop::history::levels::{Detail, Levels};
 use zmtop::model::Missing;
-use zmtop::model::history::Line;
-use zmtop::model::history::levels::{Detail, Levels};
-use zmtop::model::sort::SortKey;
-use zmtop::model::trend::{Judgement, Verdict};
 use zmtop::text::width;
+use zmtop::trend::{Judgement, Verdict};
 use zmtop::units::Units;
 
 const MIB: u64 = 1 << 20;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
-use zmtop::columns::{COLUMNS, Catalogue, Column, ColumnId, RowSubject, Unit, Value, find};
-use zmtop::model::filter::{Catalog, Filter, Subject};
-use zmtop::model::history::Series;
-use zmtop::model::sort::SortKey;
-use zmtop::model::tree::Forest;
-use zmtop::model::{CgroupFigures, History, Mark, Missing, ProcessSample, Row, Snapshot, Totals};
+use zmtop::columns::sort::SortKey;
+use zmtop::columns::{COLUMNS, Catalogue, Column, ColumnId, Row, RowSubject, Unit, Value, find};
+use zmtop::filter::{Catalog, Filter, Subject};
+use zmtop::group::Totals;
+use zmtop::group::tree::Forest;
+use zmtop::history::{History, Mark, Series};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
 use zmtop::units::Units;
 
@@ -240,7 +241,7 @@ fn additive_columns_have_a_total_and_the_others_leave_it_blank() {
     let (sample, series) = known();
     let snap = snapshot(Duration::from_secs(30), Vec::new());
     let totals = Totals::of([&sample, &sample], |_| Some(*series.change()));
-    let row = totals.row(&snap);
+    let row = Row::of_totals(&totals, &snap);
     for column in COLUMNS {
         let value = (column.value)(&row);
         if column.additive {

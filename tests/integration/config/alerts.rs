@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use zmtop::alert::SYSTEM;
 use zmtop::config::alerts::{KEYS, MAX_RULES};
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{AlertSettings, Settings};
-use zmtop::model::alert::SYSTEM;
 
 use super::Home;
 

@@ -15,7 +15,7 @@ fn chosen() -> Saved {
     Saved {
         columns: ["pid", "pss", "comm"].map(|id| columns::find(id).unwrap()).into(),
         group_columns: ["pss", "count", "group"].map(|id| columns::find(id).unwrap()).into(),
-        by: Some(zmtop::model::GroupBy::Unit),
+        by: Some(zmtop::group::GroupBy::Unit),
         sort: columns::find("swap").unwrap(),
         descending: false,
         filter: "user:root | \u{1b}\"x\"".into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use zmtop::columns;
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{Settings, schema};
-use zmtop::model::history::Keep;
+use zmtop::history::Keep;
 use zmtop::units::Units;
 
 use super::Home;

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use zmtop::model::{History, Missing};
+use zmtop::history::History;
+use zmtop::model::Missing;
 use zmtop::sampler::{Options, Scanner};
 
 use crate::support::pty::PATIENCE;

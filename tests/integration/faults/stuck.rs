@@ -6,9 +6,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::tree::ProcTree;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::sampler::{Options, Scanner, spawn};
+
+use crate::support::tree::ProcTree;
 
 /// Far more than anything here takes: a hang, not a measure.
 const HANG: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! What a filter that is not understood says, and where.
 
 use zmtop::columns::Catalogue;
-use zmtop::model::filter::{Filter, FilterError};
+use zmtop::filter::{Filter, FilterError};
 
 #[track_caller]
 fn error(text: &str) -> FilterError {

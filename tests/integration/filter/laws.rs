@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 use zmtop::columns::Catalogue;
-use zmtop::model::filter::{Filter, Subject, Word, quoted};
+use zmtop::filter::{Filter, Subject, Word, quoted};
 
 /// A subject of which everything is known: its words, and one figure for every column.
 struct Known(String, f64);

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zmtop::columns::{Catalogue, RowSubject};
-use zmtop::model::filter::{self, Filter};
-use zmtop::model::{History, Missing, ProcessSample, Replaced, Row};
+use zmtop::columns::{Catalogue, Row, RowSubject};
+use zmtop::filter;
+use zmtop::filter::Filter;
+use zmtop::history::History;
+use zmtop::model::{Missing, ProcessSample, Replaced};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 

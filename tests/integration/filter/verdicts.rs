@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use zmtop::columns::{Catalogue, RowSubject};
-use zmtop::model::filter::Filter;
-use zmtop::model::{History, ProcessSample, Row};
+use zmtop::columns::{Catalogue, Row, RowSubject};
+use zmtop::filter::Filter;
+use zmtop::history::History;
+use zmtop::model::ProcessSample;
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 

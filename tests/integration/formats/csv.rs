@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{COLUMNS, Column, Plain, Unit, find};
-use zmtop::model::{History, Row, Snapshot};
+use zmtop::columns::{COLUMNS, Column, Plain, Row, Unit, find};
+use zmtop::history::History;
+use zmtop::model::Snapshot;
 use zmtop::output::Line;
 use zmtop::output::csv::{self, Sheet};
 

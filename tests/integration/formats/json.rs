@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use zmtop::columns::{Column, Plain, find};
-use zmtop::model::{History, Row, Totals};
+use zmtop::columns::{Column, Plain, Row, find};
+use zmtop::group::Totals;
+use zmtop::history::History;
 use zmtop::output::json::Table;
 use zmtop::output::{Line, json};
-use zmtop::proc::wire::Record;
+use zmtop::record::Record;
 
 use super::made::{hostile, small};
 
@@ -74,7 +75,7 @@ fn a_table_has_chosen_columns() {
         by: None,
         columns: &columns,
         rows: &rows,
-        totals: Some(totals.row(&all)),
+        totals: Some(Row::of_totals(&totals, &all)),
     };
     insta::assert_snapshot!("json-table", text(|out| json::document(out, &table)));
     let none = Table {

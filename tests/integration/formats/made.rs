@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use zmtop::columns::{COLUMNS, Value};
+use zmtop::columns::{COLUMNS, Row, Value};
+use zmtop::history::History;
 use zmtop::model::system::{Detail, Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
-    CgroupFigures, Facts, History, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Row, Sampling,
-    SelfCost, Snapshot, Stat, Walk,
+    CgroupFigures, Facts, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot,
+    Stat, Walk,
 };
 
 use crate::support::rows::{process, snapshot, walk, with_facts};

@@ -4,10 +4,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use zmtop::columns::{Plain, find};
-use zmtop::model::Row;
+use zmtop::columns::{Plain, Row, find};
 use zmtop::output::{csv, json};
-use zmtop::proc::wire::Record;
+use zmtop::record::Record;
 
 use super::made::{HOSTILE, hostile};
 use crate::support::skip;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
-use zmtop::model::{History, Snapshot};
+use zmtop::history::History;
+use zmtop::model::Snapshot;
 use zmtop::output::json;
-use zmtop::proc::wire::Record;
-use zmtop::sampler::source::{Source, SourceError, span};
+use zmtop::record::Record;
+use zmtop::source::{Source, SourceError, span};
 
 use super::made::{small, told};
 use crate::support::rows::{process, snapshot, walk};

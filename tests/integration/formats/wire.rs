@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use zmtop::model::{Missing, Snapshot};
 use zmtop::output::json;
-use zmtop::proc::wire::{self, Record, WireError};
+use zmtop::record;
+use zmtop::record::{Record, WireError};
 
 use super::made::{HOSTILE, any_snapshot, hostile, small, told};
 
@@ -18,7 +19,7 @@ fn written(snapshot: &Snapshot) -> Vec<u8> {
 
 #[track_caller]
 fn read(json: &[u8]) -> Snapshot {
-    let recorded = wire::read(json).unwrap();
+    let recorded = record::read(json).unwrap();
     let monotonic = recorded.monotonic().unwrap_or(Duration::from_secs(100));
     recorded.at(monotonic, 1)
 }
@@ -125,7 +126,7 @@ fn reasons_are_one_or_by_field() {
 
 #[track_caller]
 fn refused(json: &str, want: &str) -> WireError {
-    let error = wire::read(json.as_bytes()).unwrap_err();
+    let error = record::read(json.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), want);
     error
 }
@@ -161,7 +162,7 @@ fn what_is_none_is_refused_with_a_reason() {
     let cut = refused(r#"{"schema":"zmtop/1","ti"#, "EOF while parsing a string (column 23)");
     assert!(matches!(cut, WireError::Malformed { cut: true, .. }));
     let evil = r#"{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","interval_s":"\u001b[2J\u202e"}"#;
-    let error = wire::read(evil.as_bytes()).unwrap_err().to_string();
+    let error = record::read(evil.as_bytes()).unwrap_err().to_string();
     assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");
 }
 
@@ -175,7 +176,7 @@ fn a_huge_number_is_malformed_not_a_panic() {
         ("monotonic_s", "1e999"),
     ] {
         let text = format!(r#"{{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","{field}":{value}}}"#);
-        if let Ok(recorded) = wire::read(text.as_bytes()) {
+        if let Ok(recorded) = record::read(text.as_bytes()) {
             let monotonic = recorded.monotonic().unwrap_or_default();
             told(&recorded.at(monotonic, 1));
         }

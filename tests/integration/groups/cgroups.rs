@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::model::{CgroupFigures, Facts, GroupBy, Missing, ProcessSample, Snapshot};
+use zmtop::group::GroupBy;
+use zmtop::model::{CgroupFigures, Facts, Missing, ProcessSample, Snapshot};
 
 use super::{bytes, groups, placed};
 use crate::support::rows::{MIB, process, snapshot};

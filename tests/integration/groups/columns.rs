@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::columns::{COLUMNS, Cell, Value, cell, find};
-use zmtop::model::sort::SortKey;
-use zmtop::model::{
-    CgroupFigures, Change, Group, GroupBy, History, Missing, ProcessSample, Replaced, Row, Snapshot, group,
-};
+use zmtop::columns::sort::SortKey;
+use zmtop::columns::{COLUMNS, Cell, Row, Value, cell, find};
+use zmtop::group;
+use zmtop::group::{Change, Group, GroupBy};
+use zmtop::history::History;
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Replaced, Snapshot};
 use zmtop::units::Units;
 
 use super::{bytes, groups, placed, program};
@@ -250,7 +251,7 @@ fn the_line_is_that_of_the_whole_group_only() {
 fn no_column_is_at_a_loss_before_any_group() {
     let snap = snapshot(Duration::ZERO, Vec::new());
     for by in GroupBy::ALL {
-        let group = Group::new(zmtop::model::GroupKey { by, name: None });
+        let group = Group::new(group::GroupKey { by, name: None });
         let row = Row::of_group(&group, None, &snap);
         for column in COLUMNS {
             let value = (column.value)(&row);

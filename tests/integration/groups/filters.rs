@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{COLUMNS, Catalogue, RowSubject, Unit};
-use zmtop::model::filter::{Filter, Subject};
-use zmtop::model::{Group, GroupBy, Identity, Missing, Row, Snapshot, group};
+use zmtop::columns::{COLUMNS, Catalogue, Row, RowSubject, Unit};
+use zmtop::filter::{Filter, Subject};
+use zmtop::group;
+use zmtop::group::{Change, Group, GroupBy};
+use zmtop::model::{Identity, Missing, Snapshot};
 
 use super::{bytes, placed, program};
 use crate::support::rows::{MIB, snapshot, walk};
@@ -162,7 +164,7 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     let mut snap = machine();
     snap.system.uptime = Ok(1000.0);
     let made = group::groups(&snap, GroupBy::Command, |_| true, |_| Some(known()));
-    let mark = zmtop::model::Mark::new(&snap);
+    let mark = zmtop::history::Mark::new(&snap);
     let row = RowSubject(Row::of_group(&made[0], None, &snap).since(Some(&mark)));
     for (at, column) in COLUMNS.iter().enumerate() {
         // Of the cgroup, only groups that are one have figures; lines and verdicts need a history.
@@ -175,8 +177,8 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     }
 }
 
-fn known() -> zmtop::model::Change {
-    zmtop::model::Change {
+fn known() -> Change {
+    Change {
         pss: Some(1),
         swap: Some(1),
         growth: Some(1.0),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use zmtop::model::{Change, GroupBy, History, Identity, Missing, ProcessSample, Series, Stat};
+use zmtop::group::{Change, GroupBy};
+use zmtop::history::{History, Series};
+use zmtop::model::{Identity, Missing, ProcessSample, Stat};
 
 use super::{bytes, groups, key, placed, program};
 use crate::support::rows::{MIB, snapshot, walk, with_facts};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use zmtop::model::group::{Names, command_name};
-use zmtop::model::{Facts, GroupBy, Missing};
+use zmtop::group::{GroupBy, Names, command_name};
+use zmtop::model::{Facts, Missing};
 
 use super::{bytes, groups, program};
 use crate::support::rows::{process, snapshot, with_facts};

@@ -1,6 +1,7 @@
 //! What is not yet known of a group's members does not look like growth, nor like a loss.
 
-use zmtop::model::{Facts, History, Missing, ProcessSample};
+use zmtop::history::History;
+use zmtop::model::{Facts, Missing, ProcessSample};
 
 use super::history::{WINDOW, delta, line, nginx, push};
 use crate::support::rows::with_facts;

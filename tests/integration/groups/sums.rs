@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::model::{Change, GroupBy, Identity, Missing, ProcessSample, Replaced, Stat, Totals, group};
+use zmtop::group;
+use zmtop::group::{Change, GroupBy, Totals};
+use zmtop::model::{Identity, Missing, ProcessSample, Replaced, Stat};
 
 use super::{bytes, groups, placed, program};
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use zmtop::model::history::levels::{Detail, Levels};
-use zmtop::model::trend::Point;
+use zmtop::history::levels::{Detail, Levels};
+use zmtop::trend::Point;
 
 const MB: u64 = 1 << 20;
 

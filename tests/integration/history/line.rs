@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::model::history::Line;
-use zmtop::model::history::levels::{Detail, Levels};
-use zmtop::model::history::line::Band;
+use zmtop::history::Line;
+use zmtop::history::levels::{Detail, Levels};
+use zmtop::history::line::Band;
 
 const MIB: u64 = 1 << 20;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use zmtop::history::{History, Series};
 use zmtop::model::snapshot::SelfCost;
-use zmtop::model::{History, Identity, Missing, Series, Snapshot};
+use zmtop::model::{Identity, Missing, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 

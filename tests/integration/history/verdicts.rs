@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use zmtop::model::history::Keep;
-use zmtop::model::trend::{Metric, Verdict};
-use zmtop::model::{GroupBy, GroupKey, History, Identity, ProcessSample, Snapshot};
+use zmtop::group::{GroupBy, GroupKey};
+use zmtop::history::{History, Keep};
+use zmtop::model::{Identity, ProcessSample, Snapshot};
+use zmtop::trend::{Metric, Verdict};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 

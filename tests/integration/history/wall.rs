@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::model::wall::{cgroup, room};
-use zmtop::model::{CgroupFigures, GroupBy, ProcessSample, Row, Snapshot, group};
+use zmtop::account::headroom::room;
+use zmtop::columns::Row;
+use zmtop::group;
+use zmtop::group::GroupBy;
+use zmtop::model::{CgroupFigures, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
@@ -79,12 +82,18 @@ fn a_group_is_bounded_where_all_of_it_is_in_one_cgroup() {
     let snap = machine(&[]);
     let by = |by| group::groups(&snap, by, |_| true, |_| None);
     let commands = by(GroupBy::Command);
-    assert_eq!(cgroup(&Row::of_group(&commands[0], None, &snap)), None);
+    assert_eq!(Row::of_group(&commands[0], None, &snap).limiting_cgroup(), None);
     for group in by(GroupBy::Cgroup) {
         let row = Row::of_group(&group, None, &snap);
-        assert_eq!(cgroup(&row), group.key.name.as_deref());
+        assert_eq!(row.limiting_cgroup(), group.key.name.as_deref());
     }
     let one = group::groups(&snap, GroupBy::Command, |p| p.id.pid < 12, |_| None);
-    assert_eq!(cgroup(&Row::of_group(&one[0], None, &snap)), Some(&b"/a/b"[..]));
-    assert_eq!(cgroup(&Row::of(&snap.rows()[2], None, &snap)), Some(&b"/a/bc"[..]));
+    assert_eq!(
+        Row::of_group(&one[0], None, &snap).limiting_cgroup(),
+        Some(&b"/a/b"[..])
+    );
+    assert_eq!(
+        Row::of(&snap.rows()[2], None, &snap).limiting_cgroup(),
+        Some(&b"/a/bc"[..])
+    );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::model::history::window::{Window, rate};
+use zmtop::history::window::{Window, rate};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::child::Child;
-use super::row;
-use crate::support::{block_on, cannot};
 use zmtop::proc::cgroup::charged;
 use zmtop::proc::cgroup::figures::mounts;
 use zmtop::proc::cgroup::mounts::Version;
 use zmtop::proc::files::Roots;
 use zmtop::sampler::{Options, Scanner};
+
+use super::child::Child;
+use super::row;
+use crate::support::{block_on, cannot};
 
 const LIMIT: u64 = 96 << 20;
 

@@ -4,10 +4,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::row;
-use crate::support::{block_on, cannot, skip};
 use zmtop::model::Missing;
 use zmtop::sampler::{Options, Scanner};
+
+use super::row;
+use crate::support::{block_on, cannot, skip};
 
 /// Names the proc tree, in the process that has no rights.
 const ROOT: &str = "ZMTOP_TEST_NOBODY";

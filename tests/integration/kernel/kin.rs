@@ -5,12 +5,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
+use zmtop::group::Totals;
+use zmtop::model::{Identity, ProcessSample};
+use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
 use super::row;
 use crate::support::{block_on, cannot};
-use zmtop::model::{Identity, ProcessSample, Totals};
-use zmtop::sampler::{Options, Scanner};
 
 const NAME: &str = "kernel::kin::one_address_space_counts_once";
 /// Set in the process that makes the others.

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use zmtop::model::{Missing, Reading, Replaced};
+use zmtop::sampler::{Options, Scanner};
+
 use super::child::Child;
 use super::row;
 use crate::support::block_on;
-use zmtop::model::{Missing, Reading, Replaced};
-use zmtop::sampler::{Options, Scanner};
 
 /// A program that waits, under this path.
 fn start(path: &Path) -> Child {

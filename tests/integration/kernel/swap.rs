@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use zmtop::sampler::{Options, Scanner};
+
 use super::child::{self, Child, SHAPE};
 use super::{agree, row};
 use crate::support::{cannot, skip};
-use zmtop::sampler::{Options, Scanner};
 
 /// Set in a child that is to have some of its memory paged out.
 pub(crate) const PAGE_OUT: &str = "ZMTOP_TEST_PAGE_OUT";

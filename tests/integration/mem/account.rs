@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use zmtop::model::account::{self, Account, Userland, overview, swap};
-use zmtop::model::system::deep::{HugePool, Zones, ZramDevice};
+use zmtop::account;
+use zmtop::account::{Account, Userland, overview, swap};
+use zmtop::model::system::accounting::{HugePool, Zones, ZramDevice};
 use zmtop::model::system::{Deep, SwapArea};
 use zmtop::model::{Missing, Reading};
 

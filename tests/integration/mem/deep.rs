@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use zmtop::model::Missing;
-use zmtop::model::system::deep::{HugePool, Ksm, Pressure, Zones, ZramDevice};
+use zmtop::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
 use zmtop::proc::system::deep::zoneinfo;
 use zmtop::sampler::{Options, deep};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::columns::{Catalogue, find};
-use zmtop::model::filter::Filter;
+use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
 use zmtop::output::changes::Changes;
 use zmtop::output::rows::{Query, Rows};

@@ -1,7 +1,8 @@
 //! Groups as rows.
 
 use zmtop::columns::find;
-use zmtop::model::{GroupBy, ProcessSample};
+use zmtop::group::GroupBy;
+use zmtop::model::ProcessSample;
 use zmtop::output::rows::{Query, View};
 use zmtop::output::table::{TableOptions, ids as named, of_groups};
 

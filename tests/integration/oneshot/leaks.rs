@@ -4,10 +4,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::leaks::{Ask, Suspect, Who, stand_in, suspects};
-use zmtop::model::trend::{Judgement, Metric, Verdict};
-use zmtop::model::{GroupBy, GroupKey, Identity};
+use zmtop::group::{GroupBy, GroupKey};
+use zmtop::history::suspects::{Ask, Suspect, Who, stand_in, suspects};
+use zmtop::model::Identity;
 use zmtop::output::leaks::{Leaks, LeaksOptions};
+use zmtop::trend::{Judgement, Metric, Verdict};
 
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, process, snapshot};
@@ -137,9 +138,8 @@ fn as_data() {
 
 #[test]
 fn one_that_ended_can_be_asked_for_its_words() {
-    use zmtop::columns::{Catalogue, RowSubject};
-    use zmtop::model::Row;
-    use zmtop::model::filter::Filter;
+    use zmtop::columns::{Catalogue, Row, RowSubject};
+    use zmtop::filter::Filter;
     let sample = process(9, 1, "/usr/bin/node server.js");
     let gone = stand_in(sample.id, &sample.facts);
     let snap = snapshot(NOW, Vec::new());
@@ -153,7 +153,7 @@ fn one_that_ended_can_be_asked_for_its_words() {
 
 #[test]
 fn of_nothing_there_are_no_suspects() {
-    let history = zmtop::model::History::new(Duration::from_secs(10));
+    let history = zmtop::history::History::new(Duration::from_secs(10));
     let snap = snapshot(NOW, Vec::new());
     assert_eq!(suspects(&history, &snap, Ask::GROWING), []);
     for by in GroupBy::OF_PROCESSES {

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, Catalogue, ColumnId, find};
-use zmtop::model::filter::Filter;
-use zmtop::model::{History, Missing};
+use zmtop::filter::Filter;
+use zmtop::history::History;
+use zmtop::model::Missing;
 use zmtop::output::rows::{Query, Rows};
 use zmtop::output::table::{TableOptions, columns_of_one_snapshot, write};
 use zmtop::text::width;

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::model::group::command_name;
-use zmtop::model::{GroupBy, GroupKey, Identity};
-use zmtop::sampler::source::Source;
+use zmtop::group::{GroupBy, GroupKey, command_name};
+use zmtop::model::Identity;
+use zmtop::source::Source;
 
 use super::cast::{CAST, Role, YOUNG_HEAP};
 use super::report::{HEAD, line, misjudged};

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use zmtop::model::group::command_name;
-use zmtop::model::{GroupBy, GroupKey, ProcessSample, Snapshot};
+use zmtop::group::{GroupBy, GroupKey, command_name};
+use zmtop::model::{ProcessSample, Snapshot};
 
 use super::cast::{CAST, Role};
 use super::verdicts::Judged;

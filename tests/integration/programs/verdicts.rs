@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use zmtop::model::trend::{Judgement, Verdict};
-use zmtop::model::{GroupKey, History, Identity, Series, Snapshot};
+use zmtop::group::GroupKey;
+use zmtop::history::{History, Series};
+use zmtop::model::{Identity, Snapshot};
+use zmtop::trend::{Judgement, Verdict};
 
 /// How often what is said is heard: as often as what moves is judged anew.
 const EVERY: f64 = 10.0;

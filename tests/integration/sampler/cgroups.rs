@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::block_on;
-use crate::support::tree::ProcTree;
 use zmtop::model::{CgroupFigures, Missing, Snapshot};
 use zmtop::sampler::Scanner;
+
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
 
 const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";

@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use zmtop::model::{Identity, Missing};
+use zmtop::sampler::Scanner;
+
 use super::{pids, row};
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
-use zmtop::model::{Identity, Missing};
-use zmtop::sampler::Scanner;
 
 const KB: u64 = 1024;
 

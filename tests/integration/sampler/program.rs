@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
+use zmtop::model::{Missing, Replaced};
+use zmtop::sampler::Scanner;
+
 use super::row;
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
-use zmtop::model::{Missing, Replaced};
-use zmtop::sampler::Scanner;
 
 #[test]
 fn in_a_captured_tree_the_link_alone_is_believed() {

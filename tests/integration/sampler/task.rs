@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-
-use crate::support::tree::ProcTree;
 use zmtop::model::Snapshot;
 use zmtop::sampler::{Command, Handle, Options, spawn};
+
+use crate::support::tree::ProcTree;
 
 /// Far more than anything here takes: a hang, not a measure.
 const HANG: Duration = Duration::from_secs(20);

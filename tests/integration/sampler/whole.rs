@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use crate::support::block_on;
-use crate::support::tree::ProcTree;
 use zmtop::model::Missing;
 use zmtop::model::system::{Psi, Zram};
 use zmtop::sampler::{Options, Scanner};
+
+use crate::support::block_on;
+use crate::support::tree::ProcTree;
 
 #[test]
 fn the_system_is_read() {

@@ -14,10 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use process::Process;
 use tempfile::TempDir;
 use zmtop::sampler::{Options, Policy};
-
-pub(crate) use process::Process;
 
 /// The tree; removed when dropped. `proc`, `sys` and `etc` lie side by side in it.
 #[derive(Debug)]

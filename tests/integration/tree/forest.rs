@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use zmtop::model::tree::{Forest, Node};
-use zmtop::model::{Change, Missing, ProcessSample};
+use zmtop::group::Change;
+use zmtop::group::tree::{Forest, Node};
+use zmtop::model::{Missing, ProcessSample};
 
 use crate::support::rows::{MIB, process};
 

@@ -1,8 +1,9 @@
 //! Processes with one address space: its memory counts once in every sum.
 
 use proptest::prelude::*;
-use zmtop::model::tree::Forest;
-use zmtop::model::{Change, Identity, Missing, ProcessSample, Totals};
+use zmtop::group::tree::Forest;
+use zmtop::group::{Change, Totals};
+use zmtop::model::{Identity, Missing, ProcessSample};
 
 use crate::support::rows::{MIB, process, walk};
 

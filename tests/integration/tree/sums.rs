@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::model::sort::{SortKey, order};
-use zmtop::model::{Change, Memory, Missing, Totals, Walk};
+use zmtop::columns::Row;
+use zmtop::columns::sort::{SortKey, order};
+use zmtop::group::{Change, Totals};
+use zmtop::model::{Memory, Missing, Walk};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -100,7 +102,7 @@ fn totals_of_processes() {
         (Some(10), Some(3.0), None)
     );
     let snap = snapshot(Duration::from_secs(1), Vec::new());
-    assert_eq!(totals.row(&snap).memory.unwrap().pss, 20 * MIB);
+    assert_eq!(Row::of_totals(&totals, &snap).memory.unwrap().pss, 20 * MIB);
 
     assert_eq!(Totals::of(&rows[..1], |_| None).memory, Err(Missing::KernelThread));
     // Hidden outweighs having none, in either order.
@@ -168,7 +170,7 @@ fn one_of_each_address_space() {
     rows[1].shares_mm = Some(rows[0].id);
     rows[3].shares_mm = Some(rows[0].id);
     let pids = |rows: &[zmtop::model::ProcessSample]| -> Vec<u32> {
-        let ids = zmtop::model::totals::one_of_each(rows);
+        let ids = zmtop::group::totals::one_of_each(rows);
         ids.into_iter().map(|id| id.pid).collect()
     };
     assert_eq!(pids(&rows), [1, 3, 5]);

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::model::Verdict;
-use zmtop::model::trend::{Judgement, Params, Point, eta, judge};
+use zmtop::trend::{Judgement, Params, Point, Verdict, eta, judge};
 
 const MB: u64 = 1_000_000;
 const START: u64 = 100_000;

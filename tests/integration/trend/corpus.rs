@@ -9,10 +9,9 @@ mod rng;
 
 use std::time::Duration;
 
-use zmtop::model::history::levels::{Detail, Levels};
-
 pub(super) use noise::Noise;
 pub(super) use rng::Rng;
+use zmtop::history::levels::{Detail, Levels};
 
 /// Seeds of each shape.
 pub(super) const SEEDS: u64 = 50;

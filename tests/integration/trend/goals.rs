@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use zmtop::model::Verdict;
+use zmtop::trend::Verdict;
 
 use super::corpus::{Noise, Rng, Series};
 use super::{EVERY, Watch, say};

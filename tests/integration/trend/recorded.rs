@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use zmtop::model::Missing;
 use zmtop::output::json;
-use zmtop::proc::wire::Record;
+use zmtop::record::Record;
 
 use super::corpus::{Noise, Rng, SHAPES, Series};
 use crate::support::pty::ZMTOP;

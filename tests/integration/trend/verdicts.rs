@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::thread;
 
-use zmtop::model::{Judgement, Verdict};
+use zmtop::trend::{Judgement, Verdict};
 
 use super::corpus::{Noise, Rng, SEEDS, SHAPES, Series, held_out};
 use super::{Watch, moments, say};

@@ -3,9 +3,9 @@
 mod numbers;
 
 use rustix::process::Signal;
+use zmtop::act::ActError;
 use zmtop::config::Env;
 use zmtop::model::Identity;
-use zmtop::proc::act::ActError;
 use zmtop::tui::act::{Asks, Choice, Deed, Dialog, Order, Present, Report, signals};
 use zmtop::tui::app::Mode;
 use zmtop::tui::{Effect, Event};

@@ -1,7 +1,7 @@
 //! Groups on the screen: from processes to groups, into one, and back.
 
 use zmtop::config::Env;
-use zmtop::model::GroupBy;
+use zmtop::group::GroupBy;
 use zmtop::sampler::Command;
 use zmtop::tui::Effect;
 use zmtop::tui::app::Wants;

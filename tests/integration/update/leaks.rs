@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use zmtop::model::leaks::Who;
+use zmtop::group::GroupBy;
+use zmtop::history::suspects::Who;
+use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, Name};
-use zmtop::model::trend::Verdict;
-use zmtop::model::{GroupBy, ProcessSample};
 use zmtop::sampler::Command;
+use zmtop::trend::Verdict;
+use zmtop::tui::app::Mode;
 use zmtop::tui::popup::Popup;
 use zmtop::tui::scope::Scope;
-use zmtop::tui::{Effect, Event, app::Mode};
+use zmtop::tui::{Effect, Event};
 
 use crate::support::rows::{MIB, process, walk, with_facts};
 use crate::support::session::Session;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use zmtop::group::GroupBy;
+use zmtop::model::Identity;
 use zmtop::model::mapping::{Mapping, Name};
-use zmtop::model::{GroupBy, Identity};
 use zmtop::sampler::mappings::{Mappings, Shared};
 use zmtop::tui::scope::Scope;
 use zmtop::tui::{Effect, Event};

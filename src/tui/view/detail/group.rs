@@ -9,10 +9,10 @@ use ratatui::layout::Rect;
 
 use super::super::strip::Strip;
 use super::super::table::name;
-use crate::model::{CgroupFigures, Group, GroupBy, Missing, Reading, Replaced, Snapshot};
-use crate::text;
+use crate::group::{Group, GroupBy};
+use crate::model::{CgroupFigures, Missing, Reading, Replaced, Snapshot};
 use crate::tui::app::App;
-use crate::units;
+use crate::{text, units};
 
 /// Draws the line.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {

@@ -15,10 +15,11 @@ use ratatui::style::Style;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::columns::Value;
-use crate::model::history::line::Band;
-use crate::model::trend::{Judgement, Metric, Verdict};
-use crate::model::{Row, Series, Snapshot};
+use crate::columns::{Row, Value};
+use crate::history::Series;
+use crate::history::line::Band;
+use crate::model::Snapshot;
+use crate::trend::{Judgement, Metric, Verdict};
 use crate::tui::app::App;
 use crate::units;
 
@@ -147,7 +148,6 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         label.text(75, format!(", full in {eta}"), theme.warning);
     }
     if judged.verdict >= Verdict::Growing {
-        let sure = (judged.confidence * 100.0).floor();
-        label.text(55, format!(", {sure:.0}% sure"), theme.dim);
+        label.text(55, format!(", {:.0}% sure", judged.percent()), theme.dim);
     }
 }

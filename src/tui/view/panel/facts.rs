@@ -9,9 +9,8 @@ use super::super::strip::Strip;
 use super::{plain, wrapped};
 use crate::columns::{cell, find};
 use crate::model::{Memory, ProcessSample, Replaced, Snapshot};
-use crate::text;
 use crate::tui::app::App;
-use crate::units;
+use crate::{text, units};
 
 /// Which process.
 pub(super) fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {

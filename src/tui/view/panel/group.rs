@@ -19,7 +19,8 @@ use super::super::put::put;
 use super::super::strip::Strip;
 use super::{chart, facts, plain};
 use crate::columns::{Tone, cell, find};
-use crate::model::{Group, Snapshot};
+use crate::group::Group;
+use crate::model::Snapshot;
 use crate::text::{self, fit};
 use crate::tui::app::App;
 

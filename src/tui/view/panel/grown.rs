@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::model::grew::{Fate, Grown, total};
+use crate::history::mapping_diff::{Fate, Grown, total};
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
 use crate::tui::app::App;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use zmtop::sampler::source::At;
+use zmtop::source::At;
 
 #[track_caller]
 fn means(typed: &str, zone: &TimeZone, want: &str) {

@@ -1,8 +1,7 @@
 //! Files that are damaged.
 
 use proptest::prelude::*;
-
-use zmtop::sampler::source::{Source, SourceError};
+use zmtop::source::{Source, SourceError};
 
 use super::{all, file, gives, ndjson, series};
 

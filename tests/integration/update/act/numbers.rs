@@ -1,6 +1,6 @@
 //! Niceness and `oom_score_adj`.
 
-use zmtop::proc::act::ActError;
+use zmtop::act::ActError;
 use zmtop::tui::Event;
 use zmtop::tui::act::{Asks, Deed, Knob, Order, Report};
 use zmtop::tui::app::Mode;

@@ -1,0 +1,175 @@
+//! What a set of processes holds together.
+//!
+//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::group::Change;
+use crate::model::memory::Memory;
+use crate::model::reading::{Missing, Reading};
+use crate::model::snapshot::{Identity, ProcessSample};
+
+/// The sums of a set of processes: those a filter lets through, those tagged, a subtree. They count as so many
+/// processes with so many threads, but an address space that several of them share counts once.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// How many processes.
+    pub count: usize,
+    /// Their memory: of those that have some and could be read.
+    pub memory: Reading<Memory>,
+    /// Some process's memory is hidden, so the sums are too small.
+    pub partial: bool,
+    /// Their changes.
+    pub change: Change,
+    /// Their threads.
+    pub threads: u64,
+}
+
+impl Default for Totals {
+    /// The sum of nothing.
+    fn default() -> Self {
+        Self {
+            count: 0,
+            memory: Err(Missing::Pending),
+            partial: false,
+            change: Change::default(),
+            threads: 0,
+        }
+    }
+}
+
+impl Totals {
+    /// One process alone.
+    pub fn one(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        Self {
+            count: 1,
+            memory: sample.memory().copied(),
+            partial: sample.walk.is_err_and(Missing::hides_memory),
+            change: change.copied().unwrap_or_default(),
+            threads: sample.stat.threads,
+        }
+    }
+
+    /// The sum of these processes.
+    pub fn of<'a>(
+        samples: impl IntoIterator<Item = &'a ProcessSample>,
+        change: impl Fn(&ProcessSample) -> Option<Change>,
+    ) -> Self {
+        let samples: Vec<_> = samples.into_iter().collect();
+        let spaces = Spaces::new(&samples.iter().copied());
+        let mut sum = Self::default();
+        for (at, sample) in samples.iter().enumerate() {
+            let change = change(sample);
+            sum.add(&if spaces.counts(at, sample) {
+                Self::one(sample, change.as_ref())
+            } else {
+                Self::without_memory(sample, change.as_ref())
+            });
+        }
+        sum
+    }
+
+    /// One process without its memory, which is counted elsewhere.
+    pub(super) fn without_memory(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        Self {
+            count: 1,
+            change: Change {
+                pss: None,
+                swap: None,
+                growth: None,
+                ..change.copied().unwrap_or_default()
+            },
+            threads: sample.stat.threads,
+            ..Self::default()
+        }
+    }
+
+    /// The memory of one process without the process.
+    pub(super) fn memory_alone(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        let one = Self::one(sample, change);
+        Self {
+            count: 0,
+            change: Change {
+                minflt: None,
+                majflt: None,
+                cpu: None,
+                ..one.change
+            },
+            threads: 0,
+            ..one
+        }
+    }
+
+    /// Adds what others hold, whose address spaces are others. A sum without a figure says why: that one is
+    /// hidden rather than that one has no memory.
+    pub fn add(&mut self, other: &Self) {
+        self.memory = match (self.memory, other.memory) {
+            (Ok(mut sum), Ok(more)) => {
+                sum.add(&more);
+                Ok(sum)
+            }
+            (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
+            (Err(mine), Err(theirs)) => {
+                // Pending and not partial: not that of a process, but the sum of no memory.
+                let nothing = theirs == Missing::Pending && !other.partial;
+                Err(if self.partial || nothing { mine } else { theirs })
+            }
+        };
+        self.count += other.count;
+        self.partial |= other.partial;
+        self.change.add(&other.change);
+        self.threads = self.threads.saturating_add(other.threads);
+    }
+}
+
+/// The address spaces that several of a set of processes share.
+pub(super) struct Spaces(HashMap<Identity, Vec<usize>>);
+
+impl Spaces {
+    /// Those shared among `samples`.
+    pub(super) fn new<'a>(samples: &(impl Iterator<Item = &'a ProcessSample> + Clone)) -> Self {
+        let mut spaces: HashMap<Identity, Vec<usize>> = samples
+            .clone()
+            .filter_map(|s| Some((s.shares_mm?, Vec::new())))
+            .collect();
+        // Nearly always there are none.
+        if !spaces.is_empty() {
+            // Whose memory is known stands for the others.
+            for known in [true, false] {
+                for (at, sample) in samples.clone().enumerate() {
+                    if sample.walk.is_ok() == known
+                        && let Some(members) = spaces.get_mut(&space(sample))
+                    {
+                        members.push(at);
+                    }
+                }
+            }
+        }
+        Self(spaces)
+    }
+
+    /// Whether the memory of the process at place `at` is counted with it.
+    pub(super) fn counts(&self, at: usize, sample: &ProcessSample) -> bool {
+        self.0.is_empty() || self.0.get(&space(sample)).is_none_or(|members| members[0] == at)
+    }
+
+    /// The places of those that share each, the one that stands for the others first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &[usize]> {
+        self.0.values().map(Vec::as_slice)
+    }
+}
+
+/// One process of each address space among these: what they map is to be read once.
+pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> Vec<Identity> {
+    let mut seen = HashSet::new();
+    samples
+        .into_iter()
+        .filter(|sample| seen.insert(space(sample)))
+        .map(|sample| sample.id)
+        .collect()
+}
+
+/// What an address space goes by: the process that is the first of those that have it.
+fn space(sample: &ProcessSample) -> Identity {
+    sample.shares_mm.unwrap_or(sample.id)
+}

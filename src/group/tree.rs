@@ -1,0 +1,194 @@
+//! Processes as a forest: who started whom, and what a whole subtree holds.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::group::Change;
+use crate::group::totals::{Spaces, Totals};
+use crate::model::snapshot::ProcessSample;
+
+/// A process and all its descendants, summed.
+pub type Subtree = Totals;
+
+/// One row of a drawn forest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Which process, by its place in the snapshot.
+    pub index: usize,
+    /// The lines drawn before its command: `│  ├─ `.
+    pub guide: String,
+    /// It has shown children.
+    pub parent: bool,
+    /// They are folded away.
+    pub folded: bool,
+}
+
+/// The forest of one snapshot's processes.
+#[derive(Debug)]
+pub struct Forest {
+    parent: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    /// Every process after its parent.
+    preorder: Vec<usize>,
+}
+
+/// Deeper levels are drawn no further to the right.
+const MAX_GUIDE_LEVELS: usize = 24;
+
+impl Forest {
+    /// The forest by parent pid. A process whose parent is not listed, or that is its own ancestor (which
+    /// a made tree can claim), is a root: every process is in it exactly once.
+    pub fn new(processes: &[ProcessSample]) -> Self {
+        let by_pid: HashMap<u32, usize> = processes.iter().enumerate().map(|(i, p)| (p.id.pid, i)).collect();
+        let mut parent: Vec<Option<usize>> = processes
+            .iter()
+            .enumerate()
+            .map(|(i, p)| by_pid.get(&p.stat.ppid).copied().filter(|up| *up != i))
+            .collect();
+        break_cycles(&mut parent);
+        let mut children = vec![Vec::new(); processes.len()];
+        let mut roots = Vec::new();
+        for (i, up) in parent.iter().enumerate() {
+            match up {
+                Some(up) => children[*up].push(i),
+                None => roots.push(i),
+            }
+        }
+        let mut preorder = Vec::with_capacity(processes.len());
+        let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
+        while let Some(i) = stack.pop() {
+            preorder.push(i);
+            stack.extend(children[i].iter().rev());
+        }
+        Self {
+            parent,
+            children,
+            roots,
+            preorder,
+        }
+    }
+
+    /// The place of a process's parent; none of a root.
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        self.parent[index]
+    }
+
+    /// What each process holds together with its descendants, in the order of the snapshot. Memory that
+    /// several of a subtree share, since they have one address space, counts once in it.
+    pub fn subtrees(
+        &self,
+        processes: &[ProcessSample],
+        change: impl Fn(&ProcessSample) -> Option<Change>,
+    ) -> Vec<Subtree> {
+        let spaces = Spaces::new(&processes.iter());
+        let mut all: Vec<Subtree> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
+        for &i in spaces.all().flatten() {
+            all[i] = Totals::without_memory(&processes[i], change(&processes[i]).as_ref());
+        }
+        for &i in self.preorder.iter().rev() {
+            let Some(up) = self.parent[i] else { continue };
+            let below = all[i].clone();
+            all[up].add(&below);
+        }
+        for space in spaces.all() {
+            let memory = Totals::memory_alone(&processes[space[0]], change(&processes[space[0]]).as_ref());
+            for i in self.with_ancestors(space) {
+                all[i].add(&memory);
+            }
+        }
+        all
+    }
+
+    /// These processes and all above them, each once.
+    fn with_ancestors(&self, of: &[usize]) -> BTreeSet<usize> {
+        let mut all = BTreeSet::new();
+        for &i in of {
+            let mut at = Some(i);
+            while let Some(i) = at.filter(|i| all.insert(*i)) {
+                at = self.parent[i];
+            }
+        }
+        all
+    }
+
+    /// The rows to draw: every process that is `matching`, its ancestors, and nothing below one that is
+    /// `folded`; siblings in the order of `compare`.
+    pub fn rows(
+        &self,
+        matching: impl Fn(usize) -> bool,
+        folded: impl Fn(usize) -> bool,
+        compare: impl Fn(usize, usize) -> Ordering,
+    ) -> Vec<Node> {
+        let mut shown = vec![false; self.parent.len()];
+        for &i in self.preorder.iter().rev() {
+            shown[i] |= matching(i);
+            if let (true, Some(up)) = (shown[i], self.parent[i]) {
+                shown[up] = true;
+            }
+        }
+        let sorted = |of: &[usize]| -> Vec<usize> {
+            let mut list: Vec<usize> = of.iter().copied().filter(|i| shown[*i]).collect();
+            list.sort_by(|a, b| compare(*a, *b));
+            list
+        };
+        let mut rows = Vec::new();
+        // (process, the guide of its children's level, whether it is its parent's last)
+        let mut stack: Vec<(usize, Vec<bool>, bool)> = sorted(&self.roots)
+            .into_iter()
+            .rev()
+            .map(|i| (i, Vec::new(), true))
+            .collect();
+        while let Some((i, levels, last)) = stack.pop() {
+            let below = sorted(&self.children[i]);
+            let node = Node {
+                index: i,
+                guide: guide(&levels, last, self.parent[i].is_some()),
+                parent: !below.is_empty(),
+                folded: !below.is_empty() && folded(i),
+            };
+            if !node.folded {
+                let mut next = levels;
+                if self.parent[i].is_some() && next.len() < MAX_GUIDE_LEVELS {
+                    next.push(!last);
+                }
+                let end = below.len();
+                for (at, child) in below.into_iter().enumerate().rev() {
+                    stack.push((child, next.clone(), at + 1 == end));
+                }
+            }
+            rows.push(node);
+        }
+        rows
+    }
+}
+
+fn guide(levels: &[bool], last: bool, child: bool) -> String {
+    let mut text: String = levels.iter().map(|open| if *open { "│  " } else { "   " }).collect();
+    if child {
+        text.push_str(if last { "└─ " } else { "├─ " });
+    }
+    text
+}
+
+/// Cuts one link of every circle of parents.
+fn break_cycles(parent: &mut [Option<usize>]) {
+    // 0 not seen, 1 on the path now walked, 2 known to reach a root
+    let mut state = vec![0_u8; parent.len()];
+    let mut path = Vec::new();
+    for start in 0..parent.len() {
+        let mut at = start;
+        while state[at] == 0 {
+            state[at] = 1;
+            path.push(at);
+            match parent[at] {
+                Some(up) if state[up] == 1 => parent[at] = None,
+                Some(up) => at = up,
+                None => {}
+            }
+        }
+        for i in path.drain(..) {
+            state[i] = 2;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Who leaks: the suspects, worst first.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::headroom;
+use crate::group::{GroupBy, GroupKey, Names};
+use crate::history::{History, Series};
+use crate::model::reading::Missing;
+use crate::model::snapshot::{Facts, Identity, ProcessSample, Snapshot, Stat};
+use crate::trend::{Judgement, Verdict, eta};
+
+/// Who a verdict is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A process, and what is known of it.
+    Process(Identity, Arc<Facts>),
+    /// A group, whose members may come and go.
+    Group(GroupKey),
+}
+
+/// Somebody whose footprint grows, or does what was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suspect {
+    /// Who.
+    pub who: Who,
+    /// The name of its program, raw: as in groups by command; of a group, its own.
+    pub command: Option<Arc<[u8]>>,
+    /// How many processes the group has; 1 for a process.
+    pub count: usize,
+    /// What was judged.
+    pub judged: Judgement,
+    /// The footprint it was judged on, in bytes: the newest.
+    pub footprint: u64,
+    /// Seconds until it reaches the nearest wall at this pace; `None` where it does not go on, or no wall is known.
+    pub eta: Option<f64>,
+    /// When it ended, on the monotonic clock.
+    pub ended: Option<Duration>,
+    /// How many processes of that program ended like this, this one, the last, included; 0 while it lives.
+    pub times: usize,
+}
+
+/// Who is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The least alarming verdict.
+    pub least: Verdict,
+    /// Groups of this kind alone. `None` asks for processes, those that ended too, and for programs whose
+    /// growth is not that of some of its processes: of those that come and go.
+    pub by: Option<GroupBy>,
+}
+
+impl Ask {
+    /// What grows or leaks.
+    pub const GROWING: Self = Self {
+        least: Verdict::Growing,
+        by: None,
+    };
+}
+
+/// The suspects in a history whose last snapshot this is: leaks first, the living before the ended, the fastest
+/// first. Of the processes of a program that ended as suspects the last stands for all.
+pub fn suspects(history: &History, snapshot: &Snapshot, ask: Ask) -> Vec<Suspect> {
+    let mut found = Vec::new();
+    if let Some(by) = ask.by {
+        groups(history, snapshot, by, ask.least, &mut found);
+    } else {
+        living(history, snapshot, ask.least, &mut found);
+        ended(history, ask.least, &mut found);
+        let mut programs = Vec::new();
+        groups(history, snapshot, GroupBy::Command, ask.least, &mut programs);
+        programs.retain(|program| !is_explained(program, &found));
+        found.extend(programs);
+    }
+    found.sort_by(|a, b| {
+        let rank = |s: &Suspect| (s.judged.verdict, s.ended.is_none());
+        let slopes = b.judged.slope.partial_cmp(&a.judged.slope).unwrap_or(Ordering::Equal);
+        rank(b).cmp(&rank(a)).then(slopes)
+    });
+    found
+}
+
+/// Whether it is to be told of.
+fn grows(series: &Series, least: Verdict) -> bool {
+    let judged = series.trend();
+    judged.verdict != Verdict::Unknown && judged.verdict >= least
+}
+
+fn living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
+    let rows = snapshot.rows();
+    for (id, series) in history.processes().filter(|(_, series)| grows(series, least)) {
+        let Ok(at) = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid) else {
+            continue;
+        };
+        let sample = &rows[at];
+        // One address space is told of once.
+        if sample.id != id || sample.shares_mm.is_some() {
+            continue;
+        }
+        let cgroup = sample.facts.cgroup.as_deref().ok();
+        found.push(Suspect {
+            who: Who::Process(id, Arc::clone(&sample.facts)),
+            command: history.command(id),
+            count: 1,
+            judged: *series.trend(),
+            footprint: newest(series),
+            eta: eta(series.trend(), headroom::room(snapshot, cgroup)),
+            ended: None,
+            times: 0,
+        });
+    }
+}
+
+fn newest(series: &Series) -> u64 {
+    series.levels().newest().map_or(0, |(_, bytes)| bytes)
+}
+
+fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
+    let mut programs: HashMap<&[u8], usize> = HashMap::new();
+    for gone in history.all_ended().filter(|gone| grows(&gone.series, least)) {
+        let name = gone.command.as_deref().unwrap_or(&gone.facts.comm);
+        if let Some(at) = programs.get(name) {
+            let last: &mut Suspect = &mut found[*at];
+            last.times += 1;
+            continue;
+        }
+        programs.insert(name, found.len());
+        found.push(Suspect {
+            who: Who::Process(gone.id, Arc::clone(&gone.facts)),
+            command: gone.command.clone(),
+            count: 1,
+            judged: *gone.series.trend(),
+            footprint: newest(&gone.series),
+            eta: None,
+            ended: Some(gone.at),
+            times: 1,
+        });
+    }
+}
+
+fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, found: &mut Vec<Suspect>) {
+    let from = found.len();
+    for (name, series) in history.groups_by(by).filter(|(_, series)| grows(series, least)) {
+        found.push(Suspect {
+            command: name.cloned(),
+            who: Who::Group(GroupKey {
+                by,
+                name: name.cloned(),
+            }),
+            count: 0,
+            judged: *series.trend(),
+            footprint: newest(series),
+            eta: None,
+            ended: None,
+            times: 0,
+        });
+    }
+    let places: HashMap<Option<Arc<[u8]>>, usize> =
+        (from..found.len()).map(|at| (found[at].command.clone(), at)).collect();
+    if places.is_empty() {
+        return;
+    }
+    let names = Names::new(snapshot.rows());
+    // The one cgroup of all members, as far as they are in one.
+    let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
+    for sample in snapshot.rows().iter().filter(|sample| !sample.stat.is_kernel_thread()) {
+        let Some(at) = places.get(&names.of(sample, by).map(Arc::from)) else {
+            continue;
+        };
+        found[*at].count += 1;
+        let own = sample.facts.cgroup.as_deref().ok();
+        let all = cgroups.entry(*at).or_insert(own);
+        if *all != own {
+            *all = None;
+        }
+    }
+    for (at, suspect) in found.iter_mut().enumerate().skip(from) {
+        let own = cgroups.get(&at).copied().flatten();
+        let cgroup = if by == GroupBy::Cgroup {
+            suspect.command.as_deref()
+        } else {
+            own
+        };
+        suspect.eta = eta(&suspect.judged, headroom::room(snapshot, cgroup));
+    }
+}
+
+/// Whether the growth of a program is that of its processes, who are told of themselves.
+fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
+    let own = found
+        .iter()
+        .filter(|s| s.ended.is_none() && s.command == program.command);
+    let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
+        (slope + s.judged.slope, worst.max(s.judged.verdict))
+    });
+    // A leak is not explained by what only grows.
+    program.count <= 1 || (slope >= program.judged.slope / 2.0 && worst >= program.judged.verdict)
+}
+
+/// A process that ended as a filter can ask about it: by its words. Nothing is known of its figures any more.
+pub fn stand_in(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
+    ProcessSample {
+        id,
+        exec: 0,
+        stat: Stat::default(),
+        facts: Arc::clone(facts),
+        walk: Err(Missing::Gone),
+        stale: false,
+        oom_score: Err(Missing::Gone),
+        shares_mm: None,
+    }
+}

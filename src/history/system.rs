@@ -1,0 +1,78 @@
+//! What is derived of the system as a whole.
+
+use std::time::Duration;
+
+use crate::history::levels::Levels;
+use crate::history::line::Line;
+use crate::history::series::Tick;
+use crate::history::window;
+use crate::model::reading::Reading;
+use crate::model::snapshot::{SelfCost, Snapshot};
+
+/// Rates and lines of the system as a whole. A rate is `None` until two snapshots were seen, and where a
+/// counter ran backwards.
+#[derive(Debug, Default)]
+pub struct SystemHistory {
+    last: Option<(Duration, [Reading<u64>; 3], Reading<SelfCost>)>,
+    /// Bytes a second read back from swap.
+    pub swap_in: Option<f64>,
+    /// Bytes a second written to swap.
+    pub swap_out: Option<f64>,
+    /// Major faults a second.
+    pub majfault: Option<f64>,
+    /// The share of one core that zmtop itself used, 1.0 being all of it.
+    pub own_cpu: Option<f64>,
+    /// The share of one core that walks took, smoothed over some ten seconds.
+    pub walked: Option<f64>,
+    mem: Levels,
+    swap: Levels,
+    now: Duration,
+    rhythm: Duration,
+}
+
+impl SystemHistory {
+    /// RAM in use (`MemTotal − MemAvailable`).
+    pub const fn mem(&self) -> Line<'_> {
+        Line::new(&self.mem, self.now, self.rhythm)
+    }
+
+    /// Swap in use.
+    pub const fn swap(&self) -> Line<'_> {
+        Line::new(&self.swap, self.now, self.rhythm)
+    }
+
+    pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
+        let now = snapshot.monotonic;
+        let s = &snapshot.system;
+        let counters = [s.pswpin, s.pswpout, s.pgmajfault];
+        if let Some((then, before, own)) = &self.last {
+            let seconds = now.saturating_sub(*then).as_secs_f64();
+            let rate = |i: usize| window::rate(before[i].ok()?, counters[i].ok()?, seconds);
+            self.swap_in = rate(0);
+            self.swap_out = rate(1);
+            self.majfault = rate(2);
+            if seconds > 0.0 {
+                let share = snapshot.sampling.walked.as_secs_f64() / seconds;
+                let weight = (seconds / 10.0).min(1.0);
+                self.walked = Some(
+                    self.walked
+                        .map_or(share, |old| old.mul_add(1.0 - weight, share * weight)),
+                );
+            }
+            self.own_cpu = match (own, &snapshot.own) {
+                (Ok(a), Ok(b)) if seconds > 0.0 => Some(b.cpu.saturating_sub(a.cpu).as_secs_f64() / seconds),
+                _ => None,
+            };
+        }
+        self.last = Some((now, counters, snapshot.own));
+        (self.now, self.rhythm) = (tick.now, tick.rhythm);
+        let used = |total: Reading<u64>, free: Reading<u64>| Some(total.ok()?.saturating_sub(free.ok()?));
+        self.mem.push(now, used(s.mem_total, s.mem_available), tick.detail);
+        self.swap.push(now, used(s.swap_total, s.swap_free), tick.detail);
+    }
+
+    /// The bytes its lines take.
+    pub(super) const fn bytes(&self) -> usize {
+        self.mem.bytes() + self.swap.bytes()
+    }
+}

@@ -1,0 +1,126 @@
+//! A snapshot as `zmtop/1`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::group::Totals;
+use crate::model::{Missing, ProcessSample, Snapshot};
+use crate::record::cgroup::Cgroup;
+use crate::record::process::Process;
+use crate::record::system::System;
+use crate::record::unread::{Gaps, Unread};
+use crate::record::{Own, SCHEMA, Tick, time_text};
+use crate::text::lossless;
+
+/// A snapshot to be serialized. Processes are turned into data one at a time.
+#[derive(Debug)]
+pub struct Record<'a> {
+    snapshot: &'a Snapshot,
+    rows: Vec<&'a ProcessSample>,
+}
+
+impl<'a> Record<'a> {
+    /// All of it.
+    pub fn of(snapshot: &'a Snapshot) -> Self {
+        Self::selected(snapshot, snapshot.rows().iter().collect())
+    }
+
+    /// Only these of its processes, in this order; `totals` are theirs.
+    pub const fn selected(snapshot: &'a Snapshot, rows: Vec<&'a ProcessSample>) -> Self {
+        Self { snapshot, rows }
+    }
+}
+
+#[derive(Serialize)]
+struct Out<'a> {
+    schema: &'static str,
+    time: String,
+    monotonic_s: f64,
+    host: Cow<'a, str>,
+    boot_id: Option<Cow<'a, str>>,
+    interval_s: f64,
+    took_s: f64,
+    sampling: Tick,
+    #[serde(rename = "self")]
+    own: Option<Own>,
+    system: System<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cgroups: BTreeMap<Cow<'a, str>, Cgroup<'a>>,
+    processes: Option<Processes<'a>>,
+    totals: Sums,
+    unread: Option<Unread>,
+}
+
+struct Processes<'a> {
+    rows: &'a [&'a ProcessSample],
+    now: Duration,
+}
+
+impl Serialize for Processes<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.rows.iter().map(|sample| Process::of(sample, self.now)))
+    }
+}
+
+/// For those who read: sums over the processes above; too small where some are unreadable.
+#[derive(Serialize)]
+struct Sums {
+    processes: usize,
+    unreadable: usize,
+    pss: Option<u64>,
+    swap: Option<u64>,
+    swap_pss: Option<u64>,
+}
+
+impl Sums {
+    fn of(rows: &[&ProcessSample]) -> Self {
+        let totals = Totals::of(rows.iter().copied(), |_| None);
+        let memory = totals.memory.ok();
+        Self {
+            processes: rows.len(),
+            unreadable: rows
+                .iter()
+                .filter(|sample| sample.walk.is_err_and(Missing::hides_memory))
+                .count(),
+            pss: memory.map(|m| m.pss),
+            swap: memory.map(|m| m.swap),
+            swap_pss: memory.and_then(|m| m.swap_pss.ok()),
+        }
+    }
+}
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let snapshot = self.snapshot;
+        let mut gaps = Gaps::default();
+        let boot_id = gaps.take("boot_id", snapshot.boot_id.as_ref().map_err(|why| *why));
+        let own = gaps.take("self", snapshot.own.as_ref().map_err(|why| *why));
+        let listed = gaps.take("processes", snapshot.processes.as_ref().map_err(|why| *why));
+        let cgroups = snapshot.cgroups.iter();
+        Out {
+            schema: SCHEMA,
+            time: time_text(snapshot.time),
+            monotonic_s: snapshot.monotonic.as_secs_f64(),
+            host: lossless(&snapshot.host),
+            boot_id: boot_id.map(|id| lossless(id.as_bytes())),
+            interval_s: snapshot.interval.as_secs_f64(),
+            took_s: snapshot.sampling.took.as_secs_f64(),
+            sampling: Tick::of(&snapshot.sampling),
+            own: own.map(Own::of),
+            system: System::of(&snapshot.system),
+            cgroups: cgroups
+                .map(|(path, figures)| (lossless(path), Cgroup::of(figures)))
+                .collect(),
+            processes: listed.map(|_| Processes {
+                rows: &self.rows,
+                now: snapshot.monotonic,
+            }),
+            totals: Sums::of(&self.rows),
+            unread: gaps.unread("processes"),
+        }
+        .serialize(to)
+    }
+}
