@@ -22,6 +22,7 @@ pub mod config;
 pub mod filter;
 pub mod group;
 pub mod history;
+pub mod manual;
 pub mod model;
 pub mod output;
 pub mod proc;

@@ -21,7 +21,7 @@ fn floor(module: &str) -> Option<u8> {
         "act" | "sampler" | "source" => 7,
         "config" => 8,
         "tui" | "output" | "export" => 9,
-        "cli" | "run" | "main" | "lib" => 10,
+        "cli" | "run" | "main" | "lib" | "manual" => 10,
         _ => return None,
     })
 }

@@ -1,0 +1,10 @@
+//! Pages for users that are too long for the README. They hold no code.
+
+#[doc = include_str!("manual/cost.md")]
+pub mod cost {}
+
+#[doc = include_str!("manual/data.md")]
+pub mod data {}
+
+#[doc = include_str!("manual/peers.md")]
+pub mod peers {}
