@@ -21,8 +21,8 @@ pub use judge::Alerts;
 pub use notice::{Evidence, Figure, Kind, Notice, Target, Why};
 pub use system::{SYSTEM, SystemCatalogue, SystemFigure};
 
-use crate::columns::row::Row;
-use crate::filter::{Catalog, Filter, FilterError, Quantity, Subject};
+use crate::columns::{Catalogue, ColumnId};
+use crate::filter::{Catalog, Filter, FilterError, Quantity};
 use crate::group::GroupBy;
 
 /// What a rule judges.
@@ -62,16 +62,6 @@ impl On {
     }
 }
 
-/// The columns, and how rows are seen through them. The table itself stands on a higher floor.
-pub trait Sight: Catalog {
-    /// A row as a filter sees it.
-    type Subject<'a>: Subject;
-    /// A row as a filter sees it.
-    fn subject<'a>(&self, row: Row<'a>) -> Self::Subject<'a>;
-    /// The id of a column.
-    fn id(&self, column: usize) -> &'static str;
-}
-
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -98,10 +88,10 @@ impl Rule {
     ///
     /// # Errors
     /// The condition is no filter, asks for nothing, or asks the system for what it has not.
-    pub fn new<S: Sight>(name: &str, on: On, text: &str, sight: &S) -> Result<Self, FilterError> {
+    pub fn new(name: &str, on: On, text: &str) -> Result<Self, FilterError> {
         let when = match on {
             On::System => Filter::parse(text, &SystemCatalogue)?,
-            On::Process | On::Group(_) => Filter::parse(text, sight)?,
+            On::Process | On::Group(_) => Filter::parse(text, &Catalogue)?,
         };
         if when.is_empty() {
             return Err(FilterError::new(0, "a condition is missing"));
@@ -126,8 +116,8 @@ impl Rule {
                     .for_each(|id| tell(id, &SystemCatalogue));
             }
             On::Process | On::Group(_) => {
-                let asked = when.columns().into_iter().map(|at| sight.id(at));
-                asked.chain(TOLD).for_each(|id| tell(id, sight));
+                let asked = when.columns().into_iter().map(|at| ColumnId(at).get().id);
+                asked.chain(TOLD).for_each(|id| tell(id, &Catalogue));
             }
         }
         Ok(Self {
@@ -142,7 +132,7 @@ impl Rule {
     }
 
     /// Whether the condition asks for a column of that id.
-    pub fn asks<S: Sight>(&self, sight: &S, id: &str) -> bool {
-        self.on != On::System && self.when.columns().into_iter().any(|at| sight.id(at) == id)
+    pub fn asks(&self, id: &str) -> bool {
+        self.on != On::System && self.when.columns().into_iter().any(|at| ColumnId(at).get().id == id)
     }
 }

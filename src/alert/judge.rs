@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use crate::alert::notice::{Evidence, Kind, Notice, Target, Why};
 use crate::alert::state::State;
 use crate::alert::system::Whole;
-use crate::alert::{On, Rule, Sight};
-use crate::columns::row::Row;
+use crate::alert::{On, Rule};
+use crate::columns::{Row, RowSubject};
 use crate::filter::Subject;
 use crate::group::{Group, GroupBy, Names, groups};
 use crate::history::{History, Series};
@@ -116,7 +116,7 @@ impl Alerts {
     }
 
     /// Judges one snapshot, which `history` has already taken in; what fires and what clears, in order.
-    pub fn judge<S: Sight>(&mut self, snapshot: &Snapshot, history: &History, sight: &S) -> Vec<Notice> {
+    pub fn judge(&mut self, snapshot: &Snapshot, history: &History) -> Vec<Notice> {
         let mut notices = Vec::new();
         if self.rules.is_empty() {
             return notices;
@@ -125,8 +125,8 @@ impl Alerts {
             self.restart(&mut notices);
         }
         if let Ok(rows) = &snapshot.processes {
-            self.processes(rows, snapshot, history, sight, &mut notices);
-            self.groups(rows, snapshot, history, sight, &mut notices);
+            self.processes(rows, snapshot, history, &mut notices);
+            self.groups(rows, snapshot, history, &mut notices);
         } else {
             // Nothing is known of any of them.
             self.states
@@ -166,20 +166,13 @@ impl Alerts {
         (0..self.rules.len()).filter(|at| which(self.rules[*at].on)).collect()
     }
 
-    fn processes<S: Sight>(
-        &mut self,
-        rows: &[ProcessSample],
-        snapshot: &Snapshot,
-        history: &History,
-        sight: &S,
-        notices: &mut Vec<Notice>,
-    ) {
+    fn processes(&mut self, rows: &[ProcessSample], snapshot: &Snapshot, history: &History, notices: &mut Vec<Notice>) {
         let places = self.places(|on| on == On::Process);
         if places.is_empty() {
             return;
         }
         for sample in rows {
-            let subject = sight.subject(Row::of(sample, history.get(sample.id), snapshot));
+            let subject = RowSubject(Row::of(sample, history.get(sample.id), snapshot));
             for at in &places {
                 let answer = self.rules[*at].when.answer(&subject);
                 // Most answers are no, and most of the unknown ones concern nobody: these cost nothing more.
@@ -204,20 +197,13 @@ impl Alerts {
         }
     }
 
-    fn groups<S: Sight>(
-        &mut self,
-        rows: &[ProcessSample],
-        snapshot: &Snapshot,
-        history: &History,
-        sight: &S,
-        notices: &mut Vec<Notice>,
-    ) {
+    fn groups(&mut self, rows: &[ProcessSample], snapshot: &Snapshot, history: &History, notices: &mut Vec<Notice>) {
         for by in GroupBy::OF_PROCESSES {
             // Rules that look at all processes share the sums.
             let mut whole: Option<Vec<Group>> = None;
             for at in self.places(|on| on == On::Group(by)) {
                 let when = self.rules[at].when.clone();
-                let subject = |sample| sight.subject(Row::of(sample, history.get(sample.id), snapshot));
+                let subject = |sample| RowSubject(Row::of(sample, history.get(sample.id), snapshot));
                 let change = |sample: &ProcessSample| history.get(sample.id).map(Series::change).copied();
                 let own;
                 let list = if when.asks_words() {
@@ -228,7 +214,7 @@ impl Alerts {
                     whole.get_or_insert_with(|| groups(snapshot, by, has_memory, change))
                 };
                 for group in list.iter().filter(|group| group.key.name.is_some()) {
-                    let sums = sight.subject(Row::of_group(group, history.group(&group.key), snapshot));
+                    let sums = RowSubject(Row::of_group(group, history.group(&group.key), snapshot));
                     let members = group.members.iter().map(|at| subject(&rows[*at]));
                     let answer = when.answer_group(&sums, members);
                     if answer == Some(true) || answer.is_none() && !self.states[at].is_empty() {

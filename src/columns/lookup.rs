@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::{ColumnId, Unit, find};
-use crate::alert::Sight;
 use crate::columns::Row;
 use crate::filter::{Catalog, Quantity, Subject, Word};
 use crate::group::{Group, GroupBy, Names};
@@ -33,18 +32,6 @@ impl Catalog for Catalogue {
             .filter(|c| c.unit != Unit::Text)
             .map(|c| c.id)
             .collect()
-    }
-}
-
-impl Sight for Catalogue {
-    type Subject<'a> = RowSubject<'a>;
-
-    fn subject<'a>(&self, row: Row<'a>) -> RowSubject<'a> {
-        RowSubject(row)
-    }
-
-    fn id(&self, column: usize) -> &'static str {
-        ColumnId(column).get().id
     }
 }
 

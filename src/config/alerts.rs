@@ -10,7 +10,6 @@ use super::document::{self, found};
 use super::fault::Faults;
 use super::schema::Slot;
 use crate::alert::{On, Rule};
-use crate::columns::Catalogue;
 use crate::text;
 
 /// The name of the array.
@@ -87,7 +86,7 @@ impl AlertSettings {
     /// What is wrong with the condition, safe to print.
     pub fn rule(&self) -> Result<Rule, String> {
         let on = On::of_id(&self.on).unwrap_or(On::Process);
-        let rule = Rule::new(&self.name, on, &self.when, &Catalogue);
+        let rule = Rule::new(&self.name, on, &self.when);
         let mut rule = rule.map_err(|e| format!("not a condition: {}", text::safe(e.to_string().as_bytes())))?;
         (rule.hold, rule.cooldown) = (self.hold, self.cooldown);
         Ok(rule)

@@ -6,7 +6,6 @@ use super::app::App;
 use super::event::Effect;
 use super::scope::RowId;
 use crate::alert::{Alerts, Target};
-use crate::columns::Catalogue;
 use crate::config::AlertSettings;
 
 /// The rules of these settings, by their places. Settings that were read hold only sound ones; where one is
@@ -21,7 +20,7 @@ pub(super) fn judge(app: &mut App) -> Vec<Effect> {
     let Some(snapshot) = app.snapshot.as_ref().map(Arc::clone) else {
         return Vec::new();
     };
-    let notices = app.alerts.judge(&snapshot, &app.history, &Catalogue);
+    let notices = app.alerts.judge(&snapshot, &app.history);
     notices.into_iter().map(Effect::Alert).collect()
 }
 

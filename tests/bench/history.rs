@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use made::{MIB, process, snapshot, walk, with_facts};
 use zmtop::alert::{Alerts, On, Rule};
-use zmtop::columns::Catalogue;
 use zmtop::config::{Config, Env};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy};
@@ -87,7 +86,7 @@ const RULES: [(&str, &str, [&str; 5]); 3] = [
 fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
     let on = On::of_id(on).expect("a kind");
     let rules = rules.iter().map(|when| {
-        let mut rule = Rule::new(when, on, when, &Catalogue).expect("a rule");
+        let mut rule = Rule::new(when, on, when).expect("a rule");
         rule.hold = Duration::from_secs(5);
         rule
     });
@@ -102,7 +101,7 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
         let made = snapshot(Duration::from_secs(1000 + tick), rows.clone());
         history.push(&made);
         let begun = Instant::now();
-        std::hint::black_box(alerts.judge(&made, &history, &Catalogue));
+        std::hint::black_box(alerts.judge(&made, &history));
         times.push(begun.elapsed());
     }
     times.sort_unstable();

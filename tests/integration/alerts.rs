@@ -11,7 +11,6 @@ mod screen;
 use std::time::Duration;
 
 use zmtop::alert::{Alerts, Kind, Notice, On, Rule};
-use zmtop::columns::Catalogue;
 use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot};
 
@@ -19,7 +18,7 @@ use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// A rule by its parts, with times in seconds.
 fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
-    let mut rule = Rule::new("rule", On::of_id(on).unwrap(), when, &Catalogue).unwrap();
+    let mut rule = Rule::new("rule", On::of_id(on).unwrap(), when).unwrap();
     rule.hold = Duration::from_secs(hold);
     rule.cooldown = Duration::from_secs(cooldown);
     rule
@@ -51,7 +50,7 @@ impl Judge {
         self.at += seconds;
         snapshot.monotonic = Duration::from_secs_f64(self.at);
         self.history.push(&snapshot);
-        self.alerts.judge(&snapshot, &self.history, &Catalogue)
+        self.alerts.judge(&snapshot, &self.history)
     }
 }
 

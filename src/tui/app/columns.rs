@@ -1,7 +1,7 @@
 //! Which columns the tables have, by what their rows are; and what must be read for them.
 
 use super::App;
-use crate::columns::{Catalogue, ColumnId, find};
+use crate::columns::{ColumnId, find};
 use crate::group::GroupBy;
 use crate::sampler::Command;
 use crate::tui::scope::Scope;
@@ -129,7 +129,7 @@ impl App {
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
         );
         let some_cgroup = self.scope.lists_processes() || by_cgroup;
-        let ruled = |id: &str| self.alerts.rules().iter().any(|rule| rule.asks(&Catalogue, id));
+        let ruled = |id: &str| self.alerts.rules().iter().any(|rule| rule.asks(id));
         Wants {
             oom_score: ruled("oom_score")
                 || any(|c| c.get().id == "oom_score")

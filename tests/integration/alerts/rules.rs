@@ -1,12 +1,10 @@
 //! What a rule may say.
 
 use zmtop::alert::{On, Rule, SYSTEM};
-use zmtop::columns::{COLUMNS, Catalogue, Unit};
+use zmtop::columns::{COLUMNS, Unit};
 
 fn fault(on: &str, when: &str) -> String {
-    Rule::new("x", On::of_id(on).unwrap(), when, &Catalogue)
-        .unwrap_err()
-        .to_string()
+    Rule::new("x", On::of_id(on).unwrap(), when).unwrap_err().to_string()
 }
 
 #[test]
@@ -42,12 +40,12 @@ fn every_name_is_a_kind_of_its_own() {
 fn every_figure_can_be_asked_for() {
     for figure in SYSTEM {
         let when = format!("{}>0", figure.id);
-        assert!(Rule::new("x", On::System, &when, &Catalogue).is_ok(), "{when}");
+        assert!(Rule::new("x", On::System, &when).is_ok(), "{when}");
     }
     for column in COLUMNS.iter().filter(|c| c.unit != Unit::Text) {
         let bound = if column.unit == Unit::Verdict { "steady" } else { "0" };
-        let rule = Rule::new("x", On::Process, &format!("{}>{bound}", column.id), &Catalogue).unwrap();
-        assert!(rule.asks(&Catalogue, column.id));
-        assert!(!rule.asks(&Catalogue, "nothing"));
+        let rule = Rule::new("x", On::Process, &format!("{}>{bound}", column.id)).unwrap();
+        assert!(rule.asks(column.id));
+        assert!(!rule.asks("nothing"));
     }
 }
