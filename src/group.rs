@@ -16,7 +16,7 @@ pub use name::{Names, command_name};
 pub use totals::Totals;
 
 use crate::model::cgroup::CgroupFigures;
-use crate::model::snapshot::{ProcessSample, Replaced, Snapshot};
+use crate::model::snapshot::{Identity, ProcessSample, Replaced, Snapshot};
 
 /// What makes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +95,33 @@ impl GroupKey {
             (Some(name), _) => name,
             (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
             (None, GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Mapping) => b"(unknown)",
+        }
+    }
+}
+
+/// The identity of a row of a table, from one snapshot to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RowKey {
+    /// A process.
+    Process(Identity),
+    /// A group, or a mapping.
+    Group(GroupKey),
+}
+
+impl RowKey {
+    /// Returns the process, where the row is one.
+    pub const fn process(&self) -> Option<Identity> {
+        match self {
+            Self::Process(id) => Some(*id),
+            Self::Group(_) => None,
+        }
+    }
+
+    /// Returns the group, where the row is one.
+    pub const fn group(&self) -> Option<&GroupKey> {
+        match self {
+            Self::Process(_) => None,
+            Self::Group(key) => Some(key),
         }
     }
 }

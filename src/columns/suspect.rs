@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::cell::{Cell, Tone, trend_tone};
-use crate::history::suspects::{Suspect, Who};
+use crate::group::RowKey;
+use crate::history::suspects::Suspect;
 use crate::text::{Align, safe_prefix};
 use crate::units::{self, Units};
 
@@ -58,16 +59,15 @@ pub const COLUMNS: &[SuspectColumn] = &[
     column("FOOTP", Align::Right, 5, |s, scale| {
         units::bytes(s.footprint, scale.units)
     }),
-    column("PID", Align::Right, 7, |s, _| match &s.who {
-        Who::Process(id, _) => id.pid.to_string(),
-        Who::Group(_) => String::new(),
+    column("PID", Align::Right, 7, |s, _| {
+        s.key.process().map_or_else(String::new, |id| id.pid.to_string())
     }),
-    column("USER", Align::Left, 8, |s, _| match &s.who {
-        Who::Process(_, facts) => facts
+    column("USER", Align::Left, 8, |s, _| match &s.facts {
+        Some(facts) => facts
             .user
             .as_deref()
             .map_or_else(|_| "-".into(), |user| safe_prefix(user, 8).into_owned()),
-        Who::Group(_) => String::new(),
+        None => String::new(),
     }),
     column("WHO", Align::Left, 16, who),
 ];
@@ -107,11 +107,11 @@ fn span(seconds: f64) -> String {
 
 /// Who it is, what became of it, in so many columns as there are.
 fn who(suspect: &Suspect, scale: &Scale) -> String {
-    let after = match (&suspect.who, suspect.ended) {
-        (Who::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
-        (Who::Group(_), _) => format!(" ({} processes)", suspect.count),
-        (Who::Process(..), None) => String::new(),
-        (Who::Process(..), Some(at)) => {
+    let after = match (&suspect.key, suspect.ended) {
+        (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
+        (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
+        (RowKey::Process(_), None) => String::new(),
+        (RowKey::Process(_), Some(at)) => {
             let ago = units::span(scale.now.saturating_sub(at));
             match suspect.times {
                 0 | 1 => format!(" (ended {ago} ago)"),
@@ -120,9 +120,10 @@ fn who(suspect: &Suspect, scale: &Scale) -> String {
         }
     };
     let room = scale.room.saturating_sub(after.len());
-    let name = match &suspect.who {
-        Who::Process(_, facts) => safe_prefix(&facts.short_command(), room).into_owned(),
-        Who::Group(key) => safe_prefix(key.label(), room).into_owned(),
+    let name = match (&suspect.key, &suspect.facts) {
+        (RowKey::Group(key), _) => safe_prefix(key.label(), room).into_owned(),
+        (RowKey::Process(_), Some(facts)) => safe_prefix(&facts.short_command(), room).into_owned(),
+        (RowKey::Process(_), None) => String::new(),
     };
     let wide = crate::text::width(&name).min(room);
     crate::text::fit(&name, wide, Align::Left) + &after

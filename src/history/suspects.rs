@@ -6,26 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom;
-use crate::group::{GroupBy, GroupKey, Names};
+use crate::group::{GroupBy, GroupKey, Names, RowKey};
 use crate::history::{History, Series};
 use crate::model::reading::Missing;
 use crate::model::snapshot::{Facts, Identity, ProcessSample, Snapshot, Stat};
 use crate::trend::{Judgement, Verdict, eta};
 
-/// Who a verdict is on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// A process, and what is known of it.
-    Process(Identity, Arc<Facts>),
-    /// A group, whose members may come and go.
-    Group(GroupKey),
-}
-
 /// Somebody whose footprint grows, or does what was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// Who.
-    pub who: Who,
+    /// The process, or the group, whose members may come and go.
+    pub key: RowKey,
+    /// The names of the process, also after it ended; `None` for a group.
+    pub facts: Option<Arc<Facts>>,
     /// The name of its program, raw: as in groups by command; of a group, its own.
     pub command: Option<Arc<[u8]>>,
     /// How many processes the group has; 1 for a process.
@@ -101,7 +94,8 @@ fn living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Ve
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();
         found.push(Suspect {
-            who: Who::Process(id, Arc::clone(&sample.facts)),
+            key: RowKey::Process(id),
+            facts: Some(Arc::clone(&sample.facts)),
             command: history.command(id),
             count: 1,
             judged: *series.trend(),
@@ -128,7 +122,8 @@ fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
         }
         programs.insert(name, found.len());
         found.push(Suspect {
-            who: Who::Process(gone.id, Arc::clone(&gone.facts)),
+            key: RowKey::Process(gone.id),
+            facts: Some(Arc::clone(&gone.facts)),
             command: gone.command.clone(),
             count: 1,
             judged: *gone.series.trend(),
@@ -145,10 +140,11 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
     for (name, series) in history.groups_by(by).filter(|(_, series)| grows(series, least)) {
         found.push(Suspect {
             command: name.cloned(),
-            who: Who::Group(GroupKey {
+            key: RowKey::Group(GroupKey {
                 by,
                 name: name.cloned(),
             }),
+            facts: None,
             count: 0,
             judged: *series.trend(),
             footprint: newest(series),

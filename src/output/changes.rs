@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use super::cells::{self, Written, plain};
 use super::layout::{Layout, Line};
-use super::rows::{Item, Key, Query, Rows};
+use super::rows::{Item, Query, Rows};
 use super::table::{TableOptions, caption};
 use crate::columns::sort::{SortKey, order};
 use crate::columns::{Cell, Column, Row, Tone, Unit, Value};
+use crate::group::RowKey;
 use crate::text::Align;
 
 /// Compares each table with the one before.
@@ -25,7 +26,7 @@ use crate::text::Align;
 pub struct Changes {
     /// Rows that did not change are listed too.
     all: bool,
-    before: HashMap<Key, Kept>,
+    before: HashMap<RowKey, Kept>,
     at: Duration,
 }
 

@@ -31,7 +31,7 @@ use super::json;
 use crate::columns::Plain;
 use crate::columns::suspect::{COLUMNS, Scale};
 use crate::group::GroupBy;
-use crate::history::suspects::{Suspect, Who};
+use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
 use crate::text::lossless;
@@ -162,10 +162,7 @@ impl Leaks<'_> {
     }
 
     fn told<'a>(&self, suspect: &'a Suspect) -> Told<'a> {
-        let process = match &suspect.who {
-            Who::Process(id, facts) => Some((id, facts)),
-            Who::Group(_) => None,
-        };
+        let process = suspect.key.process().zip(suspect.facts.as_ref());
         let text = |bytes: &[u8]| lossless(bytes).into_owned();
         Told {
             pid: process.map(|(id, _)| id.pid),
@@ -201,10 +198,7 @@ impl Leaks<'_> {
         sheet.heading(NAMES)?;
         for suspect in self.suspects {
             let told = self.told(suspect);
-            let facts = match &suspect.who {
-                Who::Process(_, facts) => Some(facts),
-                Who::Group(_) => None,
-            };
+            let facts = suspect.facts.as_ref();
             // Foreign bytes, which are made harmless as they are written.
             let raw = |bytes: Option<Cow<'_, [u8]>>| bytes.map_or(Plain::Null, |b| Plain::Text(b.into_owned().into()));
             let word = |text: Option<String>| text.map_or(Plain::Null, |t| Plain::Text(t.into_bytes().into()));

@@ -4,9 +4,9 @@ use crate::columns::sort::{SortKey, order};
 use crate::columns::{ColumnId, Row, RowSubject};
 use crate::filter::Filter;
 use crate::group::tree::{Forest, Subtree};
-use crate::group::{Change, Group, GroupBy, GroupKey, Totals, groups};
+use crate::group::{Change, Group, GroupBy, RowKey, Totals, groups};
 use crate::history::{History, Series};
-use crate::model::{Identity, Missing, ProcessSample, Snapshot};
+use crate::model::{Missing, ProcessSample, Snapshot};
 
 /// How processes stand in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,15 +51,6 @@ impl<'a> Query<'a> {
             top: None,
         }
     }
-}
-
-/// What a row is, from one snapshot to the next.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
-    /// A process.
-    Process(Identity),
-    /// A group.
-    Group(GroupKey),
 }
 
 /// One row to show.
@@ -302,14 +293,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Every candidate with whether it passes the filter, in no order that means anything.
-    pub fn candidates(&self) -> impl Iterator<Item = (Key, Row<'_>, bool)> {
+    pub fn candidates(&self) -> impl Iterator<Item = (RowKey, Row<'_>, bool)> {
         (0..self.matching.len()).map(|i| (self.key(i), self.candidate(i), self.matching[i]))
     }
 
-    fn key(&self, index: usize) -> Key {
+    fn key(&self, index: usize) -> RowKey {
         match &self.groups {
-            Some(groups) => Key::Group(groups[index].key.clone()),
-            None => Key::Process(self.snapshot.rows()[index].id),
+            Some(groups) => RowKey::Group(groups[index].key.clone()),
+            None => RowKey::Process(self.snapshot.rows()[index].id),
         }
     }
 

@@ -17,8 +17,9 @@ use crate::columns::{Catalogue, Row, RowSubject};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::group;
+use crate::group::RowKey;
 use crate::history::History;
-use crate::history::suspects::{Ask, Suspect, Who, stand_in, suspects};
+use crate::history::suspects::{Ask, Suspect, stand_in, suspects};
 use crate::model::{ProcessSample, Snapshot};
 use crate::output::leaks::{Leaks, LeaksOptions};
 use crate::sampler::{self, Command};
@@ -299,15 +300,18 @@ fn keep(found: &mut Vec<Suspect>, seen: &Seen, filter: &Filter) {
             seen.history.get(sample.id).map(|series| *series.change())
         })
     };
-    found.retain(|suspect| match &suspect.who {
-        Who::Process(id, facts) => {
+    found.retain(|suspect| match &suspect.key {
+        RowKey::Process(id) => {
             let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
             match at.filter(|at| rows[*at].id == *id) {
                 Some(at) => filter.matches(&RowSubject(row(at))),
-                None => filter.matches(&RowSubject(Row::of(&stand_in(*id, facts), None, snapshot))),
+                None => suspect
+                    .facts
+                    .as_ref()
+                    .is_some_and(|facts| filter.matches(&RowSubject(Row::of(&stand_in(*id, facts), None, snapshot)))),
             }
         }
-        Who::Group(key) => {
+        RowKey::Group(key) => {
             let groups = groups.get_or_init(|| made(key.by));
             groups.iter().filter(|group| group.key == *key).any(|group| {
                 let sums = RowSubject(Row::of_group(group, seen.history.group(key), snapshot));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::event::Effect;
-use super::scope::RowId;
 use crate::alert::{Alerts, Target};
 use crate::config::AlertSettings;
+use crate::group::RowKey;
 
 /// The rules of these settings, by their places. Settings that were read hold only sound ones; where one is
 /// not there are none, so that no rule gets another's place.
@@ -25,12 +25,12 @@ pub(super) fn judge(app: &mut App) -> Vec<Effect> {
 }
 
 /// Whether some alert is about this row now.
-pub(super) fn concern(app: &App, id: &RowId) -> bool {
+pub(super) fn concern(app: &App, id: &RowKey) -> bool {
     if app.alerts.rules().is_empty() {
         return false;
     }
     app.alerts.is_firing(&match id {
-        RowId::Process(id) => Target::Process(*id),
-        RowId::Group(key) => Target::Group(key.clone()),
+        RowKey::Process(id) => Target::Process(*id),
+        RowKey::Group(key) => Target::Group(key.clone()),
     })
 }

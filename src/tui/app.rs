@@ -17,13 +17,13 @@ use super::layout::Layout;
 use super::mappings::{Found, Scan};
 use super::panel::Panel;
 use super::popup::Popup;
-use super::scope::{RowId, Scope};
+use super::scope::Scope;
 use super::table::{Line, Table};
 use crate::alert::Alerts;
 use crate::columns::{ColumnId, Row};
 use crate::config::Config;
 use crate::config::save::Saved;
-use crate::group::{Change, Group, Totals};
+use crate::group::{Change, Group, RowKey, Totals};
 use crate::history::suspects::Suspect;
 use crate::history::{History, Marks, Series};
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -137,7 +137,7 @@ pub struct App {
     /// The folded processes.
     pub folded: HashSet<Identity>,
     /// The tagged processes and groups.
-    pub tags: HashSet<RowId>,
+    pub tags: HashSet<RowKey>,
     /// The selection is followed even at the first row.
     pub follow: bool,
     /// Sampling is stopped.
@@ -292,7 +292,7 @@ impl App {
     }
 
     /// The tagged rows of the kind that is shown.
-    pub fn tagged_rows(&self) -> impl Iterator<Item = &RowId> {
+    pub fn tagged_rows(&self) -> impl Iterator<Item = &RowKey> {
         let by = self.scope.groups();
         self.tags.iter().filter(move |id| id.group().map(|key| key.by) == by)
     }
@@ -369,7 +369,7 @@ impl App {
         let panel = super::panel::subject(self);
         let mut ids: Vec<Identity> = shown
             .chain(panel)
-            .chain(self.tags.iter().filter_map(RowId::process))
+            .chain(self.tags.iter().filter_map(RowKey::process))
             .collect();
         ids.sort_unstable();
         ids.dedup();

@@ -3,10 +3,10 @@
 use super::app::{App, Message, Mode};
 use super::popup::{Place, Popup};
 use super::rows::rebuild;
-use super::scope::{RowId, Scope};
+use super::scope::Scope;
 use super::update::turn_to;
 use super::view;
-use crate::history::suspects::{Ask, Suspect, Who, suspects};
+use crate::history::suspects::{Ask, Suspect, suspects};
 use crate::model::Identity;
 use crate::trend::Verdict;
 
@@ -23,7 +23,7 @@ pub(super) fn find(app: &mut App) {
         return;
     };
     let was = before.get(place.cursor);
-    let at = was.and_then(|was| app.leaks.iter().position(|suspect| suspect.who == was.who));
+    let at = was.and_then(|was| app.leaks.iter().position(|suspect| suspect.key == was.key));
     let to = at.unwrap_or(place.cursor);
     place.go(to, app.leaks.len().max(1), height);
 }
@@ -47,10 +47,7 @@ pub fn worst(app: &App) -> Option<&Suspect> {
 /// The process among the first suspects whose mappings were not read for the longest time: of those that leak
 /// it is known what grew before anybody asks.
 pub(super) fn watched(app: &App) -> Option<Identity> {
-    let processes = alive(app).filter_map(|suspect| match &suspect.who {
-        Who::Process(id, _) => Some(*id),
-        Who::Group(_) => None,
-    });
+    let processes = alive(app).filter_map(|suspect| suspect.key.process());
     processes.take(WATCHED).min_by_key(|id| app.panel.read_at(*id))
 }
 
@@ -65,10 +62,8 @@ pub(super) fn go(app: &mut App, cursor: usize) {
     if suspect.ended.is_some() {
         return say(app, "that process has ended");
     }
-    let (scope, row) = match &suspect.who {
-        Who::Process(id, _) => (Scope::Processes, RowId::Process(*id)),
-        Who::Group(key) => (Scope::Groups(key.by), RowId::Group(key.clone())),
-    };
+    let row = suspect.key.clone();
+    let scope = Scope::by(row.group().map(|key| key.by));
     app.panel.open = true;
     turn_to(app, scope, Some(&row));
     if app.table().selected.as_ref() != Some(&row) {

@@ -7,9 +7,9 @@ pub(super) mod sieve;
 use std::collections::HashMap;
 
 use super::app::App;
-use super::scope::RowId;
 use super::table::{Line, Table};
 use crate::columns::sort::{SortKey, order};
+use crate::group::RowKey;
 
 /// Makes every table's rows anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
@@ -33,13 +33,13 @@ fn put(app: &mut App, lines: impl Fn(&App, &Table) -> Vec<Line>) {
 
 /// The place of each candidate in the table's order, by its key. A frozen order keeps the rows there are where
 /// they are; what is new comes after them.
-fn placed(app: &App, table: &Table, keys: &[SortKey], id: impl Fn(usize) -> RowId) -> Vec<usize> {
+fn placed(app: &App, table: &Table, keys: &[SortKey], id: impl Fn(usize) -> RowKey) -> Vec<usize> {
     let mut rank = vec![0; keys.len()];
     for (place, index) in order(keys, table.descending).into_iter().enumerate() {
         rank[index] = place;
     }
     if app.frozen {
-        let kept: HashMap<&RowId, usize> = table.lines.iter().enumerate().map(|(at, l)| (&l.id, at)).collect();
+        let kept: HashMap<&RowKey, usize> = table.lines.iter().enumerate().map(|(at, l)| (&l.id, at)).collect();
         for (index, place) in rank.iter_mut().enumerate() {
             *place = kept.get(&id(index)).copied().unwrap_or(*place + kept.len());
         }

@@ -1,34 +1,6 @@
 //! What the rows of the tables are.
 
 use crate::group::{GroupBy, GroupKey};
-use crate::model::Identity;
-
-/// What one row is, from one snapshot to the next.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum RowId {
-    /// A process.
-    Process(Identity),
-    /// A group, or a mapping.
-    Group(GroupKey),
-}
-
-impl RowId {
-    /// The process, where it is one.
-    pub const fn process(&self) -> Option<Identity> {
-        match self {
-            Self::Process(id) => Some(*id),
-            Self::Group(_) => None,
-        }
-    }
-
-    /// The group, where it is one.
-    pub const fn group(&self) -> Option<&GroupKey> {
-        match self {
-            Self::Process(_) => None,
-            Self::Group(key) => Some(key),
-        }
-    }
-}
 
 /// What the rows are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The state of one table: its order, its rows, and where the user is in it.
 
-use super::scope::RowId;
 use crate::columns::ColumnId;
+use crate::group::RowKey;
 
 /// One row to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Line {
     /// The process, by its place in the snapshot; or the group, by its place in the state.
     pub index: usize,
     /// Which process or group that is.
-    pub id: RowId,
+    pub id: RowKey,
     /// The tree's lines before the command; empty in a flat table.
     pub guide: String,
     /// It has children below it in the tree.
@@ -20,7 +20,7 @@ pub struct Line {
 
 impl Line {
     /// A row that stands by itself.
-    pub const fn flat(index: usize, id: RowId) -> Self {
+    pub const fn flat(index: usize, id: RowKey) -> Self {
         Self {
             index,
             id,
@@ -43,7 +43,7 @@ pub struct Table {
     /// The rows, in order.
     pub lines: Vec<Line>,
     /// The selected process or group.
-    pub selected: Option<RowId>,
+    pub selected: Option<RowKey>,
     /// Its place in `lines`.
     pub cursor: usize,
     /// The first row on screen.
@@ -109,13 +109,13 @@ impl Table {
     }
 
     /// Where a row is.
-    fn place(&self, id: Option<&RowId>) -> Option<usize> {
+    fn place(&self, id: Option<&RowKey>) -> Option<usize> {
         let id = id?;
         self.lines.iter().position(|l| l.id == *id)
     }
 
     /// Selects a row wherever it is; the first one where it is not there.
-    pub fn select(&mut self, id: Option<&RowId>, height: usize) {
+    pub fn select(&mut self, id: Option<&RowKey>, height: usize) {
         self.offset = 0;
         self.go(self.place(id).unwrap_or(0), height);
     }

@@ -19,10 +19,9 @@ use super::act::{Order, open, report};
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
 use super::rows::rebuild;
-use super::scope::RowId;
 use super::{leaks, mappings, panel};
 use crate::config::Context;
-use crate::group::GroupBy;
+use crate::group::{GroupBy, RowKey};
 use crate::model::Snapshot;
 use crate::sampler::Command;
 
@@ -100,9 +99,9 @@ fn take(app: &mut App, snapshot: Arc<Snapshot>) {
         let alive: std::collections::HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
         let history = &app.history;
         app.tags.retain(|id| match id {
-            RowId::Process(id) => alive.contains(id),
+            RowKey::Process(id) => alive.contains(id),
             // Those of programs come and go; a history knows them a while longer. Mappings stay.
-            RowId::Group(key) => key.by == GroupBy::Mapping || history.group(key).is_some(),
+            RowKey::Group(key) => key.by == GroupBy::Mapping || history.group(key).is_some(),
         });
         app.folded.retain(|id| alive.contains(id));
     }

@@ -7,11 +7,10 @@ use super::{placed, put};
 use crate::columns::sort::SortKey;
 use crate::columns::{Row, RowSubject};
 use crate::filter::{Subject, Word};
-use crate::group::{Group, GroupBy, Totals, groups};
+use crate::group::{Group, GroupBy, RowKey, Totals, groups};
 use crate::model::Snapshot;
 use crate::tui::app::App;
 use crate::tui::mappings::Found;
-use crate::tui::scope::RowId;
 use crate::tui::table::{Line, Table};
 
 /// Makes the groups, and the rows of every table.
@@ -80,7 +79,7 @@ fn show(app: &mut App, snapshot: &Snapshot, matching: &[bool]) {
 
 fn is_tagged(app: &App, group: &Group) -> bool {
     // Making an id to look for takes a moment, and mostly there is no tag.
-    !app.tags.is_empty() && app.tags.contains(&RowId::Group(group.key.clone()))
+    !app.tags.is_empty() && app.tags.contains(&RowKey::Group(group.key.clone()))
 }
 
 /// Which groups pass.
@@ -125,7 +124,7 @@ fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool]) -> Ve
         .zip(matching)
         .map(|(group, matches)| if *matches { key(group) } else { SortKey::Missing })
         .collect();
-    let id = |index: usize| RowId::Group(groups[index].key.clone());
+    let id = |index: usize| RowKey::Group(groups[index].key.clone());
     let rank = placed(app, table, &keys, id);
     let mut list: Vec<usize> = (0..groups.len()).filter(|i| matching[*i]).collect();
     list.sort_by_key(|i| rank[*i]);

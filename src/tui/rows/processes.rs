@@ -3,11 +3,10 @@
 use super::sieve::Sieve;
 use super::{placed, put};
 use crate::columns::sort::SortKey;
-use crate::group::Totals;
 use crate::group::tree::Forest;
+use crate::group::{RowKey, Totals};
 use crate::model::Snapshot;
 use crate::tui::app::App;
-use crate::tui::scope::RowId;
 use crate::tui::table::{Line, Table};
 
 /// Makes the rows of every table.
@@ -20,7 +19,7 @@ pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot) {
     app.matching = matching.iter().filter(|m| **m).count();
     let chosen = rows.iter().zip(&matching).filter_map(|(p, m)| m.then_some(p));
     app.totals = Totals::of(chosen, |p| app.change(p.id));
-    let tagged = rows.iter().filter(|p| app.tags.contains(&RowId::Process(p.id)));
+    let tagged = rows.iter().filter(|p| app.tags.contains(&RowKey::Process(p.id)));
     app.tagged = Totals::of(tagged, |p| app.change(p.id));
     app.groups = Vec::new();
 
@@ -36,7 +35,7 @@ pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot) {
 
 fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool], forest: Option<&Forest>) -> Vec<Line> {
     let rows = snapshot.rows();
-    let line = |index: usize| Line::flat(index, RowId::Process(rows[index].id));
+    let line = |index: usize| Line::flat(index, RowKey::Process(rows[index].id));
     let rank = rank(app, table, snapshot, forest.is_some(), matching);
     match forest {
         None => {
@@ -82,5 +81,5 @@ fn rank(app: &App, table: &Table, snapshot: &Snapshot, tree: bool, matching: &[b
             column.sort_key(&row)
         })
         .collect();
-    placed(app, table, &keys, |index| RowId::Process(rows[index].id))
+    placed(app, table, &keys, |index| RowKey::Process(rows[index].id))
 }

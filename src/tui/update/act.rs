@@ -5,14 +5,13 @@ use ratatui::layout::Position;
 
 use crate::act::ActError;
 use crate::config::Action;
-use crate::group::{GroupBy, GroupKey};
+use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::model::{ProcessSample, Snapshot};
 use crate::text;
 use crate::tui::act::{Adjust, Asks, Choice, Deed, Dialog, Knob, MOST, Order, Target, signals};
 use crate::tui::app::{App, Message, Mode};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
-use crate::tui::scope::RowId;
 use crate::tui::view;
 
 /// Performs an action of the table that changes processes, or asks first.
@@ -100,8 +99,8 @@ fn targets(app: &App) -> Result<(Vec<Target>, Option<String>), String> {
         return Err("a mapping is no process: go back to act on processes".into());
     }
     let snapshot = app.snapshot.as_ref().ok_or("no process is known yet")?;
-    let tagged: Vec<&RowId> = app.tagged_rows().collect();
-    let rows: Vec<&RowId> = if tagged.is_empty() {
+    let tagged: Vec<&RowKey> = app.tagged_rows().collect();
+    let rows: Vec<&RowKey> = if tagged.is_empty() {
         app.table().selected.iter().collect()
     } else {
         tagged
@@ -117,8 +116,8 @@ fn targets(app: &App) -> Result<(Vec<Target>, Option<String>), String> {
         return Err(format!("that is {all} processes: {MOST} at once at the most"));
     }
     let of = match rows.as_slice() {
-        [RowId::Group(key)] => Some(group(key)),
-        [RowId::Process(_)] => None,
+        [RowKey::Group(key)] => Some(group(key)),
+        [RowKey::Process(_)] => None,
         many if app.scope.groups().is_some() => Some(format!("{} groups", many.len())),
         _ => None,
     };
@@ -132,14 +131,14 @@ fn group(key: &GroupKey) -> String {
 }
 
 /// The processes of a row.
-fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowId) -> Vec<&'a ProcessSample> {
+fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a ProcessSample> {
     let rows = snapshot.rows();
     match row {
-        RowId::Process(id) => {
+        RowKey::Process(id) => {
             let at = rows.binary_search_by_key(&id.pid, |s| s.id.pid).ok();
             at.map(|at| &rows[at]).filter(|s| s.id == *id).into_iter().collect()
         }
-        RowId::Group(key) => {
+        RowKey::Group(key) => {
             let group = app.groups.iter().find(|group| group.key == *key);
             let members = group.into_iter().flat_map(|group| &group.members);
             members.filter_map(|at| rows.get(*at)).collect()

@@ -1,15 +1,15 @@
 //! From processes to groups and back.
 
 use super::super::{mappings, panel};
-use crate::group::Names;
+use crate::group::{Names, RowKey};
 use crate::model::{Identity, Snapshot};
 use crate::tui::app::{App, Mode, Prompt};
 use crate::tui::popup::Popup;
 use crate::tui::rows::rebuild;
-use crate::tui::scope::{RowId, Scope};
+use crate::tui::scope::Scope;
 
 /// Shows something else, with that row selected; the first one where there is no such row.
-pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowId>) {
+pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     if matches!(
         app.mode,
         Mode::Popup(Popup::Columns(..)) | Mode::Input(Prompt::Filter, ..)
@@ -47,9 +47,9 @@ pub(super) fn next(app: &mut App, forward: bool) {
             Scope::Groups(by) => {
                 let sample = snapshot.rows().iter().find(|s| s.id == id)?;
                 let name = Names::new(snapshot.rows()).of(sample, *by).map(Into::into);
-                Some(RowId::Group(crate::group::GroupKey { by: *by, name }))
+                Some(RowKey::Group(crate::group::GroupKey { by: *by, name }))
             }
-            Scope::Processes | Scope::Members(_) | Scope::Mappings(_) => Some(RowId::Process(id)),
+            Scope::Processes | Scope::Members(_) | Scope::Mappings(_) => Some(RowKey::Process(id)),
         });
     turn_to(app, scope, select.as_ref());
 }
@@ -72,7 +72,7 @@ pub(super) fn open(app: &mut App) {
         return panel::toggle(app);
     }
     let Scope::Groups(_) = app.scope else { return };
-    let Some(key) = app.table().selected.as_ref().and_then(RowId::group).cloned() else {
+    let Some(key) = app.table().selected.as_ref().and_then(RowKey::group).cloned() else {
         return;
     };
     turn_to(app, Scope::Members(key), None);
@@ -96,7 +96,7 @@ pub(super) fn cancel(app: &mut App) -> bool {
 pub(super) fn back(app: &mut App) {
     match app.scope.clone() {
         Scope::Processes | Scope::Groups(_) => {}
-        Scope::Members(key) => turn_to(app, Scope::Groups(key.by), Some(&RowId::Group(key))),
+        Scope::Members(key) => turn_to(app, Scope::Groups(key.by), Some(&RowKey::Group(key))),
         Scope::Mappings(from) => turn_to(app, *from, None),
     }
 }

@@ -12,8 +12,9 @@ use super::put::put;
 use super::strip::Strip;
 use crate::columns::suspect::{COLUMNS, Scale};
 use crate::config::{Action, Context};
+use crate::group::RowKey;
 use crate::history::mapping_diff::Grown;
-use crate::history::suspects::{Suspect, Who};
+use crate::history::suspects::Suspect;
 use crate::text::{self, Align, fit};
 use crate::trend::Verdict;
 use crate::tui::app::App;
@@ -74,13 +75,14 @@ pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
 
 /// Who it is, in few columns.
 fn name(suspect: &Suspect, width: usize) -> String {
-    let (bytes, before) = match &suspect.who {
-        Who::Process(id, facts) => (facts.short_command(), format!("{} ", id.pid)),
-        Who::Group(key) => (key.label().into(), String::new()),
-    };
-    let after = match &suspect.who {
-        Who::Process(..) => String::new(),
-        Who::Group(_) => format!(" ({} processes)", suspect.count),
+    let (bytes, before, after) = match (&suspect.key, &suspect.facts) {
+        (RowKey::Group(key), _) => (
+            key.label().into(),
+            String::new(),
+            format!(" ({} processes)", suspect.count),
+        ),
+        (RowKey::Process(id), Some(facts)) => (facts.short_command(), format!("{} ", id.pid), String::new()),
+        (RowKey::Process(id), None) => return id.pid.to_string(),
     };
     let shown = text::safe_prefix(&bytes, width);
     before + &fit(&shown, text::width(&shown).min(width), Align::Left) + &after
@@ -88,10 +90,7 @@ fn name(suspect: &Suspect, width: usize) -> String {
 
 /// The mapping of it that grew most, where that is known.
 fn grown<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a Grown> {
-    match &suspect.who {
-        Who::Process(id, _) => app.panel.grew_most(*id),
-        Who::Group(_) => None,
-    }
+    app.panel.grew_most(suspect.key.process()?)
 }
 
 /// A mapping and its growth: `[heap] +136M`; of a long name the end.

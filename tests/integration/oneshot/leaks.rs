@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::group::{GroupBy, GroupKey};
-use zmtop::history::suspects::{Ask, Suspect, Who, stand_in, suspects};
-use zmtop::model::Identity;
+use zmtop::group::{GroupBy, GroupKey, RowKey};
+use zmtop::history::suspects::{Ask, Suspect, stand_in, suspects};
+use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::{Leaks, LeaksOptions};
 use zmtop::trend::{Judgement, Metric, Verdict};
 
@@ -39,10 +39,11 @@ fn zmtop(args: &[&str]) -> Ran {
 
 const NOW: Duration = Duration::from_secs(100_000);
 
-fn leak(who: Who, verdict: Verdict, slope: f64) -> Suspect {
+fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64) -> Suspect {
     Suspect {
         command: Some((*b"python3").into()),
-        who,
+        key,
+        facts,
         count: 1,
         judged: Judgement {
             verdict,
@@ -59,16 +60,17 @@ fn leak(who: Who, verdict: Verdict, slope: f64) -> Suspect {
     }
 }
 
-fn one(pid: u32, command: &str) -> Who {
+fn one(pid: u32, command: &str) -> (RowKey, Option<Arc<Facts>>) {
     let sample = process(pid, 1, command);
-    Who::Process(sample.id, Arc::clone(&sample.facts))
+    (RowKey::Process(sample.id), Some(sample.facts))
 }
 
 fn some() -> Vec<Suspect> {
-    let group = Who::Group(GroupKey {
+    let group = RowKey::Group(GroupKey {
         by: GroupBy::Command,
         name: Some((*b"worker").into()),
     });
+    let group = (group, None);
     vec![
         leak(one(42, "/usr/bin/python3 train.py"), Verdict::Leaking, 200e3),
         Suspect {

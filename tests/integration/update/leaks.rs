@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use zmtop::group::GroupBy;
-use zmtop::history::suspects::Who;
+use zmtop::group::{GroupBy, RowKey};
 use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, Name};
 use zmtop::sampler::Command;
@@ -70,9 +69,9 @@ fn they_are_told_worst_first_and_each_once() {
         .leaks
         .iter()
         .map(|s| {
-            let who = match &s.who {
-                Who::Process(id, _) => id.pid.to_string(),
-                Who::Group(key) => String::from_utf8_lossy(key.label()).into_owned(),
+            let who = match &s.key {
+                RowKey::Process(id) => id.pid.to_string(),
+                RowKey::Group(key) => String::from_utf8_lossy(key.label()).into_owned(),
             };
             (who, s.judged.verdict, s.count, s.ended.is_some())
         })
@@ -177,13 +176,13 @@ fn the_cursor_stays_with_whom_it_is_on() {
     let mut session = leaking(120, 40, 900);
     session.keys("L j");
     let at = |session: &Session| match &session.app.mode {
-        Mode::Popup(Popup::Leaks(place)) => session.app.leaks[place.cursor].who.clone(),
+        Mode::Popup(Popup::Leaks(place)) => session.app.leaks[place.cursor].key.clone(),
         other => panic!("{other:?}"),
     };
     let who = at(&session);
     for second in 900..1010 {
         session.tick(1, machine(second));
-        let there = session.app.leaks.iter().any(|s| s.who == who);
+        let there = session.app.leaks.iter().any(|s| s.key == who);
         assert!(!there || at(&session) == who, "{second}");
     }
 }
