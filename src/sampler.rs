@@ -38,7 +38,7 @@ use std::time::Duration;
 
 pub use plan::Policy;
 pub use scanner::Scanner;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::model::{Identity, Snapshot};
@@ -92,21 +92,54 @@ impl Options {
     }
 }
 
-/// What a sampler can be told.
+/// The state that the sampler's user wants it to be in. Only the newest counts, so none can be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Take a snapshot this often from now on.
-    Interval(Duration),
-    /// Stop taking snapshots, or go on.
-    Pause(bool),
-    /// Take one at once, paused or not.
-    Now,
-    /// Read `oom_score` too, or no more.
-    OomScore(bool),
-    /// Read what cgroups say of themselves too, or no more.
-    Cgroups(bool),
-    /// These are looked at: on the screen, or tagged.
-    Focus(Vec<Identity>),
+pub struct Wanted {
+    /// Time between snapshots, held to the bounds of [`Options::interval`].
+    pub interval: Duration,
+    /// Whether no snapshots are taken but those that `refresh` asks for.
+    pub paused: bool,
+    /// The processes that somebody looks at: on the screen, or tagged. Their figures are kept fresher.
+    pub focus: Vec<Identity>,
+    /// What is read beside every process's memory.
+    pub needs: Needs,
+    /// A counter of requests for a snapshot at once, paused or not. Several that come together are one.
+    pub refresh: u64,
+}
+
+/// Figures that are read only while somebody needs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Each process's `oom_score`.
+    pub oom_score: bool,
+    /// The memory figures and limits of cgroups.
+    pub cgroups: bool,
+}
+
+impl Needs {
+    /// Returns what columns of these ids need.
+    pub fn of_columns<'a>(ids: impl IntoIterator<Item = &'a str>) -> Self {
+        ids.into_iter().fold(Self::default(), |needs, id| Self {
+            oom_score: needs.oom_score || id == "oom_score",
+            cgroups: needs.cgroups || id.starts_with("cg_"),
+        })
+    }
+}
+
+impl Wanted {
+    /// Nothing but a snapshot per interval.
+    pub const fn every(interval: Duration) -> Self {
+        Self {
+            interval,
+            paused: false,
+            focus: Vec::new(),
+            needs: Needs {
+                oom_score: false,
+                cgroups: false,
+            },
+            refresh: 0,
+        }
+    }
 }
 
 /// The two ends of a running sampler. It ends when the last receiver is dropped.
@@ -114,8 +147,21 @@ pub enum Command {
 pub struct Handle {
     /// The latest snapshot; `None` until the first.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    /// Where to send commands.
-    pub commands: mpsc::Sender<Command>,
+    /// The state that is wanted.
+    pub wanted: watch::Sender<Wanted>,
+}
+
+impl Handle {
+    /// Tells the sampler what is wanted from now on; does not wake it where that is nothing new.
+    pub fn want(&self, wanted: Wanted) {
+        self.wanted.send_if_modified(|last| {
+            let is_new = *last != wanted;
+            if is_new {
+                *last = wanted;
+            }
+            is_new
+        });
+    }
 }
 
 /// Has the kernel make room for the descriptors to be held open, all at once. To be called while the program
@@ -130,45 +176,45 @@ pub fn make_room() {
 /// ticks missed, by a slow scan or a stopped machine, are skipped.
 pub fn spawn(options: Options, runtime: &tokio::runtime::Handle) -> Handle {
     let (publish, snapshots) = watch::channel(None);
-    let (commands, orders) = mpsc::channel(16);
+    let (wanted, changes) = watch::channel(Wanted::every(options.interval));
     runtime.spawn(async move {
         let closed = publish.clone();
         tokio::select! {
             () = closed.closed() => {}
-            () = run(options, publish, orders) => {}
+            () = run(options, publish, changes) => {}
         }
     });
-    Handle { snapshots, commands }
+    Handle { snapshots, wanted }
 }
 
-async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mut orders: mpsc::Receiver<Command>) {
+async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mut changes: watch::Receiver<Wanted>) {
     let mut scanner = Scanner::new(options);
     let mut ticker = ticker(Instant::now(), scanner.interval());
-    let mut paused = false;
+    let (mut paused, mut refresh) = (false, 0);
     let mut open = true;
     // Paused with nobody left to say otherwise, there is nothing more to do.
     while open || !paused {
-        let order = tokio::select! {
-            order = orders.recv(), if open => {
-                open = order.is_some();
-                order
-            }
-            _ = ticker.tick(), if !paused => Some(Command::Now),
-        };
-        match order {
-            Some(Command::Now) => {
-                publish.send_replace(Some(scanner.tick().await));
-            }
-            Some(Command::Pause(on)) => paused = on,
-            Some(Command::Interval(every)) => {
-                scanner.set_interval(every);
+        let take_now = tokio::select! {
+            // Changes come first, so that a snapshot is never taken by what is no longer wanted.
+            biased;
+            change = changes.changed(), if open => {
+                open = change.is_ok();
+                let wanted = changes.borrow_and_update().clone();
+                paused = wanted.paused;
+                let before = scanner.interval();
+                scanner.set_interval(wanted.interval);
                 let every = scanner.interval();
-                ticker = self::ticker(Instant::now() + every, every);
+                if every != before {
+                    ticker = self::ticker(Instant::now() + every, every);
+                }
+                scanner.set_needs(wanted.needs);
+                scanner.set_focus(wanted.focus);
+                std::mem::replace(&mut refresh, wanted.refresh) != wanted.refresh
             }
-            Some(Command::OomScore(on)) => scanner.set_oom_score(on),
-            Some(Command::Cgroups(on)) => scanner.set_cgroups(on),
-            Some(Command::Focus(ids)) => scanner.set_focus(ids),
-            None => {}
+            _ = ticker.tick(), if !paused => true,
+        };
+        if take_now {
+            publish.send_replace(Some(scanner.tick().await));
         }
     }
 }

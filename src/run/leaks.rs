@@ -16,16 +16,15 @@ use crate::cli::{self, Exit, Format, UsageError};
 use crate::columns::{Catalogue, Row, RowSubject};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
-use crate::group;
 use crate::group::RowKey;
 use crate::history::History;
 use crate::history::suspects::{Ask, Suspect, stand_in, suspects};
 use crate::model::{ProcessSample, Snapshot};
 use crate::output::leaks::{Leaks, LeaksOptions};
-use crate::sampler::{self, Command};
 use crate::source::At;
 use crate::trend::Verdict;
 use crate::units::{parse_span, span, span_exact};
+use crate::{group, sampler};
 
 /// The shortest watch: before two minutes hardly anything can be said.
 const SHORTEST: Duration = Duration::from_secs(120);
@@ -160,7 +159,7 @@ fn watched(args: &LeaksArgs, plan: &Plan) -> Result<Seen, String> {
                         None => break Err("sampling ended".to_owned()),
                     }
                     if watch.wants_cgroups() {
-                        let _ = handle.commands.try_send(Command::Cgroups(true));
+                        handle.wanted.send_modify(|wanted| wanted.needs.cgroups = true);
                     }
                 }
             }

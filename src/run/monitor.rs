@@ -29,7 +29,7 @@ use crate::config::save::{Saved, save as write};
 use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::act::Order;
-use crate::tui::app::{App, Privilege, Wants};
+use crate::tui::app::{App, Privilege};
 use crate::tui::{Effect, Event, update, view};
 
 /// Why the monitor ended.
@@ -48,6 +48,8 @@ enum Input {
     Event(Event),
     /// A new snapshot lies in the watch channel.
     Snapshot,
+    /// The terminal's size is to be asked for; not sent, but added before each frame.
+    Measure,
     Stop,
     Continued,
     End(End),
@@ -159,15 +161,15 @@ impl Screen {
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
         app.zone = jiff::tz::TimeZone::system();
-        for command in app.wants().since(Wants::NOTHING) {
-            self.command(command);
-        }
-        draw(&mut terminal, &mut app)?;
+        self.handle.want(app.wanted());
+        draw(&mut terminal, &app)?;
         loop {
             // Draw once for all that has come meanwhile.
             let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
             let (mut redraw, mut bell) = (false, false);
-            for input in std::iter::once(first).chain(inputs.try_iter()) {
+            let waiting = std::iter::once(first).chain(inputs.try_iter());
+            // The size is asked for last: it may have changed since the event that told of it.
+            for input in waiting.chain([Input::Measure]) {
                 let effects = match input {
                     Input::End(end) => return Ok(end),
                     Input::Event(event) => update(&mut app, event),
@@ -177,6 +179,12 @@ impl Screen {
                         snapshot
                             .map(|s| update(&mut app, Event::Snapshot(s)))
                             .unwrap_or_default()
+                    }
+                    Input::Measure => {
+                        let size = terminal::size()?;
+                        let resized = app.size != (size.width, size.height);
+                        let event = resized.then_some(Event::Resize(size.width, size.height));
+                        event.map(|event| update(&mut app, event)).unwrap_or_default()
                     }
                     Input::Stop => vec![Effect::Suspend],
                     Input::Continued => {
@@ -198,7 +206,6 @@ impl Screen {
                             let host = app.snapshot.as_ref().map_or(&[][..], |s| &s.host);
                             bell |= self.alerts.perform(&notice, host);
                         }
-                        Effect::Sampler(command) => self.command(command),
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
                         Effect::Act(order) => self.act(order),
@@ -207,15 +214,16 @@ impl Screen {
                     }
                 }
             }
+            self.handle.want(app.wanted());
             if redraw {
                 // Forgets what the terminal is believed to show, without asking it for its cursor.
-                terminal.resize(Rect::from((Position::ORIGIN, terminal::size()?)))?;
+                terminal.resize(area(&app))?;
             }
             if bell {
                 // With the frame that shows why, and once however many fired.
                 terminal.backend_mut().write_all(b"\x07")?;
             }
-            draw(&mut terminal, &mut app)?;
+            draw(&mut terminal, &app)?;
         }
     }
 
@@ -224,11 +232,6 @@ impl Screen {
             let text = format!("nothing done: {error}");
             let _ = self.send.try_send(Input::Event(Event::Failed(text)));
         }
-    }
-
-    fn command(&self, command: sampler::Command) {
-        // A full queue means a sampler that has not read its last commands yet: the newest one is lost.
-        let _ = self.handle.commands.try_send(command);
     }
 
     /// Saves beside the screen: a slow disk stops no key.
@@ -255,14 +258,13 @@ impl Screen {
 
 type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
-fn draw(terminal: &mut Screenful, app: &mut App) -> io::Result<()> {
-    let size = terminal::size()?;
-    let area = Rect::from((Position::ORIGIN, size));
-    if terminal.current_buffer_mut().area != area {
-        terminal.resize(area)?;
-    }
-    if app.size != (size.width, size.height) {
-        update(app, Event::Resize(size.width, size.height));
+fn area(app: &App) -> Rect {
+    Rect::new(0, 0, app.size.0, app.size.1)
+}
+
+fn draw(terminal: &mut Screenful, app: &App) -> io::Result<()> {
+    if terminal.current_buffer_mut().area != area(app) {
+        terminal.resize(area(app))?;
     }
     // A terminal that knows synchronized updates shows the frame at once; another ignores the marks.
     terminal.backend_mut().write_all(b"\x1b[?2026h")?;

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::Options;
 use super::cgroups::Cgroups;
 use super::job::{Ground, Job, Outcome, Token};
 use super::plan::Planner;
 use super::pool::{Pool, Wait};
 use super::table::{Sparing, Table};
 use super::target::Budget;
+use super::{Needs, Options};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
 use crate::proc::files::Roots;
 use crate::proc::own;
@@ -128,17 +128,13 @@ impl Scanner {
         self.interval = every.clamp(Options::SHORTEST, Options::LONGEST);
     }
 
-    /// Whether `oom_score` is read.
-    pub const fn set_oom_score(&mut self, on: bool) {
-        self.oom_score = on;
+    /// Sets what is read beside every process's memory. Each cgroup is read at most once a second.
+    pub fn set_needs(&mut self, needs: Needs) {
+        self.oom_score = needs.oom_score;
+        self.cgroups.set(needs.cgroups);
     }
 
-    /// Whether the figures of cgroups are read, at most once a second each.
-    pub fn set_cgroups(&mut self, on: bool) {
-        self.cgroups.set(on);
-    }
-
-    /// Which processes are looked at.
+    /// Sets the processes that somebody looks at.
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
         self.focus = ids.into_iter().collect();
     }

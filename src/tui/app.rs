@@ -6,7 +6,6 @@ mod filter;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use columns::Wants;
 pub use filter::FilterState;
 use jiff::tz::TimeZone;
 
@@ -27,6 +26,7 @@ use crate::group::{Change, Group, RowKey, Totals};
 use crate::history::suspects::Suspect;
 use crate::history::{History, Marks, Series};
 use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::sampler::Wanted;
 use crate::units::Units;
 
 /// What the user who runs zmtop may read; decides what the header advises.
@@ -162,8 +162,8 @@ pub struct App {
     pub tagged: Totals,
     /// In tree view: what each process of the snapshot holds with its descendants.
     pub subtrees: Vec<Totals>,
-    /// Which processes the sampler was told are looked at.
-    pub focused: Vec<Identity>,
+    /// How often a snapshot was asked for by hand.
+    pub refresh: u64,
     /// How many rows the filter lets through, by the tables' common rules.
     pub matching: usize,
 }
@@ -218,7 +218,7 @@ impl App {
             totals: Totals::default(),
             tagged: Totals::default(),
             subtrees: Vec::new(),
-            focused: Vec::new(),
+            refresh: 0,
             matching: 0,
             config,
         };
@@ -355,6 +355,17 @@ impl App {
             two_tables: self.two_tables,
             kernel_threads: self.kernel_threads,
             span: self.chart.span().id.into(),
+        }
+    }
+
+    /// Returns what this state wants of the sampler.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            interval: self.interval,
+            paused: self.paused,
+            focus: self.focus(),
+            needs: self.needs(),
+            refresh: self.refresh,
         }
     }
 

@@ -9,7 +9,6 @@ use crate::alert::Notice;
 use crate::config::save::Saved;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading, Snapshot};
-use crate::sampler::Command;
 use crate::sampler::mappings::Mappings;
 
 /// Something that happened.
@@ -59,8 +58,6 @@ pub enum Effect {
     Suspend,
     /// Draw everything anew, whatever the terminal shows.
     Redraw,
-    /// Tell the sampler.
-    Sampler(Command),
     /// Read the mappings of these processes, and report by that number.
     Mappings(u64, Vec<Identity>),
     /// Break that off.

@@ -23,11 +23,9 @@ use super::{leaks, mappings, panel};
 use crate::config::Context;
 use crate::group::{GroupBy, RowKey};
 use crate::model::Snapshot;
-use crate::sampler::Command;
 
 /// Takes in one event.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
-    let wanted = app.wants();
     let dialog = open(app);
     let mut effects = match event {
         Event::Key(key) => press(app, key),
@@ -74,12 +72,6 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         effects.push(Effect::Act(Order::Drop(closed)));
     }
     effects.extend(panel::ask(app));
-    let focus = app.focus();
-    if focus != app.focused {
-        effects.push(Effect::Sampler(Command::Focus(focus.clone())));
-        app.focused = focus;
-    }
-    effects.extend(app.wants().since(wanted).map(Effect::Sampler));
     effects
 }
 

@@ -14,7 +14,7 @@ use crate::model::Missing;
 use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
 use crate::sampler::quick::Wants;
-use crate::sampler::{Options, Policy, Scanner};
+use crate::sampler::{Needs, Options, Policy, Scanner};
 use crate::source::At;
 use crate::units::Units;
 
@@ -35,10 +35,8 @@ pub(super) struct Plan {
     /// What did not change too.
     pub(super) all: bool,
     pub(super) sampling: Options,
-    /// What cgroups say of themselves is wanted.
-    pub(super) cgroups: bool,
-    /// `oom_score` is wanted.
-    pub(super) oom_score: bool,
+    /// What is read beside every process's memory.
+    pub(super) needs: Needs,
     pub(super) format: Format,
     /// The columns were asked for by name.
     pub(super) chosen_columns: bool,
@@ -73,14 +71,10 @@ impl Plan {
             None => View::Processes,
         };
         let options = options(args, &settings, env, view);
-        let filtered = &settings.ui.filter;
-        let wants = |prefix: &str| {
-            let mut shown = options.columns.iter().chain([&settings.ui.sort]);
-            shown.any(|c| c.get().id.starts_with(prefix)) || filtered.contains(prefix)
-        };
+        let shown = options.columns.iter().chain([&settings.ui.sort]).copied();
+        let filtered = filter.columns().into_iter().map(ColumnId);
         let plan = Self {
-            cgroups: wants("cg_"),
-            oom_score: wants("oom_score"),
+            needs: Needs::of_columns(shown.chain(filtered).map(|column| column.get().id)),
             wants: quick(args, &options, &settings),
             format: args.format,
             chosen_columns: args.table.columns.is_some(),
@@ -147,8 +141,7 @@ impl Plan {
     /// A scanner that reads what is wanted.
     pub(super) fn scanner(&self) -> Scanner {
         let mut scanner = Scanner::new(self.sampling.clone());
-        scanner.set_cgroups(self.cgroups);
-        scanner.set_oom_score(self.oom_score);
+        scanner.set_needs(self.needs);
         scanner
     }
 

@@ -3,7 +3,7 @@
 use super::App;
 use crate::columns::{ColumnId, find};
 use crate::group::GroupBy;
-use crate::sampler::Command;
+use crate::sampler::Needs;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
 
@@ -35,30 +35,6 @@ pub(super) fn of_mappings() -> Vec<ColumnId> {
 /// The two tables, the one by PSS and the one by swap.
 pub(super) fn pair() -> [Table; 2] {
     ["pss", "swap"].map(|sort| Table::new(Vec::new(), find(sort).unwrap_or(ColumnId(0)), true))
-}
-
-/// What the sampler reads only while somebody looks at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wants {
-    /// `oom_score`.
-    pub oom_score: bool,
-    /// What cgroups say of themselves.
-    pub cgroups: bool,
-}
-
-impl Wants {
-    /// What the sampler reads unless it is told.
-    pub const NOTHING: Self = Self {
-        oom_score: false,
-        cgroups: false,
-    };
-
-    /// What to tell the sampler that knew of `before`.
-    pub fn since(self, before: Self) -> impl Iterator<Item = Command> {
-        let oom_score = (self.oom_score != before.oom_score).then_some(Command::OomScore(self.oom_score));
-        let cgroups = (self.cgroups != before.cgroups).then_some(Command::Cgroups(self.cgroups));
-        oom_score.into_iter().chain(cgroups)
-    }
 }
 
 impl App {
@@ -121,26 +97,26 @@ impl App {
         self.tree && self.scope.lists_processes()
     }
 
-    /// What some part of the screen needs.
-    pub fn wants(&self) -> Wants {
-        let any = |wanted: fn(ColumnId) -> bool| self.chosen().iter().chain([&self.table().sort]).any(|c| wanted(*c));
+    /// Returns what must be read for some part of the screen, for the filter or for a rule.
+    pub(super) fn needs(&self) -> Needs {
         let by_cgroup = matches!(
             self.scope.groups(),
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
         );
-        let some_cgroup = self.scope.lists_processes() || by_cgroup;
+        let chosen = self.chosen().iter().chain([&self.table().sort]).copied();
+        let filtered = self.filter.filter.columns().into_iter().map(ColumnId);
+        let table = Needs::of_columns(chosen.chain(filtered).map(|column| column.get().id));
         let ruled = |id: &str| self.alerts.rules().iter().any(|rule| rule.asks(id));
-        Wants {
-            oom_score: ruled("oom_score")
-                || any(|c| c.get().id == "oom_score")
-                || self.filter.good.contains("oom_score"),
+        Needs {
+            oom_score: table.oom_score || ruled("oom_score"),
             // The line of detail shows them though no column does.
-            cgroups: ["cg_current", "cg_limit", "cg_swap"].into_iter().any(ruled)
-                || by_cgroup
-                // How long until a limit is reached.
+            cgroups: by_cgroup
+                // Groups by command or by user, and mappings, have no cgroup.
+                || table.cgroups && self.scope.lists_processes()
+                || ["cg_current", "cg_limit", "cg_swap"].into_iter().any(ruled)
+                // They tell how long it takes until a limit is reached.
                 || !self.leaks.is_empty()
-                || self.shows_panel()
-                || some_cgroup && (any(is_of_cgroup) || self.filter.good.contains("cg_")),
+                || self.shows_panel(),
         }
     }
 }

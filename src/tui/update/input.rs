@@ -7,7 +7,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::search;
 use crate::config::Action;
 use crate::config::settings::{MAX_INTERVAL, MIN_INTERVAL};
-use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
@@ -104,7 +103,6 @@ fn accept(app: &mut App) -> Vec<Effect> {
             Ok(interval) => {
                 app.mode = Mode::Table;
                 app.interval = interval;
-                return vec![Effect::Sampler(Command::Interval(interval))];
             }
             Err(text) => app.message = Some(Message { text, bad: true }),
         },

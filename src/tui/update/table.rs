@@ -7,7 +7,6 @@ use super::{marks, search, turn};
 use crate::columns::find;
 use crate::config::Action;
 use crate::history::Marks;
-use crate::sampler::Command;
 use crate::tui::app::{App, Message, Mode, Prompt};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
@@ -27,11 +26,8 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Save => return vec![Effect::Save(app.saved())],
-        Action::SampleNow => return vec![Effect::Sampler(Command::Now)],
-        Action::Pause => {
-            app.paused = !app.paused;
-            return vec![Effect::Sampler(Command::Pause(app.paused))];
-        }
+        Action::SampleNow => app.refresh += 1,
+        Action::Pause => app.paused = !app.paused,
 
         Action::Up => app.table_mut().step(-1, height),
         Action::Down => app.table_mut().step(1, height),

@@ -3,8 +3,7 @@
 use zmtop::alert::Kind;
 use zmtop::config::{AlertSettings, Env};
 use zmtop::model::ProcessSample;
-use zmtop::sampler::Command;
-use zmtop::tui::app::Wants;
+use zmtop::sampler::Needs;
 use zmtop::tui::{App, Effect};
 
 use super::with;
@@ -154,9 +153,10 @@ fn any_size_will_do() {
 fn the_sampler_reads_what_rules_ask_for() {
     let wants = |when: &str| {
         let session = session(80, 24, &env(), vec![alert("x", "process", when)]);
-        session.app.wants().since(Wants::NOTHING).collect::<Vec<_>>()
+        session.app.wanted().needs
     };
-    assert_eq!(wants("pss>1G"), []);
-    assert_eq!(wants("oom_score>900"), [Command::OomScore(true)]);
-    assert_eq!(wants("pss>1G | cg_current>1G"), [Command::Cgroups(true)]);
+    let needs = |oom_score, cgroups| Needs { oom_score, cgroups };
+    assert_eq!(wants("pss>1G"), needs(false, false));
+    assert_eq!(wants("oom_score>900"), needs(true, false));
+    assert_eq!(wants("pss>1G | cg_current>1G"), needs(false, true));
 }

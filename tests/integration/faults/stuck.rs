@@ -212,9 +212,9 @@ fn the_task_ends_at_once() {
                 .unwrap()
                 .unwrap();
         }
-        let commands = handle.commands.clone();
+        let wanted = handle.wanted.clone();
         drop(handle);
-        tokio::time::timeout(HANG, commands.closed()).await.unwrap();
+        tokio::time::timeout(HANG, wanted.closed()).await.unwrap();
     });
     let began = Instant::now();
     drop(runtime);

@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use zmtop::model::{CgroupFigures, Missing, Snapshot};
-use zmtop::sampler::Scanner;
+use zmtop::sampler::{Needs, Scanner};
 
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
+const CGROUPS: Needs = Needs {
+    oom_score: false,
+    cgroups: true,
+};
 const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
 
@@ -42,7 +46,7 @@ fn figures_of_v2_and_the_limits_that_hold() {
         tree.write(&format!("sys/fs/cgroup/{file}"), content);
     }
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_cgroups(true);
+    scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(snapshot.cgroups.len(), 3);
     assert_eq!(
@@ -83,7 +87,7 @@ fn figures_of_v1() {
     }
     tree.system("self/cgroup", "4:memory:/a.slice/b.service\n");
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_cgroups(true);
+    scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(
         figures(&snapshot, "/a.slice"),
@@ -106,7 +110,7 @@ fn figures_of_v1() {
 fn nothing_is_known_where_nothing_is_mounted() {
     let tree = tree("22 27 0:21 / /sys rw - sysfs sysfs rw\n", "0:");
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_cgroups(true);
+    scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(
         figures(&snapshot, "/a.slice/b.service"),
@@ -124,7 +128,7 @@ fn a_path_that_climbs_is_not_followed() {
     tree.system("self/mountinfo", V2);
     tree.system("memory.current", "4096\n");
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_cgroups(true);
+    scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(figures(&snapshot, "/../../../proc").current, Err(Missing::Unsupported));
     // One deeper than any machine's is left out, with all above it.
@@ -138,7 +142,7 @@ fn a_read_that_never_returns_says_so() {
     let path = tree.path("sys/fs/cgroup/a.slice/memory.current");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_cgroups(true);
+    scanner.set_needs(CGROUPS);
     let began = Instant::now();
     loop {
         let snapshot = block_on(scanner.tick());

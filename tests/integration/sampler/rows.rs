@@ -3,13 +3,17 @@
 use std::fs;
 
 use zmtop::model::{Identity, Missing, Reading};
-use zmtop::sampler::Scanner;
+use zmtop::sampler::{Needs, Scanner};
 
 use super::{pids, row};
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
 const KB: u64 = 1024;
+const OOM_SCORE: Needs = Needs {
+    oom_score: true,
+    cgroups: false,
+};
 
 fn text<T: AsRef<[u8]>>(fact: &Reading<T>) -> &[u8] {
     fact.as_ref().unwrap().as_ref()
@@ -35,7 +39,7 @@ fn a_row_holds_what_the_files_say() {
         .write();
     tree.process(7).comm("init").uid(4_294_967_294).write();
     let mut scanner = Scanner::new(tree.options());
-    scanner.set_oom_score(true);
+    scanner.set_needs(OOM_SCORE);
     let snapshot = block_on(scanner.full());
     assert_eq!(pids(&snapshot), [7, 70]);
 
@@ -84,7 +88,7 @@ fn oom_score_is_read_only_when_asked_for() {
     tree.process(7).write();
     let mut scanner = Scanner::new(tree.options());
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Pending));
-    scanner.set_oom_score(true);
+    scanner.set_needs(OOM_SCORE);
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Ok(667));
     fs::remove_file(tree.file(7, "oom_score")).unwrap();
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Unsupported));

@@ -1,11 +1,11 @@
-//! The running sampler: ticks, commands, and its end.
+//! The running sampler: ticks, what it is told is wanted, and its end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 use zmtop::model::Snapshot;
-use zmtop::sampler::{Command, Handle, Options, spawn};
+use zmtop::sampler::{Handle, Needs, Options, Wanted, spawn};
 
 use crate::support::tree::ProcTree;
 
@@ -46,7 +46,7 @@ fn ticks_by_itself() {
 }
 
 #[test]
-fn obeys_commands() {
+fn does_what_is_wanted() {
     run(async |tree, runtime| {
         let options = Options {
             interval: Duration::from_secs(9999),
@@ -55,26 +55,57 @@ fn obeys_commands() {
         let mut handle = spawn(options, runtime);
         let first = next(&mut handle).await;
         assert_eq!((first.tick, first.interval), (1, Options::LONGEST));
-        let send = async |handle: &Handle, command| handle.commands.send(command).await.unwrap();
 
         // The next tick is an hour away.
-        send(&handle, Command::Pause(true)).await;
-        send(&handle, Command::Focus(vec![first.rows()[0].id])).await;
-        send(&handle, Command::OomScore(true)).await;
-        send(&handle, Command::Now).await;
+        let mut wanted = Wanted {
+            paused: true,
+            focus: vec![first.rows()[0].id],
+            needs: Needs {
+                oom_score: true,
+                ..Needs::default()
+            },
+            refresh: 1,
+            ..Wanted::every(Duration::from_secs(9999))
+        };
+        handle.want(wanted.clone());
         let second = next(&mut handle).await;
         assert_eq!((second.tick, second.rows()[0].oom_score), (2, Ok(667)));
 
-        send(&handle, Command::Interval(Duration::ZERO)).await;
+        // The same once more is nothing new, and neither is anything but a tick while it is paused.
+        handle.want(wanted.clone());
+        wanted.interval = Duration::ZERO;
+        handle.want(wanted.clone());
         assert!(
             timeout(Duration::from_millis(400), handle.snapshots.changed())
                 .await
                 .is_err()
         );
-        send(&handle, Command::Pause(false)).await;
+        wanted.paused = false;
+        handle.want(wanted);
         assert_eq!(next(&mut handle).await.interval, Options::SHORTEST);
         let before = next(&mut handle).await.tick;
         assert!(next(&mut handle).await.tick > before);
+    });
+}
+
+#[test]
+fn nothing_that_is_wanted_is_lost() {
+    run(async |tree, runtime| {
+        let options = Options {
+            interval: Options::LONGEST,
+            ..tree.options()
+        };
+        let mut handle = spawn(options, runtime);
+        next(&mut handle).await;
+        // More changes than any queue of commands would hold, faster than they can be taken in.
+        let mut wanted = Wanted::every(Options::LONGEST);
+        for turn in 1..=5000 {
+            wanted.paused = turn % 2 == 1;
+            wanted.refresh = turn;
+            wanted.needs.oom_score = turn == 5000;
+            handle.want(wanted.clone());
+        }
+        while next(&mut handle).await.rows()[0].oom_score != Ok(667) {}
     });
 }
 
@@ -83,23 +114,20 @@ fn ends_with_its_last_receiver() {
     run(async |tree, runtime| {
         let mut handle = spawn(tree.options(), runtime);
         next(&mut handle).await;
-        let Handle { snapshots, commands } = handle;
-        // Without commands it goes on; without anyone to look it does not.
-        let other = commands.clone();
-        drop(commands);
+        let Handle { snapshots, wanted } = handle;
+        // With nobody to say what is wanted it goes on; without anyone to look it does not.
+        let other = wanted.clone();
+        drop(wanted);
         drop(snapshots);
         timeout(HANG, other.closed()).await.unwrap();
     });
 }
 
 #[test]
-fn goes_on_without_commands() {
+fn goes_on_when_nobody_says_what_is_wanted() {
     run(async |tree, runtime| {
-        let Handle {
-            mut snapshots,
-            commands,
-        } = spawn(tree.options(), runtime);
-        drop(commands);
+        let Handle { mut snapshots, wanted } = spawn(tree.options(), runtime);
+        drop(wanted);
         for _ in 0..2 {
             timeout(HANG, snapshots.changed()).await.unwrap().unwrap();
             snapshots.mark_unchanged();

@@ -8,9 +8,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use tokio::sync::watch;
 use zmtop::config::{Chord, Config, Env};
 use zmtop::model::system::{Psi, SwapArea, Zram};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Sampling, SelfCost, Snapshot};
+use zmtop::sampler::{Handle, Needs, Wanted};
 use zmtop::tui::app::{App, Privilege};
 use zmtop::tui::{Effect, Event, update, view};
 
@@ -22,6 +24,10 @@ pub(crate) struct Session {
     pub(crate) terminal: Terminal<TestBackend>,
     /// Every effect asked for so far.
     pub(crate) effects: Vec<Effect>,
+    /// Everything the sampler was told is wanted so far.
+    pub(crate) wanted: Vec<Wanted>,
+    handle: Handle,
+    changes: watch::Receiver<Wanted>,
     now: Duration,
 }
 
@@ -38,21 +44,49 @@ impl Session {
             root: false,
             capability: "CAP_PERFMON",
         };
-        Self {
+        let interval = config.settings.sampler.interval;
+        let (wanted, changes) = watch::channel(Wanted::every(interval));
+        let mut session = Self {
             app: App::new(config, privilege, (width, height)),
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             effects: Vec::new(),
+            wanted: vec![Wanted::every(interval)],
+            handle: Handle {
+                snapshots: watch::channel(None).1,
+                wanted,
+            },
+            changes,
             now: Duration::from_secs(1000),
-        }
+        };
+        session.want();
+        session
     }
 
     /// One event.
     pub(crate) fn feed(&mut self, event: Event) -> &mut Self {
-        let effects = update(&mut self.app, event);
-        // Which rows are in sight changes all the time; a test that cares asks for it.
-        let focus = |e: &Effect| matches!(e, Effect::Sampler(zmtop::sampler::Command::Focus(_)));
-        self.effects.extend(effects.into_iter().filter(|e| !focus(e)));
+        self.effects.extend(update(&mut self.app, event));
+        self.want();
         self
+    }
+
+    /// Tells the sampler what is wanted, as the real loop does after each event.
+    fn want(&mut self) {
+        self.handle.want(self.app.wanted());
+        if self.changes.has_changed().unwrap() {
+            self.wanted.push(self.changes.borrow_and_update().clone());
+        }
+    }
+
+    /// What the sampler was told to read beside memory, in order; what did not change is not told again.
+    pub(crate) fn needs(&self) -> Vec<Needs> {
+        let mut needs: Vec<Needs> = self.wanted.iter().map(|wanted| wanted.needs).collect();
+        needs.dedup();
+        needs
+    }
+
+    /// The pids that the sampler was last told somebody looks at.
+    pub(crate) fn focused(&self) -> Vec<u32> {
+        self.wanted.last().unwrap().focus.iter().map(|id| id.pid).collect()
     }
 
     /// Keys by their names, a space between: `j j Enter C-l`.

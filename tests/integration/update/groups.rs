@@ -2,9 +2,7 @@
 
 use zmtop::config::Env;
 use zmtop::group::GroupBy;
-use zmtop::sampler::Command;
 use zmtop::tui::Effect;
-use zmtop::tui::app::Wants;
 use zmtop::tui::scope::Scope;
 
 use crate::support::rows::{MIB, process, walk};
@@ -288,13 +286,10 @@ fn figures_of_cgroups_stand_only_where_groups_are_cgroups() {
 fn the_sampler_is_told_what_to_read() {
     let mut session = session();
     let mut told = |keys: &str| {
-        session.effects.clear();
+        let before = session.needs().len();
         session.keys(keys);
-        let commands = session.effects.iter().filter_map(|e| match e {
-            Effect::Sampler(Command::Cgroups(on)) => Some(*on),
-            _ => None,
-        });
-        commands.collect::<Vec<_>>()
+        let told = session.needs();
+        told[before..].iter().map(|needs| needs.cgroups).collect::<Vec<_>>()
     };
     assert!(told("Tab").is_empty());
     assert!(told("Tab").is_empty());
@@ -316,7 +311,7 @@ fn it_starts_as_the_settings_say() {
         ..env()
     };
     let mut session = Session::with_env(80, 24, &env);
-    assert!(session.app.wants().since(Wants::NOTHING).eq([Command::Cgroups(true)]));
+    assert!(session.needs().last().unwrap().cgroups);
     session.tick(1, grouped(0));
     assert_eq!(session.app.scope, Scope::Groups(GroupBy::Unit));
     assert_eq!(

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::Command;
 use zmtop::tui::app::Mode;
 use zmtop::tui::input::LineEdit;
 use zmtop::tui::{Effect, Event};
@@ -88,10 +87,9 @@ fn the_interval_is_checked_and_sent() {
     assert!(session.effects.is_empty());
     assert!(session.picture().contains("100ms to 1h"), "{}", session.picture());
     session.keys("C-u").types("2.5s").keys("Enter");
-    assert_eq!(
-        session.effects,
-        [Effect::Sampler(Command::Interval(Duration::from_millis(2500)))]
-    );
+    assert!(session.effects.is_empty());
+    let wanted = session.wanted.last().unwrap();
+    assert_eq!(wanted.interval, Duration::from_millis(2500));
     assert_eq!(session.app.interval, Duration::from_millis(2500));
 }
 
@@ -105,15 +103,6 @@ fn effects_of_single_keys() {
         ("/ F10", vec![Effect::Quit]),
         ("C-z", vec![Effect::Suspend]),
         ("C-l", vec![Effect::Redraw]),
-        ("Z", vec![Effect::Sampler(Command::Pause(true))]),
-        (
-            "Z Z",
-            vec![
-                Effect::Sampler(Command::Pause(true)),
-                Effect::Sampler(Command::Pause(false)),
-            ],
-        ),
-        ("R", vec![Effect::Sampler(Command::Now)]),
         ("/ q", vec![]),
         ("? Esc", vec![]),
     ];
@@ -122,6 +111,50 @@ fn effects_of_single_keys() {
         session.minute().keys(keys);
         assert_eq!(session.effects, *effects, "after {keys:?}");
     }
+}
+
+#[test]
+fn keys_that_the_sampler_is_told_of() {
+    for (keys, paused, refresh) in [
+        ("Z", vec![true], 0),
+        ("Z Z", vec![true, false], 0),
+        ("R", vec![false], 1),
+        ("Z R R", vec![true, true, true], 2),
+    ] {
+        let mut session = Session::new(80, 24);
+        session.minute();
+        let before = session.wanted.len();
+        session.keys(keys);
+        let told = &session.wanted[before..];
+        assert_eq!(
+            told.iter().map(|w| w.paused).collect::<Vec<_>>(),
+            paused,
+            "after {keys:?}"
+        );
+        assert_eq!(told.last().unwrap().refresh, refresh, "after {keys:?}");
+        assert!(session.effects.is_empty(), "after {keys:?}");
+    }
+}
+
+#[test]
+fn the_sampler_is_told_which_rows_are_in_sight_whatever_changed_them() {
+    let mut session = Session::new(120, 10);
+    session.minute();
+    let few = session.focused();
+    let shown = |session: &Session| {
+        let mut pids = session.pids();
+        pids.truncate(session.app.rows_shown());
+        pids.sort_unstable();
+        pids
+    };
+    assert_eq!(few, shown(&session));
+    session.feed(Event::Resize(120, 40));
+    assert_eq!(session.focused(), shown(&session));
+    assert!(session.focused().len() > few.len(), "a larger screen shows more");
+    session.feed(Event::Resize(120, 10));
+    assert_eq!(session.focused(), few);
+    session.keys("/").types("postgres");
+    assert_eq!(session.focused(), [400, 401, 402]);
 }
 
 #[test]

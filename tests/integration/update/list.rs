@@ -1,8 +1,7 @@
 //! Menus, the column chooser, the help.
 
 use zmtop::columns::find;
-use zmtop::sampler::Command;
-use zmtop::tui::Effect;
+use zmtop::sampler::Needs;
 use zmtop::tui::app::Mode;
 use zmtop::tui::popup::Popup;
 
@@ -59,10 +58,43 @@ fn the_oom_score_is_read_only_while_someone_looks() {
     session.minute();
     session.app.columns.push(find("oom_score").unwrap());
     session.keys("C").keys("Esc");
-    assert!(session.effects.is_empty(), "it was wanted before and after");
+    let none = Needs::default();
+    let score = Needs {
+        oom_score: true,
+        ..none
+    };
+    assert_eq!(session.needs(), [none, score]);
     let at = session.app.columns.len() - 1;
     session.keys("C Home").keys(&"j ".repeat(at)).keys("Space Enter");
-    assert_eq!(session.effects, [Effect::Sampler(Command::OomScore(false))]);
+    assert_eq!(session.needs(), [none, score, none]);
+}
+
+#[test]
+fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
+    for (filter, oom_score, cgroups) in [
+        ("cg_limit", false, false),
+        ("oom_score", false, false),
+        ("cmd:cg_limit pss>1M", false, false),
+        ("\"oom_score>1\"", false, false),
+        ("cg_limit>1M", false, true),
+        ("!(pss>1M | oom_score>100)", true, false),
+        ("oom_score>100 cg_swap=0", true, true),
+    ] {
+        let mut session = Session::new(120, 40);
+        session.minute().keys("/").types(filter);
+        assert_eq!(session.app.filter.error, None, "{filter}");
+        assert_eq!(
+            session.wanted.last().unwrap().needs,
+            Needs { oom_score, cgroups },
+            "{filter}"
+        );
+        session.keys("Esc");
+        assert_eq!(
+            session.wanted.last().unwrap().needs,
+            Needs::default(),
+            "{filter} taken back"
+        );
+    }
 }
 
 #[test]
