@@ -139,7 +139,6 @@ pub fn account(s: &SystemSample, deep: &Deep, userland: &Userland) -> Account {
 
 /// What processes and files hold.
 fn user(s: &SystemSample, userland: &Userland) -> Vec<Part> {
-    let d = &s.detail;
     let files = less(s.cached, s.shmem);
     // `Mapped` counts shared memory too. What of that is mapped only the processes know.
     let mapped = less(s.mapped, userland.whole(userland.pss_shmem)).and_then(|m| Ok(m.min(files?)));
@@ -147,7 +146,7 @@ fn user(s: &SystemSample, userland: &Userland) -> Vec<Part> {
         Part::new("anon", "anonymous memory of processes", s.anon_pages).with([Part::new(
             "anon_huge",
             "in huge pages",
-            d.anon_huge,
+            s.anon_huge,
         )]),
         Part::new("swap_cache", "swap cache beside it", swap_cache(s)),
         Part::new("files", "file cache", files).with([
@@ -167,52 +166,50 @@ fn swap_cache(s: &SystemSample) -> Reading<u64> {
         return Ok(0);
     }
     let others = s.anon_pages?.saturating_add(s.cached?).saturating_add(s.buffers?);
-    Ok(s.detail.lru?.saturating_sub(others).min(cached))
+    Ok(s.lru?.saturating_sub(others).min(cached))
 }
 
 /// What the kernel holds for itself.
 fn kernel(s: &SystemSample) -> Vec<Part> {
-    let d = &s.detail;
-    let unreclaimable = d.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable));
+    let unreclaimable = s.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable));
     vec![
         Part::new("slab_reclaimable", "slab, reclaimable", s.sreclaimable),
         Part::new("slab_unreclaimable", "slab, unreclaimable", unreclaimable),
         Part::new(
             "kernel_reclaimable",
             "other reclaimable kernel memory",
-            less(d.kreclaimable, s.sreclaimable),
+            less(s.kreclaimable, s.sreclaimable),
         ),
-        Part::new("kernel_stacks", "kernel stacks", d.kernel_stack),
-        Part::new("page_tables", "page tables", d.page_tables),
+        Part::new("kernel_stacks", "kernel stacks", s.kernel_stack),
+        Part::new("page_tables", "page tables", s.page_tables),
         Part::new(
             "sec_page_tables",
             "page tables of guests and devices",
-            d.sec_page_tables,
+            s.sec_page_tables,
         ),
-        Part::new("percpu", "per-processor memory", d.percpu),
+        Part::new("percpu", "per-processor memory", s.percpu),
         Part::new(
             "vmalloc",
             "vmalloc: modules, BPF, tables",
-            less(d.vmalloc, d.kernel_stack),
+            less(s.vmalloc, s.kernel_stack),
         ),
-        Part::new("gpu", "graphics", d.gpu),
-        Part::new("bounce", "bounce buffers", d.bounce),
-        Part::new("writeback_tmp", "FUSE write-back copies", d.writeback_tmp),
+        Part::new("gpu", "graphics", s.gpu),
+        Part::new("bounce", "bounce buffers", s.bounce),
+        Part::new("writeback_tmp", "FUSE write-back copies", s.writeback_tmp),
     ]
 }
 
 /// What is set aside, and what is held compressed.
 fn pools(s: &SystemSample, deep: &Deep) -> Vec<Part> {
-    let d = &s.detail;
     let pools = deep.huge.as_deref().map_err(|e| *e);
     let total = pools.map(|p| p.iter().map(|p| p.total).fold(0, u64::saturating_add));
     let idle = pools.map(|p| p.iter().map(|p| p.free).fold(0, u64::saturating_add));
     let zram = deep.zram.as_deref().map_err(|e| *e);
     vec![
-        Part::new("hugetlb", "huge page pools", d.hugetlb.or(total).or(d.huge_pool)).with([Part::new(
+        Part::new("hugetlb", "huge page pools", s.hugetlb.or(total).or(s.huge_pool)).with([Part::new(
             "hugetlb_free",
             "free",
-            idle.or(d.huge_free),
+            idle.or(s.huge_free),
         )]),
         Part::new(
             "zram",
@@ -220,7 +217,7 @@ fn pools(s: &SystemSample, deep: &Deep) -> Vec<Part> {
             zram.map(|z| z.iter().map(|z| z.used).fold(0, u64::saturating_add)),
         ),
         Part::new("zswap", "zswap, compressed", s.zswap),
-        Part::new("corrupted", "bad RAM", d.corrupted),
+        Part::new("corrupted", "bad RAM", s.corrupted),
     ]
 }
 

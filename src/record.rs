@@ -1,19 +1,22 @@
-//! A snapshot as data: schema `zmtop/1`, both ways.
+//! Writes snapshots as schema `zmtop/1` and reads them back.
 //!
 //! One JSON object a snapshot. Sizes are bytes, times RFC 3339 in UTC, spans (`…_s`) seconds. Foreign bytes
-//! are text by [`lossless`](crate::text::lossless), so that every name comes back byte for byte.
+//! become text by [`lossless`](crate::text::lossless), so that every name comes back byte for byte.
 //!
-//! **Unknown is `null`**, and `unread` beside it says why: the reason itself where the object's main figure
-//! is missing (a process's memory, a system's `mem_total`) and all other nulls have the same reason; else an
-//! object of reasons by field, in which `memory` stands for all figures of a process's walk. A null without
-//! a reason has nothing to tell: a process in no unit. `exe` and `oom_score` are left out while nobody asked
-//! for them.
+//! **Unknown is `null`**, and `unread` beside it says why. It is one reason if the object's main figure
+//! is missing (a process's memory, a system's `mem_total`) and all other nulls have the same reason. Otherwise it
+//! is an object of reasons by field, in which `memory` stands for all figures of a process's walk. A null without
+//! a reason means none: a process in no unit. `exe` and `oom_score` are left out unless somebody asked for them.
 //!
-//! **Reading**: fields that are not known are passed over, and absent ones are unknown, as not offered.
-//! Needed are `schema`, `time`, and each process's `pid` and `starttime`. A walk is known whole or not at
-//! all: `rss`, `pss`, `swap`, `private_clean`, `private_dirty`, `shared_clean` and `shared_dirty`, which every
-//! kernel gives, or none. Sums (`uss`, `shared`, `hugetlb`, `ratio`, `totals`) are for others and not read.
-//! The glance (`state` to `flags`) has no unknown in the model: absent counters are 0, an absent state `?`.
+//! **Reading**: unknown fields are skipped, and absent ones are missing as "not offered". `schema`, `time`, and
+//! each process's `pid` and `starttime` are required. A walk is known whole or not at all: either all figures
+//! that every kernel gives are there (`rss`, `pss`, `swap`, `private_clean`, `private_dirty`, `shared_clean`,
+//! `shared_dirty`), or it is missing. Sums (`uss`, `shared`, `hugetlb`, `ratio`, `totals`) are written for other
+//! readers and not read back. The fields of `stat` (`state` to `flags`) cannot be missing in the model: absent
+//! counters are 0, an absent state is `?`.
+//!
+//! Only [`output`](crate::output) writes records and only [`source`](crate::source) reads them. Nothing here does
+//! I/O.
 
 mod cgroup;
 mod process;
@@ -22,7 +25,6 @@ mod system;
 mod unread;
 mod write;
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use read::{Recorded, WireError, read, time_of};
@@ -32,15 +34,15 @@ pub use write::Record;
 use crate::model::{Sampling, SelfCost};
 use crate::text::from_lossless;
 
-/// The schema written.
+/// The name of the schema.
 pub const SCHEMA: &str = "zmtop/1";
 
-/// The most processes that are read of one snapshot, so that a small file cannot become a huge table: a
-/// quarter of what a kernel can number (`PID_MAX_LIMIT`).
+/// The maximum number of processes read from one snapshot, so that a small file cannot become a huge table: a
+/// quarter of the pids a kernel can have (`PID_MAX_LIMIT`).
 pub const MAX_PROCESSES: usize = 1 << 20;
 
-/// How the tick went.
-#[derive(Debug, Deserialize, Serialize)]
+/// [`Sampling`] as the schema has it, except for the time the tick took.
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct Tick {
     walks: Option<usize>,
     walked_s: Option<f64>,
@@ -50,8 +52,8 @@ struct Tick {
     threads: Option<usize>,
 }
 
-impl Tick {
-    fn of(sampling: &Sampling) -> Self {
+impl From<&Sampling> for Tick {
+    fn from(sampling: &Sampling) -> Self {
         Self {
             walks: Some(sampling.walks),
             walked_s: Some(sampling.walked.as_secs_f64()),
@@ -61,36 +63,40 @@ impl Tick {
             threads: Some(sampling.threads),
         }
     }
+}
 
-    fn sampling(&self, took: Duration) -> Sampling {
-        Sampling {
-            walks: self.walks.unwrap_or(0),
-            walked: seconds(self.walked_s).unwrap_or_default(),
-            budget: self.budget,
-            waiting: self.waiting.unwrap_or(0),
-            stuck: self.stuck.unwrap_or(0),
-            threads: self.threads.unwrap_or(0),
-            took,
+impl From<Tick> for Sampling {
+    fn from(record: Tick) -> Self {
+        Self {
+            walks: record.walks.unwrap_or(0),
+            walked: seconds(record.walked_s).unwrap_or_default(),
+            budget: record.budget,
+            waiting: record.waiting.unwrap_or(0),
+            stuck: record.stuck.unwrap_or(0),
+            threads: record.threads.unwrap_or(0),
+            took: Duration::ZERO,
         }
     }
 }
 
-/// What zmtop itself cost.
+/// [`SelfCost`] as the schema has it.
 #[derive(Debug, Deserialize, Serialize)]
-struct Own {
+struct Cost {
     cpu_s: Option<f64>,
     rss: Option<u64>,
 }
 
-impl Own {
-    const fn of(cost: &SelfCost) -> Self {
+impl From<&SelfCost> for Cost {
+    fn from(cost: &SelfCost) -> Self {
         Self {
             cpu_s: Some(cost.cpu.as_secs_f64()),
             rss: Some(cost.rss),
         }
     }
+}
 
-    fn cost(&self) -> Option<SelfCost> {
+impl Cost {
+    fn complete(&self) -> Option<SelfCost> {
         Some(SelfCost {
             cpu: seconds(self.cpu_s)?,
             rss: self.rss?,
@@ -98,7 +104,7 @@ impl Own {
     }
 }
 
-/// RFC 3339 in UTC with milliseconds; a time that no calendar has is the nearest one that it has.
+/// Formats a time as RFC 3339 in UTC with milliseconds. A time beyond the calendar becomes its first or last.
 pub fn time_text(time: SystemTime) -> String {
     let known = jiff::Timestamp::try_from(time).unwrap_or(if time < SystemTime::UNIX_EPOCH {
         jiff::Timestamp::MIN
@@ -108,20 +114,17 @@ pub fn time_text(time: SystemTime) -> String {
     format!("{known:.3}")
 }
 
-/// A span that was written in seconds; `None` also where it is none.
+/// Converts seconds into a duration; `None` if they are missing or not a length of time.
 fn seconds(seconds: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds?).ok()
 }
 
-fn raw(text: &str) -> Vec<u8> {
+/// Returns the foreign bytes behind a text.
+fn bytes(text: &str) -> Vec<u8> {
     from_lossless(text)
 }
 
-fn shared(text: impl AsRef<str>) -> Arc<[u8]> {
-    raw(text.as_ref()).into()
-}
-
-/// Text that the model keeps as text.
+/// Returns text that the model keeps as text.
 fn string(text: &str) -> String {
-    String::from_utf8(raw(text)).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    String::from_utf8(bytes(text)).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }

@@ -77,6 +77,13 @@ impl Replaced {
             Self::Deleted => "deleted",
         }
     }
+
+    /// Returns the state of that name.
+    pub fn from_id(id: &str) -> Option<Self> {
+        [Self::Updated, Self::Deleted]
+            .into_iter()
+            .find(|state| state.id() == id)
+    }
 }
 
 /// Facts that hold for as long as the program runs: read once per identity, and again after an exec.

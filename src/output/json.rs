@@ -34,12 +34,12 @@ pub fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, true)
 }
 
-/// Writes a whole snapshot as a [`document`] of schema `zmtop/1`. On one line: [`line()`] of [`Record::of`].
+/// Writes a whole snapshot as a [`document`] of schema `zmtop/1`. On one line: [`line()`] of [`Record::new`].
 ///
 /// # Errors
 /// Those of `out`.
 pub fn snapshot(out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
-    document(out, &Record::of(snapshot))
+    document(out, &Record::new(snapshot))
 }
 
 fn write(out: &mut dyn Write, value: &impl Serialize, lines: bool) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! Decimal numbers and words in bytes.
+//! Decimal numbers, words and lines in bytes.
 
-/// A whole decimal number; `None` where it is empty, has another character, or does not fit.
+/// Parses a whole decimal number; `None` if it is empty, has another character, or does not fit.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -14,13 +14,49 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A value as the kernel writes it in kibibytes, `    1764 kB`, in bytes.
+/// Parses a value that the kernel writes in kibibytes, `    1764 kB`, into bytes.
 pub(crate) fn kib(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii().strip_suffix(b"kB")?.trim_ascii_end();
     number(digits)?.checked_mul(1024)
 }
 
-/// The words of a line, parted by blanks.
+/// Splits a line into its words at blanks.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
+}
+
+/// Splits bytes that come in pieces into lines, of which at most `MAX` bytes are kept.
+#[derive(Debug, Default)]
+pub(crate) struct LineBuffer<const MAX: usize> {
+    /// The beginning of a line that continues in the next piece.
+    line: Vec<u8>,
+}
+
+impl<const MAX: usize> LineBuffer<MAX> {
+    /// Gives `each` every line that ends in the piece, without its newline.
+    pub(crate) fn feed(&mut self, mut piece: &[u8], mut each: impl FnMut(&[u8])) {
+        while let Some(end) = piece.iter().position(|b| *b == b'\n') {
+            let (line, rest) = piece.split_at(end);
+            if self.line.is_empty() {
+                each(&line[..line.len().min(MAX)]);
+            } else {
+                self.push(line);
+                each(&self.line);
+                self.line.clear();
+            }
+            piece = &rest[1..];
+        }
+        self.push(piece);
+    }
+
+    /// Gives `each` the line that no newline ended, which may be empty.
+    pub(crate) fn finish(&mut self, mut each: impl FnMut(&[u8])) {
+        each(&self.line);
+        self.line.clear();
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        let room = MAX - self.line.len();
+        self.line.extend_from_slice(&part[..part.len().min(room)]);
+    }
 }

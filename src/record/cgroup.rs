@@ -1,61 +1,88 @@
-//! What cgroups say of themselves, in `zmtop/1`.
+//! A cgroup's figures in `zmtop/1`.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
-use crate::record::unread::{Gaps, Unread, why};
+use crate::record::unread::{MissingFields, Reasons, Unread};
 
-/// A cgroup as the schema has it; a limit is a number or `"max"`.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Cgroup<'a> {
-    current: Option<u64>,
-    swap: Option<u64>,
-    #[serde(borrow)]
-    limit: Option<Limit<'a>>,
-    #[serde(borrow)]
-    swap_limit: Option<Limit<'a>>,
-    unread: Option<Unread>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(untagged)]
-enum Limit<'a> {
-    Bytes(u64),
-    Word(Cow<'a, str>),
-}
-
-const NONE: &str = "max";
-
-impl Cgroup<'_> {
-    pub(super) fn of(figures: &CgroupFigures) -> Self {
-        let mut gaps = Gaps::default();
-        let write = |limit: Option<u64>| limit.map_or(Limit::Word(NONE.into()), Limit::Bytes);
-        Self {
-            current: gaps.take("current", figures.current),
-            swap: gaps.take("swap", figures.swap),
-            limit: gaps.take("limit", figures.limit).map(write),
-            swap_limit: gaps.take("swap_limit", figures.swap_limit).map(write),
-            unread: gaps.unread("current"),
+macro_rules! define_cgroup {
+    ($($(#[$doc:meta])* $figure:ident: $type:ty = $file:literal,)*) => {
+        /// A cgroup as the schema has it.
+        #[derive(Debug, Deserialize, Serialize)]
+        pub(super) struct Cgroup {
+            $($figure: Option<<$type as Value>::Json>,)*
+            unread: Option<Unread>,
         }
+
+        impl From<&CgroupFigures> for Cgroup {
+            fn from(figures: &CgroupFigures) -> Self {
+                let mut missing = MissingFields::default();
+                Self {
+                    $($figure: missing.value(stringify!($figure), figures.$figure).map(Value::to_json),)*
+                    unread: missing.into_unread("current"),
+                }
+            }
+        }
+
+        impl From<Cgroup> for CgroupFigures {
+            fn from(record: Cgroup) -> Self {
+                let reasons = Reasons(record.unread.as_ref());
+                Self {
+                    $($figure: reasons.reading(stringify!($figure), record.$figure).and_then(Value::from_json),)*
+                }
+            }
+        }
+    };
+}
+
+cgroup_figures!(define_cgroup);
+
+/// A value of a cgroup's figure.
+trait Value: Sized {
+    /// Its form in the schema.
+    type Json;
+
+    fn to_json(self) -> Self::Json;
+    fn from_json(json: Self::Json) -> Reading<Self>;
+}
+
+impl Value for u64 {
+    type Json = Self;
+
+    fn to_json(self) -> Self {
+        self
     }
 
-    pub(super) fn figures(self) -> CgroupFigures {
-        let unread = self.unread.as_ref();
-        let limit = |name, limit: Option<Limit<'_>>| -> Reading<Option<u64>> {
-            match limit {
-                None => Err(why(unread, name)),
-                Some(Limit::Bytes(n)) => Ok(Some(n)),
-                Some(Limit::Word(word)) if word == NONE => Ok(None),
-                Some(Limit::Word(_)) => Err(Missing::Malformed),
-            }
-        };
-        CgroupFigures {
-            current: self.current.ok_or_else(|| why(unread, "current")),
-            swap: self.swap.ok_or_else(|| why(unread, "swap")),
-            limit: limit("limit", self.limit),
-            swap_limit: limit("swap_limit", self.swap_limit),
+    fn from_json(json: Self) -> Reading<Self> {
+        Ok(json)
+    }
+}
+
+/// A limit in the schema: a number, or `"max"` for none.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+enum Limit {
+    Bytes(u64),
+    Word(Cow<'static, str>),
+}
+
+const NO_LIMIT: &str = "max";
+
+impl Value for Option<u64> {
+    type Json = Limit;
+
+    fn to_json(self) -> Limit {
+        self.map_or(Limit::Word(NO_LIMIT.into()), Limit::Bytes)
+    }
+
+    fn from_json(json: Limit) -> Reading<Self> {
+        match json {
+            Limit::Bytes(n) => Ok(Some(n)),
+            Limit::Word(word) if word == NO_LIMIT => Ok(None),
+            Limit::Word(_) => Err(Missing::Malformed),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `zmtop/1` as a snapshot.
+//! Reading a snapshot from `zmtop/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,16 +11,16 @@ use serde::{Deserialize, Deserializer};
 
 use crate::model::{CgroupFigures, Identity, ProcessSample, Sampling, Snapshot};
 use crate::record::cgroup::Cgroup;
-use crate::record::process::{Process, place};
+use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
-use crate::record::unread::{Unread, why};
-use crate::record::{MAX_PROCESSES, Own, Tick, seconds, shared, string};
+use crate::record::unread::{Reasons, Unread};
+use crate::record::{Cost, MAX_PROCESSES, Tick, bytes, seconds, string};
 use crate::text;
 
-/// Why a text is no snapshot. The words are safe to print.
+/// An error for a text that is not a snapshot. Its message is safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// JSON, but of another kind.
+    /// JSON of another kind.
     #[error("its schema is {0}, not zmtop/1: no snapshot of zmtop")]
     Schema(String),
     /// A later major version.
@@ -47,7 +47,7 @@ fn in_column(column: usize) -> String {
     }
 }
 
-/// A snapshot as it was read, not yet on a clock.
+/// A snapshot as it was read, not yet placed on a clock.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     snapshot: Snapshot,
@@ -55,28 +55,28 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Its wall clock.
+    /// Returns its wall-clock time.
     pub const fn time(&self) -> SystemTime {
         self.snapshot.time
     }
 
-    /// Its own monotonic clock, where it was written.
+    /// Returns its monotonic time on the machine that wrote it, if it has one.
     pub const fn monotonic(&self) -> Option<Duration> {
         self.monotonic
     }
 
-    /// The snapshot at this time of the monotonic clock.
+    /// Returns the snapshot, placed at this time of the reader's monotonic clock.
     pub fn at(mut self, monotonic: Duration, tick: u64) -> Snapshot {
         self.snapshot.monotonic = monotonic;
         self.snapshot.tick = tick;
         for sample in self.snapshot.processes.iter_mut().flatten() {
-            place(sample, monotonic);
+            set_walk_time(sample, monotonic);
         }
         self.snapshot
     }
 }
 
-/// What every version says of itself.
+/// The field that every version of the schema has.
 #[derive(Deserialize)]
 struct Named<'a> {
     #[serde(borrow)]
@@ -91,7 +91,7 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
-struct In<'a> {
+struct Fields<'a> {
     #[serde(borrow)]
     schema: Cow<'a, str>,
     time: Time,
@@ -102,11 +102,11 @@ struct In<'a> {
     took_s: Option<f64>,
     sampling: Option<Tick>,
     #[serde(rename = "self")]
-    own: Option<Own>,
+    own: Option<Cost>,
     #[serde(borrow, default)]
     system: System<'a>,
     #[serde(borrow, default)]
-    cgroups: BTreeMap<Cow<'a, str>, Cgroup<'a>>,
+    cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
     processes: Option<Processes>,
     unread: Option<Unread>,
 }
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// Turned into samples as they come, so that not all of them are held twice.
+/// The processes, converted into samples as they come, so that they are not all held twice.
 struct Processes(Vec<ProcessSample>);
 
 impl<'de> Deserialize<'de> for Processes {
@@ -140,14 +140,14 @@ impl<'de> Visitor<'de> for Rows {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut rows = Vec::new();
+        let mut rows: Vec<ProcessSample> = Vec::new();
         while let Some(process) = seq.next_element::<Process<'de>>()? {
             if rows.len() == MAX_PROCESSES {
                 return Err(A::Error::custom(format_args!("more than {MAX_PROCESSES} processes")));
             }
-            rows.push(process.sample());
+            rows.push(process.into());
         }
-        // Whoever wrote them may have sorted or repeated them.
+        // Another writer may have sorted them otherwise or repeated some.
         rows.sort_by_key(|row| row.id);
         rows.dedup_by_key(|row| row.id);
         let known: Vec<Identity> = rows.iter().map(|row| row.id).collect();
@@ -167,58 +167,48 @@ impl<'de> Visitor<'de> for Rows {
 /// [`WireError`].
 pub fn read(json: &[u8]) -> Result<Recorded, WireError> {
     let json = json.trim_ascii_end();
-    let input: In<'_> = serde_json::from_slice(json).map_err(|error| wrong(json, &error))?;
-    known(Some(&input.schema))?;
-    let unread = input.unread.as_ref();
-    let took = seconds(input.took_s).unwrap_or_default();
-    let cgroups: BTreeMap<Arc<[u8]>, CgroupFigures> = input
+    let fields: Fields<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
+    check_schema(Some(&fields.schema))?;
+    let reasons = Reasons(fields.unread.as_ref());
+    let cgroups: BTreeMap<Arc<[u8]>, CgroupFigures> = fields
         .cgroups
         .into_iter()
-        .map(|(path, figures)| (shared(path), figures.figures()))
+        .map(|(path, figures)| (bytes(&path).into(), figures.into()))
         .collect();
     Ok(Recorded {
-        monotonic: seconds(input.monotonic_s),
+        monotonic: seconds(fields.monotonic_s),
         snapshot: Snapshot {
-            time: input.time.0,
+            time: fields.time.0,
             monotonic: Duration::ZERO,
             tick: 0,
-            host: shared(input.host.unwrap_or_default()),
-            boot_id: input
-                .boot_id
-                .map(|id| string(&id).into())
-                .ok_or_else(|| why(unread, "boot_id")),
-            interval: seconds(input.interval_s).unwrap_or_default(),
-            sampling: input.sampling.map_or(
-                Sampling {
-                    took,
-                    ..Sampling::default()
-                },
-                |tick| tick.sampling(took),
-            ),
-            own: input.own.and_then(|own| own.cost()).ok_or_else(|| why(unread, "self")),
-            system: input.system.sample(),
+            host: bytes(&fields.host.unwrap_or_default()).into(),
+            boot_id: reasons.reading("boot_id", fields.boot_id.map(|id| string(&id).into())),
+            interval: seconds(fields.interval_s).unwrap_or_default(),
+            sampling: Sampling {
+                took: seconds(fields.took_s).unwrap_or_default(),
+                ..fields.sampling.unwrap_or_default().into()
+            },
+            own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
+            system: fields.system.into(),
             cgroups: Arc::new(cgroups),
-            processes: input
-                .processes
-                .map(|rows| rows.0)
-                .ok_or_else(|| why(unread, "processes")),
+            processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
         },
     })
 }
 
-/// The wall clock of one snapshot, for less than reading it.
+/// Reads the wall-clock time of a snapshot alone, which is cheaper than reading all of it.
 ///
 /// # Errors
 /// [`WireError`].
 pub fn time_of(json: &[u8]) -> Result<SystemTime, WireError> {
     let json = json.trim_ascii_end();
-    let head: Head<'_> = serde_json::from_slice(json).map_err(|error| wrong(json, &error))?;
-    known(Some(&head.schema))?;
+    let head: Head<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
+    check_schema(Some(&head.schema))?;
     Ok(head.time.0)
 }
 
-/// Whether it is a schema that can be read: `zmtop/1`, or `zmtop/1.4`.
-fn known(schema: Option<&str>) -> Result<(), WireError> {
+/// Checks that the schema can be read: `zmtop/1`, or `zmtop/1.4`.
+fn check_schema(schema: Option<&str>) -> Result<(), WireError> {
     let shown = || text::safe_prefix(schema.unwrap_or("not given").as_bytes(), 40).into_owned();
     let version = schema.and_then(|schema| schema.strip_prefix("zmtop/"));
     let major = version.and_then(|version| version.split('.').next()?.parse().ok());
@@ -229,17 +219,17 @@ fn known(schema: Option<&str>) -> Result<(), WireError> {
     }
 }
 
-/// What is wrong with a text that was not understood: of another version it need not be.
-fn wrong(json: &[u8], error: &serde_json::Error) -> WireError {
+/// Explains why a text could not be read: perhaps it is of another version, which need not have these fields.
+fn error(json: &[u8], error: &serde_json::Error) -> WireError {
     if let Ok(named) = serde_json::from_slice::<Named<'_>>(json)
-        && let Err(other) = known(named.schema.as_deref())
+        && let Err(other) = check_schema(named.schema.as_deref())
     {
         return other;
     }
     let what = error.to_string();
-    // The place is told apart.
+    // Line and column are fields of the error.
     let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
-    // A line that ends within a string is taken for the one after it.
+    // serde_json counts a line that ends within a string as the next one.
     let after = error.column() == 0 && error.line() > 1;
     WireError::Malformed {
         line: error.line().saturating_sub(usize::from(after)).max(1),

@@ -1,4 +1,4 @@
-//! Why fields are null.
+//! The reasons why fields are null.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,27 +7,28 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::{Missing, Reading};
+use crate::text::from_lossless;
 
-/// The reasons of an object's nulls: one for them all, or by field.
+/// The reasons of an object's nulls: one for all of them, or one for each field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     All(Missing),
     Fields(Vec<(Cow<'static, str>, Missing)>),
 }
 
-/// The reasons met while an object is written.
+/// Collects the fields that are missing while an object is written.
 #[derive(Debug, Default)]
-pub(super) struct Gaps(Vec<(&'static str, Missing)>);
+pub(super) struct MissingFields(Vec<(&'static str, Missing)>);
 
-impl Gaps {
-    /// The value, if there is one; its reason is kept if not.
-    pub(super) fn take<T>(&mut self, field: &'static str, reading: Reading<T>) -> Option<T> {
+impl MissingFields {
+    /// Returns the value of a field, or records why there is none.
+    pub(super) fn value<T>(&mut self, field: &'static str, reading: Reading<T>) -> Option<T> {
         reading.map_err(|why| self.0.push((field, why))).ok()
     }
 
-    /// `None` where nothing is missing; one reason where the `principal` field is missing and all else that
-    /// is missing is so for that same reason.
-    pub(super) fn unread(self, principal: &str) -> Option<Unread> {
+    /// Returns `None` if nothing is missing, and one reason if the `principal` field is missing and all other
+    /// missing fields have the same reason.
+    pub(super) fn into_unread(self, principal: &str) -> Option<Unread> {
         let main = self.0.iter().find(|(field, _)| *field == principal);
         match main {
             Some((_, why)) if self.0.iter().all(|(_, other)| other == why) => Some(Unread::All(*why)),
@@ -39,15 +40,31 @@ impl Gaps {
     }
 }
 
-/// Why a field is missing: what `unread` says of it, or that it is not offered.
-pub(super) fn why(unread: Option<&Unread>, field: &str) -> Missing {
-    match unread {
-        None => Missing::Unsupported,
-        Some(Unread::All(why)) => *why,
-        Some(Unread::Fields(fields)) => fields
-            .iter()
-            .find(|(name, _)| name == field)
-            .map_or(Missing::Unsupported, |(_, why)| *why),
+/// Turns the nulls of an object that was read into readings with their reasons.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reasons<'a>(pub(super) Option<&'a Unread>);
+
+impl Reasons<'_> {
+    /// Returns the value of a field, or why it is missing.
+    pub(super) fn reading<T>(self, field: &str, value: Option<T>) -> Reading<T> {
+        value.ok_or_else(|| self.reason(field))
+    }
+
+    /// Returns the foreign bytes of a field that was written by [`lossless`](crate::text::lossless).
+    pub(super) fn bytes<T: From<Vec<u8>>>(self, field: &str, text: Option<Cow<'_, str>>) -> Reading<T> {
+        self.reading(field, text.map(|text| from_lossless(&text).into()))
+    }
+
+    /// Returns why a field is missing: the reason in `unread`, or else that it is not offered.
+    pub(super) fn reason(self, field: &str) -> Missing {
+        match self.0 {
+            None => Missing::Unsupported,
+            Some(Unread::All(why)) => *why,
+            Some(Unread::Fields(fields)) => fields
+                .iter()
+                .find(|(name, _)| name == field)
+                .map_or(Missing::Unsupported, |(_, why)| *why),
+        }
     }
 }
 
@@ -62,21 +79,21 @@ impl Serialize for Unread {
 
 impl<'de> Deserialize<'de> for Unread {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reasons)
+        from.deserialize_any(UnreadVisitor)
     }
 }
 
-struct Reasons;
+struct UnreadVisitor;
 
-/// More fields than any object has.
-const MOST: usize = 64;
+/// The number of fields whose reasons are kept: more than any object has.
+const MAX_FIELDS: usize = 64;
 
-/// A later version may know more reasons.
+/// Parses a reason. A later version may know more of them.
 fn parse(text: &str) -> Missing {
     Missing::parse(text).unwrap_or(Missing::Unsupported)
 }
 
-impl<'de> Visitor<'de> for Reasons {
+impl<'de> Visitor<'de> for UnreadVisitor {
     type Value = Unread;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,7 +107,7 @@ impl<'de> Visitor<'de> for Reasons {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unread, A::Error> {
         let mut fields = Vec::new();
         while let Some((field, why)) = map.next_entry::<String, Cow<'de, str>>()? {
-            if fields.len() < MOST {
+            if fields.len() < MAX_FIELDS {
                 fields.push((field.into(), parse(&why)));
             }
         }

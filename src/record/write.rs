@@ -1,4 +1,4 @@
-//! A snapshot as `zmtop/1`.
+//! Writing a snapshot as `zmtop/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::record::cgroup::Cgroup;
 use crate::record::process::Process;
 use crate::record::system::System;
-use crate::record::unread::{Gaps, Unread};
-use crate::record::{Own, SCHEMA, Tick, time_text};
+use crate::record::unread::{MissingFields, Unread};
+use crate::record::{Cost, SCHEMA, Tick, time_text};
 use crate::text::lossless;
 
-/// A snapshot to be serialized. Processes are turned into data one at a time.
+/// A snapshot that serializes as `zmtop/1`. Its processes are converted one at a time.
 #[derive(Debug)]
 pub struct Record<'a> {
     snapshot: &'a Snapshot,
@@ -23,19 +23,19 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// All of it.
-    pub fn of(snapshot: &'a Snapshot) -> Self {
+    /// Returns a record of the whole snapshot.
+    pub fn new(snapshot: &'a Snapshot) -> Self {
         Self::selected(snapshot, snapshot.rows().iter().collect())
     }
 
-    /// Only these of its processes, in this order; `totals` are theirs.
+    /// Returns a record with only these of the snapshot's processes, in this order, and their totals.
     pub const fn selected(snapshot: &'a Snapshot, rows: Vec<&'a ProcessSample>) -> Self {
         Self { snapshot, rows }
     }
 }
 
 #[derive(Serialize)]
-struct Out<'a> {
+struct Fields<'a> {
     schema: &'static str,
     time: String,
     monotonic_s: f64,
@@ -45,12 +45,12 @@ struct Out<'a> {
     took_s: f64,
     sampling: Tick,
     #[serde(rename = "self")]
-    own: Option<Own>,
+    own: Option<Cost>,
     system: System<'a>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    cgroups: BTreeMap<Cow<'a, str>, Cgroup<'a>>,
+    cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
     processes: Option<Processes<'a>>,
-    totals: Sums,
+    totals: TotalsRecord,
     unread: Option<Unread>,
 }
 
@@ -61,13 +61,13 @@ struct Processes<'a> {
 
 impl Serialize for Processes<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.rows.iter().map(|sample| Process::of(sample, self.now)))
+        to.collect_seq(self.rows.iter().map(|sample| Process::new(sample, self.now)))
     }
 }
 
-/// For those who read: sums over the processes above; too small where some are unreadable.
+/// Sums over the recorded processes, for the convenience of readers; partial if some are unreadable.
 #[derive(Serialize)]
-struct Sums {
+struct TotalsRecord {
     processes: usize,
     unreadable: usize,
     pss: Option<u64>,
@@ -75,8 +75,8 @@ struct Sums {
     swap_pss: Option<u64>,
 }
 
-impl Sums {
-    fn of(rows: &[&ProcessSample]) -> Self {
+impl TotalsRecord {
+    fn new(rows: &[&ProcessSample]) -> Self {
         let totals = Totals::of(rows.iter().copied(), |_| None);
         let memory = totals.memory.ok();
         Self {
@@ -95,12 +95,12 @@ impl Sums {
 impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let snapshot = self.snapshot;
-        let mut gaps = Gaps::default();
-        let boot_id = gaps.take("boot_id", snapshot.boot_id.as_ref().map_err(|why| *why));
-        let own = gaps.take("self", snapshot.own.as_ref().map_err(|why| *why));
-        let listed = gaps.take("processes", snapshot.processes.as_ref().map_err(|why| *why));
+        let mut missing = MissingFields::default();
+        let boot_id = missing.value("boot_id", snapshot.boot_id.as_ref().map_err(|why| *why));
+        let own = missing.value("self", snapshot.own.as_ref().map_err(|why| *why));
+        let listed = missing.value("processes", snapshot.processes.as_ref().map_err(|why| *why));
         let cgroups = snapshot.cgroups.iter();
-        Out {
+        Fields {
             schema: SCHEMA,
             time: time_text(snapshot.time),
             monotonic_s: snapshot.monotonic.as_secs_f64(),
@@ -108,18 +108,18 @@ impl Serialize for Record<'_> {
             boot_id: boot_id.map(|id| lossless(id.as_bytes())),
             interval_s: snapshot.interval.as_secs_f64(),
             took_s: snapshot.sampling.took.as_secs_f64(),
-            sampling: Tick::of(&snapshot.sampling),
-            own: own.map(Own::of),
-            system: System::of(&snapshot.system),
+            sampling: Tick::from(&snapshot.sampling),
+            own: own.map(Cost::from),
+            system: System::from(&snapshot.system),
             cgroups: cgroups
-                .map(|(path, figures)| (lossless(path), Cgroup::of(figures)))
+                .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
                 .collect(),
             processes: listed.map(|_| Processes {
                 rows: &self.rows,
                 now: snapshot.monotonic,
             }),
-            totals: Sums::of(&self.rows),
-            unread: gaps.unread("processes"),
+            totals: TotalsRecord::new(&self.rows),
+            unread: missing.into_unread("processes"),
         }
         .serialize(to)
     }

@@ -47,7 +47,7 @@ fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading
 /// The sum over `smaps`; `None` where it is empty.
 fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Memory>>, Errno> {
     let fd = target.open(proc, b"smaps")?;
-    let mut sums = smaps::Smaps::default();
+    let mut sums = smaps::SmapsSum::default();
     let mut any = false;
     loop {
         match files::read_once(&fd, buf)? {

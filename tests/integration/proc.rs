@@ -55,7 +55,7 @@ proptest! {
         }
         // However it is cut into pieces, smaps sums up the same.
         let (head, tail) = bytes.split_at(at.index(bytes.len() + 1));
-        let mut pieces = maps::Smaps::default();
+        let mut pieces = maps::SmapsSum::default();
         pieces.feed(head);
         pieces.feed(tail);
         prop_assert_eq!(pieces.finish(), maps::smaps(&bytes));

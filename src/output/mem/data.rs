@@ -12,7 +12,6 @@ const SCHEMA: &str = "zmtop-mem/1";
 
 pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
     let (s, deep) = (&mem.snapshot.system, mem.deep);
-    let d = &s.detail;
     Map::default()
         .put("schema", SCHEMA)
         .put("time", record::time_text(mem.snapshot.time))
@@ -43,18 +42,18 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
                 .put("swapped_out", s.pswpout),
         )
         .put("pressure", pressure(mem))
-        .put("dirty", d.dirty)
-        .put("writeback", d.writeback)
-        .put("committed", d.committed)
-        .put("commit_limit", d.commit_limit)
-        .put("locked", d.mlocked)
+        .put("dirty", s.dirty)
+        .put("writeback", s.writeback)
+        .put("committed", s.committed)
+        .put("commit_limit", s.commit_limit)
+        .put("locked", s.mlocked)
         .put(
             "huge_pages",
             Map::default()
                 .put("mode", deep.thp.as_deref().map_err(|e| *e))
-                .put("anon", d.anon_huge)
-                .put("shmem", d.shmem_huge)
-                .put("files", d.file_huge),
+                .put("anon", s.anon_huge)
+                .put("shmem", s.shmem_huge)
+                .put("files", s.file_huge),
         )
         .put(
             "ksm",
@@ -65,7 +64,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
                     .put("saved", k.saved)
             }),
         )
-        .put("balloon", d.balloon)
+        .put("balloon", s.balloon)
         .put(
             "cgroup",
             Map::default()

@@ -112,16 +112,16 @@ pub(super) fn pressure(mem: &Mem<'_>) -> Option<Grid> {
 
 /// What else there is to know.
 pub(super) fn rest(mem: &Mem<'_>, units: Units) -> Grid {
-    let (d, deep) = (&mem.snapshot.system.detail, mem.deep);
+    let (s, deep) = (&mem.snapshot.system, mem.deep);
     let mut grid = list("ALSO");
     let mut push = |name: &str, reading: Reading<u64>, note: String| {
         if reading != Err(Missing::Unsupported) {
             grid.push(Kind::Row, vec![word(name), bytes(reading, units), word(note)]);
         }
     };
-    push("dirty", d.dirty, "to be written to disk".into());
-    push("write-back", d.writeback, "being written".into());
-    let limit = match (d.commit_limit, d.committed) {
+    push("dirty", s.dirty, "to be written to disk".into());
+    push("write-back", s.writeback, "being written".into());
+    let limit = match (s.commit_limit, s.committed) {
         (Ok(limit), Ok(now)) if limit > 0 => format!(
             "of a limit of {} ({:.0} %)",
             bytes(Ok(limit), units).text,
@@ -129,19 +129,19 @@ pub(super) fn rest(mem: &Mem<'_>, units: Units) -> Grid {
         ),
         _ => String::new(),
     };
-    push("committed", d.committed, limit);
-    push("locked", d.mlocked, String::new());
+    push("committed", s.committed, limit);
+    push("locked", s.mlocked, String::new());
     let mode = deep
         .thp
         .as_ref()
         .map(|m| format!("mode {}", safe(m.as_bytes())))
         .unwrap_or_default();
-    push("huge pages of anonymous memory", d.anon_huge, mode);
-    push("huge pages of shared memory", d.shmem_huge, String::new());
-    push("huge pages of files", d.file_huge, String::new());
+    push("huge pages of anonymous memory", s.anon_huge, mode);
+    push("huge pages of shared memory", s.shmem_huge, String::new());
+    push("huge pages of files", s.file_huge, String::new());
     push(
         "balloon",
-        d.balloon.and_then(some),
+        s.balloon.and_then(some),
         "handed back to the machine below".into(),
     );
     if let Ok(ksm) = deep.ksm

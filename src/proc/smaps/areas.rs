@@ -1,4 +1,4 @@
-//! The areas of a whole `/proc/<pid>/smaps`, one after another as it is read.
+//! The areas of a `/proc/<pid>/smaps`, one after another as it is read.
 //!
 //! ```text
 //! 7f12c8000000-7f12c8021000 rw-p 00000000 fd:01 1312      /usr/lib/libc.so.6
@@ -7,21 +7,20 @@
 //! VmFlags: rd wr mr mw me nr sd
 //! ```
 //!
-//! A file may be tens of megabytes: it is never held, only the line that is being read, and of that no more
-//! than [`LINE`].
+//! A file may have tens of megabytes. Only the line being read is held, and of that at most [`MAX_LINE`] bytes.
 
 use super::Sums;
-use crate::model::mapping::{Area, Extent, Name};
+use crate::model::mapping::{Area, Extent, Kind, Name};
 use crate::model::{Missing, Reading};
-use crate::proc::parse;
+use crate::proc::parse::{self, LineBuffer};
 
-/// The most of a line that is kept. A path has at most 4096 bytes, each written as four at the worst.
-pub const LINE: usize = 20 << 10;
+/// The number of bytes kept of a line. A path has at most 4096 bytes, each written as four in the worst case.
+pub const MAX_LINE: usize = 20 << 10;
 
-/// The most of `VmFlags` that is kept: a kernel has some forty flags of three bytes.
-const FLAGS: usize = 256;
+/// The number of bytes kept of `VmFlags`: a kernel has about forty flags of three bytes.
+const MAX_FLAGS: usize = 256;
 
-/// The head of an area, as its line says.
+/// The header line of an area.
 #[derive(Debug)]
 struct Head {
     range: (u64, u64),
@@ -32,7 +31,7 @@ struct Head {
     name: Vec<u8>,
 }
 
-/// One kibibyte figure that an area has at most once.
+/// A figure in kibibytes that an area has at most once.
 #[derive(Clone, Copy, Debug, Default)]
 enum Once {
     #[default]
@@ -68,62 +67,66 @@ struct Body {
     flags: Vec<u8>,
 }
 
-/// Gives each area of a `smaps` to `each`, as the bytes come, in pieces of any size.
+/// Gives each area of a `smaps` to a closure, as the bytes come, in pieces of any size.
 ///
-/// Lines that are not known are skipped. An area with a figure that is no size, or without one that every
-/// kernel writes, is given with [`Missing::Malformed`] in its place; a header that is none makes
-/// [`Areas::finish`] say so.
+/// Unknown lines are skipped. An area with a value that is not a size, or without a figure that every kernel
+/// writes, is given with [`Missing::Malformed`] in its place; after a malformed header [`Areas::finish`] fails.
 #[derive(Debug)]
 pub struct Areas<F> {
-    each: F,
-    line: Vec<u8>,
-    head: Option<Head>,
-    body: Body,
-    /// The name before, as areas of one file follow each other.
-    name: Option<(Vec<u8>, Name)>,
-    malformed: bool,
-    count: u64,
+    buffer: LineBuffer<MAX_LINE>,
+    parser: Parser<F>,
 }
 
 impl<F: FnMut(Area)> Areas<F> {
-    /// Begins.
+    /// Creates a reader that calls `each` with every area.
     pub fn new(each: F) -> Self {
-        Self {
+        let parser = Parser {
             each,
-            line: Vec::new(),
             head: None,
             body: Body::default(),
             name: None,
             malformed: false,
             count: 0,
+        };
+        Self {
+            buffer: LineBuffer::default(),
+            parser,
         }
     }
 
-    /// Takes in the next piece.
-    pub fn feed(&mut self, mut piece: &[u8]) {
-        while let Some(end) = piece.iter().position(|b| *b == b'\n') {
-            let (line, rest) = piece.split_at(end);
-            if self.line.is_empty() {
-                self.take(&line[..line.len().min(LINE)]);
-            } else {
-                self.keep(line);
-                let whole = std::mem::take(&mut self.line);
-                self.take(&whole);
-                self.line = whole;
-                self.line.clear();
-            }
-            piece = &rest[1..];
+    /// Reads the next piece.
+    pub fn feed(&mut self, piece: &[u8]) {
+        self.buffer.feed(piece, |line| self.parser.read_line(line));
+    }
+
+    /// Gives the last area and returns the number of areas.
+    ///
+    /// # Errors
+    /// [`Missing::Malformed`] if a header was malformed; the areas that were not have been given.
+    pub fn finish(mut self) -> Reading<u64> {
+        self.buffer.finish(|line| self.parser.read_line(line));
+        self.parser.give();
+        if self.parser.malformed {
+            return Err(Missing::Malformed);
         }
-        self.keep(piece);
+        Ok(self.parser.count)
     }
+}
 
-    /// Keeps the beginning of a line that goes on in the next piece.
-    fn keep(&mut self, part: &[u8]) {
-        let room = LINE.saturating_sub(self.line.len());
-        self.line.extend_from_slice(&part[..part.len().min(room)]);
-    }
+/// The lines of a `smaps` on their way to becoming areas.
+#[derive(Debug)]
+struct Parser<F> {
+    each: F,
+    head: Option<Head>,
+    body: Body,
+    /// The previous area's name, since areas of one file follow each other.
+    name: Option<(Vec<u8>, Name)>,
+    malformed: bool,
+    count: u64,
+}
 
-    fn take(&mut self, line: &[u8]) {
+impl<F: FnMut(Area)> Parser<F> {
+    fn read_line(&mut self, line: &[u8]) {
         if !line.first().is_some_and(u8::is_ascii_uppercase) {
             if !line.is_empty() {
                 self.give();
@@ -141,22 +144,18 @@ impl<F: FnMut(Area)> Areas<F> {
             b"Size" => body.size.set(value),
             b"Locked" => body.locked.set(value),
             b"AnonHugePages" => body.huge.set(value),
-            b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(FLAGS)].into(),
-            _ => body.sums.line(line),
+            b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(MAX_FLAGS)].into(),
+            _ => body.sums.add_line(line),
         }
     }
 
-    /// Gives away the area that is complete.
+    /// Gives the area whose lines have all been read.
     fn give(&mut self) {
         let body = std::mem::take(&mut self.body);
         let Some(head) = self.head.take() else { return };
         let hugetlb = parse::words(&body.flags).any(|flag| flag == b"ht");
         let name = match &self.name {
-            Some((written, name))
-                if *written == head.name && (name.kind == crate::model::mapping::Kind::Hugetlb) == hugetlb =>
-            {
-                name.clone()
-            }
+            Some((written, name)) if *written == head.name && (name.kind == Kind::Hugetlb) == hugetlb => name.clone(),
             _ => {
                 let name = Name::parse(&head.name, hugetlb);
                 self.name = Some((head.name, name.clone()));
@@ -181,24 +180,10 @@ impl<F: FnMut(Area)> Areas<F> {
             flags: body.flags.into(),
         });
     }
-
-    /// Gives away the last area and says how many there were.
-    ///
-    /// # Errors
-    /// [`Missing::Malformed`] where something was no area at all; those that were have been given.
-    pub fn finish(mut self) -> Reading<u64> {
-        let rest = std::mem::take(&mut self.line);
-        self.take(&rest);
-        self.give();
-        if self.malformed {
-            return Err(Missing::Malformed);
-        }
-        Ok(self.count)
-    }
 }
 
-/// `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is all after the
-/// blanks behind the inode, whatever it holds.
+/// Parses `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is everything
+/// after the blanks behind the inode.
 fn head(line: &[u8]) -> Option<Head> {
     let (range, rest) = word(line)?;
     let dash = range.iter().position(|b| *b == b'-')?;
@@ -223,7 +208,7 @@ fn head(line: &[u8]) -> Option<Head> {
     })
 }
 
-/// The word that the line begins with, and what follows the blank behind it.
+/// Splits a line into its first word and the rest after one blank.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
     let (word, rest) = line.split_at(end);

@@ -22,7 +22,7 @@ fn text(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 fn a_snapshot_looks_so() {
     let document = text(|out| json::snapshot(out, &small()));
     insta::assert_snapshot!("json", document);
-    let line = text(|out| json::line(out, &Record::of(&small())));
+    let line = text(|out| json::line(out, &Record::new(&small())));
     assert_eq!(line.matches('\n').count(), 1);
     let [a, b]: [Value; 2] = [&document, &line].map(|text| serde_json::from_str(text).unwrap());
     assert_eq!(a, b);
@@ -93,7 +93,7 @@ fn nothing_raw_gets_through() {
     let made = hostile();
     for text in [
         text(|out| json::snapshot(out, &made)),
-        text(|out| json::line(out, &Record::of(&made))),
+        text(|out| json::line(out, &Record::new(&made))),
     ] {
         let bad = text
             .chars()

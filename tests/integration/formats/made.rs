@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
-use zmtop::model::system::{Detail, Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Facts, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot,
     Stat, Walk,
@@ -278,17 +278,14 @@ fn system() -> BoxedStrategy<SystemSample> {
         limit,
         ..CgroupFigures::missing(Missing::Gone)
     });
-    let detail = (reading(any::<u64>()), reading(any::<u64>())).prop_map(|(lru, huge_free)| Detail {
-        lru,
-        huge_free,
-        ..Detail::missing(Missing::Denied)
-    });
-    (one, swaps, reading(psi), reading(0.0..1e7), limit, detail)
+    let huge = (reading(any::<u64>()), reading(any::<u64>()));
+    (one, swaps, reading(psi), reading(0.0..1e7), limit, huge)
         .prop_map(
-            |((mem_total, zswap, pswpin), swaps, psi, uptime, limit, detail)| SystemSample {
+            |((mem_total, zswap, pswpin), swaps, psi, uptime, limit, (lru, huge_free))| SystemSample {
                 limit,
-                detail,
                 mem_total,
+                lru,
+                huge_free,
                 zswap,
                 pswpin,
                 swaps,

@@ -59,7 +59,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn json_is_byte_exact_to_python() {
     let mut out = Vec::new();
-    json::line(&mut out, &Record::of(&hostile())).unwrap();
+    json::line(&mut out, &Record::new(&hostile())).unwrap();
     let Some(got) = python(JSON, &out) else { return };
     let want: Vec<String> = HOSTILE
         .iter()

@@ -32,7 +32,7 @@ fn series(count: u64) -> Vec<Snapshot> {
 fn ndjson(snapshots: &[Snapshot]) -> Vec<u8> {
     let mut out = Vec::new();
     for snapshot in snapshots {
-        json::line(&mut out, &Record::of(snapshot)).unwrap();
+        json::line(&mut out, &Record::new(snapshot)).unwrap();
     }
     out
 }

@@ -13,7 +13,7 @@ use super::made::{HOSTILE, any_snapshot, hostile, small, told};
 
 fn written(snapshot: &Snapshot) -> Vec<u8> {
     let mut out = Vec::new();
-    json::line(&mut out, &Record::of(snapshot)).unwrap();
+    json::line(&mut out, &Record::new(snapshot)).unwrap();
     out
 }
 

@@ -2,7 +2,7 @@
 
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Area, Extent, Kind, Name};
-use zmtop::proc::smaps::areas::{Areas, LINE};
+use zmtop::proc::smaps::areas::{Areas, MAX_LINE};
 use zmtop::proc::smaps::smaps;
 
 use super::{KB, area, at, read, sum};
@@ -211,6 +211,6 @@ fn a_line_without_an_end_is_cut() {
         parser.feed(piece);
     }
     assert_eq!(parser.finish(), Ok(1));
-    assert!(all[0].name.bytes.len() < LINE);
+    assert!(all[0].name.bytes.len() < MAX_LINE);
     assert_eq!(all[0].memory.unwrap().pss, 8 * KB);
 }

@@ -145,10 +145,10 @@ fn what_is_mapped_of_files_takes_everybody_to_tell() {
 #[test]
 fn what_vmalloc_used_to_say_is_not_believed() {
     let old = MEMINFO.replace("VmallocChunk:         0 kB", "VmallocChunk:    123456 kB");
-    assert_eq!(meminfo(old.as_bytes()).detail.vmalloc, Err(Missing::Unsupported));
+    assert_eq!(meminfo(old.as_bytes()).vmalloc, Err(Missing::Unsupported));
     let zero = MEMINFO.replace("VmallocUsed:       9000 kB", "VmallocUsed:          0 kB");
-    assert_eq!(meminfo(zero.as_bytes()).detail.vmalloc, Err(Missing::Unsupported));
-    assert_eq!(meminfo(MEMINFO.as_bytes()).detail.vmalloc, Ok(9000 * KB));
+    assert_eq!(meminfo(zero.as_bytes()).vmalloc, Err(Missing::Unsupported));
+    assert_eq!(meminfo(MEMINFO.as_bytes()).vmalloc, Ok(9000 * KB));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `smaps_rollup` and `smaps`.
 
 use zmtop::model::{Memory, Missing};
-use zmtop::proc::smaps::{Smaps, rollup, smaps};
+use zmtop::proc::smaps::{SmapsSum, rollup, smaps};
 
 const KB: u64 = 1024;
 
@@ -81,7 +81,7 @@ fn each_kernels_smaps_sums_to_its_rollup() {
 fn smaps_may_come_in_any_pieces() {
     let (_, _, bytes) = KERNELS[4];
     for size in [1, 2, 7, 95, 96, 97, 1000, 4096] {
-        let mut sums = Smaps::default();
+        let mut sums = SmapsSum::default();
         bytes.chunks(size).for_each(|piece| sums.feed(piece));
         assert_eq!(sums.finish(), smaps(bytes), "{size}");
     }
@@ -96,7 +96,7 @@ fn a_long_path_is_no_trouble() {
     // The path of a mapping whose figures follow: those of the mapping before are there already.
     let with = [bytes, &long].concat();
     assert_eq!(smaps(&with), smaps(bytes));
-    let mut sums = Smaps::default();
+    let mut sums = SmapsSum::default();
     with.chunks(64).for_each(|piece| sums.feed(piece));
     assert_eq!(sums.finish(), smaps(bytes));
 }

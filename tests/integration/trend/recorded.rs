@@ -39,7 +39,7 @@ fn record(path: &Path, series: &[Series]) {
         let mut snap = snapshot(series[0].at(i), processes);
         snap.interval = Duration::from_secs(series[0].step);
         snap.system.uptime = Ok(UPTIME + (i as u64 * series[0].step) as f64);
-        json::line(&mut out, &Record::of(&snap)).unwrap();
+        json::line(&mut out, &Record::new(&snap)).unwrap();
     }
     out.flush().unwrap();
 }
