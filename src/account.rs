@@ -22,7 +22,7 @@ pub mod swap;
 use crate::group::totals::Totals;
 use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
-use crate::model::system::{Deep, SystemSample};
+use crate::model::system::{AccountingInputs, SystemSample};
 
 /// What all processes together say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +121,8 @@ pub struct Account {
 }
 
 /// Accounts for the RAM.
-pub fn account(s: &SystemSample, deep: &Deep, userland: &Userland) -> Account {
-    let parts = [user(s, userland), kernel(s), pools(s, deep), free(s, deep)].concat();
+pub fn account(s: &SystemSample, inputs: &AccountingInputs, userland: &Userland) -> Account {
+    let parts = [user(s, userland), kernel(s), pools(s, inputs), free(s, inputs)].concat();
     let known = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from);
     let known: i128 = known.sum();
     let rest = |total: u64| {
@@ -132,7 +132,7 @@ pub fn account(s: &SystemSample, deep: &Deep, userland: &Userland) -> Account {
     Account {
         total: s.mem_total,
         rest: s.mem_total.map(rest),
-        reserved: less(deep.zones.map(|z| z.present), s.mem_total),
+        reserved: less(inputs.zones.map(|z| z.present), s.mem_total),
         parts,
     }
 }
@@ -200,11 +200,11 @@ fn kernel(s: &SystemSample) -> Vec<Part> {
 }
 
 /// What is set aside, and what is held compressed.
-fn pools(s: &SystemSample, deep: &Deep) -> Vec<Part> {
-    let pools = deep.huge.as_deref().map_err(|e| *e);
+fn pools(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
+    let pools = inputs.huge.as_deref().map_err(|e| *e);
     let total = pools.map(|p| p.iter().map(|p| p.total).fold(0, u64::saturating_add));
     let idle = pools.map(|p| p.iter().map(|p| p.free).fold(0, u64::saturating_add));
-    let zram = deep.zram.as_deref().map_err(|e| *e);
+    let zram = inputs.zram.as_deref().map_err(|e| *e);
     vec![
         Part::new("hugetlb", "huge page pools", s.hugetlb.or(total).or(s.huge_pool)).with([Part::new(
             "hugetlb_free",
@@ -221,13 +221,13 @@ fn pools(s: &SystemSample, deep: &Deep) -> Vec<Part> {
     ]
 }
 
-fn free(s: &SystemSample, deep: &Deep) -> Vec<Part> {
+fn free(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     vec![
         Part::new("free", "free", s.mem_free),
         Part::new(
             "free_lists",
             "free, on processors' lists",
-            deep.zones.map(|z| z.free_lists),
+            inputs.zones.map(|z| z.free_lists),
         ),
     ]
 }

@@ -13,13 +13,13 @@
 //! target    the files of one process, held open within a budget
 //! walk      one walk
 //! source    snapshots that were written to a file
-//! deep      what only the account of the system reads
+//! accounting what only the account of the system reads
 //! cgroups   the figures of cgroups
 //! quick     one look for one plain table
 //! mappings  whole smaps, of one process or of many, for who asks
 //! ```
 
-pub mod deep;
+pub mod accounting;
 pub mod mappings;
 pub mod plan;
 pub mod quick;

@@ -2,7 +2,7 @@
 
 use crate::account::less;
 use crate::model::Reading;
-use crate::model::system::{Deep, SwapArea, SystemSample};
+use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 
 /// One line of the overview, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Compressed {
 }
 
 /// zswap, and the zram devices.
-pub fn compressed(s: &SystemSample, deep: &Deep) -> Vec<Compressed> {
+pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed> {
     use crate::model::Missing;
     let mut all = vec![Compressed {
         name: "zswap".into(),
@@ -96,7 +96,7 @@ pub fn compressed(s: &SystemSample, deep: &Deep) -> Vec<Compressed> {
         on_disk: swapped_to_disk(s),
         size: Err(Missing::Unsupported),
     }];
-    let devices = deep.zram.as_deref().unwrap_or_default();
+    let devices = inputs.zram.as_deref().unwrap_or_default();
     all.extend(devices.iter().map(|d| Compressed {
         name: d.name.clone(),
         stored: Ok(d.stored),

@@ -137,7 +137,7 @@ impl Memory {
     /// Returns an upper bound on a PSS change caused by other processes, in bytes: all memory that is shared now,
     /// or the file-backed and shmem pages that others may yet map, whichever is more. Private anonymous pages
     /// stay private unless the process forks. `u64::MAX` where the kernel does not split PSS (before Linux 5.4).
-    pub fn exposed(&self) -> u64 {
+    pub fn externally_mutable(&self) -> u64 {
         match (self.pss_file, self.pss_shmem) {
             // PSS rises if the other sharers of a page leave, and falls if others come to share one.
             (Ok(file), Ok(shmem)) => self.shared().max(file.saturating_add(shmem)),

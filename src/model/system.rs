@@ -3,7 +3,7 @@
 pub mod accounting;
 mod figures;
 
-pub use accounting::Deep;
+pub use accounting::AccountingInputs;
 pub(crate) use figures::system_figures;
 
 use super::cgroup::CgroupFigures;

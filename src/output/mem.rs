@@ -10,7 +10,7 @@ use crate::account;
 use crate::account::swap::SwapAccount;
 use crate::account::{Account, Userland};
 use crate::model::Snapshot;
-use crate::model::system::Deep;
+use crate::model::system::AccountingInputs;
 use crate::output::json;
 use crate::units::Units;
 
@@ -29,7 +29,7 @@ pub struct MemOptions {
 #[derive(Debug)]
 pub struct Mem<'a> {
     snapshot: &'a Snapshot,
-    deep: &'a Deep,
+    inputs: &'a AccountingInputs,
     userland: Userland,
     account: Account,
     swap: SwapAccount,
@@ -37,14 +37,14 @@ pub struct Mem<'a> {
 
 impl<'a> Mem<'a> {
     /// Accounts for what was seen.
-    pub fn new(snapshot: &'a Snapshot, deep: &'a Deep) -> Self {
+    pub fn new(snapshot: &'a Snapshot, inputs: &'a AccountingInputs) -> Self {
         let userland = Userland::of(snapshot);
         let system = &snapshot.system;
         Self {
-            account: account::account(system, deep, &userland),
+            account: account::account(system, inputs, &userland),
             swap: account::swap::account(system, &userland),
             snapshot,
-            deep,
+            inputs,
             userland,
         }
     }

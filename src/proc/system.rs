@@ -1,7 +1,7 @@
 //! The system as a whole. Each file is read for itself, so that a fault in one, or a read that never
 //! returns, is the reason of its own fields only.
 
-pub mod deep;
+pub mod accounting;
 pub mod memory;
 pub mod swaps;
 pub mod zram;

@@ -7,10 +7,10 @@ use super::{complain, from, usage, written};
 use crate::cli::mem::MemArgs;
 use crate::cli::{self, Exit, Format, UsageError};
 use crate::config::{Config, Env, Settings};
-use crate::model::system::Deep;
+use crate::model::system::AccountingInputs;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::{Mem, MemOptions};
-use crate::sampler::{Options, Policy, Scanner, deep};
+use crate::sampler::{Options, Policy, Scanner, accounting};
 use crate::source::At;
 
 /// Reads the system and every process once, and accounts for it.
@@ -19,7 +19,7 @@ pub fn run(args: &MemArgs, env: &Env) -> Exit {
         Ok(settings) => settings,
         Err(error) => return usage(&error),
     };
-    let (snapshot, deep) = match looked(args, &settings) {
+    let (snapshot, inputs) = match looked(args, &settings) {
         Ok(found) => found,
         Err(Fault::Usage(error)) => return usage(&error),
         Err(Fault::Unread(why)) => {
@@ -35,7 +35,7 @@ pub fn run(args: &MemArgs, env: &Env) -> Exit {
         complain(&format!("meminfo cannot be read: {why}"));
         return Exit::Unread;
     }
-    let mem = Mem::new(&snapshot, &deep);
+    let mem = Mem::new(&snapshot, &inputs);
     let stdout = io::stdout();
     let (width, color) = paper(stdout.is_terminal(), args.no_color, env);
     let mut out = BufWriter::new(stdout.lock());
@@ -62,7 +62,7 @@ enum Fault {
 }
 
 /// The snapshot, of this machine or of the file named; what files do not tell is missing.
-fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Deep), Fault> {
+fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, AccountingInputs), Fault> {
     if let Some(path) = &args.from {
         let at = args.at.as_deref().map(At::parse).transpose();
         let at = at.map_err(|error| {
@@ -72,7 +72,7 @@ fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Deep), 
             })
         })?;
         let (snapshot, _) = from::read(path, at.as_ref(), &settings.keep(settings.ui.delta)).map_err(Fault::Unread)?;
-        return Ok((snapshot, Deep::missing(Missing::Unsupported)));
+        return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }
     let options = Options {
         policy: Policy {
@@ -88,7 +88,7 @@ fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Deep), 
         .map_err(|error| Fault::Unread(format!("cannot start the runtime: {error}")))?;
     let snapshot = runtime.block_on(async { Scanner::new(options.clone()).full().await });
     runtime.shutdown_background();
-    Ok((snapshot, deep::read(&options)))
+    Ok((snapshot, accounting::read(&options)))
 }
 
 fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {

@@ -60,7 +60,7 @@ pub struct Candidate {
     pub pss: u64,
     /// How many bytes of its PSS could change at all without a sign of its own: what it shares, and what
     /// others might come to share. Anonymous memory of its own is not among them.
-    pub exposed: u64,
+    pub externally_mutable: u64,
     /// Whether someone looks at it.
     pub focus: bool,
 }
@@ -178,7 +178,7 @@ impl Planner {
     /// How old the figures of a process may become of which nothing says that it changed: much older than
     /// others' where nothing that others do can move them by more than a sixteenth part, and what they do is heard anyway.
     fn may_become(&self, c: &Candidate) -> Duration {
-        let own = c.exposed < c.pss >> 4;
+        let own = c.externally_mutable < c.pss >> 4;
         self.policy.max_age * if own { PATIENCE } else { 1 }
     }
 

@@ -1,8 +1,8 @@
 //! The account of the system.
 
 mod account;
+mod accounting;
 mod command;
-mod deep;
 
 use zmtop::account::Userland;
 use zmtop::model::{Missing, SystemSample};

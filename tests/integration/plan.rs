@@ -15,7 +15,7 @@ fn silent(age: f64, micros: u64) -> Candidate {
         age: Some(Duration::from_secs_f64(age)),
         cost: Duration::from_micros(micros),
         pss: 10 << 20,
-        exposed: 2 << 20,
+        externally_mutable: 2 << 20,
         ..Candidate::default()
     }
 }
@@ -55,7 +55,7 @@ fn choices() {
         ..silent(age, 50)
     };
     let own = |age, micros| Candidate {
-        exposed: 100 << 10,
+        externally_mutable: 100 << 10,
         ..silent(age, micros)
     };
     let others = |bytes| Candidate {

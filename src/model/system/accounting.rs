@@ -1,10 +1,10 @@
-//! Figures of the system that are read only for its account, not by the monitor.
+//! Inputs of the account of the system: figures that the monitor does not read.
 
 use crate::model::{Missing, Reading};
 
-/// What files beside those of [`SystemSample`](crate::model::system::SystemSample) say.
+/// Figures of the system beside those of [`SystemSample`](crate::model::system::SystemSample).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Deep {
+pub struct AccountingInputs {
     /// `/proc/zoneinfo`.
     pub zones: Reading<Zones>,
     /// The zram devices, by name; empty where there is no such driver.
@@ -22,8 +22,8 @@ pub struct Deep {
     pub pressure: Reading<Pressure>,
 }
 
-impl Deep {
-    /// Nothing known, for one reason.
+impl AccountingInputs {
+    /// Creates inputs that are all unknown for one reason.
     pub const fn missing(why: Missing) -> Self {
         Self {
             zones: Err(why),
@@ -37,7 +37,7 @@ impl Deep {
     }
 }
 
-/// What the zones of memory hold, all together, in bytes.
+/// Sums over the zones of memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
     /// `present`: the RAM the kernel knows of.
@@ -48,7 +48,7 @@ pub struct Zones {
     pub free_lists: u64,
 }
 
-/// One zram device, in bytes.
+/// A zram device, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZramDevice {
     /// `zram0`.
@@ -65,7 +65,7 @@ pub struct ZramDevice {
     pub on_disk: Reading<u64>,
 }
 
-/// One pool of huge pages, in bytes.
+/// A pool of huge pages, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HugePool {
     /// The size of a page.
@@ -76,7 +76,7 @@ pub struct HugePool {
     pub free: u64,
 }
 
-/// What KSM merged, in bytes.
+/// Memory that KSM merged, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ksm {
     /// `run` is 1: it is at work.
@@ -87,7 +87,7 @@ pub struct Ksm {
     pub saved: u64,
 }
 
-/// How much of the time tasks waited for memory, in percent of the last 10, 60 and 300 seconds.
+/// Time that tasks waited for memory, in percent of the last 10, 60 and 300 seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pressure {
     /// Some task.

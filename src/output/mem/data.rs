@@ -11,7 +11,7 @@ use crate::record;
 const SCHEMA: &str = "zmtop-mem/1";
 
 pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
-    let (s, deep) = (&mem.snapshot.system, mem.deep);
+    let (s, inputs) = (&mem.snapshot.system, mem.inputs);
     Map::default()
         .put("schema", SCHEMA)
         .put("time", record::time_text(mem.snapshot.time))
@@ -50,14 +50,14 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         .put(
             "huge_pages",
             Map::default()
-                .put("mode", deep.thp.as_deref().map_err(|e| *e))
+                .put("mode", inputs.thp.as_deref().map_err(|e| *e))
                 .put("anon", s.anon_huge)
                 .put("shmem", s.shmem_huge)
                 .put("files", s.file_huge),
         )
         .put(
             "ksm",
-            deep.ksm.map(|k| {
+            inputs.ksm.map(|k| {
                 Map::default()
                     .put("on", k.on)
                     .put("shared", k.shared)
@@ -86,7 +86,7 @@ fn line(l: &overview::Line) -> Map<'static> {
 }
 
 fn compressed(mem: &Mem<'_>) -> Vec<Map<'static>> {
-    let all = overview::compressed(&mem.snapshot.system, mem.deep).into_iter();
+    let all = overview::compressed(&mem.snapshot.system, mem.inputs).into_iter();
     let one = |c: overview::Compressed| {
         Map::default()
             .put("name", c.name.to_string())
@@ -152,5 +152,5 @@ fn pressure<'a>(mem: &Mem<'_>) -> Node<'a> {
             .put("some", averages(p.some))
             .put("full", averages(p.full))
     };
-    mem.deep.pressure.map(both).into()
+    mem.inputs.pressure.map(both).into()
 }

@@ -99,7 +99,7 @@ pub(super) fn swap(mem: &Mem<'_>, units: Units) -> Option<Grid> {
 
 /// How much of the time tasks waited for memory; nothing where the kernel does not say.
 pub(super) fn pressure(mem: &Mem<'_>) -> Option<Grid> {
-    let p = mem.deep.pressure.ok()?;
+    let p = mem.inputs.pressure.ok()?;
     let right = |title| (title, Align::Right);
     let titles = ["10 s", "1 min", "5 min"].map(right);
     let mut grid = Grid::new([("WAITING FOR MEMORY, %", Align::Left)].into_iter().chain(titles));
@@ -112,7 +112,7 @@ pub(super) fn pressure(mem: &Mem<'_>) -> Option<Grid> {
 
 /// What else there is to know.
 pub(super) fn rest(mem: &Mem<'_>, units: Units) -> Grid {
-    let (s, deep) = (&mem.snapshot.system, mem.deep);
+    let (s, inputs) = (&mem.snapshot.system, mem.inputs);
     let mut grid = list("ALSO");
     let mut push = |name: &str, reading: Reading<u64>, note: String| {
         if reading != Err(Missing::Unsupported) {
@@ -131,7 +131,7 @@ pub(super) fn rest(mem: &Mem<'_>, units: Units) -> Grid {
     };
     push("committed", s.committed, limit);
     push("locked", s.mlocked, String::new());
-    let mode = deep
+    let mode = inputs
         .thp
         .as_ref()
         .map(|m| format!("mode {}", safe(m.as_bytes())))
@@ -144,7 +144,7 @@ pub(super) fn rest(mem: &Mem<'_>, units: Units) -> Grid {
         s.balloon.and_then(some),
         "handed back to the machine below".into(),
     );
-    if let Ok(ksm) = deep.ksm
+    if let Ok(ksm) = inputs.ksm
         && (ksm.on || ksm.saved > 0)
     {
         let note = format!("saved by {} of merged pages", bytes(Ok(ksm.shared), units).text);

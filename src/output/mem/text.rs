@@ -114,11 +114,11 @@ fn compressed(mem: &Mem<'_>, units: Units) -> Option<Grid> {
     let titles = ["STORED", "IN RAM", "RATIO", "ON DISK", "SIZE"].map(right);
     let mut grid = Grid::new([("COMPRESSED", Align::Left)].into_iter().chain(titles));
     let mut any = false;
-    for item in overview::compressed(&mem.snapshot.system, mem.deep) {
+    for item in overview::compressed(&mem.snapshot.system, mem.inputs) {
         let is_zswap = &*item.name == "zswap";
         let idle = item.stored.unwrap_or(0) == 0;
         // Switched off, or a device that was never given a size.
-        if idle && ((is_zswap && mem.deep.zswap_on != Ok(true)) || item.size == Ok(0)) {
+        if idle && ((is_zswap && mem.inputs.zswap_on != Ok(true)) || item.size == Ok(0)) {
             continue;
         }
         any = true;

@@ -170,7 +170,7 @@ impl Process {
             ran: moved.ran,
             sharers: self.walk.map_or(0, |w| self.sharing.feared(w.memory.shared())),
             pss,
-            exposed: self.walk.map_or(u64::MAX, |w| w.memory.exposed()),
+            externally_mutable: self.walk.map_or(u64::MAX, |w| w.memory.externally_mutable()),
             focus: focus.contains(&self.id),
         }
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use zmtop::account;
 use zmtop::account::{Account, Userland, overview, swap};
 use zmtop::model::system::accounting::{HugePool, Zones, ZramDevice};
-use zmtop::model::system::{Deep, SwapArea};
+use zmtop::model::system::{AccountingInputs, SwapArea};
 use zmtop::model::{Missing, Reading};
 
 use super::{KB, meminfo, userland};
@@ -50,8 +50,8 @@ Hugepagesize:      2048 kB
 Hugetlb:          40960 kB
 ";
 
-fn deep() -> Deep {
-    Deep {
+fn inputs() -> AccountingInputs {
+    AccountingInputs {
         zones: Ok(Zones {
             present: 1_030_000 * KB,
             managed: 1_000_000 * KB,
@@ -69,7 +69,7 @@ fn deep() -> Deep {
             total: 40960 * KB,
             free: 10240 * KB,
         }]),
-        ..Deep::missing(Missing::Unsupported)
+        ..AccountingInputs::missing(Missing::Unsupported)
     }
 }
 
@@ -87,7 +87,7 @@ fn part(account: &Account, id: &str) -> Reading<u64> {
 
 #[test]
 fn every_page_is_in_one_part() {
-    let account = account::account(&meminfo(MEMINFO.as_bytes()), &deep(), &userland(15_000 * KB, 0));
+    let account = account::account(&meminfo(MEMINFO.as_bytes()), &inputs(), &userland(15_000 * KB, 0));
     let expected = [
         ("anon", 180_000),
         // On the lists of reclaim 343,000: less anonymous 180,000, cached 150,000 and buffers 10,000.
@@ -137,7 +137,7 @@ fn what_is_mapped_of_files_takes_everybody_to_tell() {
         hidden: Some(Missing::TimedOut),
         ..userland(15_000 * KB, 0)
     };
-    let account = account::account(&meminfo(MEMINFO.as_bytes()), &deep(), &partial);
+    let account = account::account(&meminfo(MEMINFO.as_bytes()), &inputs(), &partial);
     assert_eq!(part(&account, "files_mapped"), Err(Missing::TimedOut));
     assert_eq!(part(&account, "files"), Ok(120_000));
 }
@@ -154,9 +154,13 @@ fn what_vmalloc_used_to_say_is_not_believed() {
 #[test]
 fn more_than_there_is_is_said_so() {
     let over = MEMINFO.replace("AnonPages:       180000 kB", "AnonPages:       980000 kB");
-    let account = account::account(&meminfo(over.as_bytes()), &deep(), &userland(0, 0));
+    let account = account::account(&meminfo(over.as_bytes()), &inputs(), &userland(0, 0));
     assert!(account.rest.unwrap() < 0, "{:?}", account.rest);
-    let nothing = account::account(&meminfo(b""), &Deep::missing(Missing::Denied), &userland(0, 0));
+    let nothing = account::account(
+        &meminfo(b""),
+        &AccountingInputs::missing(Missing::Denied),
+        &userland(0, 0),
+    );
     assert_eq!(nothing.rest, Err(Missing::Unsupported));
 }
 
@@ -210,7 +214,7 @@ fn at_a_glance() {
     s.swaps = Ok(vec![area(b"/dev/zram0", 60_000 * KB), area(b"/dev/sda2", 40_000 * KB)]);
     assert_eq!(overview::swapped_to_zram(&s), Ok(60_000 * KB));
     assert_eq!(overview::swapped_to_disk(&s), Ok(34_000 * KB));
-    let all = overview::compressed(&s, &deep());
+    let all = overview::compressed(&s, &inputs());
     assert_eq!((&*all[0].name, all[0].ratio()), ("zswap", Ok(Some(3.0))));
     assert_eq!((&*all[1].name, all[1].ratio()), ("zram0", Ok(Some(3.0))));
 }
@@ -233,12 +237,12 @@ proptest! {
             }
         }
         text += "MemTotal: 1000000 kB\n";
-        let deep = Deep {
+        let inputs = AccountingInputs {
             huge: Ok(pools.iter().map(|n| HugePool { page: 2 << 20, total: *n, free: *n / 2 }).collect()),
-            ..deep()
+            ..inputs()
         };
         let s = meminfo(text.as_bytes());
-        let account = account::account(&s, &deep, &userland(shmem, 0));
+        let account = account::account(&s, &inputs, &userland(shmem, 0));
         let parts: i128 = account.parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from).sum();
         prop_assert_eq!(parts + i128::from(account.rest.unwrap()), i128::from(1_000_000 * KB));
         for part in &account.parts {

@@ -13,7 +13,7 @@ struct Process {
     /// Bytes it changes a second.
     rate: u64,
     /// How many bytes of its PSS others could change.
-    exposed: u64,
+    externally_mutable: u64,
     walked: Option<Duration>,
     walks: u32,
     oldest: Duration,
@@ -24,7 +24,7 @@ impl Process {
         Self {
             cost: Duration::from_micros(micros),
             rate,
-            exposed: 2 << 20,
+            externally_mutable: 2 << 20,
             walked: None,
             walks: 0,
             oldest: Duration::ZERO,
@@ -69,7 +69,7 @@ fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> F
                     cost: if age.is_some() { p.cost } else { Duration::ZERO },
                     own: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
                     pss: 10 << 20,
-                    exposed: p.exposed,
+                    externally_mutable: p.externally_mutable,
                     ..Candidate::default()
                 }
             })
@@ -144,7 +144,7 @@ fn dear_and_silent_costs_no_more() {
 fn idle_memory_of_ones_own_costs_no_more_the_more_there_is() {
     // Eight heaps of 2 GB: 40 ms a walk, and nobody to share with.
     let heap = Process {
-        exposed: 64 << 10,
+        externally_mutable: 64 << 10,
         ..Process::new(40_000, 0)
     };
     let found = run("8 idle heaps at 40 ms", vec![heap; 8], SECOND, 4000);

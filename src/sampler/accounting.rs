@@ -5,26 +5,26 @@ use std::time::Instant;
 
 use super::Options;
 use crate::model::Missing;
-use crate::model::system::Deep;
+use crate::model::system::AccountingInputs;
 use crate::proc::files::Roots;
-use crate::proc::system::deep::Part;
+use crate::proc::system::accounting::Part;
 
 const STACK: usize = 256 << 10;
 
 /// Reads it all, blocking its caller no longer than the deadline: what has not come by then is
 /// [`Missing::TimedOut`], and its thread is left behind.
-pub fn read(options: &Options) -> Deep {
+pub fn read(options: &Options) -> AccountingInputs {
     let roots = Roots {
         proc: options.proc_root.clone(),
         sys: options.sys_root.clone(),
     };
-    let mut deep = Deep::missing(Missing::Unsupported);
+    let mut inputs = AccountingInputs::missing(Missing::Unsupported);
     let (sender, portions) = mpsc::channel();
     let mut waiting = Vec::new();
     for part in Part::ALL {
         let (sender, roots) = (sender.clone(), roots.clone());
         let thread = std::thread::Builder::new()
-            .name("zmtop-deep".into())
+            .name("zmtop-accounting".into())
             .stack_size(STACK)
             .spawn(move || {
                 let _ = sender.send((part, part.read(&roots)));
@@ -33,7 +33,7 @@ pub fn read(options: &Options) -> Deep {
             Ok(_) => waiting.push(part),
             Err(e) => {
                 let why = Missing::Errno(e.raw_os_error().unwrap_or(0));
-                part.missing(why)(&mut deep);
+                part.missing(why)(&mut inputs);
             }
         }
     }
@@ -45,10 +45,10 @@ pub fn read(options: &Options) -> Deep {
             break;
         };
         waiting.retain(|p| *p != part);
-        portion(&mut deep);
+        portion(&mut inputs);
     }
     for part in waiting {
-        part.missing(Missing::TimedOut)(&mut deep);
+        part.missing(Missing::TimedOut)(&mut inputs);
     }
-    deep
+    inputs
 }

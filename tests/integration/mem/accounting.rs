@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use zmtop::model::Missing;
 use zmtop::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
-use zmtop::proc::system::deep::zoneinfo;
-use zmtop::sampler::{Options, deep};
+use zmtop::proc::system::accounting::zoneinfo;
+use zmtop::sampler::{Options, accounting};
 
 use super::KB;
 use crate::support::tree::ProcTree;
@@ -76,7 +76,7 @@ fn each_file_is_read() {
         tree.write(&format!("sys/kernel/mm/ksm/{name}"), format!("{value}\n"));
     }
     tree.write("sys/module/zswap/parameters/enabled", "Y\n");
-    let found = deep::read(&tree.options());
+    let found = accounting::read(&tree.options());
     let page = rustix::param::page_size() as u64;
     assert_eq!(found.zones.unwrap().managed, 4740 * page);
     let zram = ZramDevice {
@@ -109,7 +109,7 @@ fn each_file_is_read() {
 #[test]
 fn what_is_not_there_or_makes_no_sense_has_its_reason() {
     let tree = ProcTree::empty();
-    let found = deep::read(&tree.options());
+    let found = accounting::read(&tree.options());
     assert_eq!(found.zones, Err(Missing::Unsupported));
     assert_eq!(found.ksm, Err(Missing::Unsupported));
     assert_eq!(found.zram, Ok(vec![]));
@@ -123,7 +123,7 @@ fn what_is_not_there_or_makes_no_sense_has_its_reason() {
         "sys/kernel/mm/hugepages/hugepages-4kB/nr_hugepages",
         "18446744073709551615\n",
     );
-    let found = deep::read(&tree.options());
+    let found = accounting::read(&tree.options());
     assert_eq!(found.thp, Err(Missing::Malformed));
     assert_eq!(found.zswap_on, Err(Missing::Malformed));
     assert_eq!(found.pressure, Err(Missing::Malformed));
@@ -140,7 +140,7 @@ fn a_file_that_never_answers_costs_its_own_figures_only() {
         ..tree.options()
     };
     let began = Instant::now();
-    let found = deep::read(&options);
+    let found = accounting::read(&options);
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(found.zones, Err(Missing::TimedOut));
     assert!(found.pressure.is_ok());

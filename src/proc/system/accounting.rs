@@ -1,19 +1,19 @@
-//! What only the account of the system reads: see [`Deep`].
+//! Reads and parses the inputs of the account of the system: see [`AccountingInputs`].
 
 use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::model::system::Deep;
+use crate::model::system::AccountingInputs;
 use crate::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
 
-/// What one file, or one directory, told: to be put in its place.
-pub type Portion = Box<dyn FnOnce(&mut Deep) + Send>;
+/// Puts what one file or directory says into its place.
+pub type Portion = Box<dyn FnOnce(&mut AccountingInputs) + Send>;
 
-/// One thing to read; each for itself, so that one that never returns costs its own figures only.
+/// A file or directory; each is read for itself, so that one that never returns costs its own figures only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `/proc/zoneinfo`.
@@ -33,7 +33,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them.
+    /// Lists all of them.
     pub const ALL: [Self; 7] = [
         Self::Zones,
         Self::Zram,
@@ -85,7 +85,7 @@ impl Part {
         }
     }
 
-    /// What is known of it where there was no reading it.
+    /// Returns what it says where it was not read, for `why`.
     pub fn missing(self, why: Missing) -> Portion {
         Box::new(move |d| match self {
             Self::Zones => d.zones = Err(why),
@@ -99,7 +99,7 @@ impl Part {
     }
 }
 
-/// The whole of a file; of `zoneinfo` a thousand processors' worth.
+/// Reads a whole file; of `zoneinfo` a thousand processors' worth.
 fn text(root: &Path, name: &str) -> Reading<Vec<u8>> {
     let path = root.join(name);
     let mut buf = vec![0; if name == "zoneinfo" { 4 << 20 } else { 4096 }];
@@ -116,7 +116,7 @@ fn figure(root: &Path, name: &str) -> Reading<u64> {
     number(text(root, name)?.trim_ascii()).ok_or(Missing::Malformed)
 }
 
-/// The sums over all zones of `present`, `managed` and each processor's `count`.
+/// Parses `zoneinfo` into the sums over all zones of `present`, `managed` and each processor's `count`.
 pub fn zoneinfo(bytes: &[u8]) -> Reading<Zones> {
     let page = rustix::param::page_size() as u64;
     let mut zones = Zones::default();
@@ -140,7 +140,7 @@ pub fn zoneinfo(bytes: &[u8]) -> Reading<Zones> {
 }
 
 fn zram(sys: &Path) -> Vec<ZramDevice> {
-    let page = 4096; // of bd_stat, whatever the processor's
+    let page = 4096; // The unit of bd_stat, whatever the processor's page is.
     let device = |found: crate::model::system::Zram| {
         let dir = sys.join("block").join(&*found.name);
         ZramDevice {
@@ -157,7 +157,7 @@ fn zram(sys: &Path) -> Vec<ZramDevice> {
     super::zram::read(sys).into_iter().map(device).collect()
 }
 
-/// The pools in `hugepages-2048kB` and their like.
+/// Reads the pools in `hugepages-2048kB` and their like.
 fn huge(sys: &Path) -> Reading<Vec<HugePool>> {
     let dir = sys.join("kernel/mm/hugepages");
     let mut sizes = Vec::new();
@@ -183,7 +183,7 @@ fn huge(sys: &Path) -> Reading<Vec<HugePool>> {
     sizes.into_iter().map(pool).collect()
 }
 
-/// The word in brackets of `always [madvise] never`.
+/// Parses the word in brackets of `always [madvise] never`.
 fn chosen(bytes: &[u8]) -> Reading<Box<str>> {
     let chosen = words(bytes).find_map(|w| w.strip_prefix(b"[")?.strip_suffix(b"]"));
     chosen
@@ -204,7 +204,7 @@ fn ksm(sys: &Path) -> Reading<Ksm> {
     })
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0` and the same of `full`.
+/// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=0` and the same of `full`.
 fn pressure(bytes: &[u8]) -> Reading<Pressure> {
     let line = |name: &[u8]| {
         let line = bytes.split(|b| *b == b'\n').find_map(|l| l.strip_prefix(name))?;
