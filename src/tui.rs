@@ -8,6 +8,7 @@ pub mod alerts;
 pub mod app;
 pub mod chart;
 pub mod event;
+pub mod growth;
 pub mod input;
 pub mod layout;
 pub mod leaks;

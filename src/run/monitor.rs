@@ -160,7 +160,7 @@ impl Screen {
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
-        app.zone = jiff::tz::TimeZone::system();
+        app.screen.zone = jiff::tz::TimeZone::system();
         self.handle.want(app.wanted());
         draw(&mut terminal, &app)?;
         loop {
@@ -182,7 +182,7 @@ impl Screen {
                     }
                     Input::Measure => {
                         let size = terminal::size()?;
-                        let resized = app.size != (size.width, size.height);
+                        let resized = app.screen.size != (size.width, size.height);
                         let event = resized.then_some(Event::Resize(size.width, size.height));
                         event.map(|event| update(&mut app, event)).unwrap_or_default()
                     }
@@ -203,7 +203,7 @@ impl Screen {
                         }
                         Effect::Redraw => redraw = true,
                         Effect::Alert(notice) => {
-                            let host = app.snapshot.as_ref().map_or(&[][..], |s| &s.host);
+                            let host = app.data.snapshot.as_ref().map_or(&[][..], |s| &s.host);
                             bell |= self.alerts.perform(&notice, host);
                         }
                         Effect::Save(saved) => self.save(saved),
@@ -259,7 +259,7 @@ impl Screen {
 type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
 fn area(app: &App) -> Rect {
-    Rect::new(0, 0, app.size.0, app.size.1)
+    Rect::new(0, 0, app.screen.size.0, app.screen.size.1)
 }
 
 fn draw(terminal: &mut Screenful, app: &App) -> io::Result<()> {

@@ -270,7 +270,7 @@ fn dialog(app: &mut App, number: u64) -> Option<&mut Dialog> {
 }
 
 fn say(app: &mut App, (text, bad): (String, bool)) {
-    app.message = Some(Message { text, bad });
+    app.screen.message = Some(Message { text, bad });
 }
 
 /// Takes in what came of an order; that of a dialog that is no longer open changes no other.
@@ -289,8 +289,8 @@ pub(super) fn report(app: &mut App, report: Report) {
             ended,
             there,
         } => {
-            let sent = app.acts.find(number);
-            app.acts.forget(number);
+            let sent = app.requests.acts.find(number);
+            app.requests.acts.forget(number);
             if let Some(told) = sent.and_then(|sent| words::fate(&sent, signal, ended, there)) {
                 say(app, told);
             }
@@ -317,11 +317,13 @@ fn pinned(app: &mut App, number: u64, pins: Vec<Result<Present, ActError>>) {
 }
 
 fn done(app: &mut App, number: u64, deed: Deed, results: &[Result<i32, ActError>]) {
-    let Some(ordered) = app.acts.find(number) else { return };
+    let Some(ordered) = app.requests.acts.find(number) else {
+        return;
+    };
     let told = words::done(&ordered.name, deed, results);
     // What becomes of those that a signal reached is told later.
     if !(matches!(deed, Deed::Signal(_)) && results.iter().any(Result::is_ok)) {
-        app.acts.forget(number);
+        app.requests.acts.forget(number);
     }
     if let Some(dialog) = dialog(app, number)
         && let Asks::Number(adjust) = &mut dialog.asks

@@ -17,19 +17,19 @@ pub fn rules(settings: &[AlertSettings]) -> Alerts {
 
 /// Judges the snapshot that was just taken in.
 pub(super) fn judge(app: &mut App) -> Vec<Effect> {
-    let Some(snapshot) = app.snapshot.as_ref().map(Arc::clone) else {
+    let Some(snapshot) = app.data.snapshot.as_ref().map(Arc::clone) else {
         return Vec::new();
     };
-    let notices = app.alerts.judge(&snapshot, &app.history);
+    let notices = app.data.alerts.judge(&snapshot, &app.data.history);
     notices.into_iter().map(Effect::Alert).collect()
 }
 
 /// Whether some alert is about this row now.
 pub(super) fn concern(app: &App, id: &RowKey) -> bool {
-    if app.alerts.rules().is_empty() {
+    if app.data.alerts.rules().is_empty() {
         return false;
     }
-    app.alerts.is_firing(&match id {
+    app.data.alerts.is_firing(&match id {
         RowKey::Process(id) => Target::Process(*id),
         RowKey::Group(key) => Target::Group(key.clone()),
     })

@@ -123,14 +123,14 @@ impl Chart {
 
 /// How many columns the panel's chart has.
 fn width(app: &App) -> usize {
-    usize::from(app.size.0).saturating_sub(2)
+    usize::from(app.screen.size.0).saturating_sub(2)
 }
 
 /// Does what a key asks of charts.
 pub(super) fn act(app: &mut App, action: Action) {
     match action {
-        Action::SpanLonger => app.chart.zoom(true),
-        Action::SpanShorter => app.chart.zoom(false),
+        Action::SpanLonger => app.screen.chart.zoom(true),
+        Action::SpanShorter => app.screen.chart.zoom(false),
         Action::CursorLeft => step(app, -1),
         Action::CursorRight => step(app, 1),
         Action::CursorLeftFast => step(app, -10),
@@ -141,9 +141,15 @@ pub(super) fn act(app: &mut App, action: Action) {
 
 /// Moves the cursor of the panel's chart, where there is one.
 fn step(app: &mut App, columns: i32) {
-    let Some(now) = app.snapshot.as_ref().map(|s| s.monotonic).filter(|_| app.shows_panel()) else {
+    let Some(now) = app
+        .data
+        .snapshot
+        .as_ref()
+        .map(|s| s.monotonic)
+        .filter(|_| app.shows_panel())
+    else {
         return;
     };
     let width = width(app);
-    app.chart.step(columns, now, width);
+    app.screen.chart.step(columns, now, width);
 }

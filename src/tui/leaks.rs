@@ -1,54 +1,26 @@
 //! The suspects in the monitor: who they are with every snapshot, and going to one of them.
 
-use super::app::{App, Message, Mode};
+use super::app::{App, Mode};
 use super::popup::{Place, Popup};
 use super::rows::rebuild;
 use super::scope::Scope;
 use super::update::turn_to;
 use super::view;
-use crate::history::suspects::{Ask, Suspect, suspects};
-use crate::model::Identity;
-use crate::trend::Verdict;
-
-/// Of how many suspects it is watched which mappings grow.
-const WATCHED: usize = 8;
+use crate::history::suspects::{Ask, suspects};
 
 /// Finds the suspects of the snapshot just taken in; the cursor of their page stays with whom it was on.
 pub(super) fn find(app: &mut App) {
-    let Some(snapshot) = &app.snapshot else { return };
-    let found = suspects(&app.history, snapshot, Ask::GROWING);
-    let before = std::mem::replace(&mut app.leaks, found);
+    let Some(snapshot) = &app.data.snapshot else { return };
+    let found = suspects(&app.data.history, snapshot, Ask::GROWING);
+    let before = std::mem::replace(&mut app.data.suspects, found);
     let height = view::list_height(app);
     let Mode::Popup(Popup::Leaks(place)) = &mut app.mode else {
         return;
     };
     let was = before.get(place.cursor);
-    let at = was.and_then(|was| app.leaks.iter().position(|suspect| suspect.key == was.key));
+    let at = was.and_then(|was| app.data.suspects.iter().position(|suspect| suspect.key == was.key));
     let to = at.unwrap_or(place.cursor);
-    place.go(to, app.leaks.len().max(1), height);
-}
-
-/// How many leak, the ended ones not counted.
-pub fn leaking(app: &App) -> usize {
-    alive(app).count()
-}
-
-fn alive(app: &App) -> impl Iterator<Item = &Suspect> {
-    app.leaks
-        .iter()
-        .filter(|s| s.ended.is_none() && s.judged.verdict == Verdict::Leaking)
-}
-
-/// The worst one that is alive and leaks.
-pub fn worst(app: &App) -> Option<&Suspect> {
-    alive(app).next()
-}
-
-/// The process among the first suspects whose mappings were not read for the longest time: of those that leak
-/// it is known what grew before anybody asks.
-pub(super) fn watched(app: &App) -> Option<Identity> {
-    let processes = alive(app).filter_map(|suspect| suspect.key.process());
-    processes.take(WATCHED).min_by_key(|id| app.panel.read_at(*id))
+    place.go(to, app.data.suspects.len().max(1), height);
 }
 
 /// Opens the page.
@@ -58,33 +30,28 @@ pub(super) fn open(app: &mut App) {
 
 /// Goes from the page to whom its cursor is on: to a process with its panel, to a program among programs.
 pub(super) fn go(app: &mut App, cursor: usize) {
-    let Some(suspect) = app.leaks.get(cursor) else { return };
+    let Some(suspect) = app.data.suspects.get(cursor) else {
+        return;
+    };
     if suspect.ended.is_some() {
-        return say(app, "that process has ended");
+        return app.screen.say("that process has ended");
     }
     let row = suspect.key.clone();
     let scope = Scope::by(row.group().map(|key| key.by));
-    app.panel.open = true;
+    app.screen.panel_open = true;
     turn_to(app, scope, Some(&row));
-    if app.table().selected.as_ref() != Some(&row) {
+    if app.tables.current().selected.as_ref() != Some(&row) {
         // It is held back by a filter, or folded away.
-        app.filter.set("");
-        app.user = None;
+        app.query.filter.set("");
+        app.query.user = None;
         if row.process().is_some() {
-            app.folded.clear();
+            app.query.folded.clear();
         }
         rebuild(app);
         let height = app.rows_shown();
-        for table in app.tables_mut() {
+        for table in app.tables.shown_mut() {
             table.select(Some(&row), height);
         }
-        say(app, "shown without the filter");
+        app.screen.say("shown without the filter");
     }
-}
-
-fn say(app: &mut App, text: &str) {
-    app.message = Some(Message {
-        text: text.into(),
-        bad: false,
-    });
 }

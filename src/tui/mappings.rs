@@ -48,15 +48,15 @@ impl Found {
 /// Asks for the mappings of the processes that the filter's words choose; of a group's alone, where that is
 /// opened.
 pub(super) fn ask(app: &mut App) -> Vec<Effect> {
-    let (Some(snapshot), None) = (app.snapshot.clone(), app.scan) else {
+    let (Some(snapshot), None) = (app.data.snapshot.clone(), app.requests.scan) else {
         return Vec::new();
     };
     let sieve = Sieve::new(app, &snapshot);
     let ids = one_of_each(snapshot.rows().iter().filter(|s| sieve.sums(s)));
-    app.scans += 1;
-    let number = app.scans;
+    app.requests.scans += 1;
+    let number = app.requests.scans;
     let all = ids.len();
-    app.scan = Some(Scan {
+    app.requests.scan = Some(Scan {
         number,
         done: 0,
         all,
@@ -67,31 +67,31 @@ pub(super) fn ask(app: &mut App) -> Vec<Effect> {
 
 /// Breaks off what is under way; whether anything was.
 pub(super) fn break_off(app: &mut App) -> bool {
-    app.scan.take().is_some()
+    app.requests.scan.take().is_some()
 }
 
 /// Takes in how far it is.
 pub(super) fn progress(app: &mut App, number: u64, done: usize) {
-    if let Some(scan) = app.scan.as_mut().filter(|scan| scan.number == number) {
+    if let Some(scan) = app.requests.scan.as_mut().filter(|scan| scan.number == number) {
         scan.done = done;
     }
 }
 
 /// Takes in what was read, and shows it.
 pub(super) fn take(app: &mut App, number: u64, found: &Mappings) {
-    let Some(scan) = app.scan.filter(|scan| scan.number == number) else {
+    let Some(scan) = app.requests.scan.filter(|scan| scan.number == number) else {
         return;
     };
-    app.scan = None;
-    app.mappings = Some(Found {
+    app.requests.scan = None;
+    app.data.mappings = Some(Found {
         groups: found.shared.iter().cloned().map(Shared::into_group).collect(),
         read: found.read,
         missing: found.missing.len(),
         at: scan.began,
     });
-    if matches!(app.scope, Scope::Mappings(_)) {
+    if matches!(app.query.scope, Scope::Mappings(_)) {
         return rebuild(app);
     }
-    let from = Box::new(app.scope.clone());
+    let from = Box::new(app.query.scope.clone());
     super::update::turn_to(app, Scope::Mappings(from), None);
 }

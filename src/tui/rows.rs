@@ -13,8 +13,10 @@ use crate::group::RowKey;
 
 /// Makes every table's rows anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
-    let Some(snapshot) = app.snapshot.clone() else { return };
-    match app.scope.groups() {
+    let Some(snapshot) = app.data.snapshot.clone() else {
+        return;
+    };
+    match app.query.scope.groups() {
         None => processes::rebuild(app, &snapshot),
         Some(by) => groups::rebuild(app, &snapshot, by),
     }
@@ -23,9 +25,9 @@ pub fn rebuild(app: &mut App) {
 /// Gives every table its rows.
 fn put(app: &mut App, lines: impl Fn(&App, &Table) -> Vec<Line>) {
     let height = app.rows_shown();
-    let follow = app.follow;
-    let made: Vec<Vec<Line>> = app.tables().iter().map(|table| lines(app, table)).collect();
-    for (table, lines) in app.tables_mut().iter_mut().zip(made) {
+    let follow = app.tables.follow;
+    let made: Vec<Vec<Line>> = app.tables.shown().iter().map(|table| lines(app, table)).collect();
+    for (table, lines) in app.tables.shown_mut().iter_mut().zip(made) {
         table.lines = lines;
         table.reselect(follow, height);
     }
@@ -38,7 +40,7 @@ fn placed(app: &App, table: &Table, keys: &[SortKey], id: impl Fn(usize) -> RowK
     for (place, index) in order(keys, table.descending).into_iter().enumerate() {
         rank[index] = place;
     }
-    if app.frozen {
+    if app.tables.frozen {
         let kept: HashMap<&RowKey, usize> = table.lines.iter().enumerate().map(|(at, l)| (&l.id, at)).collect();
         for (index, place) in rank.iter_mut().enumerate() {
             *place = kept.get(&id(index)).copied().unwrap_or(*place + kept.len());

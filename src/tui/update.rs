@@ -32,9 +32,9 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Mouse(mouse) => mouse::update(app, mouse),
         Event::Paste(text) => input::paste(app, &text),
         Event::Resize(width, height) => {
-            app.size = (width, height);
+            app.screen.size = (width, height);
             let rows = app.rows_shown();
-            for table in app.tables_mut() {
+            for table in app.tables.shown_mut() {
                 table.show(rows);
             }
             Vec::new()
@@ -52,7 +52,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             Vec::new()
         }
         Event::MappingsFailed(number, text) => {
-            if app.scan.is_some_and(|scan| scan.number == number) {
+            if app.requests.scan.is_some_and(|scan| scan.number == number) {
                 mappings::break_off(app);
             }
             say(app, text, true)
@@ -76,28 +76,28 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 }
 
 fn say(app: &mut App, text: String, bad: bool) -> Vec<Effect> {
-    app.message = Some(Message { text, bad });
+    app.screen.message = Some(Message { text, bad });
     Vec::new()
 }
 
 /// Takes in a snapshot: history goes on, rows are made anew, and what concerned processes that are gone
 /// is forgotten.
 fn take(app: &mut App, snapshot: Arc<Snapshot>) {
-    app.history.push(&snapshot);
-    if app.marks.heed(&snapshot) {
+    app.data.history.push(&snapshot);
+    if app.data.marks.heed(&snapshot) {
         app.apply_columns();
     }
-    if snapshot.processes.is_ok() && !(app.tags.is_empty() && app.folded.is_empty()) {
+    if snapshot.processes.is_ok() && !(app.tables.tags.is_empty() && app.query.folded.is_empty()) {
         let alive: std::collections::HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
-        let history = &app.history;
-        app.tags.retain(|id| match id {
+        let history = &app.data.history;
+        app.tables.tags.retain(|id| match id {
             RowKey::Process(id) => alive.contains(id),
             // Those of programs come and go; a history knows them a while longer. Mappings stay.
             RowKey::Group(key) => key.by == GroupBy::Mapping || history.group(key).is_some(),
         });
-        app.folded.retain(|id| alive.contains(id));
+        app.query.folded.retain(|id| alive.contains(id));
     }
-    app.snapshot = Some(snapshot);
+    app.data.snapshot = Some(snapshot);
     leaks::find(app);
     rebuild(app);
 }
@@ -110,7 +110,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     };
     let action = app.config.keymap.action(context, key);
     if action.is_some() {
-        app.message = None;
+        app.screen.message = None;
     }
     match (context, action) {
         (Context::Table, Some(action)) => table::act(app, action),

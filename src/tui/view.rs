@@ -41,8 +41,8 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     gauges::swap(app, cut(layout.swap), buf);
     gauges::pressure(app, cut(layout.pressure), buf);
     leaks::bar(app, cut(layout.leaks), buf);
-    for (at, (table, area)) in app.tables().iter().zip(&layout.tables).enumerate() {
-        let active = !app.two_tables || at == app.active;
+    for (at, (table, area)) in app.tables.shown().iter().zip(&layout.tables).enumerate() {
+        let active = !app.tables.two || at == app.tables.active;
         table::draw(app, table, active, cut(*area), buf);
         let sums = Rect {
             x: area.x,
@@ -100,9 +100,9 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
         .iter()
         .map(|id| {
             let column = id.get();
-            let grows = column.grows || column.id == "group" && app.scope.groups().is_some();
+            let grows = column.grows || column.id == "group" && app.query.scope.groups().is_some();
             // A name of a few letters names nothing.
-            let width = match app.scope.groups() {
+            let width = match app.query.scope.groups() {
                 Some(GroupBy::Command | GroupBy::User) | None => 0,
                 Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
             };
@@ -114,13 +114,13 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
                 _ => 1,
             };
             Wanted {
-                width: column.width_in(app.units).max(if grows { width } else { 0 }),
+                width: column.width_in(app.screen.units).max(if grows { width } else { 0 }),
                 grows,
                 need,
             }
         })
         .collect();
-    place(&wanted, area.width, app.scroll)
+    place(&wanted, area.width, app.tables.scroll)
 }
 
 /// The area of the open popup.
@@ -167,5 +167,5 @@ pub fn signals_area(area: Rect, dialog: &Dialog) -> Rect {
 
 /// How many lines the help has.
 pub fn help_lines(app: &App) -> usize {
-    help::lines(app, usize::from(app.size.0.min(100).saturating_sub(2))).len()
+    help::lines(app, usize::from(app.screen.size.0.min(100).saturating_sub(2))).len()
 }

@@ -121,8 +121,8 @@ fn screen(snap: &Snapshot) -> Vec<String> {
         .map(|by| {
             let name = by.map_or("process", GroupBy::id);
             let mut medians = ["", "program pss>1"].map(|filter| {
-                app.filter.set(filter);
-                app.scope = Scope::by(by);
+                app.query.filter.set(filter);
+                app.query.scope = Scope::by(by);
                 let mut times: Vec<_> = (0..51)
                     .map(|_| {
                         let begun = Instant::now();
@@ -133,7 +133,7 @@ fn screen(snap: &Snapshot) -> Vec<String> {
                 times.sort_unstable();
                 times[times.len() / 2]
             });
-            app.filter.set("");
+            app.query.filter.set("");
             let [plain, filtered] = &mut medians;
             format!("{name} {plain:.1?} (filtered {filtered:.1?})")
         })

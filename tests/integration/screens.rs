@@ -136,7 +136,7 @@ fn units_and_scrolled_columns() {
 fn nothing_of_the_system_known() {
     let mut session = Session::new(80, 24);
     session.tick(1, busy(0));
-    let mut bare = (**session.app.snapshot.as_ref().unwrap()).clone();
+    let mut bare = (**session.app.data.snapshot.as_ref().unwrap()).clone();
     bare.system = zmtop::model::SystemSample::missing(zmtop::model::Missing::Denied);
     session.feed(Event::Snapshot(bare.into()));
     photograph!("system-unknown-80x24", session);
@@ -149,7 +149,7 @@ fn with_panel(width: u16, height: u16) -> Session {
     session.keys("Enter");
     for step in 1..=12 {
         session.tick_with(5, grouped(step), |s| s.cgroups = Arc::new(cgroups()));
-        let id = session.app.panel.asked.expect("the panel asks").id;
+        let id = session.app.requests.inspected.expect("the panel asks").id;
         session.feed(Event::Inspected(id, Arc::new(Ok(maps(step)))));
     }
     session
@@ -187,7 +187,7 @@ fn the_panel_of_a_process() {
     photograph!("panel-120x30", with_panel(120, 30));
     photograph!("panel-200x50", with_panel(200, 50));
     let mut session = with_panel(120, 40);
-    let id = session.app.panel.asked.unwrap().id;
+    let id = session.app.requests.inspected.unwrap().id;
     session.keys("b").tick(5, busy(13));
     session.feed(Event::Inspected(id, Arc::new(Ok(maps(20)))));
     photograph!("panel-marked-120x40", session);

@@ -15,33 +15,38 @@ use crate::tui::table::{Line, Table};
 
 /// Makes the groups, and the rows of every table.
 pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot, by: GroupBy) {
-    app.subtrees = Vec::new();
+    app.rows.subtrees = Vec::new();
     if by == GroupBy::Mapping {
-        app.groups = Vec::new();
+        app.rows.groups = Vec::new();
         return mappings(app, snapshot);
     }
-    app.groups = {
+    app.rows.groups = {
         let sieve = Sieve::new(app, snapshot);
-        groups(snapshot, by, |sample| sieve.sums(sample), |p| app.change(p.id))
+        groups(snapshot, by, |sample| sieve.sums(sample), |p| app.data.change(p.id))
     };
-    let matching = matching(app, &app.groups, snapshot);
-    let chosen = app.groups.iter().zip(&matching).filter_map(|(g, m)| m.then_some(g));
-    app.totals = sum(app, chosen, snapshot);
-    let tagged = app.groups.iter().filter(|g| is_tagged(app, g));
-    app.tagged = sum(app, tagged, snapshot);
+    let matching = matching(app, &app.rows.groups, snapshot);
+    let chosen = app
+        .rows
+        .groups
+        .iter()
+        .zip(&matching)
+        .filter_map(|(g, m)| m.then_some(g));
+    app.rows.totals = sum(app, chosen, snapshot);
+    let tagged = app.rows.groups.iter().filter(|g| is_tagged(app, g));
+    app.rows.tagged = sum(app, tagged, snapshot);
     show(app, snapshot, &matching);
 }
 
 /// The mappings that were read stay as they are; what the filter lets through of them, and the order, do not.
 fn mappings(app: &mut App, snapshot: &Snapshot) {
-    let Some(found) = app.mappings.take() else { return };
-    let filter = &app.filter.filter;
+    let Some(found) = app.data.mappings.take() else { return };
+    let filter = &app.query.filter.filter;
     let passes = |g: &Group| filter.matches(&MappingSubject(RowSubject(Row::of_group(g, None, snapshot))));
     let matching: Vec<bool> = found.groups.iter().map(passes).collect();
     let chosen = found.groups.iter().zip(&matching).filter_map(|(g, m)| m.then_some(g));
-    app.totals = sum_of_mappings(chosen, &found);
-    app.tagged = sum_of_mappings(found.groups.iter().filter(|g| is_tagged(app, g)), &found);
-    app.mappings = Some(found);
+    app.rows.totals = sum_of_mappings(chosen, &found);
+    app.rows.tagged = sum_of_mappings(found.groups.iter().filter(|g| is_tagged(app, g)), &found);
+    app.data.mappings = Some(found);
     show(app, snapshot, &matching);
 }
 
@@ -73,18 +78,18 @@ impl Subject for MappingSubject<'_> {
 }
 
 fn show(app: &mut App, snapshot: &Snapshot, matching: &[bool]) {
-    app.matching = matching.iter().filter(|m| **m).count();
+    app.rows.matching = matching.iter().filter(|m| **m).count();
     put(app, |app, table| lines(app, table, snapshot, matching));
 }
 
 fn is_tagged(app: &App, group: &Group) -> bool {
     // Making an id to look for takes a moment, and mostly there is no tag.
-    !app.tags.is_empty() && app.tags.contains(&RowKey::Group(group.key.clone()))
+    !app.tables.tags.is_empty() && app.tables.tags.contains(&RowKey::Group(group.key.clone()))
 }
 
 /// Which groups pass.
 fn matching(app: &App, groups: &[Group], snapshot: &Snapshot) -> Vec<bool> {
-    let filter = &app.filter.filter;
+    let filter = &app.query.filter.filter;
     let rows = snapshot.rows();
     let passes = |group: &Group| {
         let sums = RowSubject(app.group_row(group, snapshot));
@@ -98,7 +103,9 @@ fn matching(app: &App, groups: &[Group], snapshot: &Snapshot) -> Vec<bool> {
 /// What the members of groups hold: an address space that is in two of them counts once.
 fn sum<'a>(app: &App, groups: impl Iterator<Item = &'a Group>, snapshot: &Snapshot) -> Totals {
     let rows = snapshot.rows();
-    Totals::of(groups.flat_map(|g| &g.members).map(|i| &rows[*i]), |p| app.change(p.id))
+    Totals::of(groups.flat_map(|g| &g.members).map(|i| &rows[*i]), |p| {
+        app.data.change(p.id)
+    })
 }
 
 /// Every mapping has its own part of the memory, and the same processes.
@@ -114,9 +121,9 @@ fn sum_of_mappings<'a>(groups: impl Iterator<Item = &'a Group>, found: &Found) -
 
 fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool]) -> Vec<Line> {
     let column = table.sort.get();
-    let groups = match &app.mappings {
-        Some(found) if app.scope.groups() == Some(GroupBy::Mapping) => &found.groups,
-        _ => &app.groups,
+    let groups = match &app.data.mappings {
+        Some(found) if app.query.scope.groups() == Some(GroupBy::Mapping) => &found.groups,
+        _ => &app.rows.groups,
     };
     let key = |group: &Group| column.sort_key(&app.group_row(group, snapshot));
     let keys: Vec<SortKey> = groups

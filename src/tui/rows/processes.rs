@@ -16,17 +16,17 @@ pub(super) fn rebuild(app: &mut App, snapshot: &Snapshot) {
         let sieve = Sieve::new(app, snapshot);
         rows.iter().map(|sample| sieve.lists(sample)).collect()
     };
-    app.matching = matching.iter().filter(|m| **m).count();
+    app.rows.matching = matching.iter().filter(|m| **m).count();
     let chosen = rows.iter().zip(&matching).filter_map(|(p, m)| m.then_some(p));
-    app.totals = Totals::of(chosen, |p| app.change(p.id));
-    let tagged = rows.iter().filter(|p| app.tags.contains(&RowKey::Process(p.id)));
-    app.tagged = Totals::of(tagged, |p| app.change(p.id));
-    app.groups = Vec::new();
+    app.rows.totals = Totals::of(chosen, |p| app.data.change(p.id));
+    let tagged = rows.iter().filter(|p| app.tables.tags.contains(&RowKey::Process(p.id)));
+    app.rows.tagged = Totals::of(tagged, |p| app.data.change(p.id));
+    app.rows.groups = Vec::new();
 
-    let forest = app.tree.then(|| Forest::new(rows));
-    app.subtrees = forest
+    let forest = app.query.tree.then(|| Forest::new(rows));
+    app.rows.subtrees = forest
         .as_ref()
-        .map(|f| f.subtrees(rows, |p| app.change(p.id)))
+        .map(|f| f.subtrees(rows, |p| app.data.change(p.id)))
         .unwrap_or_default();
     put(app, |app, table| {
         lines(app, table, snapshot, &matching, forest.as_ref())
@@ -46,7 +46,7 @@ fn lines(app: &App, table: &Table, snapshot: &Snapshot, matching: &[bool], fores
         Some(forest) => forest
             .rows(
                 |i| matching[i],
-                |i| app.folded.contains(&rows[i].id),
+                |i| app.query.folded.contains(&rows[i].id),
                 |a, b| rank[a].cmp(&rank[b]),
             )
             .into_iter()
@@ -73,7 +73,7 @@ fn rank(app: &App, table: &Table, snapshot: &Snapshot, tree: bool, matching: &[b
             }
             let mut row = app.process_row(sample, snapshot);
             // In a tree siblings stand by what they hold with all their descendants.
-            if let Some(subtree) = app.subtrees.get(index) {
+            if let Some(subtree) = app.rows.subtrees.get(index) {
                 row.subtree = Some(subtree);
                 row.memory = subtree.memory.as_ref().map_err(|e| *e);
                 row.change = Some(&subtree.change);

@@ -20,14 +20,14 @@ impl<'a> Sieve<'a> {
             app,
             snapshot,
             names: Names::new(snapshot.rows()),
-            opened: app.scope.opened(),
+            opened: app.query.scope.opened(),
         }
     }
 
     /// Whether the process is listed.
     pub(super) fn lists(&self, sample: &'a ProcessSample) -> bool {
-        let filter = &self.app.filter.filter;
-        let kernel_threads = self.app.kernel_threads && self.opened.is_none();
+        let filter = &self.app.query.filter.filter;
+        let kernel_threads = self.app.query.kernel_threads && self.opened.is_none();
         (kernel_threads || !sample.stat.is_kernel_thread())
             && self.is_of_those(sample)
             && (filter.is_empty() || filter.matches(&self.subject(sample)))
@@ -36,7 +36,7 @@ impl<'a> Sieve<'a> {
     /// Whether it is summed with others: figures are to judge the sums. Kernel threads have no memory, and
     /// nobody looks for them among the programs.
     pub(in crate::tui) fn sums(&self, sample: &'a ProcessSample) -> bool {
-        let filter = &self.app.process_filter().filter;
+        let filter = &self.app.query.process_filter().filter;
         !sample.stat.is_kernel_thread()
             && self.is_of_those(sample)
             && (filter.is_empty() || filter.may_match(&self.subject(sample)))
@@ -44,7 +44,7 @@ impl<'a> Sieve<'a> {
 
     /// Whether it is the user's that was picked, and in the group that is opened.
     fn is_of_those(&self, sample: &'a ProcessSample) -> bool {
-        let user = self.app.user.as_ref();
+        let user = self.app.query.user.as_ref();
         user.is_none_or(|user| sample.facts.user.as_ref().is_ok_and(|u| u == user))
             && self
                 .opened

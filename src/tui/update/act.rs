@@ -31,7 +31,7 @@ pub(super) fn begin(app: &mut App, action: Action) -> Vec<Effect> {
         Ok(found) => found,
         Err(why) => return refuse(app, &why),
     };
-    let number = app.acts.next();
+    let number = app.requests.acts.next();
     let ids = targets.iter().map(|t| t.id).collect();
     app.mode = Mode::Act(Box::new(Dialog {
         number,
@@ -55,7 +55,7 @@ fn number(knob: Knob) -> Adjust {
 }
 
 fn refuse(app: &mut App, why: &str) -> Vec<Effect> {
-    app.message = Some(Message {
+    app.screen.message = Some(Message {
         text: why.into(),
         bad: true,
     });
@@ -64,7 +64,7 @@ fn refuse(app: &mut App, why: &str) -> Vec<Effect> {
 
 /// Changes the niceness by one step, unasked: it ends nothing.
 fn step(app: &mut App, by: i32) -> Vec<Effect> {
-    if app.scope.groups().is_some_and(|by| by != GroupBy::Mapping) {
+    if app.query.scope.groups().is_some_and(|by| by != GroupBy::Mapping) {
         return refuse(
             app,
             "a step is for processes: open the group, or type the niceness of all",
@@ -74,7 +74,7 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
         Ok(found) => found,
         Err(why) => return refuse(app, &why),
     };
-    let number = app.acts.next();
+    let number = app.requests.acts.next();
     let ids = targets.iter().map(|t| t.id).collect();
     let dialog = Dialog {
         number,
@@ -84,7 +84,7 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
         pins: None,
         ended: Vec::new(),
     };
-    app.acts.ordered(&dialog);
+    app.requests.acts.ordered(&dialog);
     let orders = [
         Order::Pin(number, ids),
         Order::Do(number, Deed::NiceBy(by)),
@@ -95,13 +95,13 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
 
 /// Whom it is about: the tagged rows, or else the selected one; of groups their members. And the group.
 fn targets(app: &App) -> Result<(Vec<Target>, Option<String>), String> {
-    if app.scope.groups() == Some(GroupBy::Mapping) {
+    if app.query.scope.groups() == Some(GroupBy::Mapping) {
         return Err("a mapping is no process: go back to act on processes".into());
     }
-    let snapshot = app.snapshot.as_ref().ok_or("no process is known yet")?;
+    let snapshot = app.data.snapshot.as_ref().ok_or("no process is known yet")?;
     let tagged: Vec<&RowKey> = app.tagged_rows().collect();
     let rows: Vec<&RowKey> = if tagged.is_empty() {
-        app.table().selected.iter().collect()
+        app.tables.current().selected.iter().collect()
     } else {
         tagged
     };
@@ -118,7 +118,7 @@ fn targets(app: &App) -> Result<(Vec<Target>, Option<String>), String> {
     let of = match rows.as_slice() {
         [RowKey::Group(key)] => Some(group(key)),
         [RowKey::Process(_)] => None,
-        many if app.scope.groups().is_some() => Some(format!("{} groups", many.len())),
+        many if app.query.scope.groups().is_some() => Some(format!("{} groups", many.len())),
         _ => None,
     };
     Ok((samples.into_iter().map(target).collect(), of))
@@ -139,7 +139,7 @@ fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a Proce
             at.map(|at| &rows[at]).filter(|s| s.id == *id).into_iter().collect()
         }
         RowKey::Group(key) => {
-            let group = app.groups.iter().find(|group| group.key == *key);
+            let group = app.rows.groups.iter().find(|group| group.key == *key);
             let members = group.into_iter().flat_map(|group| &group.members);
             members.filter_map(|at| rows.get(*at)).collect()
         }
@@ -272,13 +272,13 @@ fn send(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let signal = signals::ALL[choice.place.cursor].signal;
-    app.message = None;
+    app.screen.message = None;
     let why = dialog
         .is_over()
         .then(|| format!("nothing sent: {} ended before", dialog.name()));
     let number = dialog.number;
     if why.is_none() {
-        app.acts.ordered(dialog);
+        app.requests.acts.ordered(dialog);
     }
     app.mode = Mode::Table;
     if let Some(why) = why {
@@ -319,7 +319,7 @@ fn set(app: &mut App) -> Vec<Effect> {
         Knob::Oom => Deed::Oom(value),
         Knob::Nice => Deed::Nice(value),
     };
-    app.acts.ordered(dialog);
+    app.requests.acts.ordered(dialog);
     vec![Effect::Act(Order::Do(number, deed))]
 }
 

@@ -50,10 +50,10 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Backspace => change(app, |line| {
             line.backspace();
         }),
-        Action::Up => app.table_mut().step(-1, height),
-        Action::Down => app.table_mut().step(1, height),
-        Action::PageUp => app.table_mut().step(-page, height),
-        Action::PageDown => app.table_mut().step(page, height),
+        Action::Up => app.tables.current_mut().step(-1, height),
+        Action::Down => app.tables.current_mut().step(1, height),
+        Action::PageUp => app.tables.current_mut().step(-page, height),
+        Action::PageDown => app.tables.current_mut().step(page, height),
         Action::SearchNext => search::next(app, 1),
         Action::SearchPrevious => search::next(app, -1),
         _ => {}
@@ -74,11 +74,11 @@ fn change(app: &mut App, edit: impl FnOnce(&mut LineEdit)) {
     let (prompt, text) = (*prompt, line.text().to_owned());
     match prompt {
         Prompt::Filter => {
-            app.filter.set(&text);
+            app.query.filter.set(&text);
             rebuild(app);
         }
         Prompt::Search => {
-            app.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
+            app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
             search::here(app);
         }
         Prompt::Interval => {}
@@ -93,7 +93,7 @@ fn accept(app: &mut App) -> Vec<Effect> {
     match prompt {
         Prompt::Filter => {
             // One that does not parse stays open, so that it can be mended.
-            if app.filter.error.is_some() {
+            if app.query.filter.error.is_some() {
                 return Vec::new();
             }
             app.mode = Mode::Table;
@@ -102,9 +102,9 @@ fn accept(app: &mut App) -> Vec<Effect> {
         Prompt::Interval => match interval(&text) {
             Ok(interval) => {
                 app.mode = Mode::Table;
-                app.interval = interval;
+                app.requests.interval = interval;
             }
-            Err(text) => app.message = Some(Message { text, bad: true }),
+            Err(text) => app.screen.message = Some(Message { text, bad: true }),
         },
     }
     Vec::new()
@@ -122,10 +122,10 @@ fn cancel(app: &mut App) {
     let Mode::Input(prompt, _, before) = mode else { return };
     match prompt {
         Prompt::Filter => {
-            app.filter.set(&before);
+            app.query.filter.set(&before);
             rebuild(app);
         }
-        Prompt::Search => app.search = None,
+        Prompt::Search => app.query.search = None,
         Prompt::Interval => {}
     }
 }

@@ -51,8 +51,8 @@ pub(super) fn travel_to(app: &mut App, to: impl FnOnce(usize) -> usize) {
         Popup::Help(at) => (*at, help.saturating_sub(height)),
         Popup::Sort(place) => (place.cursor, COLUMNS.len() - 1),
         Popup::Users(place, users) => (place.cursor, users.len()),
-        Popup::Leaks(place) => (place.cursor, app.leaks.len().saturating_sub(1)),
-        Popup::Alerts(place) => (place.cursor, app.alerts.log().len().saturating_sub(1)),
+        Popup::Leaks(place) => (place.cursor, app.data.suspects.len().saturating_sub(1)),
+        Popup::Alerts(place) => (place.cursor, app.data.alerts.log().len().saturating_sub(1)),
         Popup::Columns(place, chooser) => (place.cursor, chooser.order.len() - 1),
     };
     go(popup, to(at), last, height);
@@ -91,12 +91,12 @@ pub(super) fn accept(app: &mut App) {
         Popup::Help(_) | Popup::Columns(..) | Popup::Alerts(_) => {}
         Popup::Leaks(place) => leaks::go(app, place.cursor),
         Popup::Sort(place) => {
-            app.frozen = false;
-            app.table_mut().sort_by(ColumnId(place.cursor));
+            app.tables.frozen = false;
+            app.tables.current_mut().sort_by(ColumnId(place.cursor));
             rebuild(app);
         }
         Popup::Users(place, users) => {
-            app.user = place
+            app.query.user = place
                 .cursor
                 .checked_sub(1)
                 .and_then(|at| users.get(at))

@@ -7,20 +7,22 @@ use crate::tui::rows::rebuild;
 
 /// Marks what is seen now.
 pub(super) fn set(app: &mut App) {
-    let Some(snapshot) = app.snapshot.clone() else { return };
-    app.marks.set(&snapshot);
+    let Some(snapshot) = app.data.snapshot.clone() else {
+        return;
+    };
+    app.data.marks.set(&snapshot);
     panel::mark(app);
     show(app);
 }
 
 /// Changes which mark counts.
 pub(super) fn change(app: &mut App, change: impl FnOnce(&mut Marks)) {
-    if app.marks.is_empty() {
+    if app.data.marks.is_empty() {
         let text = "no mark is set".into();
-        app.message = Some(Message { text, bad: false });
+        app.screen.message = Some(Message { text, bad: false });
         return;
     }
-    change(&mut app.marks);
+    change(&mut app.data.marks);
     show(app);
 }
 

@@ -32,10 +32,10 @@ fn wheel(app: &mut App, at: Position, down: bool) {
         Mode::Table | Mode::Input(..) => {
             let height = app.rows_shown();
             if let Some(active) = table_at(app, at) {
-                app.active = active;
+                app.tables.active = active;
             }
             let rows = if down { NOTCH } else { -NOTCH };
-            app.table_mut().step(rows, height);
+            app.tables.current_mut().step(rows, height);
         }
     }
 }
@@ -53,22 +53,22 @@ fn click(app: &mut App, at: Position) {
     }
     let Some(active) = table_at(app, at) else { return };
     let area = app.layout().tables[active];
-    app.active = active;
+    app.tables.active = active;
     if at.y == area.y {
-        let hit = view::placed(app, app.table(), area)
+        let hit = view::placed(app, app.tables.current(), area)
             .into_iter()
             .find(|p| (p.x..p.x.saturating_add(p.width)).contains(&(at.x - area.x)));
-        if let Some(column) = hit.and_then(|p| app.table().columns.get(p.index).copied()) {
-            app.frozen = false;
-            app.table_mut().sort_by(column);
+        if let Some(column) = hit.and_then(|p| app.tables.current().columns.get(p.index).copied()) {
+            app.tables.frozen = false;
+            app.tables.current_mut().sort_by(column);
             rebuild(app);
         }
         return;
     }
-    let row = app.table().offset + usize::from(at.y - area.y - 1);
-    if row < app.table().lines.len() {
+    let row = app.tables.current().offset + usize::from(at.y - area.y - 1);
+    if row < app.tables.current().lines.len() {
         let height = app.rows_shown();
-        app.table_mut().go(row, height);
+        app.tables.current_mut().go(row, height);
     }
 }
 

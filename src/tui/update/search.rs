@@ -12,7 +12,7 @@ pub(crate) fn found(app: &App, line: &Line, search: &str) -> bool {
     if let Some(key) = line.id.group() {
         return text::safe(key.label()).to_lowercase().contains(search);
     }
-    let Some(sample) = app.snapshot.as_ref().and_then(|s| s.rows().get(line.index)) else {
+    let Some(sample) = app.data.snapshot.as_ref().and_then(|s| s.rows().get(line.index)) else {
         return false;
     };
     text::safe(&sample.facts.command()).to_lowercase().contains(search)
@@ -31,8 +31,8 @@ pub(super) fn next(app: &mut App, step: isize) {
 }
 
 fn go(app: &mut App, first: isize, step: isize) {
-    let Some(search) = app.search.clone() else { return };
-    let table = app.table();
+    let Some(search) = app.query.search.clone() else { return };
+    let table = app.tables.current();
     let len = table.lines.len().cast_signed();
     let start = table.cursor.cast_signed() + first;
     let hit = (0..len)
@@ -40,6 +40,6 @@ fn go(app: &mut App, first: isize, step: isize) {
         .find(|at| found(app, &table.lines[*at], &search));
     if let Some(at) = hit {
         let height = app.rows_shown();
-        app.table_mut().go(at, height);
+        app.tables.current_mut().go(at, height);
     }
 }

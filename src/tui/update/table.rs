@@ -26,24 +26,24 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Save => return vec![Effect::Save(app.saved())],
-        Action::SampleNow => app.refresh += 1,
-        Action::Pause => app.paused = !app.paused,
+        Action::SampleNow => app.requests.refresh += 1,
+        Action::Pause => app.requests.paused = !app.requests.paused,
 
-        Action::Up => app.table_mut().step(-1, height),
-        Action::Down => app.table_mut().step(1, height),
-        Action::PageUp => app.table_mut().step(-page, height),
-        Action::PageDown => app.table_mut().step(page, height),
-        Action::First => app.table_mut().go(0, height),
-        Action::Last => app.table_mut().go(usize::MAX, height),
-        Action::Left => app.scroll = app.scroll.saturating_sub(1),
-        Action::Right => app.scroll = (app.scroll + 1).min(MAX_SCROLL),
+        Action::Up => app.tables.current_mut().step(-1, height),
+        Action::Down => app.tables.current_mut().step(1, height),
+        Action::PageUp => app.tables.current_mut().step(-page, height),
+        Action::PageDown => app.tables.current_mut().step(page, height),
+        Action::First => app.tables.current_mut().go(0, height),
+        Action::Last => app.tables.current_mut().go(usize::MAX, height),
+        Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
+        Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
         Action::Help => app.mode = Mode::Popup(Popup::Help(0)),
-        Action::Filter => edit(app, Prompt::Filter, &app.filter.text.clone()),
+        Action::Filter => edit(app, Prompt::Filter, &app.query.filter.text.clone()),
         Action::Search => edit(app, Prompt::Search, ""),
-        Action::Interval => edit(app, Prompt::Interval, &units::span_exact(app.interval)),
+        Action::Interval => edit(app, Prompt::Interval, &units::span_exact(app.requests.interval)),
         Action::SortMenu => {
-            let at = app.table().sort.0;
+            let at = app.tables.current().sort.0;
             let mut place = Place::default();
             place.go(at, usize::MAX, usize::MAX);
             app.mode = Mode::Popup(Popup::Sort(place));
@@ -62,9 +62,9 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
 
         Action::ClearFilter => {
-            app.filter.set("");
-            if !matches!(app.scope, Scope::Mappings(_)) {
-                app.user = None;
+            app.query.filter.set("");
+            if !matches!(app.query.scope, Scope::Mappings(_)) {
+                app.query.user = None;
             }
             rebuild(app);
         }
@@ -98,26 +98,26 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Fold => fold(app),
         Action::FoldAll => fold_all(app),
         Action::TwoTables => {
-            let selected = app.table().selected.clone();
-            app.two_tables = !app.two_tables;
-            app.table_mut().selected = selected;
+            let selected = app.tables.current().selected.clone();
+            app.tables.two = !app.tables.two;
+            app.tables.current_mut().selected = selected;
             rebuild(app);
         }
-        Action::OtherTable => app.active = 1 - app.active,
-        Action::Follow => app.follow = !app.follow,
+        Action::OtherTable => app.tables.active = 1 - app.tables.active,
+        Action::Follow => app.tables.follow = !app.tables.follow,
         Action::Tag => tag(app, height),
         Action::UntagAll => {
-            app.tags.clear();
+            app.tables.tags.clear();
             rebuild(app);
         }
         Action::Freeze => {
-            app.frozen = !app.frozen;
+            app.tables.frozen = !app.tables.frozen;
             rebuild(app);
         }
         Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
             return super::act::begin(app, action);
         }
-        Action::Units => app.units = app.units.next(),
+        Action::Units => app.screen.units = app.screen.units.next(),
         Action::KernelThreads => kernel_threads(app),
 
         Action::Accept
@@ -141,15 +141,15 @@ fn edit(app: &mut App, prompt: Prompt, text: &str) {
 
 /// Changes the order, which ends a frozen one.
 fn sort(app: &mut App, change: impl FnOnce(&mut crate::tui::table::Table)) {
-    app.frozen = false;
-    change(app.table_mut());
+    app.tables.frozen = false;
+    change(app.tables.current_mut());
     rebuild(app);
 }
 
 /// Sorts by the first of these columns that is shown, or where none is, by the first.
 fn sort_by(app: &mut App, ids: &[&str]) {
     let mut columns = ids.iter().copied().filter_map(find);
-    let shown = columns.clone().find(|c| app.table().columns.contains(c));
+    let shown = columns.clone().find(|c| app.tables.current().columns.contains(c));
     let Some(column) = shown.or_else(|| columns.next()) else {
         return;
     };
@@ -161,70 +161,76 @@ fn sort_by(app: &mut App, ids: &[&str]) {
 
 /// A tree is of processes.
 fn tree(app: &mut App) {
-    if app.scope.lists_processes() {
-        app.tree = !app.tree;
+    if app.query.scope.lists_processes() {
+        app.query.tree = !app.query.tree;
         app.apply_columns();
         rebuild(app);
     } else {
-        app.tree = true;
+        app.query.tree = true;
         turn::turn_to(app, Scope::Processes, None);
     }
 }
 
 fn kernel_threads(app: &mut App) {
-    if app.scope == Scope::Processes {
-        app.kernel_threads = !app.kernel_threads;
+    if app.query.scope == Scope::Processes {
+        app.query.kernel_threads = !app.query.kernel_threads;
         rebuild(app);
     } else {
         let text = "kernel threads have no memory: they are in no group".into();
-        app.message = Some(Message { text, bad: false });
+        app.screen.message = Some(Message { text, bad: false });
     }
 }
 
 fn tag(app: &mut App, height: usize) {
-    if let Some(id) = app.table().selected.clone() {
-        if !app.tags.remove(&id) {
-            app.tags.insert(id);
+    if let Some(id) = app.tables.current().selected.clone() {
+        if !app.tables.tags.remove(&id) {
+            app.tables.tags.insert(id);
         }
-        app.table_mut().step(1, height);
+        app.tables.current_mut().step(1, height);
         rebuild(app);
     }
 }
 
 fn fold(app: &mut App) {
-    let Some(line) = app.table().current().filter(|l| l.parent && app.shows_tree()) else {
+    let Some(line) = app
+        .tables
+        .current()
+        .current()
+        .filter(|l| l.parent && app.query.shows_tree())
+    else {
         return;
     };
     let Some(id) = line.id.process() else { return };
-    if !app.folded.remove(&id) {
-        app.folded.insert(id);
+    if !app.query.folded.remove(&id) {
+        app.query.folded.insert(id);
     }
     rebuild(app);
 }
 
 /// Folds every subtree below the topmost processes; with any folded, unfolds all.
 fn fold_all(app: &mut App) {
-    if !app.shows_tree() {
+    if !app.query.shows_tree() {
         return;
     }
-    if app.folded.is_empty() {
-        app.folded = app
-            .table()
+    if app.query.folded.is_empty() {
+        app.query.folded = app
+            .tables
+            .current()
             .lines
             .iter()
             .filter(|l| l.parent && !l.guide.is_empty())
             .filter_map(|l| l.id.process())
             .collect();
     } else {
-        app.folded.clear();
+        app.query.folded.clear();
     }
     rebuild(app);
 }
 
 fn pick_user(app: &mut App) {
-    if matches!(app.scope, Scope::Mappings(_)) {
+    if matches!(app.query.scope, Scope::Mappings(_)) {
         let text = "a user is picked before the mappings are read: Esc goes back".into();
-        app.message = Some(Message { text, bad: false });
+        app.screen.message = Some(Message { text, bad: false });
     } else {
         app.mode = Mode::Popup(Popup::Users(Place::default(), users(app)));
     }
@@ -233,7 +239,7 @@ fn pick_user(app: &mut App) {
 /// Who has processes, by what they hold.
 fn users(app: &App) -> Vec<User> {
     let mut by_name: HashMap<&Arc<[u8]>, (usize, u64)> = HashMap::new();
-    for sample in app.snapshot.iter().flat_map(|s| s.rows()) {
+    for sample in app.data.snapshot.iter().flat_map(|s| s.rows()) {
         if let Ok(name) = &sample.facts.user {
             let (count, pss) = by_name.entry(name).or_default();
             *count += 1;

@@ -16,20 +16,20 @@ pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowKe
     ) {
         // What is being chosen is for what was shown.
         app.mode = Mode::Table;
-        app.filter.set(&app.filter.good.clone());
+        app.query.filter.set(&app.query.filter.good.clone());
     }
     // Mappings have a filter of their own: that of the processes has chosen those they were read of.
-    match (&scope, app.outer_filter.take()) {
-        (Scope::Mappings(_), None) => app.outer_filter = Some(std::mem::take(&mut app.filter)),
-        (Scope::Mappings(_), outer) => app.outer_filter = outer,
-        (_, Some(outer)) => app.filter = outer,
+    match (&scope, app.query.outer_filter.take()) {
+        (Scope::Mappings(_), None) => app.query.outer_filter = Some(std::mem::take(&mut app.query.filter)),
+        (Scope::Mappings(_), outer) => app.query.outer_filter = outer,
+        (_, Some(outer)) => app.query.filter = outer,
         (_, None) => {}
     }
-    app.scope = scope;
+    app.query.scope = scope;
     app.apply_columns();
     rebuild(app);
     let height = app.rows_shown();
-    for table in app.tables_mut() {
+    for table in app.tables.shown_mut() {
         table.select(select, height);
     }
 }
@@ -37,9 +37,10 @@ pub(in crate::tui) fn turn_to(app: &mut App, scope: Scope, select: Option<&RowKe
 /// The next way to group, or the one before. The selection goes along to what holds the same process; at the
 /// first row it stays there.
 pub(super) fn next(app: &mut App, forward: bool) {
-    let scope = app.scope.next(forward);
-    let process = (app.table().cursor > 0).then(|| process(app)).flatten();
+    let scope = app.query.scope.next(forward);
+    let process = (app.tables.current().cursor > 0).then(|| process(app)).flatten();
     let select = app
+        .data
         .snapshot
         .clone()
         .zip(process)
@@ -56,8 +57,8 @@ pub(super) fn next(app: &mut App, forward: bool) {
 
 /// The selected process; of a group the one that holds most.
 fn process(app: &App) -> Option<Identity> {
-    let line = app.table().current()?;
-    let snapshot: &Snapshot = app.snapshot.as_ref()?;
+    let line = app.tables.current().current()?;
+    let snapshot: &Snapshot = app.data.snapshot.as_ref()?;
     if let Some(id) = line.id.process() {
         return Some(id);
     }
@@ -68,11 +69,11 @@ fn process(app: &App) -> Option<Identity> {
 
 /// Opens the selected group; of a process, opens or closes the panel.
 pub(super) fn open(app: &mut App) {
-    if app.scope.lists_processes() {
+    if app.query.scope.lists_processes() {
         return panel::toggle(app);
     }
-    let Scope::Groups(_) = app.scope else { return };
-    let Some(key) = app.table().selected.as_ref().and_then(RowKey::group).cloned() else {
+    let Scope::Groups(_) = app.query.scope else { return };
+    let Some(key) = app.tables.current().selected.as_ref().and_then(RowKey::group).cloned() else {
         return;
     };
     turn_to(app, Scope::Members(key), None);
@@ -83,10 +84,10 @@ pub(super) fn cancel(app: &mut App) -> bool {
     if mappings::break_off(app) {
         return true;
     }
-    if app.shows_panel() && app.chart.leave() {
+    if app.shows_panel() && app.screen.chart.leave() {
         return false;
     }
-    if !panel::close(app) && app.search.take().is_none() {
+    if !panel::close(app) && app.query.search.take().is_none() {
         back(app);
     }
     false
@@ -94,7 +95,7 @@ pub(super) fn cancel(app: &mut App) -> bool {
 
 /// From a group's processes back to the groups, from the mappings to what was before.
 pub(super) fn back(app: &mut App) {
-    match app.scope.clone() {
+    match app.query.scope.clone() {
         Scope::Processes | Scope::Groups(_) => {}
         Scope::Members(key) => turn_to(app, Scope::Groups(key.by), Some(&RowKey::Group(key))),
         Scope::Mappings(from) => turn_to(app, *from, None),

@@ -199,11 +199,11 @@ fn about(app: &App, dialog: &Dialog, area: Rect, buf: &mut Buffer) {
 
 /// How long a process has been running, by the present snapshot.
 fn runs(app: &App, target: &Target) -> Option<String> {
-    let snapshot = app.snapshot.as_ref()?;
+    let snapshot = app.data.snapshot.as_ref()?;
     let sample = snapshot.rows().iter().find(|s| s.id == target.id)?;
     let column = find("elapsed")?.get();
     let value = (column.value)(&app.process_row(sample, snapshot));
-    Some(cell(&value, app.units, 8).text.trim().to_owned())
+    Some(cell(&value, app.screen.units, 8).text.trim().to_owned())
 }
 
 /// The signals.

@@ -20,7 +20,7 @@ use crate::units;
 
 /// What the first line says of those there are now.
 pub(super) fn label(app: &App) -> Option<String> {
-    match app.alerts.firing() {
+    match app.data.alerts.firing() {
         0 => None,
         1 => Some(" ! 1 alert ".into()),
         n => Some(format!(" ! {n} alerts ")),
@@ -29,7 +29,7 @@ pub(super) fn label(app: &App) -> Option<String> {
 
 /// How many lines the list has.
 pub(super) fn lines(app: &App) -> usize {
-    app.alerts.log().len().max(1)
+    app.data.alerts.log().len().max(1)
 }
 
 /// Draws the list.
@@ -39,8 +39,8 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    if app.alerts.log().len() == 0 {
-        let why = if app.alerts.rules().is_empty() {
+    if app.data.alerts.log().len() == 0 {
+        let why = if app.data.alerts.rules().is_empty() {
             " no alerts: there are no rules. `zmtop config default` shows how to write some"
         } else {
             " no alerts so far"
@@ -48,11 +48,15 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         buf.set_stringn(area.x, area.y, why, width, theme.dim);
         return;
     }
-    let now = app.snapshot.as_ref().map_or_else(Default::default, |s| s.monotonic);
+    let now = app
+        .data
+        .snapshot
+        .as_ref()
+        .map_or_else(Default::default, |s| s.monotonic);
     // The newest notice about one tells how it is with that one now.
     let mut told = HashSet::new();
-    for (at, notice) in app.alerts.log().enumerate() {
-        let current = told.insert((notice.rule, &notice.target)) && app.alerts.fires(notice.rule, &notice.target);
+    for (at, notice) in app.data.alerts.log().enumerate() {
+        let current = told.insert((notice.rule, &notice.target)) && app.data.alerts.fires(notice.rule, &notice.target);
         let Some(y) = at.checked_sub(place.offset).filter(|y| *y < usize::from(area.height)) else {
             continue;
         };

@@ -24,12 +24,13 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         return;
     }
     buf.set_style(area, theme.dim);
-    let Some(snapshot) = &app.snapshot else { return };
-    if let Some(group) = app.table().current().and_then(|line| app.group(line)) {
+    let Some(snapshot) = &app.data.snapshot else { return };
+    if let Some(group) = app.tables.current().current().and_then(|line| app.group(line)) {
         return group::draw(app, snapshot, group, area, buf);
     }
     let Some(sample) = app
-        .table()
+        .tables
+        .current()
         .current()
         .filter(|l| l.id.process().is_some())
         .and_then(|l| snapshot.rows().get(l.index))

@@ -22,7 +22,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         return Some(edit(app, *prompt, line, area, buf));
     }
     let theme = &app.config.theme;
-    if let Some(message) = &app.message {
+    if let Some(message) = &app.screen.message {
         let style = if message.bad { theme.error } else { theme.text };
         buf.set_stringn(
             area.x,
@@ -33,7 +33,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
         );
         return None;
     }
-    if let (Some(scan), Mode::Table) = (app.scan, &app.mode) {
+    if let (Some(scan), Mode::Table) = (app.requests.scan, &app.mode) {
         progress(app, scan, area, buf);
         return None;
     }
@@ -48,12 +48,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
     super::act::own_keys(app, &mut strip);
     for (at, (action, label)) in keys.iter().enumerate() {
         let idle = match action {
-            Action::Fold => !app.shows_tree(),
-            Action::Open => !matches!(app.scope, Scope::Groups(_)) && !app.shows_panel(),
-            Action::Panel => !matches!(app.scope, Scope::Groups(_)),
-            Action::Back => matches!(app.scope, Scope::Processes | Scope::Groups(_)),
-            Action::Mappings => !matches!(app.scope, Scope::Mappings(_)),
-            Action::Signal => app.config.settings.ui.readonly || matches!(app.scope, Scope::Mappings(_)),
+            Action::Fold => !app.query.shows_tree(),
+            Action::Open => !matches!(app.query.scope, Scope::Groups(_)) && !app.shows_panel(),
+            Action::Panel => !matches!(app.query.scope, Scope::Groups(_)),
+            Action::Back => matches!(app.query.scope, Scope::Processes | Scope::Groups(_)),
+            Action::Mappings => !matches!(app.query.scope, Scope::Mappings(_)),
+            Action::Signal => app.config.settings.ui.readonly || matches!(app.query.scope, Scope::Mappings(_)),
             _ => false,
         };
         if idle {
@@ -80,7 +80,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<Position> 
                 (format!(" {key} "), theme.key),
                 (
                     match action {
-                        Action::Open if app.shows_panel() && app.scope.lists_processes() => "close ".into(),
+                        Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close ".into(),
                         _ => format!("{label} "),
                     },
                     theme.key_label,
@@ -169,11 +169,11 @@ fn label(prompt: Prompt) -> &'static str {
 
 /// What is said of the line being edited, and whether it is bad.
 fn note(app: &App, prompt: Prompt) -> (String, bool) {
-    match (prompt, &app.filter.error, &app.message) {
+    match (prompt, &app.query.filter.error, &app.screen.message) {
         (Prompt::Filter, Some(error), _) => (error.to_string(), true),
         (_, _, Some(message)) => (message.text.clone(), message.bad),
-        (Prompt::Filter, ..) => (format!("{} match", app.matching), false),
-        (Prompt::Search, ..) if app.search.is_some() => ("Enter keeps it, then n and N".into(), false),
+        (Prompt::Filter, ..) => (format!("{} match", app.rows.matching), false),
+        (Prompt::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
         (Prompt::Interval, ..) => ("100ms to 1h".into(), false),
         (Prompt::Search, ..) => (String::new(), false),
     }
@@ -181,7 +181,7 @@ fn note(app: &App, prompt: Prompt) -> (String, bool) {
 
 /// Where on the line a fault of the filter lies, in columns from the screen's left edge.
 fn fault_column(app: &App, line: &LineEdit, area: Rect) -> Option<u16> {
-    let error = app.filter.error.as_ref()?;
+    let error = app.query.filter.error.as_ref()?;
     let before: String = line.text().chars().take(error.at).collect();
     let (x, from) = window(Prompt::Filter, line, area);
     let column = text::width(&before).checked_sub(from)?;
@@ -224,7 +224,7 @@ pub(super) fn fault(app: &App, area: Rect, buf: &mut Buffer) -> bool {
     let Mode::Input(Prompt::Filter, line, _) = &app.mode else {
         return false;
     };
-    let (Some(error), false) = (&app.filter.error, area.is_empty()) else {
+    let (Some(error), false) = (&app.query.filter.error, area.is_empty()) else {
         return false;
     };
     let style = app.config.theme.error;

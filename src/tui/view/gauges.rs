@@ -53,7 +53,7 @@ fn bar(parts: &[Part], total: u64, width: usize, rest: Style) -> Vec<(String, St
 /// The memory line.
 pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.snapshot else { return };
+    let Some(snapshot) = &app.data.snapshot else { return };
     let s = &snapshot.system;
     let mut strip = Strip::default();
     strip.text(90, " Mem  ", theme.dim);
@@ -99,7 +99,7 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     );
     strip.text(
         30,
-        format!("  {}", sparkline(&app.history.system().mem(), 10)),
+        format!("  {}", sparkline(&app.data.history.system().mem(), 10)),
         theme.chart,
     );
     strip.draw(area, buf);
@@ -119,7 +119,7 @@ fn amount(n: Reading<u64>) -> String {
 /// The swap line.
 pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.snapshot else { return };
+    let Some(snapshot) = &app.data.snapshot else { return };
     let s = &snapshot.system;
     let mut strip = Strip::default();
     strip.text(90, " Swap ", theme.dim);
@@ -147,7 +147,7 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
             );
         }
     }
-    let system = app.history.system();
+    let system = app.data.history.system();
     for (at, (name, rate)) in [("in", system.swap_in), ("out", system.swap_out)]
         .into_iter()
         .enumerate()
@@ -214,7 +214,7 @@ fn on_disk(s: &SystemSample, used: u64) -> Reading<u64> {
 /// The pressure line.
 pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.snapshot else { return };
+    let Some(snapshot) = &app.data.snapshot else { return };
     let mut strip = Strip::default();
     strip.text(90, " PSI  ", theme.dim);
     match snapshot.system.psi {
@@ -237,7 +237,7 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
         }
         Err(why) => strip.text(80, why.to_string(), theme.missing),
     }
-    let faults = app.history.system().majfault;
+    let faults = app.data.history.system().majfault;
     strip.add(
         60,
         vec![
@@ -254,7 +254,7 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
             ],
         );
     }
-    if let Some(rate) = app.totals.change.growth.filter(|r| r.abs() >= 1024.0) {
+    if let Some(rate) = app.rows.totals.change.growth.filter(|r| r.abs() >= 1024.0) {
         strip.add(40, vec![("  footprint ".into(), theme.dim), (growth(rate), theme.text)]);
     }
     strip.draw(area, buf);

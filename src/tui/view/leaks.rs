@@ -18,13 +18,12 @@ use crate::history::suspects::Suspect;
 use crate::text::{self, Align, fit};
 use crate::trend::Verdict;
 use crate::tui::app::App;
-use crate::tui::leaks::{leaking, worst};
 use crate::tui::popup::Place;
 use crate::units;
 
 /// What the first line of the screen says.
 pub(super) fn label(app: &App) -> Option<String> {
-    match leaking(app) {
+    match app.data.leaks().count() {
         0 => None,
         1 => Some(" 1 leak ".into()),
         n => Some(format!(" {n} leaks ")),
@@ -34,11 +33,11 @@ pub(super) fn label(app: &App) -> Option<String> {
 /// Draws the line about the worst one.
 pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(suspect) = worst(app).filter(|_| !area.is_empty()) else {
+    let Some(suspect) = app.data.leaks().next().filter(|_| !area.is_empty()) else {
         return;
     };
     let mut strip = Strip::default();
-    let count = match leaking(app) {
+    let count = match app.data.leaks().count() {
         1 => " ▲ leak".into(),
         n => format!(" ▲ {n} leaks"),
     };
@@ -46,7 +45,7 @@ pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
     let room = if area.width < 100 { 16 } else { 36 };
     strip.text(90, format!("  {}", name(suspect, room)), theme.text);
     strip.text(85, format!("  {}", units::pace(suspect.judged.slope)), theme.leak);
-    if let (Some(since), Some(now)) = (suspect.judged.since, app.snapshot.as_ref().map(|s| s.monotonic)) {
+    if let (Some(since), Some(now)) = (suspect.judged.since, app.data.snapshot.as_ref().map(|s| s.monotonic)) {
         strip.text(
             70,
             format!(" for {}", units::span(now.saturating_sub(since))),
@@ -90,7 +89,7 @@ fn name(suspect: &Suspect, width: usize) -> String {
 
 /// The mapping of it that grew most, where that is known.
 fn grown<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a Grown> {
-    app.panel.grew_most(suspect.key.process()?)
+    app.data.growth.fastest(suspect.key.process()?)
 }
 
 /// A mapping and its growth: `[heap] +136M`; of a long name the end.
@@ -104,13 +103,13 @@ fn mapping(app: &App, grown: &Grown, width: usize) -> String {
     };
     let by = grown
         .growth()
-        .map_or_else(|| "-".into(), |by| units::delta(by, app.units));
+        .map_or_else(|| "-".into(), |by| units::delta(by, app.screen.units));
     format!("{shown} {by}")
 }
 
 /// How many lines the page has: a heading, and the suspects.
 pub(super) fn lines(app: &App) -> usize {
-    app.leaks.len().max(1) + HEADING
+    app.data.suspects.len().max(1) + HEADING
 }
 
 /// The lines above the list.
@@ -123,7 +122,7 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let Some(snapshot) = app.snapshot.as_ref().filter(|_| !app.leaks.is_empty()) else {
+    let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !app.data.suspects.is_empty()) else {
         let text = " nothing leaks so far; a leak is called after two minutes at the soonest";
         buf.set_stringn(area.x, area.y, text, width, theme.dim);
         return;
@@ -160,13 +159,13 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         .map(|c| c.width.max(c.title.len()) + 2)
         .sum();
     let shown = usize::from(area.height) - HEADING;
-    for (at, suspect) in app.leaks.iter().enumerate().skip(place.offset).take(shown) {
+    for (at, suspect) in app.data.suspects.iter().enumerate().skip(place.offset).take(shown) {
         let grown = grown(app, suspect)
             .map(|grown| format!("  mostly {}", mapping(app, grown, 30)))
             .filter(|grown| before + text::width(grown) + NAMED < width);
         let scale = Scale {
             now: snapshot.monotonic,
-            units: app.units,
+            units: app.screen.units,
             room: (width - 1).saturating_sub(before + grown.as_ref().map_or(0, |g| text::width(g))),
         };
         let told = columns.iter().map(|column| {

@@ -33,7 +33,11 @@ pub(super) fn draw(app: &App, popup: &Popup, area: Rect, buf: &mut Buffer) {
         Popup::Help(_) | Popup::Alerts(_) | Popup::Leaks(_) => {}
         Popup::Sort(place) => {
             let rows = COLUMNS.iter().map(|c| {
-                let mark = if app.table().sort.get().id == c.id { '●' } else { ' ' };
+                let mark = if app.tables.current().sort.get().id == c.id {
+                    '●'
+                } else {
+                    ' '
+                };
                 format!(" {mark} {}", label(c))
             });
             entries(app, *place, rows, Some(&COLUMNS[place.cursor]), area, buf);
@@ -50,7 +54,7 @@ pub(super) fn draw(app: &App, popup: &Popup, area: Rect, buf: &mut Buffer) {
             let everyone = std::iter::once(" everyone".to_owned());
             let rows = users.iter().map(|u| {
                 let name = fit(&text::safe_prefix(&u.name, 16), 16, Align::Left);
-                format!(" {name} {:>6} procs {:>9}", u.count, bytes(u.pss, app.units))
+                format!(" {name} {:>6} procs {:>9}", u.count, bytes(u.pss, app.screen.units))
             });
             entries(app, *place, everyone.chain(rows), None, area, buf);
         }

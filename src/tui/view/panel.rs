@@ -40,11 +40,11 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         ..area
     };
     buf.set_style(line(0), theme.heading);
-    let Some(snapshot) = &app.snapshot else { return };
-    if let Some(group) = app.table().current().and_then(|line| app.group(line)) {
+    let Some(snapshot) = &app.data.snapshot else { return };
+    if let Some(group) = app.tables.current().current().and_then(|line| app.group(line)) {
         return group::draw(app, snapshot, group, area, buf);
     }
-    let selected = app.table().current().filter(|l| l.id.process().is_some());
+    let selected = app.tables.current().current().filter(|l| l.id.process().is_some());
     let Some(sample) = selected.and_then(|l| snapshot.rows().get(l.index)) else {
         put(
             buf,
@@ -60,7 +60,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 
     // What is known of it has at most half of the room; the chart and what grew share the rest.
     let height = area.height - 1;
-    let series = app.history.get(sample.id);
+    let series = app.data.history.get(sample.id);
     let mut lines = facts::lines(app, snapshot, sample, area.width, height / 2);
     let left = height.saturating_sub(lines.len() as u16);
     let chart = chart_height(left);

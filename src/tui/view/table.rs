@@ -28,7 +28,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
     let columns = placed(app, table, area);
     heading(app, table, active, &columns, area, buf);
-    let Some(snapshot) = &app.snapshot else { return };
+    let Some(snapshot) = &app.data.snapshot else { return };
     let rows = usize::from(area.height - 1);
     for (at, line) in table.lines.iter().enumerate().skip(table.offset).take(rows) {
         let y = area.y + 1 + (at - table.offset) as u16;
@@ -51,7 +51,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             height: 1,
             ..area
         };
-        let why = match app.scope {
+        let why = match app.query.scope {
             _ if snapshot.rows().is_empty() => "no processes",
             Scope::Processes => "no process matches",
             Scope::Members(_) => "no process of the group matches, or there is none any more",
@@ -70,9 +70,9 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
 
 fn base_style(app: &App, line: &Line) -> Style {
     let theme = &app.config.theme;
-    if app.tags.contains(&line.id) {
+    if app.tables.tags.contains(&line.id) {
         theme.tagged
-    } else if app.search.as_deref().is_some_and(|s| found(app, line, s)) {
+    } else if app.query.search.as_deref().is_some_and(|s| found(app, line, s)) {
         theme.found
     } else if crate::tui::alerts::concern(app, &line.id) {
         theme.alert
@@ -92,9 +92,9 @@ fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rec
         let mark = if table.descending { '▼' } else { '▲' };
         let width = usize::from(spot.width);
         // The mark takes the place of padding, never that of the title.
-        let named = match (column.id, app.scope.groups()) {
+        let named = match (column.id, app.query.scope.groups()) {
             ("group", Some(by)) => by.title(),
-            ("history", _) => app.chart.span().title,
+            ("history", _) => app.screen.chart.span().title,
             _ => column.title,
         };
         let title = if sorted && named.chars().count() < width {
@@ -126,7 +126,7 @@ fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option
     let column = table.columns[spot.index].get();
     let width = usize::from(spot.width);
     let value = (column.value)(row);
-    let written = cell(&value, app.units, width + spot.skip);
+    let written = cell(&value, app.screen.units, width + spot.skip);
     let mut text = written.text;
     if let (Some(line), "command") = (line, column.id) {
         text = command(line, row, &text);
@@ -200,33 +200,33 @@ fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Lin
 
 /// Draws the sums of the rows that are shown.
 pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
-    let (all, names) = match (&app.scope, &app.mappings) {
+    let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) => (
-            app.snapshot.as_ref().map_or(0, |s| s.rows().len()),
+            app.data.snapshot.as_ref().map_or(0, |s| s.rows().len()),
             ["process", "processes"],
         ),
         (Scope::Mappings(_), Some(found)) => (found.groups.len(), ["mapping", "mappings"]),
-        (Scope::Groups(_) | Scope::Mappings(_), _) => (app.groups.len(), ["group", "groups"]),
+        (Scope::Groups(_) | Scope::Mappings(_), _) => (app.rows.groups.len(), ["group", "groups"]),
     };
-    let count = if app.matching == all {
+    let count = if app.rows.matching == all {
         all.to_string()
     } else {
-        format!("{} of {all}", app.matching)
+        format!("{} of {all}", app.rows.matching)
     };
     let what = names[usize::from(count != "1")];
     let labels = [format!("Σ {count} {what}"), format!("Σ {count}")];
-    sums(app, table, &app.totals, &labels, table_area, area, buf);
+    sums(app, table, &app.rows.totals, &labels, table_area, area, buf);
 }
 
 /// Draws the sums of the tagged rows.
 pub(super) fn tagged(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
     let labels = [format!("Σ {count} tagged"), format!("Σ {count}")];
-    sums(app, table, &app.tagged, &labels, table_area, area, buf);
+    sums(app, table, &app.rows.tagged, &labels, table_area, area, buf);
 }
 
 fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area: Rect, area: Rect, buf: &mut Buffer) {
-    let Some(snapshot) = app.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+    let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
     let theme = &app.config.theme;
@@ -237,7 +237,7 @@ fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area
     for spot in columns.iter().filter(|s| additive(s)) {
         let column = table.columns[spot.index].get();
         let width = usize::from(spot.width);
-        let written = cell(&(column.value)(&row), app.units, width);
+        let written = cell(&(column.value)(&row), app.screen.units, width);
         put(
             buf,
             spot.x,

@@ -21,7 +21,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut strip = Strip::default();
     strip.text(90, " zmtop", theme.title);
-    let Some(snapshot) = &app.snapshot else {
+    let Some(snapshot) = &app.data.snapshot else {
         strip.text(50, "  reading /proc …", theme.dim);
         return strip.draw(area, buf);
     };
@@ -37,7 +37,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             theme.dim,
         );
     }
-    strip.text(35, format!("  {}", units::span_exact(app.interval)), theme.dim);
+    strip.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
 
     let count = snapshot.rows().len();
     let survey = snapshot.survey();
@@ -69,18 +69,22 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         strip.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
     }
     let mut own = vec!["  self".to_owned()];
-    if let Some(cpu) = app.history.system().own_cpu {
+    if let Some(cpu) = app.data.history.system().own_cpu {
         own.push(format!("{:.1}%", cpu * 100.0));
     }
     if let Ok(cost) = snapshot.own {
         own.push(units::bytes(cost.rss, Units::Auto));
     }
-    if let (Some(budget), Some(spent)) = (sampling.budget, app.history.system().walked) {
+    if let (Some(budget), Some(spent)) = (sampling.budget, app.data.history.system().walked) {
         own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
     }
     strip.text(45, own.join(" "), theme.dim);
 
-    for (on, label) in [(app.paused, "PAUSED"), (app.frozen, "FROZEN"), (app.follow, "FOLLOW")] {
+    for (on, label) in [
+        (app.requests.paused, "PAUSED"),
+        (app.tables.frozen, "FROZEN"),
+        (app.tables.follow, "FOLLOW"),
+    ] {
         if on {
             strip.right(75, format!(" {label} "), theme.warning);
         }
@@ -94,8 +98,8 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(label) = super::leaks::label(app) {
         strip.right(78, label, theme.leak);
     }
-    if let Some(mark) = app.marks.current() {
-        let which = match app.marks.place() {
+    if let Some(mark) = app.data.marks.current() {
+        let which = match app.data.marks.place() {
             (_, 1) => String::new(),
             (at, all) => format!(" {at}/{all}"),
         };
@@ -103,11 +107,18 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         strip.right(74, format!(" mark{which} {age} ago "), theme.title);
     }
     scope(app, snapshot, &mut strip);
-    if let Some(user) = &app.user {
+    if let Some(user) = &app.query.user {
         strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
-    let of_mappings = app.outer_filter.as_ref().map(|_| ("matching", &app.filter.good));
-    for (what, filter) in [("filter", &app.process_filter().good)].into_iter().chain(of_mappings) {
+    let of_mappings = app
+        .query
+        .outer_filter
+        .as_ref()
+        .map(|_| ("matching", &app.query.filter.good));
+    for (what, filter) in [("filter", &app.query.process_filter().good)]
+        .into_iter()
+        .chain(of_mappings)
+    {
         if !filter.trim().is_empty() {
             let shown = text::fit(&text::safe_prefix(filter.as_bytes(), 30), 30, text::Align::Left);
             strip.right(72, format!(" {what} {} ", shown.trim_end()), theme.warning);
@@ -120,19 +131,20 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 fn scope(app: &App, snapshot: &Snapshot, strip: &mut Strip) {
     let theme = &app.config.theme;
     if let Some(found) = app
+        .data
         .mappings
         .as_ref()
-        .filter(|_| matches!(app.scope, Scope::Mappings(_)))
+        .filter(|_| matches!(app.query.scope, Scope::Mappings(_)))
     {
         strip.right(
             77,
             format!(" mappings {} old ", units::span(found.age(snapshot))),
             theme.warning,
         );
-    } else if let Some(by) = app.scope.groups() {
+    } else if let Some(by) = app.query.scope.groups() {
         strip.right(58, format!(" by {} ", by.id()), theme.title);
     }
-    if let Some(key) = app.scope.opened() {
+    if let Some(key) = app.query.scope.opened() {
         let name = text::safe_prefix(key.label(), 24);
         let name = text::fit(&name, text::width(&name).min(24), text::Align::Left);
         strip.right(76, format!(" {} {name} ", key.by.id()), theme.warning);

@@ -42,7 +42,7 @@ fn session(width: u16, height: u16, until: u64) -> Session {
             snap.cgroups = Arc::new(cgroups());
         });
     }
-    let id = session.app.panel.asked.expect("a suspect is watched").id;
+    let id = session.app.requests.inspected.expect("a suspect is watched").id;
     for mib in [500, 620] {
         let heap = Mapping {
             areas: 1,

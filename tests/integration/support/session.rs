@@ -149,7 +149,7 @@ impl Session {
 
     /// The names of the groups of the active table, in order.
     pub(crate) fn group_names(&self) -> Vec<String> {
-        let lines = self.app.table().lines.iter();
+        let lines = self.app.tables.current().lines.iter();
         lines
             .filter_map(|l| Some(String::from_utf8_lossy(l.id.group()?.label()).into_owned()))
             .collect()
@@ -157,7 +157,7 @@ impl Session {
 
     /// The selected group's name.
     pub(crate) fn selected_group(&self) -> Option<String> {
-        let key = self.app.table().selected.as_ref()?.group()?;
+        let key = self.app.tables.current().selected.as_ref()?.group()?;
         Some(String::from_utf8_lossy(key.label()).into_owned())
     }
 
@@ -171,7 +171,7 @@ impl Session {
 
     /// The frame as drawn now.
     pub(crate) fn frame(&mut self) -> Buffer {
-        let (width, height) = self.app.size;
+        let (width, height) = self.app.screen.size;
         self.terminal.backend_mut().resize(width, height);
         self.terminal.draw(|f| view(&self.app, f)).unwrap();
         self.terminal.backend().buffer().clone()
@@ -200,7 +200,8 @@ impl Session {
     /// The pids of the active table, in order.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.app
-            .table()
+            .tables
+            .current()
             .lines
             .iter()
             .filter_map(|l| Some(l.id.process()?.pid))
@@ -209,7 +210,7 @@ impl Session {
 
     /// The selected pid.
     pub(crate) fn selected(&self) -> Option<u32> {
-        self.app.table().selected.as_ref()?.process().map(|id| id.pid)
+        self.app.tables.current().selected.as_ref()?.process().map(|id| id.pid)
     }
 }
 

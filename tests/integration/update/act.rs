@@ -55,7 +55,7 @@ fn chosen(session: &Session) -> &'static str {
 }
 
 fn message(session: &Session) -> &str {
-    session.app.message.as_ref().map_or("", |m| &m.text)
+    session.app.screen.message.as_ref().map_or("", |m| &m.text)
 }
 
 fn report(session: &mut Session, report: Report) {
@@ -178,7 +178,7 @@ fn tagged_processes_are_meant_together() {
     let results = vec![Ok(15), Err(ActError::Gone), Err(ActError::Denied)];
     report(&mut session, Report::Done(1, Deed::Signal(Signal::TERM), results));
     assert_eq!(message(&session), "SIGTERM sent to 1 of 3: 1 ended, 1 denied");
-    assert!(session.app.message.as_ref().unwrap().bad);
+    assert!(session.app.screen.message.as_ref().unwrap().bad);
 }
 
 #[test]

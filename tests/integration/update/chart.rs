@@ -61,7 +61,7 @@ fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
     let mut session = session();
     // Without the panel there is none.
     session.keys("(");
-    assert!(!session.app.chart.has_cursor());
+    assert!(!session.app.screen.chart.has_cursor());
     session.keys("Enter (");
     // A column is two and a half seconds; the machine grows every twelve.
     let line = session.line("footprint over 5 min");
@@ -75,9 +75,9 @@ fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
     }
     assert!(session.line("footprint over 5 min").contains("72s ago: 1.8G"));
     session.keys("A-) A-) A-) )");
-    assert!(!session.app.chart.has_cursor());
+    assert!(!session.app.screen.chart.has_cursor());
     session.keys("( Esc");
-    assert!(!session.app.chart.has_cursor() && session.app.shows_panel());
+    assert!(!session.app.screen.chart.has_cursor() && session.app.shows_panel());
     session.keys("Esc");
     assert!(!session.app.shows_panel());
 }
@@ -86,17 +86,17 @@ fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
 fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
     let mut app = Session::new(102, 40);
     app.tick(1_000_000, busy(0));
-    let now = app.app.snapshot.as_ref().unwrap().monotonic;
+    let now = app.app.data.snapshot.as_ref().unwrap().monotonic;
     let mut chart = Chart::over("1d");
     assert_eq!(chart.window(now, 100).end, now);
     app.keys("Enter");
-    app.app.chart = chart;
+    app.app.screen.chart = chart;
     app.keys("A-( A-( A-(");
-    chart = app.app.chart;
+    chart = app.app.screen.chart;
     let window = chart.window(now, 100);
     assert_eq!((window.end, window.cursor), (now, Some(69)));
     app.keys("X X");
-    let window = app.app.chart.window(now, 100);
+    let window = app.app.screen.chart.window(now, 100);
     let back = Duration::from_secs(86_400) * 3 / 10;
     assert_eq!(window.span, Duration::from_secs(3600));
     assert_eq!(window.end, now.saturating_sub(back) + Duration::from_secs(1800));
@@ -105,7 +105,7 @@ fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
     for keys in ["X", "X", "x x x x x x"] {
         app.keys(keys);
         for width in [0, 1, 7, 300] {
-            let cursor = app.app.chart.window(now, width).cursor.unwrap();
+            let cursor = app.app.screen.chart.window(now, width).cursor.unwrap();
             assert!(cursor < width.max(1), "{cursor} of {width}");
         }
     }

@@ -27,11 +27,11 @@ fn tab_goes_round_and_shift_tab_back() {
     ];
     for scope in &ring {
         session.keys("Tab");
-        assert_eq!(session.app.scope, *scope);
+        assert_eq!(session.app.query.scope, *scope);
     }
     for scope in ring.iter().rev().skip(1) {
         session.keys("BackTab");
-        assert_eq!(session.app.scope, *scope);
+        assert_eq!(session.app.query.scope, *scope);
     }
 }
 
@@ -48,12 +48,12 @@ fn groups_are_sorted_and_summed() {
         "{}",
         session.line("postgres")
     );
-    let totals = session.app.totals.memory.unwrap().pss;
+    let totals = session.app.rows.totals.memory.unwrap().pss;
     session.keys("K");
     assert_eq!(session.group_names().len(), 5, "kernel threads are in no group");
     session.keys("BackTab");
     assert_eq!(
-        session.app.totals.memory.unwrap().pss,
+        session.app.rows.totals.memory.unwrap().pss,
         totals,
         "the sums are of the same processes"
     );
@@ -99,7 +99,7 @@ fn the_selection_goes_along_from_one_kind_to_the_next() {
     session.keys("BackTab BackTab BackTab");
     assert_eq!(session.selected(), Some(400));
     session.keys("Home Tab");
-    assert_eq!(session.app.table().cursor, 0, "the top stays the top");
+    assert_eq!(session.app.tables.current().cursor, 0, "the top stays the top");
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn enter_opens_a_group_and_esc_goes_back_to_it() {
         session.keys("Tab Down Enter");
         assert_eq!(session.pids(), [400, 401, 402]);
         assert!(session.picture().contains("command postgres"));
-        assert_eq!(session.app.totals.count, 3);
+        assert_eq!(session.app.rows.totals.count, 3);
         session.keys("Down").tick(1, grouped(1));
         assert_eq!(session.selected(), Some(401));
         session.keys(back);
-        assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+        assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
         assert_eq!(session.selected_group().as_deref(), Some("postgres"));
     }
 }
@@ -124,13 +124,13 @@ fn esc_ends_a_search_before_it_goes_back() {
     session.keys("Tab Down Enter F3").types("checkp").keys("Enter");
     assert_eq!(session.selected(), Some(401));
     session.keys("Esc");
-    assert_eq!(session.app.search, None);
-    assert!(matches!(session.app.scope, Scope::Members(_)));
+    assert_eq!(session.app.query.search, None);
+    assert!(matches!(session.app.query.scope, Scope::Members(_)));
     session.keys("Esc");
-    assert!(matches!(session.app.scope, Scope::Groups(_)));
+    assert!(matches!(session.app.query.scope, Scope::Groups(_)));
     session.keys("Esc");
     assert!(
-        matches!(session.app.scope, Scope::Groups(_)),
+        matches!(session.app.query.scope, Scope::Groups(_)),
         "there is nothing to go back to"
     );
 }
@@ -142,8 +142,8 @@ fn a_group_that_ends_while_it_is_open() {
     session.tick(1, busy(0).into_iter().filter(|p| p.id.pid < 400).collect());
     assert!(session.picture().contains("there is none any more"));
     session.keys("Esc");
-    assert!(matches!(session.app.scope, Scope::Groups(_)));
-    assert!(session.app.table().selected.is_some());
+    assert!(matches!(session.app.query.scope, Scope::Groups(_)));
+    assert!(session.app.tables.current().selected.is_some());
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn words_choose_processes_and_figures_judge_sums() {
     session.keys("Tab /").types("checkpointer").keys("Enter");
     assert_eq!(session.group_names(), ["postgres"]);
     assert_eq!(
-        session.app.totals.memory.unwrap().pss,
+        session.app.rows.totals.memory.unwrap().pss,
         120 * MIB,
         "of that process alone"
     );
@@ -174,7 +174,7 @@ fn words_choose_processes_and_figures_judge_sums() {
         ["python3", "postgres"],
         "no process of postgres has as much"
     );
-    assert_eq!(session.app.matching, 2);
+    assert_eq!(session.app.rows.matching, 2);
     session.keys("/ C-u").types("worker pss>100M").keys("Enter");
     assert_eq!(session.group_names(), ["python3"]);
     session.keys("/ C-u").types("no-such-thing").keys("Enter");
@@ -198,7 +198,7 @@ fn tagged_groups_are_summed() {
     session.keys("Space Tab Space Space");
     assert!(session.picture().contains("Σ 2 tagged"));
     assert_eq!(
-        session.app.tagged.memory.unwrap().pss,
+        session.app.rows.tagged.memory.unwrap().pss,
         (1000 + 450 + 310 + 120 + 96) * MIB
     );
     // Tags of each kind are their own.
@@ -246,22 +246,25 @@ fn a_tree_is_of_processes() {
     session.keys("t Tab");
     assert_eq!(session.group_names().len(), 5);
     session.keys("* -");
-    assert!(session.app.folded.is_empty());
+    assert!(session.app.query.folded.is_empty());
     session.keys("t");
-    assert_eq!(session.app.scope, Scope::Processes);
+    assert_eq!(session.app.query.scope, Scope::Processes);
     assert!(session.picture().contains("ΣPSS"));
 }
 
 #[test]
 fn each_kind_of_view_keeps_its_own_columns() {
     let mut session = session();
-    let (processes, groups) = (session.app.columns.clone(), session.app.group_columns.clone());
+    let (processes, groups) = (
+        session.app.tables.columns.clone(),
+        session.app.tables.group_columns.clone(),
+    );
     session.keys("Tab C Space Enter");
-    assert_eq!(session.app.columns, processes);
-    assert_eq!(session.app.group_columns, groups[1..]);
+    assert_eq!(session.app.tables.columns, processes);
+    assert_eq!(session.app.tables.group_columns, groups[1..]);
     assert!(!session.line("COMMAND").contains(" PSS"), "the first one is gone");
     session.keys("C Space Esc");
-    assert_eq!(session.app.group_columns, groups[1..], "taken back");
+    assert_eq!(session.app.tables.group_columns, groups[1..], "taken back");
     session.keys("BackTab W");
     let saved = session.effects.iter().find_map(|e| match e {
         Effect::Save(saved) => Some(saved.clone()),
@@ -313,7 +316,7 @@ fn it_starts_as_the_settings_say() {
     let mut session = Session::with_env(80, 24, &env);
     assert!(session.needs().last().unwrap().cgroups);
     session.tick(1, grouped(0));
-    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Unit));
+    assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Unit));
     assert_eq!(
         session.line("UNIT").split_whitespace().collect::<Vec<_>>(),
         ["▼PSS", "UNIT"]

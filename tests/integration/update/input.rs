@@ -90,7 +90,7 @@ fn the_interval_is_checked_and_sent() {
     assert!(session.effects.is_empty());
     let wanted = session.wanted.last().unwrap();
     assert_eq!(wanted.interval, Duration::from_millis(2500));
-    assert_eq!(session.app.interval, Duration::from_millis(2500));
+    assert_eq!(session.app.requests.interval, Duration::from_millis(2500));
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn they_are_told_worst_first_and_each_once() {
     let session = leaking(120, 40, 1100);
     let found: Vec<_> = session
         .app
-        .leaks
+        .data
+        .suspects
         .iter()
         .map(|s| {
             let who = match &s.key {
@@ -124,7 +125,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
 #[test]
 fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
     let mut session = leaking(120, 40, 200);
-    assert!(session.app.leaks.is_empty());
+    assert!(session.app.data.suspects.is_empty());
     assert!(!session.picture().contains('▲') && !session.line("zmtop").contains("leak"));
     session.keys("L");
     assert!(session.picture().contains("nothing leaks so far"));
@@ -136,16 +137,17 @@ fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
 #[test]
 fn enter_goes_there_through_filters_folds_and_groups() {
     let mut session = leaking(120, 40, 500);
-    session.app.filter.set("postgres");
+    session.app.query.filter.set("postgres");
     session.keys("Tab Tab L Enter");
     assert_eq!(
-        (session.selected(), session.app.scope.clone()),
+        (session.selected(), session.app.query.scope.clone()),
         (Some(500), Scope::Processes)
     );
-    assert!(session.app.filter.good.is_empty() && session.app.shows_panel());
+    assert!(session.app.query.filter.good.is_empty() && session.app.shows_panel());
     assert!(
         session
             .app
+            .screen
             .message
             .as_ref()
             .unwrap()
@@ -154,17 +156,17 @@ fn enter_goes_there_through_filters_folds_and_groups() {
     );
     // A program that grows though none of its processes does.
     session.keys("L j Enter");
-    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+    assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
 }
 
 #[test]
 fn a_program_and_one_that_ended() {
     let mut session = leaking(120, 40, 1100);
     session.keys("L j Enter");
-    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+    assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
     assert_eq!(session.selected_group().as_deref(), Some("worker"));
     session.keys("L End Enter");
-    assert!(session.app.message.as_ref().unwrap().text.contains("has ended"));
+    assert!(session.app.screen.message.as_ref().unwrap().text.contains("has ended"));
     session.keys("L");
     assert!(session.line("node").contains("ended 99s ago"), "{}", session.picture());
     assert!(session.line("(12 processes)").contains("worker"));
@@ -175,13 +177,13 @@ fn the_cursor_stays_with_whom_it_is_on() {
     let mut session = leaking(120, 40, 900);
     session.keys("L j");
     let at = |session: &Session| match &session.app.mode {
-        Mode::Popup(Popup::Leaks(place)) => session.app.leaks[place.cursor].key.clone(),
+        Mode::Popup(Popup::Leaks(place)) => session.app.data.suspects[place.cursor].key.clone(),
         other => panic!("{other:?}"),
     };
     let who = at(&session);
     for second in 900..1010 {
         session.tick(1, machine(second));
-        let there = session.app.leaks.iter().any(|s| s.key == who);
+        let there = session.app.data.suspects.iter().any(|s| s.key == who);
         assert!(!there || at(&session) == who, "{second}");
     }
 }
@@ -235,7 +237,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
             snap.interval = std::time::Duration::from_secs(5);
             snap.system.uptime = Ok(1_000_000.0 + second as f64);
         });
-        if !session.app.leaks.is_empty() && called.is_none() {
+        if !session.app.data.suspects.is_empty() && called.is_none() {
             called = Some(second);
         }
         // Its mappings are read when they are asked for; the heap holds what it gathered.
@@ -243,7 +245,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
             Effect::Inspect(inspect) => inspect,
             _ => None,
         });
-        if let Some(inspect) = wanted.collect::<Vec<_>>().pop().or(session.app.panel.asked) {
+        if let Some(inspect) = wanted.collect::<Vec<_>>().pop().or(session.app.requests.inspected) {
             assert_eq!(inspect.id.pid, 777);
             asked += 1;
             session.feed(Event::Inspected(inspect.id, heap(15 + (second - 300) / 60)));

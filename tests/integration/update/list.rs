@@ -8,7 +8,7 @@ use zmtop::tui::popup::Popup;
 use crate::support::session::Session;
 
 fn shown(session: &Session) -> Vec<&'static str> {
-    session.app.single.columns.iter().map(|c| c.get().id).collect()
+    session.app.tables.single.columns.iter().map(|c| c.get().id).collect()
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn the_sort_menu_chooses() {
     session.minute().keys("s");
     let down = find("uss").unwrap().0;
     session.keys("Home").keys(&"j ".repeat(down)).keys("Enter");
-    assert_eq!(session.app.table().sort, find("uss").unwrap());
+    assert_eq!(session.app.tables.current().sort, find("uss").unwrap());
     assert_eq!(session.app.mode, Mode::Table);
 }
 
@@ -56,7 +56,7 @@ fn one_column_always_stays() {
 fn the_oom_score_is_read_only_while_someone_looks() {
     let mut session = Session::new(120, 40);
     session.minute();
-    session.app.columns.push(find("oom_score").unwrap());
+    session.app.tables.columns.push(find("oom_score").unwrap());
     session.keys("C").keys("Esc");
     let none = Needs::default();
     let score = Needs {
@@ -64,7 +64,7 @@ fn the_oom_score_is_read_only_while_someone_looks() {
         ..none
     };
     assert_eq!(session.needs(), [none, score]);
-    let at = session.app.columns.len() - 1;
+    let at = session.app.tables.columns.len() - 1;
     session.keys("C Home").keys(&"j ".repeat(at)).keys("Space Enter");
     assert_eq!(session.needs(), [none, score, none]);
 }
@@ -82,7 +82,7 @@ fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
     ] {
         let mut session = Session::new(120, 40);
         session.minute().keys("/").types(filter);
-        assert_eq!(session.app.filter.error, None, "{filter}");
+        assert_eq!(session.app.query.filter.error, None, "{filter}");
         assert_eq!(
             session.wanted.last().unwrap().needs,
             Needs { oom_score, cgroups },

@@ -38,7 +38,7 @@ fn mappings_are_read_of_what_is_shown() {
     assert!(!session.picture().contains("of 9 processes"));
     // What comes of it afterwards is late.
     session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
-    assert_eq!(session.app.scope, Scope::Processes);
+    assert_eq!(session.app.query.scope, Scope::Processes);
 
     session.keys("Tab Down Enter m");
     let (number, ids) = asked(&session);
@@ -48,7 +48,7 @@ fn mappings_are_read_of_what_is_shown() {
     assert!(session.picture().contains("no threads"));
     session.keys("Esc");
     assert!(
-        matches!(session.app.scope, Scope::Groups(_)),
+        matches!(session.app.query.scope, Scope::Groups(_)),
         "nothing is under way any more"
     );
 }
@@ -83,7 +83,7 @@ fn mappings_stay_as_they_were_read_and_age() {
         session.group_names(),
         ["/usr/lib/libc.so.6", "[heap]", "/usr/lib/old.so (deleted)"]
     );
-    assert_eq!(session.app.table().cursor, 0);
+    assert_eq!(session.app.tables.current().cursor, 0);
     assert!(
         session.line("libc").contains("150M"),
         "on average: {}",
@@ -113,13 +113,13 @@ fn mappings_stay_as_they_were_read_and_age() {
     session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
     assert!(session.picture().contains("no mapping matches"));
     session.keys("Esc");
-    assert_eq!(session.app.scope, Scope::Groups(GroupBy::Command));
+    assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
     session.keys("m");
     let (number, _) = asked(&session);
     session.feed(Event::Mappings(number, Arc::new(found())));
     session.keys("Tab");
     assert_eq!(
-        session.app.scope,
+        session.app.query.scope,
         Scope::Groups(GroupBy::User),
         "on from where it was asked"
     );
@@ -147,7 +147,7 @@ fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
     });
     assert_eq!(saved.as_deref(), Some("postgres"));
     assert_eq!(session.pids(), [400, 401, 402]);
-    assert_eq!(session.app.filter.good, "postgres");
+    assert_eq!(session.app.query.filter.good, "postgres");
 }
 
 #[test]
@@ -158,6 +158,6 @@ fn mappings_that_come_while_a_filter_is_typed_end_that() {
     session.feed(Event::Mappings(number, Arc::new(found())));
     assert_eq!(session.group_names().len(), 3);
     session.keys("Esc");
-    assert_eq!(session.app.filter.text.trim(), "postgres", "the last good one");
+    assert_eq!(session.app.query.filter.text.trim(), "postgres", "the last good one");
     assert_eq!(session.pids(), [400, 401, 402]);
 }

@@ -4,14 +4,21 @@ use crate::support::rows::{MIB, process};
 use crate::support::session::{Session, busy};
 
 fn columns(session: &Session) -> Vec<&'static str> {
-    session.app.table().columns.iter().map(|c| c.get().id).collect()
+    session
+        .app
+        .tables
+        .current()
+        .columns
+        .iter()
+        .map(|c| c.get().id)
+        .collect()
 }
 
 #[test]
 fn the_column_comes_with_the_first_mark_and_goes_with_the_last() {
     let mut session = Session::new(160, 40);
     session.keys("b");
-    assert!(session.app.marks.is_empty(), "nothing is seen yet");
+    assert!(session.app.data.marks.is_empty(), "nothing is seen yet");
     session.tick(1, busy(0));
     let before = columns(&session);
     session.keys("b");
@@ -42,16 +49,19 @@ fn rows_are_sorted_and_filtered_by_it() {
     assert_eq!(session.pids(), [900]);
     session.keys("\\");
     let column = zmtop::columns::find("mark_pss").unwrap();
-    session.app.single.sort = column;
-    session.app.single.descending = true;
+    session.app.tables.single.sort = column;
+    session.app.tables.single.descending = true;
     session.tick(1, busy(5));
     assert_eq!(session.pids()[0], 900);
     // By group as well.
     session.keys("Tab /").types("mark_pss>100M").keys("Enter");
-    assert_eq!(session.app.table().lines.len(), 1);
-    let held = session.app.marks.current().unwrap();
-    let snapshot = session.app.snapshot.clone().unwrap();
-    let since = held.group(&session.app.groups[session.app.table().lines[0].index], &snapshot);
+    assert_eq!(session.app.tables.current().lines.len(), 1);
+    let held = session.app.data.marks.current().unwrap();
+    let snapshot = session.app.data.snapshot.clone().unwrap();
+    let since = held.group(
+        &session.app.rows.groups[session.app.tables.current().lines[0].index],
+        &snapshot,
+    );
     assert_eq!(since.unwrap().pss, 150 * MIB.cast_signed());
 }
 

@@ -25,31 +25,31 @@ fn a_click_on_a_heading_sorts_and_a_second_one_reverses() {
     let before = heading.split("SWAP").next().unwrap();
     let swap = u16::try_from(before.chars().count()).unwrap();
     session.click(swap, HEADING);
-    assert_eq!(session.app.table().sort.get().id, "swap");
-    assert!(session.app.table().descending);
+    assert_eq!(session.app.tables.current().sort.get().id, "swap");
+    assert!(session.app.tables.current().descending);
     session.click(swap, HEADING);
-    assert!(!session.app.table().descending);
+    assert!(!session.app.tables.current().descending);
 }
 
 #[test]
 fn the_wheel_moves_the_selection_and_lists() {
     let mut session = Session::new(120, 40);
     session.minute().mouse(MouseEventKind::ScrollDown, 10, 10);
-    assert_eq!(session.app.table().cursor, 3);
+    assert_eq!(session.app.tables.current().cursor, 3);
     session.mouse(MouseEventKind::ScrollUp, 10, 10);
-    assert_eq!(session.app.table().cursor, 0);
+    assert_eq!(session.app.tables.current().cursor, 0);
     session
         .keys("s Home")
         .mouse(MouseEventKind::ScrollDown, 60, 20)
         .keys("Enter");
-    assert_eq!(session.app.table().sort.0, 1);
+    assert_eq!(session.app.tables.current().sort.0, 1);
 }
 
 #[test]
 fn a_click_in_the_other_table_goes_there() {
     let mut session = Session::new(200, 50);
     session.minute().keys("v").click(150, HEADING + 1);
-    assert_eq!(session.app.active, 1);
+    assert_eq!(session.app.tables.active, 1);
     assert_eq!(session.selected(), Some(402));
 }
 

@@ -80,10 +80,10 @@ fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
     let good = session.pids();
     session.types(">");
     assert_eq!(session.pids(), good, "the last good filter holds");
-    assert!(session.app.filter.error.is_some());
+    assert!(session.app.query.filter.error.is_some());
     session.keys("Enter");
     assert!(
-        session.app.filter.error.is_some(),
+        session.app.query.filter.error.is_some(),
         "a bad filter stays open to be mended"
     );
     session.types("500M").keys("Enter");
@@ -98,12 +98,12 @@ fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
 fn totals_are_those_of_the_rows_that_match() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("/").types("user:postgres").keys("Enter");
-    let totals = &session.app.totals;
+    let totals = &session.app.rows.totals;
     assert_eq!(totals.count, 3);
     assert_eq!(totals.memory.unwrap().pss, (310 + 120 + 96) << 20);
     assert!(!totals.partial);
     session.keys("\\");
-    assert!(session.app.totals.partial, "700 cannot be read");
+    assert!(session.app.rows.totals.partial, "700 cannot be read");
 }
 
 #[test]
@@ -123,5 +123,5 @@ fn the_two_tables_are_ordered_by_pss_and_by_swap() {
     session.keys("w");
     assert_eq!(session.pids()[0], 402);
     session.keys("v");
-    assert_eq!(session.app.tables().len(), 1);
+    assert_eq!(session.app.tables.shown().len(), 1);
 }

@@ -32,7 +32,7 @@ fn read(session: &mut Session, pid: u32, mib: u64) {
 }
 
 fn id(session: &Session, pid: u32) -> Identity {
-    let snapshot = session.app.snapshot.as_ref().unwrap();
+    let snapshot = session.app.data.snapshot.as_ref().unwrap();
     snapshot.rows().iter().find(|s| s.id.pid == pid).unwrap().id
 }
 
@@ -142,7 +142,7 @@ fn the_selection_stays_in_sight_beside_it() {
         .map(|n| crate::support::rows::process(1000 + n, 1, "worker"))
         .collect();
     session.tick(1, many).keys("End Enter");
-    let table = session.app.table();
+    let table = session.app.tables.current();
     let rows = session.app.rows_shown();
     assert!((table.offset..table.offset + rows).contains(&table.cursor));
     let pid = session.selected().unwrap();
@@ -159,6 +159,6 @@ fn the_selection_stays_in_sight_beside_it() {
     let pid = session.selected().unwrap();
     assert!(session.picture().contains(&format!(" {pid} worker")));
     session.keys("Esc");
-    let table = session.app.table();
+    let table = session.app.tables.current();
     assert!((table.offset..table.offset + session.app.rows_shown()).contains(&table.cursor));
 }

@@ -25,7 +25,7 @@ fn p_opens_and_closes_it_and_it_follows_the_selection() {
     session.keys("j");
     assert!(session.line(" postgres  3 processes").contains("by command"));
     session.keys("Esc");
-    assert!(!session.app.shows_panel() && matches!(session.app.scope, Scope::Groups(_)));
+    assert!(!session.app.shows_panel() && matches!(session.app.query.scope, Scope::Groups(_)));
     session.keys("p p");
     assert!(!session.app.shows_panel());
 }
@@ -46,13 +46,13 @@ fn those_that_grow_come_first_and_none_twice() {
 fn open_it_stays_from_groups_to_members_and_back() {
     let mut session = groups(120, 40);
     session.keys("p Enter");
-    assert!(matches!(session.app.scope, Scope::Members(_)) && session.app.shows_panel());
+    assert!(matches!(session.app.query.scope, Scope::Members(_)) && session.app.shows_panel());
     assert!(session.picture().contains("reading its mappings"));
     session.keys("Esc Esc");
-    assert!(matches!(session.app.scope, Scope::Groups(_)) && !session.app.shows_panel());
+    assert!(matches!(session.app.query.scope, Scope::Groups(_)) && !session.app.shows_panel());
     // Mappings have none.
     session.keys("p");
-    session.app.scope = Scope::Mappings(Box::new(Scope::Processes));
+    session.app.query.scope = Scope::Mappings(Box::new(Scope::Processes));
     assert!(!session.app.shows_panel());
     session.keys("p");
     assert!(!session.app.shows_panel());

@@ -10,7 +10,7 @@ fn it_stays_with_its_process() {
     // 901 overtakes 402 and becomes the first row.
     session.tick(5, busy(34));
     assert_eq!(session.selected(), Some(901));
-    assert_eq!(session.app.table().cursor, 0);
+    assert_eq!(session.app.tables.current().cursor, 0);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn unless_it_is_followed() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("S F").tick(5, busy(34));
     assert_eq!(session.selected(), Some(402));
-    assert_eq!(session.app.table().cursor, 1);
+    assert_eq!(session.app.tables.current().cursor, 1);
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn where_its_process_is_gone_it_keeps_its_place() {
 fn a_reused_pid_is_another_process() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("Down Down Space");
-    assert_eq!(session.app.tags.len(), 1);
+    assert_eq!(session.app.tables.tags.len(), 1);
     let mut reused = busy(0);
     reused.iter_mut().find(|p| p.id.pid == 400).unwrap().id.starttime += 1;
     session.tick(1, reused);
-    assert_eq!(session.app.tags.len(), 0, "the tag went with the process");
+    assert_eq!(session.app.tables.tags.len(), 0, "the tag went with the process");
     assert_eq!(
         session.line("postgres -D").matches("310M").count(),
         3,
@@ -63,7 +63,7 @@ fn it_is_always_on_screen() {
     session.minute();
     for keys in ["End", "Home", "PageDown", "PageUp", "j j j j j j j j j", "k k"] {
         session.keys(keys);
-        let table = session.app.table();
+        let table = session.app.tables.current();
         let shown = table.offset..table.offset + session.app.rows_shown();
         assert!(
             shown.contains(&table.cursor),
@@ -77,12 +77,12 @@ fn it_is_always_on_screen() {
 fn tags_sum_and_are_taken_away() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("Space Space");
-    assert_eq!(session.app.tagged.count, 2);
-    assert_eq!(session.app.tagged.memory.unwrap().pss, 1450 << 20);
+    assert_eq!(session.app.rows.tagged.count, 2);
+    assert_eq!(session.app.rows.tagged.memory.unwrap().pss, 1450 << 20);
     session.keys("Up Space");
-    assert_eq!(session.app.tagged.count, 1, "a second press takes the tag away");
+    assert_eq!(session.app.rows.tagged.count, 1, "a second press takes the tag away");
     session.keys("U");
-    assert_eq!(session.app.tagged.count, 0);
+    assert_eq!(session.app.rows.tagged.count, 0);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn memory(app: &App, group: &Group) -> Vec<(u8, String)> {
         Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
         Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
     };
-    let bytes = |n| units::bytes(n, app.units);
+    let bytes = |n| units::bytes(n, app.screen.units);
     vec![
         (70, format!("  ·  PSS {}", bytes(m.pss))),
         (62, format!("  USS {}", bytes(m.uss()))),
@@ -79,14 +79,15 @@ fn memory(app: &App, group: &Group) -> Vec<(u8, String)> {
 
 /// `cgroup 120M of 512M, swap 3M`.
 pub(in crate::tui::view) fn limits(app: &App, cgroup: &CgroupFigures) -> String {
-    let bytes = |figure: Reading<u64>| figure.map_or_else(|_| "?".into(), |n| units::bytes(n, app.units));
+    let bytes = |figure: Reading<u64>| figure.map_or_else(|_| "?".into(), |n| units::bytes(n, app.screen.units));
     let limit = match cgroup.limit {
-        Ok(Some(limit)) => format!(" of {}", units::bytes(limit, app.units)),
+        Ok(Some(limit)) => format!(" of {}", units::bytes(limit, app.screen.units)),
         Ok(None) => ", no limit".into(),
         Err(_) => String::new(),
     };
-    let swap = cgroup
-        .swap
-        .map_or_else(|_| String::new(), |n| format!(", swap {}", units::bytes(n, app.units)));
+    let swap = cgroup.swap.map_or_else(
+        |_| String::new(),
+        |n| format!(", swap {}", units::bytes(n, app.screen.units)),
+    );
     format!("cgroup {}{limit}{swap}", bytes(cgroup.current))
 }

@@ -31,7 +31,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &Series, row: &Row<'_
     let theme = &app.config.theme;
     let line = series.line();
     let width = usize::from(area.width.saturating_sub(2));
-    let window = app.chart.window(snapshot.monotonic, width);
+    let window = app.screen.chart.window(snapshot.monotonic, width);
     let bands = line.bands(window.end, window.span, width);
     let known = || bands.iter().flatten();
     let mut label = Strip::default();
@@ -39,14 +39,14 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &Series, row: &Row<'_
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
     let (Some(low), Some(high)) = (low, high) else {
-        let text = format!(" footprint: nothing known of these {}", app.chart.span().name);
+        let text = format!(" footprint: nothing known of these {}", app.screen.chart.span().name);
         label.text(1, text, theme.dim);
         return label.draw(head, buf);
     };
-    let bytes = |n| units::bytes(n, app.units);
+    let bytes = |n| units::bytes(n, app.screen.units);
     let range = format!(
         " footprint over {}: {} to {}",
-        app.chart.span().name,
+        app.screen.chart.span().name,
         bytes(low),
         bytes(high)
     );
@@ -114,7 +114,7 @@ fn moment(
         "%H:%M:%S"
     };
     let when = time.map_or_else(String::new, |time| {
-        time.to_zoned(app.zone.clone()).strftime(format).to_string()
+        time.to_zoned(app.screen.zone.clone()).strftime(format).to_string()
     });
     (when, units::span(ago))
 }

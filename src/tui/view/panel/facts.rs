@@ -19,7 +19,7 @@ pub(super) fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample, ar
     let mut strip = Strip::default();
     let name = text::safe_prefix(&facts.comm, 24);
     strip.text(90, format!(" {} {name}", sample.id.pid), theme.heading_sorted);
-    if let Some(mark) = app.marks.current().filter(|mark| mark.is_born(sample)) {
+    if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_born(sample)) {
         let age = units::span(mark.age(snapshot));
         strip.text(
             40,
@@ -74,7 +74,7 @@ fn state(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> Strip {
     let plural = if threads == 1 { "" } else { "s" };
     strip.text(60, format!("  ·  {threads} thread{plural}"), theme.dim);
     if let Some(runs) = find("elapsed") {
-        let runs = cell(&(runs.get().value)(&row), app.units, 8).text;
+        let runs = cell(&(runs.get().value)(&row), app.screen.units, 8).text;
         strip.text(65, format!("  ·  runs {runs}"), theme.dim);
     }
     let parent = sample.stat.ppid;
@@ -115,7 +115,7 @@ const fn word(state: u8) -> &'static str {
 /// PSS by what it is of, as a bar; then the other figures.
 pub(super) fn bar(app: &App, memory: &Memory, width: u16) -> Strip {
     let theme = &app.config.theme;
-    let bytes = |n| units::bytes(n, app.units);
+    let bytes = |n| units::bytes(n, app.screen.units);
     let mut strip = Strip::default();
     strip.text(90, format!(" PSS {}", bytes(memory.pss)), theme.text);
     if let (Ok(anon), Ok(file), Ok(shmem)) = (memory.pss_anon, memory.pss_file, memory.pss_shmem) {

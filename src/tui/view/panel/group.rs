@@ -61,7 +61,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         strip.draw(line(y), buf);
         y += 1;
     }
-    if let Some(series) = app.history.group(&group.key).filter(|_| chart > 0) {
+    if let Some(series) = app.data.history.group(&group.key).filter(|_| chart > 0) {
         let place = Rect {
             height: chart,
             ..line(y)
@@ -83,7 +83,7 @@ fn members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut 
     let theme = &app.config.theme;
     let rows = snapshot.rows();
     let growth = |at: &usize| {
-        let change = rows.get(*at).and_then(|sample| app.change(sample.id));
+        let change = rows.get(*at).and_then(|sample| app.data.change(sample.id));
         change.and_then(|change| change.growth).unwrap_or(0.0)
     };
     let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(at), *at)).collect();
@@ -100,7 +100,7 @@ fn members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut 
             let wide = if column.grows {
                 left
             } else {
-                usize::from(column.width_in(app.units)).min(left)
+                usize::from(column.width_in(app.screen.units)).min(left)
             };
             put(buf, x, area.y + y, &fit(&text, wide, column.align), left, style);
             x = x.saturating_add(wide as u16 + 1);
@@ -112,7 +112,7 @@ fn members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut 
         let Some(sample) = rows.get(member) else { continue };
         let row = app.process_row(sample, snapshot);
         let cells = columns.iter().map(|column| {
-            let cell = cell(&(column.value)(&row), app.units, usize::from(area.width));
+            let cell = cell(&(column.value)(&row), app.screen.units, usize::from(area.width));
             let style = match cell.tone {
                 Tone::Leak => theme.leak,
                 Tone::Up => theme.up,

@@ -10,7 +10,7 @@ use crate::history::mapping_diff::{Fate, Grown, total};
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
 use crate::tui::app::App;
-use crate::tui::panel::Seen;
+use crate::tui::growth::TrackedProcess;
 use crate::units;
 
 /// Draws a line that says over which time, a heading, and as many mappings as there is room for.
@@ -21,13 +21,13 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
         height: 1,
         ..area
     };
-    let seen = app.panel.seen(sample);
-    let rows = seen.and_then(Seen::grown);
+    let seen = app.data.growth.get(sample);
+    let rows = seen.and_then(TrackedProcess::growth);
     label(app, snapshot, sample, seen, rows.as_deref(), line(0), buf);
     let Some(rows) = rows.filter(|_| area.height > 2) else {
         return;
     };
-    let sizes = app.units.width();
+    let sizes = app.screen.units.width();
     let widths = [usize::from(sizes) + 1, usize::from(sizes), 6, 7];
     let heads = ["GROWTH", "HELD", "AREAS", "KIND", "MAPPING"];
     let aligns = [Align::Right, Align::Right, Align::Right, Align::Left];
@@ -43,7 +43,8 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
         let y = area.y + 2 + at as u16;
         let cells = [
             growth(app, row),
-            row.now.map_or_else(|_| "-".into(), |n| units::bytes(n, app.units)),
+            row.now
+                .map_or_else(|_| "-".into(), |n| units::bytes(n, app.screen.units)),
             units::count(row.areas),
             row.kind.id().to_owned(),
         ];
@@ -73,7 +74,8 @@ fn order(rows: Vec<Grown>) -> Vec<Grown> {
 }
 
 fn growth(app: &App, row: &Grown) -> String {
-    row.growth().map_or_else(|| "-".into(), |n| units::delta(n, app.units))
+    row.growth()
+        .map_or_else(|| "-".into(), |n| units::delta(n, app.screen.units))
 }
 
 fn tone(app: &App, row: &Grown) -> Style {
@@ -113,14 +115,14 @@ fn label(
     app: &App,
     snapshot: &Snapshot,
     sample: &ProcessSample,
-    seen: Option<&Seen>,
+    seen: Option<&TrackedProcess>,
     rows: Option<&[Grown]>,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let theme = &app.config.theme;
     let mut strip = Strip::default();
-    let fault = seen.and_then(|s| s.fault);
+    let fault = seen.and_then(|s| s.error);
     let span = seen.and_then(|s| Some((s, s.span(snapshot)?)));
     match (rows, span) {
         (Some(rows), Some((seen, (over, age)))) => {
@@ -130,11 +132,11 @@ fn label(
             } else {
                 let since = if seen.marked { " since the mark" } else { "" };
                 strip.text(90, format!(" what grew in {}{since}", units::span(over)), theme.text);
-                let sum = units::delta(total(rows), app.units);
+                let sum = units::delta(total(rows), app.screen.units);
                 strip.text(80, format!("  ·  {sum} in all"), theme.text);
             }
             strip.text(60, format!("  ·  read {} ago", units::span(age)), theme.dim);
-            if app.paused {
+            if app.requests.paused {
                 strip.text(70, "  ·  paused", theme.warning);
             }
         }
@@ -142,7 +144,7 @@ fn label(
             strip.text(1, format!(" mappings: {}", Missing::KernelThread), theme.dim);
         }
         _ if fault.is_some() => {}
-        _ if app.paused => strip.text(1, " mappings not read: paused", theme.dim),
+        _ if app.requests.paused => strip.text(1, " mappings not read: paused", theme.dim),
         _ => strip.text(1, " reading its mappings …", theme.dim),
     }
     if let Some(why) = fault.filter(|_| !sample.stat.is_kernel_thread()) {

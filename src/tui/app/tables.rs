@@ -1,0 +1,90 @@
+//! The tables on the screen, and what they have in common.
+
+use std::collections::HashSet;
+
+use crate::columns::{ColumnId, find};
+use crate::config::settings::UiSettings;
+use crate::group::RowKey;
+use crate::tui::table::Table;
+
+/// One table, or two side by side.
+#[derive(Debug)]
+pub struct Tables {
+    /// The table that is shown alone.
+    pub single: Table,
+    /// The table by PSS and the table by swap.
+    pub pair: [Table; 2],
+    /// The pair is shown.
+    pub two: bool,
+    /// The index in `pair` of the table that keys go to.
+    pub active: usize,
+    /// The chosen columns of processes.
+    pub columns: Vec<ColumnId>,
+    /// The chosen columns of groups.
+    pub group_columns: Vec<ColumnId>,
+    /// The chosen columns of mappings.
+    pub mapping_columns: Vec<ColumnId>,
+    /// How many columns are scrolled away on the left.
+    pub scroll: usize,
+    /// The tagged processes and groups.
+    pub tags: HashSet<RowKey>,
+    /// The selection is followed even at the first row.
+    pub follow: bool,
+    /// The order of rows is kept.
+    pub frozen: bool,
+}
+
+impl Tables {
+    /// Starts empty, with the columns of the settings.
+    pub fn new(ui: &UiSettings) -> Self {
+        Self {
+            single: Table::new(ui.columns.clone(), ui.sort, ui.descending),
+            pair: ["pss", "swap"].map(|sort| Table::new(Vec::new(), find(sort).unwrap_or(ColumnId(0)), true)),
+            two: ui.two_tables,
+            active: 0,
+            columns: ui.columns.clone(),
+            group_columns: ui.group_columns.clone(),
+            mapping_columns: super::columns::of_mappings(),
+            scroll: 0,
+            tags: HashSet::new(),
+            follow: false,
+            frozen: false,
+        }
+    }
+
+    /// Returns the tables on screen, from left to right.
+    pub fn shown(&self) -> &[Table] {
+        if self.two {
+            &self.pair
+        } else {
+            std::slice::from_ref(&self.single)
+        }
+    }
+
+    /// Returns the tables on screen, to change.
+    pub fn shown_mut(&mut self) -> &mut [Table] {
+        if self.two {
+            &mut self.pair
+        } else {
+            std::slice::from_mut(&mut self.single)
+        }
+    }
+
+    /// Returns the table that keys go to.
+    pub fn current(&self) -> &Table {
+        if self.two {
+            &self.pair[self.active]
+        } else {
+            &self.single
+        }
+    }
+
+    /// Returns the table that keys go to, to change.
+    pub fn current_mut(&mut self) -> &mut Table {
+        if self.two {
+            &mut self.pair[self.active]
+        } else {
+            &mut self.single
+        }
+    }
+}
