@@ -1,6 +1,5 @@
 //! The wiring: what was typed becomes what is done.
 
-pub mod act;
 pub mod alert;
 mod clock;
 pub mod configure;

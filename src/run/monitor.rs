@@ -21,14 +21,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use self::mappings::Mappings;
-use super::act::Actor;
 use super::alert::Performer;
 use super::terminal;
+use crate::act;
 use crate::config::Config;
 use crate::config::save::{Saved, save as write};
 use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
-use crate::tui::act::Order;
 use crate::tui::app::{App, Privilege};
 use crate::tui::{Effect, Event, update, view};
 
@@ -58,8 +57,9 @@ enum Input {
 /// How many inputs may wait while the terminal takes nothing; further ones are dropped.
 const QUEUE: usize = 1024;
 
-/// How long a process may take to end after a signal before it is said to be still there.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time after which a process that received a signal is reported as still there: a server that closes its files
+/// in order takes seconds.
+const SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything the monitor needs beside the config.
 #[derive(Debug)]
@@ -109,10 +109,10 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     let alerts = Performer::new(rules, move |what| {
         let _ = failed.try_send(Input::Event(Event::Failed(what)));
     });
-    let reports = send.clone();
-    let actor = Actor::new(roots, PATIENCE, move |report| {
-        // Waits for a screen that is stuck; ends with it.
-        let _ = reports.send(Input::Event(Event::Act(report)));
+    let replies = send.clone();
+    let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
+        // Blocks while the screen is stuck: no reply is lost. Ends with the screen.
+        let _ = replies.send(Input::Event(Event::Act(reply)));
     });
     let end = Screen {
         handle,
@@ -122,7 +122,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         config_path: setup.config_path,
         mappings,
         alerts,
-        actor: (!readonly).then_some(actor),
+        act_worker: (!readonly).then_some(act_worker),
     }
     .run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -148,8 +148,8 @@ struct Screen {
     config_path: PathBuf,
     mappings: Mappings,
     alerts: Performer,
-    /// Nobody, where nothing is to be changed.
-    actor: Option<Actor>,
+    /// `None` if zmtop is read-only.
+    act_worker: Option<act::Worker>,
 }
 
 impl Screen {
@@ -208,7 +208,7 @@ impl Screen {
                         }
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
-                        Effect::Act(order) => self.act(order),
+                        Effect::Act(command) => self.act(command),
                         Effect::BreakOff => self.mappings.break_off(),
                         Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
                     }
@@ -227,8 +227,8 @@ impl Screen {
         }
     }
 
-    fn act(&self, order: Order) {
-        if let Some(Err(error)) = self.actor.as_ref().map(|actor| actor.order(order)) {
+    fn act(&self, command: act::Command) {
+        if let Some(Err(error)) = self.act_worker.as_ref().map(|worker| worker.send(command)) {
             let text = format!("nothing done: {error}");
             let _ = self.send.try_send(Input::Event(Event::Failed(text)));
         }

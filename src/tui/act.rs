@@ -3,78 +3,15 @@
 //! A dialog is about the processes that were there when it was opened. Opening it orders them to be pinned, so
 //! that whatever is ordered later reaches those processes or nobody; closing it lets go of them.
 
-pub mod signals;
 mod words;
 
 use std::collections::VecDeque;
 
-use rustix::process::Signal;
-
 use super::app::{App, Message, Mode};
 use super::input::LineEdit;
 use super::popup::Place;
-use crate::act::{ActError, Pinned};
+use crate::act::{ActError, ProcessAction, Reply, RequestId, Tunable, TunableValues};
 use crate::model::Identity;
-
-/// How many processes one order may be about: each takes a few descriptors.
-pub const MOST: usize = 1000;
-
-/// What is done to processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// Send a signal.
-    Signal(Signal),
-    /// Set `oom_score_adj`.
-    Oom(i32),
-    /// Set the niceness.
-    Nice(i32),
-    /// Change the niceness of each by so much, within what the kernel takes.
-    NiceBy(i32),
-}
-
-/// What the wiring is told. The number says which dialog it is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Pin these processes, report, and watch whether they end.
-    Pin(u64, Vec<Identity>),
-    /// Do it to those that were pinned under that number, and report.
-    Do(u64, Deed),
-    /// Let go of them.
-    Drop(u64),
-}
-
-/// What a pinned process has now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Present {
-    /// Its `oom_score_adj`.
-    pub oom: Result<i32, ActError>,
-    /// Its niceness.
-    pub nice: Result<i32, ActError>,
-}
-
-/// What comes back, by the number of the order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Report {
-    /// The processes were pinned, in the order they were named; or why not.
-    Pinned(u64, Vec<Result<Present, ActError>>),
-    /// Of those pinned, these have ended so far.
-    Ended(u64, Vec<Identity>),
-    /// It was done to each of them, in that order, and the value is what it has now (of a signal, its number);
-    /// or why not.
-    Done(u64, Deed, Vec<Result<i32, ActError>>),
-    /// Some time after a signal was sent, or earlier where all have ended: how many of those that it reached
-    /// have, and how many are still there.
-    Fate {
-        /// Which order.
-        number: u64,
-        /// What was sent.
-        signal: Signal,
-        /// How many have ended.
-        ended: usize,
-        /// How many have not.
-        there: usize,
-    },
-}
 
 /// A process that a dialog is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +29,7 @@ pub struct Target {
 /// The list of signals, and then the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Where the cursor is in [`signals::ALL`].
+    /// Where the cursor is in [`signals::ALL`](crate::act::signals::ALL).
     pub place: Place,
     /// What was typed to get there.
     pub query: String,
@@ -100,38 +37,11 @@ pub struct Choice {
     pub asks: bool,
 }
 
-/// A number that is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knob {
-    /// `oom_score_adj`.
-    Oom,
-    /// Niceness.
-    Nice,
-}
-
-impl Knob {
-    /// What the kernel takes.
-    pub const fn range(self) -> std::ops::RangeInclusive<i32> {
-        match self {
-            Self::Oom => Pinned::OOM,
-            Self::Nice => Pinned::NICE,
-        }
-    }
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Oom => "oom_score_adj",
-            Self::Nice => "nice",
-        }
-    }
-}
-
 /// The line that a number is typed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adjust {
     /// Which number.
-    pub knob: Knob,
+    pub tunable: Tunable,
     /// As typed, or as it is now.
     pub line: LineEdit,
     /// Something was typed: what is reported no longer changes it.
@@ -155,7 +65,7 @@ pub enum Asks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialog {
     /// Which.
-    pub number: u64,
+    pub number: RequestId,
     /// What for.
     pub asks: Asks,
     /// The processes it is about, as they were when it was opened; at least one.
@@ -163,7 +73,7 @@ pub struct Dialog {
     /// The group whose members they are, safe to print.
     pub of: Option<String>,
     /// What became of pinning each; `None` while nothing was reported.
-    pub pins: Option<Vec<Result<Present, ActError>>>,
+    pub pins: Option<Vec<Result<TunableValues, ActError>>>,
     /// Those that have ended since.
     pub ended: Vec<Identity>,
 }
@@ -185,30 +95,18 @@ impl Dialog {
     }
 
     /// What all of them have now, the least and the greatest of it; `None` where it is not known of any.
-    pub fn present(&self, knob: Knob) -> Option<(i32, i32)> {
-        let values = self
-            .pins
-            .iter()
-            .flatten()
-            .flatten()
-            .filter_map(|p| knob_of(knob, p).ok());
+    pub fn present(&self, tunable: Tunable) -> Option<(i32, i32)> {
+        let values = self.pins.iter().flatten().flatten().filter_map(|p| p.get(tunable).ok());
         values.fold(None, |span, n| {
             Some(span.map_or((n, n), |(least, most): (i32, i32)| (least.min(n), most.max(n))))
         })
     }
 }
 
-const fn knob_of(knob: Knob, present: &Present) -> Result<i32, ActError> {
-    match knob {
-        Knob::Oom => present.oom,
-        Knob::Nice => present.nice,
-    }
-}
-
 /// What was ordered and is to be told of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct UnderWay {
-    number: u64,
+    number: RequestId,
     name: String,
     /// How many processes it is about.
     all: usize,
@@ -244,11 +142,11 @@ impl Acts {
         });
     }
 
-    fn find(&self, number: u64) -> Option<UnderWay> {
+    fn find(&self, number: RequestId) -> Option<UnderWay> {
         self.under_way.iter().find(|one| one.number == number).cloned()
     }
 
-    fn forget(&mut self, number: u64) {
+    fn forget(&mut self, number: RequestId) {
         self.under_way.retain(|one| one.number != number);
     }
 }
@@ -262,7 +160,7 @@ pub(super) const fn open(app: &App) -> Option<u64> {
 }
 
 /// The open dialog, if it has that number.
-fn dialog(app: &mut App, number: u64) -> Option<&mut Dialog> {
+fn dialog(app: &mut App, number: RequestId) -> Option<&mut Dialog> {
     match &mut app.mode {
         Mode::Act(dialog) if dialog.number == number => Some(dialog),
         _ => None,
@@ -274,20 +172,20 @@ fn say(app: &mut App, (text, bad): (String, bool)) {
 }
 
 /// Takes in what came of an order; that of a dialog that is no longer open changes no other.
-pub(super) fn report(app: &mut App, report: Report) {
+pub(super) fn report(app: &mut App, report: Reply) {
     match report {
-        Report::Pinned(number, pins) => pinned(app, number, pins),
-        Report::Ended(number, ended) => {
+        Reply::Pinned(number, pins) => pinned(app, number, pins),
+        Reply::Exited(number, ended) => {
             if let Some(dialog) = dialog(app, number) {
                 dialog.ended = ended;
             }
         }
-        Report::Done(number, deed, results) => done(app, number, deed, &results),
-        Report::Fate {
-            number,
+        Reply::Performed(number, deed, results) => done(app, number, deed, &results),
+        Reply::Outcome {
+            request: number,
             signal,
-            ended,
-            there,
+            exited: ended,
+            running: there,
         } => {
             let sent = app.requests.acts.find(number);
             app.requests.acts.forget(number);
@@ -298,7 +196,7 @@ pub(super) fn report(app: &mut App, report: Report) {
     }
 }
 
-fn pinned(app: &mut App, number: u64, pins: Vec<Result<Present, ActError>>) {
+fn pinned(app: &mut App, number: RequestId, pins: Vec<Result<TunableValues, ActError>>) {
     let Some(dialog) = dialog(app, number) else { return };
     if pins.iter().all(Result::is_err) {
         let told = (words::refused(&dialog.name(), &pins), true);
@@ -306,23 +204,23 @@ fn pinned(app: &mut App, number: u64, pins: Vec<Result<Present, ActError>>) {
         return say(app, told);
     }
     dialog.pins = Some(pins);
-    let spans = [Knob::Oom, Knob::Nice].map(|knob| dialog.present(knob));
+    let spans = Tunable::ALL.map(|tunable| dialog.present(tunable));
     if let Asks::Number(adjust) = &mut dialog.asks
         && !adjust.touched
-        && let Some((least, most)) = spans[adjust.knob as usize]
+        && let Some((least, most)) = spans[adjust.tunable as usize]
         && least == most
     {
         adjust.line = LineEdit::new(&least.to_string());
     }
 }
 
-fn done(app: &mut App, number: u64, deed: Deed, results: &[Result<i32, ActError>]) {
+fn done(app: &mut App, number: RequestId, deed: ProcessAction, results: &[Result<i32, ActError>]) {
     let Some(ordered) = app.requests.acts.find(number) else {
         return;
     };
     let told = words::done(&ordered.name, deed, results);
     // What becomes of those that a signal reached is told later.
-    if !(matches!(deed, Deed::Signal(_)) && results.iter().any(Result::is_ok)) {
+    if !(matches!(deed, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok)) {
         app.requests.acts.forget(number);
     }
     if let Some(dialog) = dialog(app, number)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::act::{Order, Report};
+use crate::act;
 use crate::alert::Notice;
 use crate::config::save::Saved;
 use crate::model::mapping::Mapping;
@@ -33,7 +33,7 @@ pub enum Event {
     /// The mappings of the process that the panel shows, or why they could not be read.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
     /// What came of acting on processes.
-    Act(Report),
+    Act(act::Reply),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.
@@ -67,7 +67,7 @@ pub enum Effect {
     /// Do what the rule of an alert asks for.
     Alert(Notice),
     /// Act on processes.
-    Act(Order),
+    Act(act::Command),
     /// Write to the config file.
     Save(Saved),
 }

@@ -15,7 +15,7 @@ use crossterm::event::KeyEvent;
 pub(crate) use search::found;
 pub(super) use turn::turn_to;
 
-use super::act::{Order, open, report};
+use super::act::{open, report};
 use super::app::{App, Message, Mode};
 use super::event::{Effect, Event};
 use super::rows::rebuild;
@@ -69,7 +69,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Failed(text) => say(app, text, true),
     };
     if let Some(closed) = dialog.filter(|number| open(app) != Some(*number)) {
-        effects.push(Effect::Act(Order::Drop(closed)));
+        effects.push(Effect::Act(crate::act::Command::Release(closed)));
     }
     effects.extend(panel::ask(app));
     effects

@@ -1,14 +1,14 @@
 //! Signals, niceness and `oom_score_adj`, on children of the tests' own.
 
-mod actor;
 mod reused;
+mod worker;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use zmtop::act::{ActError, Pinned};
+use zmtop::act::{ActError, Pinned, Tunable};
 use zmtop::model::Identity;
 use zmtop::proc::files::Roots;
 
@@ -80,10 +80,10 @@ fn a_signal_reaches_the_pinned_process() {
     pinned.signal(Signal::TERM).unwrap();
     assert_eq!(child.0.wait().unwrap().signal(), Some(15));
     assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Gone));
-    assert_eq!(pinned.nice(), Err(ActError::Gone));
-    assert_eq!(pinned.set_nice(5), Err(ActError::Gone));
-    assert_eq!(pinned.set_oom_score_adj(5), Err(ActError::Gone));
-    assert_eq!(pinned.oom_score_adj(), Err(ActError::Gone));
+    assert_eq!(pinned.get(Tunable::Nice), Err(ActError::Gone));
+    assert_eq!(pinned.set(Tunable::Nice, 5), Err(ActError::Gone));
+    assert_eq!(pinned.set(Tunable::OomScoreAdj, 5), Err(ActError::Gone));
+    assert_eq!(pinned.get(Tunable::OomScoreAdj), Err(ActError::Gone));
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_zombie_is_told_apart() {
     let mut child = Own::sleep();
     let (pinned, id) = (child.pin().unwrap(), child.id());
     child.0.kill().unwrap();
-    until("it ends", || pinned.has_ended());
+    until("it ends", || pinned.has_exited());
     assert_eq!(pinned.signal(Signal::TERM), Err(ActError::Zombie));
-    assert_eq!(pinned.set_oom_score_adj(5), Err(ActError::Zombie));
+    assert_eq!(pinned.set(Tunable::OomScoreAdj, 5), Err(ActError::Zombie));
     // Pinned anew it is still one.
     assert_eq!(pin(id).unwrap().signal(Signal::TERM), Err(ActError::Zombie));
     child.end();
@@ -110,7 +110,7 @@ fn some_are_never_touched() {
     assert_eq!(of(0, 0), ActError::Gone);
     assert_eq!(of(1, identity(1).starttime), ActError::Init);
     let own = std::process::id();
-    assert_eq!(of(own, identity(own).starttime), ActError::Myself);
+    assert_eq!(of(own, identity(own).starttime), ActError::OwnProcess);
     assert_eq!(of(u32::MAX, 0), ActError::Gone);
     assert_eq!(of(i32::MAX.cast_unsigned(), 0), ActError::Gone);
     if std::fs::read(format!("/proc/{KTHREADD}/comm")).is_ok_and(|comm| comm == b"kthreadd\n") {
@@ -138,10 +138,10 @@ fn another_identity_or_another_tree_is_not_pinned() {
         starttime: child.id().starttime + 1,
         ..child.id()
     };
-    assert_eq!(pin(other).unwrap_err(), ActError::Reused);
+    assert_eq!(pin(other).unwrap_err(), ActError::PidReused);
     let tree = tempfile::tempdir().unwrap();
     let e = Pinned::new(&Roots::new(Some(tree.path())), child.id()).unwrap_err();
-    assert_eq!(e, ActError::Elsewhere);
+    assert_eq!(e, ActError::ForeignProc);
     assert!(e.to_string().contains("not this machine's"));
 }
 
@@ -149,15 +149,15 @@ fn another_identity_or_another_tree_is_not_pinned() {
 fn niceness_is_set_for_the_whole_process() {
     let child = Own::sleep();
     let pinned = child.pin().unwrap();
-    let before = pinned.nice().unwrap();
+    let before = pinned.get(Tunable::Nice).unwrap();
     let wanted = (before + 3).min(19);
-    pinned.set_nice(wanted).unwrap();
-    assert_eq!(pinned.nice(), Ok(wanted));
+    pinned.set(Tunable::Nice, wanted).unwrap();
+    assert_eq!(pinned.get(Tunable::Nice), Ok(wanted));
     for bad in [-21, 20, i32::MAX, i32::MIN] {
-        let e = pinned.set_nice(bad).unwrap_err();
+        let e = pinned.set(Tunable::Nice, bad).unwrap_err();
         assert_eq!(e.to_string(), format!("{bad} is out of range: -20 to 19"));
     }
-    assert_eq!(pinned.nice(), Ok(wanted));
+    assert_eq!(pinned.get(Tunable::Nice), Ok(wanted));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn every_thread_is_made_nice() {
     let mut line = [0; 1];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
     let child = Own(child);
-    child.pin().unwrap().set_nice(15).unwrap();
+    child.pin().unwrap().set(Tunable::Nice, 15).unwrap();
     let mut seen = 0;
     for task in std::fs::read_dir(format!("/proc/{}/task", child.0.id())).unwrap() {
         let text = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
@@ -189,16 +189,16 @@ fn every_thread_is_made_nice() {
 fn oom_score_adj_is_read_and_set() {
     let child = Own::sleep();
     let pinned = child.pin().unwrap();
-    let before = pinned.oom_score_adj().unwrap();
+    let before = pinned.get(Tunable::OomScoreAdj).unwrap();
     for value in [before.max(500), 1000] {
-        pinned.set_oom_score_adj(value).unwrap();
-        assert_eq!(pinned.oom_score_adj(), Ok(value));
+        pinned.set(Tunable::OomScoreAdj, value).unwrap();
+        assert_eq!(pinned.get(Tunable::OomScoreAdj), Ok(value));
         let file = format!("/proc/{}/oom_score_adj", child.0.id());
         assert_eq!(std::fs::read_to_string(file).unwrap().trim(), value.to_string());
     }
     for bad in [-1001, 1001] {
-        let e = pinned.set_oom_score_adj(bad).unwrap_err();
+        let e = pinned.set(Tunable::OomScoreAdj, bad).unwrap_err();
         assert_eq!(e.to_string(), format!("{bad} is out of range: -1000 to 1000"));
     }
-    assert_eq!(pinned.oom_score_adj(), Ok(1000));
+    assert_eq!(pinned.get(Tunable::OomScoreAdj), Ok(1000));
 }

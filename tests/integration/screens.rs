@@ -195,24 +195,25 @@ fn the_panel_of_a_process() {
 
 /// A dialog that was opened by these keys, its processes pinned.
 fn with_dialog(width: u16, height: u16, keys: &str) -> Session {
-    use zmtop::act::ActError;
-    use zmtop::tui::act::{Order, Present, Report};
+    use zmtop::act::{ActError, Command, Reply, Tunable, TunableValues};
     let mut session = Session::new(width, height);
     session.grouped_minute().keys(keys);
     let pinned = session.effects.iter().rev().find_map(|effect| match effect {
-        zmtop::tui::Effect::Act(Order::Pin(number, ids)) => Some((*number, ids.len())),
+        zmtop::tui::Effect::Act(Command::Pin(request, ids)) => Some((*request, ids.len())),
         _ => None,
     });
-    let (number, count) = pinned.expect("it pins");
-    let present = Present {
-        oom: Ok(-250),
-        nice: Ok(5),
-    };
-    let mut pins = vec![Ok(present); count];
+    let (request, count) = pinned.expect("it pins");
+    let values = TunableValues::new(|tunable| {
+        Ok(match tunable {
+            Tunable::OomScoreAdj => -250,
+            Tunable::Nice => 5,
+        })
+    });
+    let mut pins = vec![Ok(values); count];
     if count > 1 {
         pins[0] = Err(ActError::Init);
     }
-    session.feed(Event::Act(Report::Pinned(number, pins)));
+    session.feed(Event::Act(Reply::Pinned(request, pins)));
     session
 }
 

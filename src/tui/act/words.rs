@@ -2,8 +2,8 @@
 
 use rustix::process::Signal;
 
-use super::{Deed, Dialog, Knob, Present, Target, UnderWay, signals};
-use crate::act::ActError;
+use super::{Dialog, Target, UnderWay};
+use crate::act::{ActError, ProcessAction, Tunable, TunableValues, signals};
 
 /// A count of processes.
 fn processes(n: usize) -> String {
@@ -24,7 +24,7 @@ pub(super) fn name(targets: &[Target], of: Option<&str>) -> String {
 fn reasons(errors: impl Iterator<Item = ActError>) -> String {
     let mut counts: Vec<(&'static str, usize)> = Vec::new();
     for error in errors {
-        let word = word(error);
+        let word = error.short();
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
             None => counts.push((word, 1)),
@@ -34,24 +34,8 @@ fn reasons(errors: impl Iterator<Item = ActError>) -> String {
     words.join(", ")
 }
 
-/// An error in a word that follows a count.
-const fn word(error: ActError) -> &'static str {
-    match error {
-        ActError::Elsewhere => "not of this machine",
-        ActError::Init => "is process 1",
-        ActError::Myself => "is zmtop itself",
-        ActError::KernelThread => "of the kernel",
-        ActError::Gone | ActError::Zombie | ActError::Reused => "ended",
-        ActError::Denied => "denied",
-        ActError::Unsupported => "unsupported",
-        ActError::Range(..) => "out of range",
-        ActError::Malformed => "not understood",
-        ActError::Kernel(_) => "failed",
-    }
-}
-
 /// None of them could be pinned.
-pub(super) fn refused(name: &str, pins: &[Result<Present, ActError>]) -> String {
+pub(super) fn refused(name: &str, pins: &[Result<TunableValues, ActError>]) -> String {
     match pins {
         [Err(only)] => format!("{name}: {only}"),
         many => format!(
@@ -82,7 +66,7 @@ pub(super) fn trouble(dialog: &Dialog) -> Option<String> {
 }
 
 /// What came of it, and whether that is bad.
-pub(super) fn done(name: &str, deed: Deed, results: &[Result<i32, ActError>]) -> (String, bool) {
+pub(super) fn done(name: &str, deed: ProcessAction, results: &[Result<i32, ActError>]) -> (String, bool) {
     let all = results.len();
     let good: Vec<i32> = results.iter().copied().flatten().collect();
     let why = match results {
@@ -91,7 +75,7 @@ pub(super) fn done(name: &str, deed: Deed, results: &[Result<i32, ActError>]) ->
     };
     let none = good.is_empty();
     let text = match deed {
-        Deed::Signal(signal) => {
+        ProcessAction::Signal(signal) => {
             let signal = signals::name(signal);
             match good.len() {
                 0 => format!("{signal} not sent to {name}: {why}"),
@@ -99,15 +83,14 @@ pub(super) fn done(name: &str, deed: Deed, results: &[Result<i32, ActError>]) ->
                 n => format!("{signal} sent to {n} of {all}: {why}"),
             }
         }
-        Deed::Oom(_) => set(Knob::Oom, name, &good, all, &why),
-        Deed::Nice(_) | Deed::NiceBy(_) => set(Knob::Nice, name, &good, all, &why),
+        ProcessAction::Set(tunable, _) | ProcessAction::Step(tunable, _) => set(tunable, name, &good, all, &why),
     };
     (text, none || good.len() < all)
 }
 
 /// What came of setting a number.
-fn set(knob: Knob, name: &str, good: &[i32], all: usize, why: &str) -> String {
-    let what = knob.name();
+fn set(tunable: Tunable, name: &str, good: &[i32], all: usize, why: &str) -> String {
+    let what = tunable.spec().name;
     let value = match (good.iter().min(), good.iter().max()) {
         (Some(least), Some(most)) if least == most => least.to_string(),
         (Some(least), Some(most)) => format!("{least} to {most}"),

@@ -3,12 +3,12 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Position;
 
-use crate::act::ActError;
+use crate::act::{Command, MAX_PROCESSES, ProcessAction, Tunable, signals};
 use crate::config::Action;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::model::{ProcessSample, Snapshot};
 use crate::text;
-use crate::tui::act::{Adjust, Asks, Choice, Deed, Dialog, Knob, MOST, Order, Target, signals};
+use crate::tui::act::{Adjust, Asks, Choice, Dialog, Target};
 use crate::tui::app::{App, Message, Mode};
 use crate::tui::event::Effect;
 use crate::tui::input::LineEdit;
@@ -21,8 +21,8 @@ pub(super) fn begin(app: &mut App, action: Action) -> Vec<Effect> {
     }
     let asks = match action {
         Action::Signal => Asks::Signal(Choice::default()),
-        Action::OomAdjust => Asks::Number(number(Knob::Oom)),
-        Action::Nice => Asks::Number(number(Knob::Nice)),
+        Action::OomAdjust => Asks::Number(number(Tunable::OomScoreAdj)),
+        Action::Nice => Asks::Number(number(Tunable::Nice)),
         Action::NiceUp => return step(app, 1),
         Action::NiceDown => return step(app, -1),
         _ => return Vec::new(),
@@ -41,12 +41,12 @@ pub(super) fn begin(app: &mut App, action: Action) -> Vec<Effect> {
         pins: None,
         ended: Vec::new(),
     }));
-    vec![Effect::Act(Order::Pin(number, ids))]
+    vec![Effect::Act(Command::Pin(number, ids))]
 }
 
-fn number(knob: Knob) -> Adjust {
+fn number(tunable: Tunable) -> Adjust {
     Adjust {
-        knob,
+        tunable,
         line: LineEdit::default(),
         touched: false,
         waits: false,
@@ -78,7 +78,7 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
     let ids = targets.iter().map(|t| t.id).collect();
     let dialog = Dialog {
         number,
-        asks: Asks::Number(self::number(Knob::Nice)),
+        asks: Asks::Number(self::number(Tunable::Nice)),
         targets,
         of,
         pins: None,
@@ -86,9 +86,9 @@ fn step(app: &mut App, by: i32) -> Vec<Effect> {
     };
     app.requests.acts.ordered(&dialog);
     let orders = [
-        Order::Pin(number, ids),
-        Order::Do(number, Deed::NiceBy(by)),
-        Order::Drop(number),
+        Command::Pin(number, ids),
+        Command::Perform(number, ProcessAction::Step(Tunable::Nice, by)),
+        Command::Release(number),
     ];
     orders.map(Effect::Act).into()
 }
@@ -111,9 +111,9 @@ fn targets(app: &App) -> Result<(Vec<Target>, Option<String>), String> {
     if samples.is_empty() {
         return Err("no process is selected".into());
     }
-    if samples.len() > MOST {
+    if samples.len() > MAX_PROCESSES {
         let all = samples.len();
-        return Err(format!("that is {all} processes: {MOST} at once at the most"));
+        return Err(format!("that is {all} processes: {MAX_PROCESSES} at once at the most"));
     }
     let of = match rows.as_slice() {
         [RowKey::Group(key)] => Some(group(key)),
@@ -284,7 +284,7 @@ fn send(app: &mut App) -> Vec<Effect> {
     if let Some(why) = why {
         return refuse(app, &why);
     }
-    vec![Effect::Act(Order::Do(number, Deed::Signal(signal)))]
+    vec![Effect::Act(Command::Perform(number, ProcessAction::Signal(signal)))]
 }
 
 /// Sets the number that was typed, if it is one.
@@ -299,28 +299,28 @@ fn set(app: &mut App) -> Vec<Effect> {
     if adjust.waits {
         return Vec::new();
     }
-    let range = adjust.knob.range();
-    let (least, most) = (*range.start(), *range.end());
-    let text = adjust.line.text().trim();
-    let value = match text.parse::<i32>() {
-        Ok(value) if range.contains(&value) => value,
-        Ok(value) => {
-            adjust.error = Some(ActError::Range(value, least, most).to_string());
-            return Vec::new();
-        }
+    let tunable = adjust.tunable;
+    let value = match adjust.line.text().trim().parse::<i32>() {
+        Ok(value) => tunable.check(value).map(|()| value).map_err(|error| error.to_string()),
         Err(_) => {
-            adjust.error = Some(format!("a whole number from {least} to {most}"));
+            let range = tunable.spec().range;
+            Err(format!("a whole number from {} to {}", range.start(), range.end()))
+        }
+    };
+    let value = match value {
+        Ok(value) => value,
+        Err(error) => {
+            adjust.error = Some(error);
             return Vec::new();
         }
     };
     adjust.waits = true;
     adjust.error = None;
-    let deed = match adjust.knob {
-        Knob::Oom => Deed::Oom(value),
-        Knob::Nice => Deed::Nice(value),
-    };
     app.requests.acts.ordered(dialog);
-    vec![Effect::Act(Order::Do(number, deed))]
+    vec![Effect::Act(Command::Perform(
+        number,
+        ProcessAction::Set(tunable, value),
+    ))]
 }
 
 /// Moves in the list of signals; while it is asked whether to send one, nowhere.

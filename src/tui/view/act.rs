@@ -20,10 +20,11 @@ use ratatui::widgets::{Block, Clear};
 
 use super::put::put;
 use super::strip::Strip;
+use crate::act::{Tunable, signals};
 use crate::columns::{cell, find};
 use crate::config::Action;
 use crate::text::{self, Align, fit};
-use crate::tui::act::{Adjust, Asks, Choice, Dialog, Knob, Target, signals};
+use crate::tui::act::{Adjust, Asks, Choice, Dialog, Target};
 use crate::tui::app::{App, Mode};
 use crate::tui::layout::Layout;
 
@@ -118,10 +119,7 @@ pub(super) fn draw(app: &App, dialog: &Dialog, area: Rect, frame: &mut Frame<'_>
     frame.render_widget(Clear, area);
     let title = match &dialog.asks {
         Asks::Signal(_) => " Send a signal ",
-        Asks::Number(adjust) => match adjust.knob {
-            Knob::Oom => " Set oom_score_adj ",
-            Knob::Nice => " Set the niceness ",
-        },
+        Asks::Number(adjust) => adjust.tunable.spec().title,
     };
     let block = Block::bordered()
         .border_style(theme.frame)
@@ -256,7 +254,7 @@ fn question(app: &App, dialog: &Dialog, choice: &Choice, area: Rect, buf: &mut B
 fn number(app: &App, dialog: &Dialog, adjust: &Adjust, area: Rect, buf: &mut Buffer) -> Position {
     let theme = &app.config.theme;
     let width = usize::from(area.width);
-    let label = format!(" {} ", adjust.knob.name());
+    let label = format!(" {} ", adjust.tunable.spec().name);
     let line = Rect { height: 1, ..area };
     buf.set_style(line, theme.input);
     let x = put(buf, area.x, area.y, &label, width, theme.key);
@@ -268,7 +266,7 @@ fn number(app: &App, dialog: &Dialog, adjust: &Adjust, area: Rect, buf: &mut Buf
         let (note, style) = match &adjust.error {
             Some(error) => (error.clone(), theme.error),
             None if adjust.waits => ("…".into(), theme.dim),
-            None => (note(dialog, adjust.knob), theme.dim),
+            None => (note(dialog, adjust.tunable), theme.dim),
         };
         put(
             buf,
@@ -284,12 +282,9 @@ fn number(app: &App, dialog: &Dialog, adjust: &Adjust, area: Rect, buf: &mut Buf
 }
 
 /// What the number may be, and is.
-fn note(dialog: &Dialog, knob: Knob) -> String {
-    let range = match knob {
-        Knob::Oom => "-1000 (never ended when memory runs out) to 1000 (first)",
-        Knob::Nice => "-20 (before all others) to 19 (after them)",
-    };
-    match dialog.present(knob) {
+fn note(dialog: &Dialog, tunable: Tunable) -> String {
+    let range = tunable.spec().hint;
+    match dialog.present(tunable) {
         None if dialog.pins.is_some() => format!("{range}; now: unknown"),
         None => range.to_owned(),
         Some((least, most)) if least == most => format!("{range}; now {least}"),

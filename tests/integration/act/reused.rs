@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use zmtop::act::ActError;
+use zmtop::act::{ActError, Tunable};
 use zmtop::model::Identity;
 
 use super::{Own, identity, pin, until};
@@ -73,14 +73,14 @@ fn reuse() {
     assert_ne!(second.id().starttime, id.starttime);
     // What was pinned before is gone, whoever has its number.
     assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Gone));
-    assert_eq!(pinned.set_nice(19), Err(ActError::Gone));
-    assert_eq!(pinned.set_oom_score_adj(1000), Err(ActError::Gone));
+    assert_eq!(pinned.set(Tunable::Nice, 19), Err(ActError::Gone));
+    assert_eq!(pinned.set(Tunable::OomScoreAdj, 1000), Err(ActError::Gone));
     // And what was seen before is not pinned.
-    assert_eq!(pin(id).unwrap_err(), ActError::Reused);
+    assert_eq!(pin(id).unwrap_err(), ActError::PidReused);
     let now = pin(second.id()).unwrap();
     assert_eq!(second.0.try_wait().unwrap(), None, "it was not hit");
-    assert!(now.nice().unwrap() < 19);
-    assert_ne!(now.oom_score_adj(), Ok(1000));
+    assert!(now.get(Tunable::Nice).unwrap() < 19);
+    assert_ne!(now.get(Tunable::OomScoreAdj), Ok(1000));
 }
 
 #[test]
@@ -107,22 +107,22 @@ fn what_is_anothers_is_denied() {
         None => crate::support::skip("no setpriv"),
     }
     assert_eq!(child.0.try_wait().unwrap(), None, "it was not hit");
-    assert_ne!(child.pin().unwrap().nice(), Ok(19));
+    assert_ne!(child.pin().unwrap().get(Tunable::Nice), Ok(19));
 }
 
 /// As a user who has no rights on the process.
 fn denied(id: Identity) {
     let pinned = pin(id).unwrap();
     assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Denied));
-    assert_eq!(pinned.set_nice(19), Err(ActError::Denied));
-    assert_eq!(pinned.set_oom_score_adj(1000), Err(ActError::Denied));
-    assert!(pinned.nice().is_ok());
-    assert!(pinned.oom_score_adj().is_ok());
+    assert_eq!(pinned.set(Tunable::Nice, 19), Err(ActError::Denied));
+    assert_eq!(pinned.set(Tunable::OomScoreAdj, 1000), Err(ActError::Denied));
+    assert!(pinned.get(Tunable::Nice).is_ok());
+    assert!(pinned.get(Tunable::OomScoreAdj).is_ok());
     assert_eq!(ActError::Denied.to_string(), "permission denied");
     // Its own it may make nicer, but not less nice again, unless a limit lets it.
     let own = Own::sleep();
     let own = own.pin().unwrap();
-    own.set_nice(10).unwrap();
-    assert_eq!(own.set_nice(-5), Err(ActError::Denied));
-    assert_eq!(own.nice(), Ok(10));
+    own.set(Tunable::Nice, 10).unwrap();
+    assert_eq!(own.set(Tunable::Nice, -5), Err(ActError::Denied));
+    assert_eq!(own.get(Tunable::Nice), Ok(10));
 }

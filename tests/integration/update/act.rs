@@ -1,25 +1,25 @@
-//! Acting on processes: keys to dialogs and orders, reports to what is told.
+//! Acting on processes: keys to dialogs and orderss to what is told.
 
 mod numbers;
 
 use rustix::process::Signal;
-use zmtop::act::ActError;
+use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable, TunableValues, signals};
 use zmtop::config::Env;
 use zmtop::model::Identity;
-use zmtop::tui::act::{Asks, Choice, Deed, Dialog, Order, Present, Report, signals};
+use zmtop::tui::act::{Asks, Choice, Dialog};
 use zmtop::tui::app::Mode;
 use zmtop::tui::{Effect, Event};
 
 use crate::support::rows::process;
 use crate::support::session::{Session, busy, env};
 
-/// What was ordered.
-fn orders(session: &Session) -> Vec<Order> {
-    let orders = session.effects.iter().filter_map(|effect| match effect {
-        Effect::Act(order) => Some(order.clone()),
+/// Returns the commands given so far.
+fn commands(session: &Session) -> Vec<Command> {
+    let commands = session.effects.iter().filter_map(|effect| match effect {
+        Effect::Act(command) => Some(command.clone()),
         _ => None,
     });
-    orders.collect()
+    commands.collect()
 }
 
 fn id(pid: u32) -> Identity {
@@ -29,11 +29,13 @@ fn id(pid: u32) -> Identity {
     }
 }
 
-fn present(oom: i32, nice: i32) -> Present {
-    Present {
-        oom: Ok(oom),
-        nice: Ok(nice),
-    }
+fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
+    TunableValues::new(|tunable| {
+        Ok(match tunable {
+            Tunable::OomScoreAdj => oom_score_adj,
+            Tunable::Nice => nice,
+        })
+    })
 }
 
 fn dialog(session: &Session) -> &Dialog {
@@ -58,8 +60,8 @@ fn message(session: &Session) -> &str {
     session.app.screen.message.as_ref().map_or("", |m| &m.text)
 }
 
-fn report(session: &mut Session, report: Report) {
-    session.feed(Event::Act(report));
+fn reply(session: &mut Session, reply: Reply) {
+    session.feed(Event::Act(reply));
 }
 
 /// A minute of the made machine, the python with the most memory selected.
@@ -74,30 +76,33 @@ fn ready() -> Session {
 fn a_signal_is_chosen_asked_for_and_sent() {
     let mut session = ready();
     session.keys("F9");
-    assert_eq!(orders(&session), [Order::Pin(1, vec![id(900)])]);
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
     assert_eq!(dialog(&session).name(), "900 python3");
     assert_eq!(chosen(&session), "TERM", "the gentle one first");
-    report(&mut session, Report::Pinned(1, vec![Ok(present(0, 0))]));
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
     session.keys("Down Enter");
     assert!(choice(&session).asks);
     assert_eq!(chosen(&session), "KILL");
     session.types("y");
     assert_eq!(session.app.mode, Mode::Table);
-    let sent = Order::Do(1, Deed::Signal(Signal::KILL));
-    assert_eq!(orders(&session)[1..], [sent, Order::Drop(1)]);
-    report(&mut session, Report::Done(1, Deed::Signal(Signal::KILL), vec![Ok(9)]));
+    let sent = Command::Perform(1, ProcessAction::Signal(Signal::KILL));
+    assert_eq!(commands(&session)[1..], [sent, Command::Release(1)]);
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Signal(Signal::KILL), vec![Ok(9)]),
+    );
     assert_eq!(message(&session), "SIGKILL sent to 900 python3");
-    let fate = |ended, there| Report::Fate {
-        number: 1,
+    let outcome = |exited, running| Reply::Outcome {
+        request: 1,
         signal: Signal::KILL,
-        ended,
-        there,
+        exited,
+        running,
     };
-    report(&mut session, fate(1, 0));
+    reply(&mut session, outcome(1, 0));
     assert_eq!(message(&session), "900 python3 has ended");
     // It is told once.
     session.keys("Down");
-    report(&mut session, fate(1, 0));
+    reply(&mut session, outcome(1, 0));
     assert_eq!(message(&session), "");
 }
 
@@ -114,9 +119,12 @@ fn nothing_but_y_sends() {
     assert!(!choice(&session).asks, "back to the list");
     session.keys("Esc");
     assert_eq!(session.app.mode, Mode::Table);
-    assert_eq!(orders(&session), [Order::Pin(1, vec![id(900)]), Order::Drop(1)]);
+    assert_eq!(
+        commands(&session),
+        [Command::Pin(1, vec![id(900)]), Command::Release(1)]
+    );
     session.types("y");
-    assert_eq!(orders(&session).len(), 2);
+    assert_eq!(commands(&session).len(), 2);
 }
 
 #[test]
@@ -162,21 +170,24 @@ fn every_signal_is_found_by_name_and_number() {
 fn tagged_processes_are_meant_together() {
     let mut session = ready();
     session.keys("Space Space Space F9");
-    let Order::Pin(1, pinned) = &orders(&session)[0] else {
+    let Command::Pin(1, pinned) = &commands(&session)[0] else {
         panic!("{:?}", session.effects)
     };
     assert_eq!(pinned.len(), 3);
     assert!(pinned.contains(&id(900)) && pinned.is_sorted());
     assert_eq!(dialog(&session).name(), "3 processes");
-    let pins = vec![Ok(present(0, 0)), Err(ActError::Gone), Ok(present(0, 0))];
-    report(&mut session, Report::Pinned(1, pins));
+    let pins = vec![Ok(values(0, 0)), Err(ActError::Gone), Ok(values(0, 0))];
+    reply(&mut session, Reply::Pinned(1, pins));
     assert_eq!(
         dialog(&session).trouble().as_deref(),
         Some("not to be acted on: 1 ended")
     );
     session.keys("Enter").types("y");
     let results = vec![Ok(15), Err(ActError::Gone), Err(ActError::Denied)];
-    report(&mut session, Report::Done(1, Deed::Signal(Signal::TERM), results));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Signal(Signal::TERM), results),
+    );
     assert_eq!(message(&session), "SIGTERM sent to 1 of 3: 1 ended, 1 denied");
     assert!(session.app.screen.message.as_ref().unwrap().bad);
 }
@@ -187,7 +198,7 @@ fn a_group_means_its_members() {
     session.grouped_minute().keys("Tab");
     assert_eq!(session.selected_group().as_deref(), Some("python3"));
     session.keys("F9");
-    assert_eq!(orders(&session), [Order::Pin(1, vec![id(900), id(901)])]);
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900), id(901)])]);
     assert_eq!(dialog(&session).name(), "2 processes of command python3");
     session.keys("Enter");
     assert!(
@@ -221,30 +232,30 @@ fn what_was_shown_when_it_opened_is_what_is_meant() {
     later.push(other);
     session.tick(5, later);
     assert_eq!(dialog(&session).targets[0].id, id(900));
-    report(&mut session, Report::Ended(1, vec![id(900)]));
+    reply(&mut session, Reply::Exited(1, vec![id(900)]));
     assert!(session.line("has ended").contains("has ended"));
     session.keys("Enter").types("y");
-    assert_eq!(orders(&session).last(), Some(&Order::Drop(1)), "nothing is sent");
+    assert_eq!(commands(&session).last(), Some(&Command::Release(1)), "nothing is sent");
     assert_eq!(message(&session), "nothing sent: 900 python3 ended before");
 }
 
 #[test]
 fn what_cannot_be_pinned_closes_the_dialog_and_says_why() {
     for why in [
-        ActError::Elsewhere,
+        ActError::ForeignProc,
         ActError::Init,
-        ActError::Myself,
+        ActError::OwnProcess,
         ActError::KernelThread,
         ActError::Gone,
-        ActError::Reused,
+        ActError::PidReused,
         ActError::Unsupported,
     ] {
         let mut session = ready();
         session.keys("F9");
-        report(&mut session, Report::Pinned(1, vec![Err(why)]));
+        reply(&mut session, Reply::Pinned(1, vec![Err(why)]));
         assert_eq!(session.app.mode, Mode::Table);
         assert_eq!(message(&session), format!("900 python3: {why}"));
-        assert_eq!(orders(&session).last(), Some(&Order::Drop(1)));
+        assert_eq!(commands(&session).last(), Some(&Command::Release(1)));
     }
 }
 
@@ -253,22 +264,25 @@ fn a_report_is_for_its_own_dialog() {
     let mut session = ready();
     session.keys("F9 Esc F9");
     assert_eq!(dialog(&session).number, 2);
-    report(&mut session, Report::Pinned(1, vec![Err(ActError::Gone)]));
-    report(&mut session, Report::Ended(1, vec![id(900)]));
+    reply(&mut session, Reply::Pinned(1, vec![Err(ActError::Gone)]));
+    reply(&mut session, Reply::Exited(1, vec![id(900)]));
     assert_eq!(
         (dialog(&session).pins.as_ref(), dialog(&session).is_over()),
         (None, false)
     );
-    report(&mut session, Report::Done(1, Deed::Signal(Signal::TERM), vec![Ok(15)]));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Signal(Signal::TERM), vec![Ok(15)]),
+    );
     assert_eq!(message(&session), "", "nobody ordered that");
 }
 
 #[test]
 fn who_stays_after_a_signal_is_told() {
-    let told = |signal, ended, there| {
+    let told = |signal, exited, running| {
         let mut session = ready();
         session
-            .keys(if ended + there > 1 {
+            .keys(if exited + running > 1 {
                 "Space Space Space Space F9"
             } else {
                 "F9"
@@ -276,15 +290,18 @@ fn who_stays_after_a_signal_is_told() {
             .types(&signals::name(signal))
             .keys("Enter")
             .types("y");
-        report(&mut session, Report::Done(1, Deed::Signal(signal), vec![Ok(1)]));
-        session.keys("Left");
-        report(
+        reply(
             &mut session,
-            Report::Fate {
-                number: 1,
+            Reply::Performed(1, ProcessAction::Signal(signal), vec![Ok(1)]),
+        );
+        session.keys("Left");
+        reply(
+            &mut session,
+            Reply::Outcome {
+                request: 1,
                 signal,
-                ended,
-                there,
+                exited,
+                running,
             },
         );
         message(&session).to_owned()
@@ -317,7 +334,7 @@ fn nothing_to_act_on_is_said() {
     assert_eq!(message(&session), "no process is selected");
     session.keys("F8 o i");
     assert_eq!(session.app.mode, Mode::Table);
-    assert!(orders(&session).is_empty());
+    assert!(commands(&session).is_empty());
 }
 
 #[test]
@@ -348,7 +365,7 @@ fn readonly_has_none_of_it() {
         assert_eq!(message(&session), "read only: nothing is changed", "{key}");
         assert_eq!(session.app.mode, Mode::Table);
     }
-    assert!(orders(&session).is_empty());
+    assert!(commands(&session).is_empty());
     let mut help = session.keys("?").picture();
     for _ in 0..20 {
         help.push_str(&session.keys("PageDown").picture());
@@ -380,5 +397,5 @@ fn clicks_and_the_wheel_choose_and_never_send() {
     assert_eq!(chosen(&session), "INT");
     session.click(0, 0);
     assert_eq!(session.app.mode, Mode::Table);
-    assert_eq!(orders(&session).len(), 2, "pinned and let go");
+    assert_eq!(commands(&session).len(), 2, "pinned and let go");
 }

@@ -1,11 +1,11 @@
 //! Niceness and `oom_score_adj`.
 
-use zmtop::act::ActError;
+use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable};
 use zmtop::tui::Event;
-use zmtop::tui::act::{Asks, Deed, Knob, Order, Report};
+use zmtop::tui::act::Asks;
 use zmtop::tui::app::Mode;
 
-use super::{dialog, id, message, orders, present, ready, report};
+use super::{commands, dialog, id, message, ready, reply, values};
 use crate::support::session::Session;
 
 fn line(session: &Session) -> &str {
@@ -26,7 +26,7 @@ fn error(session: &Session) -> Option<&str> {
 fn a_number_is_prefilled_checked_and_set() {
     let mut session = ready();
     session.keys("o");
-    report(&mut session, Report::Pinned(1, vec![Ok(present(-250, 3))]));
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(-250, 3))]));
     assert_eq!(line(&session), "-250");
     session.keys("C-u").types("1001");
     session.keys("Enter");
@@ -34,33 +34,49 @@ fn a_number_is_prefilled_checked_and_set() {
     session.keys("C-u").types("lots");
     session.keys("Enter");
     assert_eq!(error(&session), Some("a whole number from -1000 to 1000"));
-    assert_eq!(orders(&session).len(), 1);
+    assert_eq!(commands(&session).len(), 1);
     session.keys("C-u");
     session.feed(Event::Paste("300\n".into()));
     assert_eq!(error(&session), None, "typing takes it away");
     session.keys("Enter Enter").types("9");
-    assert_eq!(orders(&session)[1..], [Order::Do(1, Deed::Oom(300))], "once");
+    assert_eq!(
+        commands(&session)[1..],
+        [Command::Perform(1, ProcessAction::Set(Tunable::OomScoreAdj, 300))],
+        "once"
+    );
     let denied = vec![Err(ActError::Denied)];
-    report(&mut session, Report::Done(1, Deed::Oom(300), denied));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Set(Tunable::OomScoreAdj, 300), denied),
+    );
     let stays = "oom_score_adj of 900 python3 stays: permission denied";
     assert_eq!(error(&session), Some(stays), "it stays open");
     session.keys("Enter");
-    report(&mut session, Report::Done(1, Deed::Oom(300), vec![Ok(300)]));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Set(Tunable::OomScoreAdj, 300), vec![Ok(300)]),
+    );
     assert_eq!(message(&session), "oom_score_adj of 900 python3 is 300");
     assert_eq!(session.app.mode, Mode::Table);
-    assert_eq!(orders(&session).last(), Some(&Order::Drop(1)));
+    assert_eq!(commands(&session).last(), Some(&Command::Release(1)));
 }
 
 #[test]
 fn what_was_typed_before_the_value_is_known_stays() {
     let mut session = ready();
     session.keys("i").types("7");
-    report(&mut session, Report::Pinned(1, vec![Ok(present(0, 3))]));
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 3))]));
     assert_eq!(line(&session), "7");
     session.keys("Enter");
-    assert_eq!(orders(&session)[1..], [Order::Do(1, Deed::Nice(7))]);
+    assert_eq!(
+        commands(&session)[1..],
+        [Command::Perform(1, ProcessAction::Set(Tunable::Nice, 7))]
+    );
     session.keys("Esc");
-    report(&mut session, Report::Done(1, Deed::Nice(7), vec![Ok(7)]));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Set(Tunable::Nice, 7), vec![Ok(7)]),
+    );
     assert_eq!(
         message(&session),
         "nice of 900 python3 is 7",
@@ -72,13 +88,13 @@ fn what_was_typed_before_the_value_is_known_stays() {
 fn values_that_differ_are_told_as_a_span() {
     let mut session = ready();
     session.keys("Space Space i");
-    report(
+    reply(
         &mut session,
-        Report::Pinned(1, vec![Ok(present(0, -2)), Ok(present(0, 3))]),
+        Reply::Pinned(1, vec![Ok(values(0, -2)), Ok(values(0, 3))]),
     );
     assert_eq!(line(&session), "");
-    assert_eq!(dialog(&session).present(Knob::Nice), Some((-2, 3)));
-    assert_eq!(dialog(&session).present(Knob::Oom), Some((0, 0)));
+    assert_eq!(dialog(&session).present(Tunable::Nice), Some((-2, 3)));
+    assert_eq!(dialog(&session).present(Tunable::OomScoreAdj), Some((0, 0)));
     assert!(session.line("now -2 to 3").contains("-20"));
 }
 
@@ -88,22 +104,25 @@ fn steps_of_niceness_are_made_at_once() {
     session.keys("F8");
     let steps = |number, by| {
         [
-            Order::Pin(number, vec![id(900)]),
-            Order::Do(number, Deed::NiceBy(by)),
-            Order::Drop(number),
+            Command::Pin(number, vec![id(900)]),
+            Command::Perform(number, ProcessAction::Step(Tunable::Nice, by)),
+            Command::Release(number),
         ]
     };
-    assert_eq!(orders(&session), steps(1, 1));
-    report(&mut session, Report::Pinned(1, vec![Ok(present(0, 0))]));
-    report(&mut session, Report::Done(1, Deed::NiceBy(1), vec![Ok(1)]));
+    assert_eq!(commands(&session), steps(1, 1));
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Step(Tunable::Nice, 1), vec![Ok(1)]),
+    );
     assert_eq!(message(&session), "nice of 900 python3 is 1");
     session.keys("[");
-    assert_eq!(orders(&session)[3..], steps(2, -1));
-    report(
+    assert_eq!(commands(&session)[3..], steps(2, -1));
+    reply(
         &mut session,
-        Report::Done(2, Deed::NiceBy(-1), vec![Err(ActError::Denied)]),
+        Reply::Performed(2, ProcessAction::Step(Tunable::Nice, -1), vec![Err(ActError::Denied)]),
     );
     assert_eq!(message(&session), "nice of 900 python3 stays: permission denied");
     session.keys("] F7");
-    assert_eq!(orders(&session).len(), 12);
+    assert_eq!(commands(&session).len(), 12);
 }

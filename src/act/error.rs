@@ -1,0 +1,73 @@
+//! The error of an action on a process.
+
+use rustix::io::Errno;
+
+/// The reason why an action was not performed on a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// The snapshot's `/proc` is not the one of this machine and this pid namespace.
+    #[error("these processes are not this machine's: there is nothing to act on")]
+    ForeignProc,
+    /// Process 1; the machine or the container ends with it.
+    #[error("process 1 is not to be touched")]
+    Init,
+    /// zmtop itself.
+    #[error("this is zmtop itself")]
+    OwnProcess,
+    /// A kernel thread.
+    #[error("it is a thread of the kernel")]
+    KernelThread,
+    /// The process has exited and was reaped.
+    #[error("the process has ended")]
+    Gone,
+    /// The process has exited and waits to be reaped.
+    #[error("the process has ended and waits to be reaped by its parent")]
+    Zombie,
+    /// The process has exited and its pid was reused.
+    #[error("the process has ended, and another has its pid now")]
+    PidReused,
+    /// EPERM or EACCES.
+    #[error("permission denied")]
+    Denied,
+    /// The kernel has no pidfds (before Linux 5.3).
+    #[error("this kernel cannot pin a process (Linux 5.3 is needed)")]
+    Unsupported,
+    /// A value, and the lowest and the highest value that the kernel accepts.
+    #[error("{0} is out of range: {1} to {2}")]
+    OutOfRange(i32, i32, i32),
+    /// A file of `/proc` has not the format that the kernel documents.
+    #[error("/proc cannot be understood")]
+    Malformed,
+    /// Any other error of the kernel.
+    #[error("{0}")]
+    Kernel(Errno),
+}
+
+impl ActError {
+    /// Returns a short form that can follow a count: `2 denied`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::ForeignProc => "not of this machine",
+            Self::Init => "is process 1",
+            Self::OwnProcess => "is zmtop itself",
+            Self::KernelThread => "of the kernel",
+            Self::Gone | Self::Zombie | Self::PidReused => "ended",
+            Self::Denied => "denied",
+            Self::Unsupported => "unsupported",
+            Self::OutOfRange(..) => "out of range",
+            Self::Malformed => "not understood",
+            Self::Kernel(_) => "failed",
+        }
+    }
+}
+
+impl From<Errno> for ActError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::SRCH | Errno::NOENT => Self::Gone,
+            Errno::PERM | Errno::ACCESS => Self::Denied,
+            Errno::NOSYS => Self::Unsupported,
+            other => Self::Kernel(other),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One process, pinned.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::act::{ActError, Tunable};
+use crate::model::Identity;
+use crate::proc::files::{self, Roots};
+use crate::proc::parse::number;
+use crate::proc::stat;
+
+/// A process, held so that its pid cannot come to mean another: by a pidfd and an open directory of `/proc`,
+/// both verified to be those of one [`Identity`]. What is done through them reaches that process or none.
+#[derive(Debug)]
+pub struct Pinned {
+    id: Identity,
+    pidfd: OwnedFd,
+    /// `/proc/<pid>`. Once the process is gone, nothing can be opened through it.
+    dir: OwnedFd,
+    /// `oom_score_adj`, opened for writing, or else for reading only; or the reason why neither is allowed.
+    oom_score_adj: Result<OwnedFd, Errno>,
+}
+
+impl Pinned {
+    /// Pins the process `id` of the tree at `roots`.
+    ///
+    /// # Errors
+    /// It is process 1, zmtop itself, a kernel thread, of another tree, or gone; or its pid was reused; or the
+    /// kernel refuses.
+    pub fn new(roots: &Roots, id: Identity) -> Result<Self, ActError> {
+        if !roots.is_own() {
+            return Err(ActError::ForeignProc);
+        }
+        let raw = i32::try_from(id.pid).map_err(|_| ActError::Gone)?;
+        let pid = Pid::from_raw(raw).filter(|_| raw > 0).ok_or(ActError::Gone)?;
+        if pid == Pid::INIT {
+            return Err(ActError::Init);
+        }
+        if pid == rustix::process::getpid() {
+            return Err(ActError::OwnProcess);
+        }
+        // The pidfd first, the identity after it: then the identity read is that of the pidfd's process.
+        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| match errno {
+            // The number of a thread that is not the first of its process.
+            Errno::INVAL => ActError::Gone,
+            other => other.into(),
+        })?;
+        let dir = files::open_dir(format!("/proc/{raw}").as_bytes())?;
+        let open = |flags| {
+            let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+            rustix::fs::openat(&dir, c"oom_score_adj", flags, Mode::empty())
+        };
+        let oom_score_adj = open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY));
+        let pinned = Self {
+            id,
+            pidfd,
+            dir,
+            oom_score_adj,
+        };
+        pinned.verify()?;
+        Ok(pinned)
+    }
+
+    /// Returns the identity of the process.
+    pub const fn id(&self) -> Identity {
+        self.id
+    }
+
+    /// Verifies that the pidfd and the directory are those of the identity.
+    fn verify(&self) -> Result<(), ActError> {
+        let mut buf = [0; 4096];
+        let fd = files::open_name(&self.dir, c"stat")?;
+        let len = files::read_record(fd, &mut buf)?;
+        let parsed = stat::parse(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
+        if parsed.pid != self.id.pid || parsed.starttime != self.id.starttime {
+            return Err(ActError::PidReused);
+        }
+        if parsed.stat.is_kernel_thread() {
+            return Err(ActError::KernelThread);
+        }
+        // The pidfd was opened before `stat` was read: if its process still has the pid, `stat` was its own.
+        // fdinfo counts pids as this /proc does; a /proc of another pid namespace shows another number.
+        match self.current_pid()? {
+            Some(pid) if pid == self.id.pid => Ok(()),
+            Some(_) => Err(ActError::ForeignProc),
+            None => Err(ActError::Gone),
+        }
+    }
+
+    /// Returns the pid of the pidfd's process, `None` once it was reaped: `Pid:` of `/proc/self/fdinfo`, which is
+    /// -1 then, or 0 if this `/proc` does not know the process.
+    fn current_pid(&self) -> Result<Option<u32>, ActError> {
+        let mut buf = [0; 1024];
+        let path = format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd());
+        let text = files::slurp(path.as_bytes(), &mut buf)?;
+        let line = text.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"Pid:"));
+        match line.map(<[u8]>::trim_ascii).ok_or(ActError::Malformed)? {
+            b"-1" => Ok(None),
+            digits => {
+                let pid = number(digits).and_then(|n| u32::try_from(n).ok());
+                pid.map(Some).ok_or(ActError::Malformed)
+            }
+        }
+    }
+
+    /// Returns true if all threads have exited, reaped or not.
+    pub fn has_exited(&self) -> bool {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n > 0)
+    }
+
+    /// Fails if the process has exited.
+    fn ensure_running(&self) -> Result<(), ActError> {
+        match (self.has_exited(), self.current_pid()?) {
+            (_, None) => Err(ActError::Gone),
+            (true, Some(_)) => Err(ActError::Zombie),
+            (false, Some(_)) => Ok(()),
+        }
+    }
+
+    /// Sends a signal, through the pidfd.
+    ///
+    /// # Errors
+    /// The process has exited, or may not be signalled.
+    pub fn signal(&self, signal: Signal) -> Result<(), ActError> {
+        self.ensure_running()?;
+        Ok(rustix::process::pidfd_send_signal(&self.pidfd, signal)?)
+    }
+
+    /// Returns the present value of a tunable.
+    ///
+    /// # Errors
+    /// The process has exited, or may not be looked at.
+    pub fn get(&self, tunable: Tunable) -> Result<i32, ActError> {
+        self.ensure_running()?;
+        match tunable {
+            Tunable::OomScoreAdj => self.oom_score_adj(),
+            Tunable::Nice => self.nice(),
+        }
+    }
+
+    /// Sets a tunable.
+    ///
+    /// # Errors
+    /// The value is out of range, the process has exited, or may not be changed. Of several threads those that
+    /// were changed before stay so.
+    pub fn set(&self, tunable: Tunable, value: i32) -> Result<(), ActError> {
+        tunable.check(value)?;
+        self.ensure_running()?;
+        match tunable {
+            Tunable::OomScoreAdj => self.set_oom_score_adj(value),
+            Tunable::Nice => self.set_nice(value),
+        }
+    }
+
+    fn oom_score_adj(&self) -> Result<i32, ActError> {
+        let fd = self.oom_score_adj.as_ref().map_err(|e| *e)?;
+        let mut buf = [0; 32];
+        let len = rustix::io::pread(fd, &mut buf, 0)?;
+        let text = str::from_utf8(&buf[..len]).unwrap_or_default();
+        text.trim().parse().map_err(|_| ActError::Malformed)
+    }
+
+    fn set_oom_score_adj(&self, value: i32) -> Result<(), ActError> {
+        let fd = self.oom_score_adj.as_ref().map_err(|e| *e)?;
+        match rustix::io::write(fd, format!("{value}\n").as_bytes()) {
+            Ok(_) => Ok(()),
+            // Opened for reading only, since writing was denied.
+            Err(Errno::BADF) => Err(ActError::Denied),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Returns the niceness of the first thread.
+    fn nice(&self) -> Result<i32, ActError> {
+        let nice = rustix::process::getpriority_process(Pid::from_raw(self.id.pid.cast_signed()))?;
+        // Read by number: the pid could have been reused meanwhile.
+        self.ensure_running().map(|()| nice)
+    }
+
+    /// Sets the niceness of all threads; those that they start later inherit it.
+    fn set_nice(&self, value: i32) -> Result<(), ActError> {
+        for thread in self.threads()? {
+            // The kernel takes a number here, not a pidfd: right before each call it must still be this process's.
+            self.ensure_running()?;
+            match rustix::process::setpriority_process(Pid::from_raw(thread), value) {
+                // A thread that has exited since.
+                Err(Errno::SRCH) if thread.cast_unsigned() != self.id.pid => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the thread ids.
+    fn threads(&self) -> Result<Vec<i32>, ActError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tasks = rustix::fs::openat(&self.dir, c"task", flags, Mode::empty())?;
+        let mut buf = Vec::with_capacity(4096);
+        let mut entries = RawDir::new(tasks.as_fd(), buf.spare_capacity_mut());
+        let mut threads = Vec::new();
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            threads.extend(number(entry.file_name().to_bytes()).and_then(|n| i32::try_from(n).ok()));
+        }
+        Ok(threads)
+    }
+}

@@ -1,0 +1,203 @@
+//! A thread that performs commands.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::act::{ActError, Command, Pinned, ProcessAction, Reply, RequestId, TunableValues};
+use crate::model::Identity;
+use crate::proc::files::Roots;
+
+/// Interval at which watched processes are checked for having exited: short enough that "has ended" follows a
+/// signal without a noticeable delay.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+type OnReply = Arc<dyn Fn(Reply) + Send + Sync>;
+
+/// A handle to a thread that performs commands one after the other, off the caller's thread because every file
+/// of `/proc` may block. Once the handle is dropped, nothing more is performed.
+pub struct Worker {
+    roots: Roots,
+    timeout: Duration,
+    on_reply: OnReply,
+    /// The thread's queue. The first command starts the thread: most sessions never act on a process.
+    commands: OnceLock<Sender<Command>>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("roots", &self.roots)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Creates a worker for the processes of the tree at `roots`. `on_reply` is called on the worker's thread.
+    /// The outcome of a signal is reported after `timeout` at the latest.
+    pub fn new(roots: Roots, timeout: Duration, on_reply: impl Fn(Reply) + Send + Sync + 'static) -> Self {
+        Self {
+            roots,
+            timeout,
+            on_reply: Arc::new(on_reply),
+            commands: OnceLock::new(),
+        }
+    }
+
+    /// Queues a command.
+    ///
+    /// # Errors
+    /// The thread cannot be started, or has panicked.
+    pub fn send(&self, command: Command) -> io::Result<()> {
+        let commands = if let Some(commands) = self.commands.get() {
+            commands
+        } else {
+            let (commands, queue) = channel();
+            let state = State {
+                roots: self.roots.clone(),
+                timeout: self.timeout,
+                on_reply: Arc::clone(&self.on_reply),
+                requests: HashMap::new(),
+                signalled: Vec::new(),
+            };
+            std::thread::Builder::new()
+                .name("zmtop-act".into())
+                .stack_size(256 << 10)
+                .spawn(move || state.run(&queue))?;
+            self.commands.get_or_init(|| commands)
+        };
+        commands.send(command).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// The processes of an open request.
+struct Request {
+    processes: Vec<Result<Pinned, ActError>>,
+    /// Number of processes last reported as exited.
+    exited: usize,
+}
+
+/// The processes that received a signal, until its outcome is known.
+struct Signalled {
+    request: RequestId,
+    signal: Signal,
+    processes: Vec<Pinned>,
+    deadline: Instant,
+}
+
+/// The thread's state.
+struct State {
+    roots: Roots,
+    timeout: Duration,
+    on_reply: OnReply,
+    requests: HashMap<RequestId, Request>,
+    signalled: Vec<Signalled>,
+}
+
+impl State {
+    /// Performs commands until the worker is dropped.
+    fn run(mut self, queue: &Receiver<Command>) {
+        loop {
+            // With nothing to watch the thread sleeps until the next command.
+            let command = if self.requests.is_empty() && self.signalled.is_empty() {
+                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                queue.recv_timeout(POLL_INTERVAL)
+            };
+            match command {
+                Ok(Command::Pin(request, ids)) => self.pin(request, ids),
+                Ok(Command::Perform(request, action)) => self.perform(request, action),
+                Ok(Command::Release(request)) => {
+                    self.requests.remove(&request);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.report_exits();
+            self.report_outcomes();
+        }
+    }
+
+    fn pin(&mut self, request: RequestId, ids: Vec<Identity>) {
+        let processes: Vec<_> = ids.into_iter().map(|id| Pinned::new(&self.roots, id)).collect();
+        let values = processes.iter().map(|process| {
+            let process = process.as_ref().map_err(|e| *e)?;
+            Ok(TunableValues::new(|tunable| process.get(tunable)))
+        });
+        (self.on_reply)(Reply::Pinned(request, values.collect()));
+        self.requests.insert(request, Request { processes, exited: 0 });
+    }
+
+    fn perform(&mut self, request: RequestId, action: ProcessAction) {
+        let Some(Request { processes, .. }) = self.requests.get(&request) else {
+            return;
+        };
+        let results: Vec<_> = processes
+            .iter()
+            .map(|process| perform(process.as_ref().map_err(|e| *e)?, action))
+            .collect();
+        if let ProcessAction::Signal(signal) = action
+            && let Some(Request { processes, .. }) = self.requests.remove(&request)
+        {
+            let reached = processes.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
+            let processes: Vec<Pinned> = reached.filter_map(|(process, _)| process.ok()).collect();
+            if !processes.is_empty() {
+                self.signalled.push(Signalled {
+                    request,
+                    signal,
+                    processes,
+                    deadline: Instant::now() + self.timeout,
+                });
+            }
+        }
+        (self.on_reply)(Reply::Performed(request, action, results));
+    }
+
+    fn report_exits(&mut self) {
+        for (id, request) in &mut self.requests {
+            let pinned = request.processes.iter().flatten();
+            let exited: Vec<Identity> = pinned.filter(|p| p.has_exited()).map(Pinned::id).collect();
+            if exited.len() != request.exited {
+                request.exited = exited.len();
+                (self.on_reply)(Reply::Exited(*id, exited));
+            }
+        }
+    }
+
+    fn report_outcomes(&mut self) {
+        let now = Instant::now();
+        let on_reply = &self.on_reply;
+        self.signalled.retain(|sent| {
+            let exited = sent.processes.iter().filter(|p| p.has_exited()).count();
+            let running = sent.processes.len() - exited;
+            let pending = running > 0 && now < sent.deadline;
+            if !pending {
+                on_reply(Reply::Outcome {
+                    request: sent.request,
+                    signal: sent.signal,
+                    exited,
+                    running,
+                });
+            }
+            pending
+        });
+    }
+}
+
+/// Performs an action on one process; returns its new value, or the number of the signal.
+fn perform(process: &Pinned, action: ProcessAction) -> Result<i32, ActError> {
+    match action {
+        ProcessAction::Signal(signal) => process.signal(signal).map(|()| signal.as_raw()),
+        ProcessAction::Set(tunable, value) => process.set(tunable, value).map(|()| value),
+        ProcessAction::Step(tunable, step) => {
+            let range = tunable.spec().range;
+            let value = process.get(tunable)?.saturating_add(step);
+            let value = value.clamp(*range.start(), *range.end());
+            process.set(tunable, value).map(|()| value)
+        }
+    }
+}
