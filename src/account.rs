@@ -19,6 +19,7 @@ pub mod headroom;
 pub mod overview;
 pub mod swap;
 
+use crate::group::Coverage;
 use crate::group::totals::Totals;
 use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
@@ -26,7 +27,7 @@ use crate::model::system::{AccountingInputs, SystemSample};
 
 /// What all processes together say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Userland {
+pub struct ProcessTotals {
     /// How many processes have memory that could be read.
     pub readable: usize,
     /// How many have any.
@@ -43,13 +44,13 @@ pub struct Userland {
     pub hidden: Option<Missing>,
 }
 
-impl Userland {
+impl ProcessTotals {
     /// The sums over a snapshot's processes.
     pub fn of(snapshot: &Snapshot) -> Self {
         // Counts an address space that several processes share once.
         let totals = Totals::of(snapshot.rows(), |_| None);
-        let survey = snapshot.survey();
-        let (readable, of) = (survey.readable, survey.all());
+        let coverage = Coverage::of(snapshot);
+        let (readable, of) = (coverage.readable, coverage.total());
         let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
         Self {
             readable,
@@ -121,7 +122,7 @@ pub struct Account {
 }
 
 /// Accounts for the RAM.
-pub fn account(s: &SystemSample, inputs: &AccountingInputs, userland: &Userland) -> Account {
+pub fn account(s: &SystemSample, inputs: &AccountingInputs, userland: &ProcessTotals) -> Account {
     let parts = [user(s, userland), kernel(s), pools(s, inputs), free(s, inputs)].concat();
     let known = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from);
     let known: i128 = known.sum();
@@ -138,7 +139,7 @@ pub fn account(s: &SystemSample, inputs: &AccountingInputs, userland: &Userland)
 }
 
 /// What processes and files hold.
-fn user(s: &SystemSample, userland: &Userland) -> Vec<Part> {
+fn user(s: &SystemSample, userland: &ProcessTotals) -> Vec<Part> {
     let files = less(s.cached, s.shmem);
     // `Mapped` counts shared memory too. What of that is mapped only the processes know.
     let mapped = less(s.mapped, userland.whole(userland.pss_shmem)).and_then(|m| Ok(m.min(files?)));

@@ -41,7 +41,7 @@ impl On {
     pub const NAMES: &[&str] = &["process", "command", "user", "unit", "container", "cgroup", "system"];
 
     /// The one of that name.
-    pub fn of_id(id: &str) -> Option<Self> {
+    pub fn from_id(id: &str) -> Option<Self> {
         match id {
             "process" => Some(Self::Process),
             "system" => Some(Self::System),

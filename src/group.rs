@@ -1,7 +1,9 @@
 //! Processes together: by program, user, unit, container or cgroup, and memory by mapping.
 
+mod cgroup;
 pub mod change;
-mod limits;
+mod coverage;
+pub mod mapping;
 mod name;
 pub mod totals;
 pub mod tree;
@@ -12,11 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use change::Change;
-pub use name::{Names, command_name};
+pub use coverage::Coverage;
+pub use name::{GroupNames, command_name};
 pub use totals::Totals;
 
 use crate::model::cgroup::CgroupFigures;
-use crate::model::snapshot::{Identity, ProcessSample, Replaced, Snapshot};
+use crate::model::process::{Identity, ProcessSample, Replaced};
+use crate::model::snapshot::Snapshot;
 
 /// What makes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,7 +77,7 @@ impl GroupBy {
     }
 
     /// The one of that [`id`](Self::id).
-    pub fn of_id(id: &str) -> Option<Self> {
+    pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.id() == id)
     }
 }
@@ -169,14 +173,14 @@ impl Group {
 
     /// The name to show with the mark of what must be started anew: `nginx [updated]`, or
     /// `nginx [2 updated]` where only some of its processes run the old program. Still raw.
-    pub fn marked_name(&self) -> Cow<'_, [u8]> {
+    pub fn name_with_replaced(&self) -> Cow<'_, [u8]> {
         let name = self.key.label();
-        self.mark()
+        self.replaced_label()
             .map_or(Cow::Borrowed(name), |mark| [name, mark.as_bytes()].concat().into())
     }
 
     /// That mark, with a space before it: ` [updated]`; `None` where all run what is there.
-    pub fn mark(&self) -> Option<String> {
+    pub fn replaced_label(&self) -> Option<String> {
         let (what, count) = self.replaced?;
         let what = match what {
             Replaced::Updated => "updated",
@@ -215,7 +219,7 @@ pub fn groups<'a>(
     change: impl Fn(&ProcessSample) -> Option<Change>,
 ) -> Vec<Group> {
     let rows = snapshot.rows();
-    let names = Names::new(rows);
+    let names = GroupNames::new(rows);
     // Where each name's group is, and whether some process of that name was dropped.
     let mut places: HashMap<Option<&[u8]>, (Option<usize>, bool)> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
@@ -227,7 +231,7 @@ pub fn groups<'a>(
         if !kept && sample.stat.is_kernel_thread() {
             continue;
         }
-        let name = names.of(sample, by);
+        let name = names.name_of(sample, by);
         let (place, cut) = places.entry(name).or_default();
         if !kept {
             *cut = true;
@@ -247,7 +251,7 @@ pub fn groups<'a>(
     }
     for group in &mut groups {
         group.totals = Totals::of(group.members.iter().map(|at| &rows[*at]), &change);
-        group.cgroup = limits::of(group, snapshot);
+        group.cgroup = cgroup::of(group, snapshot);
     }
     groups
 }

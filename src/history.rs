@@ -3,17 +3,18 @@
 //! Pure: the same snapshots give the same history, whether they come live or from a recording.
 
 mod ended;
+pub mod evaluation;
 mod groups;
-pub mod judge;
-pub mod levels;
-pub mod line;
 pub mod mapping_diff;
 pub mod marks;
+mod process;
 mod retention;
-pub mod series;
+pub mod row;
+mod runs;
 pub mod suspects;
 mod system;
-mod track;
+pub mod time_series;
+pub mod view;
 pub mod window;
 
 use std::collections::HashMap;
@@ -22,23 +23,24 @@ use std::time::Duration;
 
 pub use ended::Ended;
 use ended::Past;
+use evaluation::Judge;
 use groups::{Groups, Member};
-use judge::Judge;
-pub use line::Line;
 pub use marks::{Mark, Marks};
+use process::Track;
 use retention::Thrift;
-pub use series::{Figures, Rates, Series, Tick};
+pub use row::{MemorySample, Rates, RowHistory, Tick};
 pub use system::SystemHistory;
-use track::Track;
+pub use view::SeriesView;
 
-use crate::group::{GroupBy, GroupKey, Names};
+use crate::group::{GroupBy, GroupKey, GroupNames};
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
-use crate::model::snapshot::{Identity, ProcessSample, Snapshot};
+use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
 
 /// How a history is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Keep {
+pub struct HistoryConfig {
     /// What changes are taken over; from one snapshot to the next where those lie further apart.
     pub window: Duration,
     /// What verdicts go by.
@@ -48,9 +50,9 @@ pub struct Keep {
     pub max_memory: u64,
 }
 
-impl Keep {
+impl HistoryConfig {
     /// 24 MiB, and the verdicts' defaults.
-    pub fn over(window: Duration) -> Self {
+    pub fn with_window(window: Duration) -> Self {
         Self {
             window,
             trend: Params::default(),
@@ -63,7 +65,7 @@ impl Keep {
 /// in, and of the system.
 #[derive(Debug)]
 pub struct History {
-    keep: Keep,
+    config: HistoryConfig,
     /// What changes are taken over.
     reach: Duration,
     /// Boxed: half of a hash table is empty.
@@ -111,28 +113,28 @@ impl Moment {
 
 /// When a process started, on the monotonic clock; its zero for one that started before that.
 fn born(sample: &ProcessSample, snapshot: &Snapshot) -> Option<Duration> {
-    let started = sample.id.starttime as f64 / track::TICKS_PER_SECOND;
+    let started = sample.id.starttime as f64 / process::TICKS_PER_SECOND;
     let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
     Some(snapshot.monotonic.saturating_sub(age))
 }
 
 impl History {
-    /// An empty history whose changes are taken over `window`, kept as [`Keep::over`] says.
+    /// An empty history whose changes are taken over `window`, kept as [`HistoryConfig::with_window`] says.
     pub fn new(window: Duration) -> Self {
-        Self::kept(Keep::over(window))
+        Self::with_config(HistoryConfig::with_window(window))
     }
 
     /// An empty history.
-    pub fn kept(keep: Keep) -> Self {
+    pub fn with_config(config: HistoryConfig) -> Self {
         Self {
-            keep,
-            reach: keep.window,
+            config,
+            reach: config.window,
             processes: HashMap::new(),
             past: Past::default(),
-            groups: Groups::new(keep.window),
+            groups: Groups::new(config.window),
             system: SystemHistory::default(),
-            judge: Judge::new(keep.trend),
-            thrift: Thrift::new(keep.max_memory),
+            judge: Judge::new(config.trend),
+            thrift: Thrift::new(config.max_memory),
             tick: 0,
             last: None,
             first: None,
@@ -141,8 +143,8 @@ impl History {
     }
 
     /// How it is kept.
-    pub const fn keep(&self) -> &Keep {
-        &self.keep
+    pub const fn config(&self) -> &HistoryConfig {
+        &self.config
     }
 
     /// Takes in one snapshot. A process that made an exec starts anew; one that is no longer listed is
@@ -150,12 +152,12 @@ impl History {
     /// where the snapshot is of another boot or another host than the one before it, or earlier.
     pub fn push(&mut self, snapshot: &Snapshot) {
         if self.last.as_ref().is_some_and(|last| last.parts(snapshot)) {
-            *self = Self::kept(self.keep);
+            *self = Self::with_config(self.config);
         }
         let tick = self.begin(snapshot);
         self.system.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else { return };
-        let names = Names::new(processes);
+        let names = GroupNames::new(processes);
         let starter = self.groups.begin(tick.now);
         let number = self.tick;
         for sample in processes {
@@ -190,7 +192,7 @@ impl History {
         self.last = Some(Moment::of(snapshot));
         self.first.get_or_insert(now);
         self.tick += 1;
-        let reach = self.keep.window.max(snapshot.interval.saturating_mul(5) / 4);
+        let reach = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
         if reach != self.reach {
             self.reach = reach;
             self.every_series().for_each(|series| series.set_window(reach));
@@ -254,7 +256,7 @@ impl History {
     }
 
     /// The history of every process and group that there is.
-    fn every_series(&mut self) -> impl Iterator<Item = &mut Series> {
+    fn every_series(&mut self) -> impl Iterator<Item = &mut RowHistory> {
         let processes = self.processes.values_mut().map(|track| &mut track.series);
         processes.chain(self.groups.all())
     }
@@ -287,7 +289,7 @@ impl History {
     }
 
     /// The history of one process of the last snapshot.
-    pub fn get(&self, id: Identity) -> Option<&Series> {
+    pub fn get(&self, id: Identity) -> Option<&RowHistory> {
         self.processes.get(&id).map(|track| &track.series)
     }
 
@@ -297,7 +299,7 @@ impl History {
     }
 
     /// Every process of the last snapshot.
-    pub fn processes(&self) -> impl Iterator<Item = (Identity, &Series)> {
+    pub fn processes(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {
         self.processes.iter().map(|(id, track)| (*id, &track.series))
     }
 
@@ -318,12 +320,12 @@ impl History {
 
     /// The history of a group of processes; it goes on while they come and go, and is kept for a day after the
     /// last, as far as there is memory for it.
-    pub fn group(&self, key: &GroupKey) -> Option<&Series> {
+    pub fn group(&self, key: &GroupKey) -> Option<&RowHistory> {
         self.groups.get(key)
     }
 
     /// Every group of that kind, by its name.
-    pub fn groups_by(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &Series)> {
+    pub fn groups_by(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         self.groups.iter(by)
     }
 

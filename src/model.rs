@@ -3,12 +3,14 @@
 pub mod cgroup;
 pub mod mapping;
 pub mod memory;
+pub mod process;
 pub mod reading;
 pub mod snapshot;
 pub mod system;
 
 pub use cgroup::CgroupFigures;
 pub use memory::Memory;
+pub use process::{Facts, Identity, ProcessSample, Replaced, Stat, Walk};
 pub use reading::{Missing, Reading};
-pub use snapshot::{Facts, Identity, ProcessSample, Replaced, Sampling, SelfCost, Snapshot, Stat, Survey, Walk};
+pub use snapshot::{Sampling, SelfCost, Snapshot};
 pub use system::SystemSample;

@@ -41,16 +41,16 @@
 //! longer than all that was seen before it, a rise of load that is steeper than [`Params::day_rate`]. What is
 //! told late: a leak that is small beside the program's teeth and noise, or slower than the day's load.
 
-mod days;
+mod daily;
 mod fit;
 mod floors;
-mod weigh;
+mod horizon;
 
 use std::time::Duration;
 
-use days::Days;
+use daily::Days;
 use floors::Floors;
-use weigh::Case;
+use horizon::Case;
 
 /// What one bucket of a series saw. A point says nothing of the time between it and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Verdict {
     }
 
     /// The verdict of that [rank](Self::rank).
-    pub fn of_rank(rank: f64) -> Option<Self> {
+    pub fn from_rank(rank: f64) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.rank() == Some(rank))
     }
 
@@ -279,7 +279,7 @@ pub fn judge(points: &[Point], born: Option<Duration>, params: &Params) -> Judge
         let floors = Floors::new(&points[..points.partition_point(|point| point.to <= until)]);
         if !Case::new(&floors, age(until), params).grows(found.horizon) {
             found.verdict = Verdict::Growing;
-            found.confidence = found.confidence.min(weigh::UNSURE);
+            found.confidence = found.confidence.min(horizon::UNSURE);
         }
     }
     let days = Days::of(points).and_then(|days| days.leak(params));
@@ -325,7 +325,7 @@ const LOADING: Duration = Duration::from_secs(30);
 /// The verdict where nothing moved enough to be worth a word.
 fn steady(points: &[Point], params: &Params) -> Option<Judgement> {
     let (first, last) = (points.first()?, points.last()?);
-    if millis(last.to) - millis(first.from).min(millis(last.to)) < weigh::SOONEST {
+    if millis(last.to) - millis(first.from).min(millis(last.to)) < horizon::SOONEST {
         return None;
     }
     let (mut low, mut high) = (u64::MAX, 0);
@@ -334,7 +334,7 @@ fn steady(points: &[Point], params: &Params) -> Option<Judgement> {
         high = high.max(point.min);
     }
     // Half of what matters, as growing begins there.
-    let moves = weigh::least(low as f64, params) / 2.0;
+    let moves = horizon::least(low as f64, params) / 2.0;
     (((high - low) as f64) < moves).then(|| Judgement {
         verdict: Verdict::Steady,
         floor: last.min,

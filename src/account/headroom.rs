@@ -1,6 +1,7 @@
 //! How much more fits until something gives.
 
-use crate::model::snapshot::{ProcessSample, Snapshot};
+use crate::model::process::ProcessSample;
+use crate::model::snapshot::Snapshot;
 
 /// How many bytes more a process in that cgroup, or in none, may come to hold: the least of what the machine
 /// has, `MemAvailable` and `SwapFree` of `/proc/meminfo`, and of what the limits of the cgroup and those above it
@@ -8,7 +9,7 @@ use crate::model::snapshot::{ProcessSample, Snapshot};
 ///
 /// `None` where nothing of it is known. Limits are known only while cgroups are [asked
 /// for](Snapshot::cgroups).
-pub fn room(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
+pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
     let system = &snapshot.system;
     let machine = system
         .mem_available

@@ -6,7 +6,7 @@ use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 
 /// One line of the overview, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct OverviewRow {
     /// All there is.
     pub total: Reading<u64>,
     /// What is in use. Of RAM `MemTotal − MemAvailable`, as `free` counts: what could not be had by starting
@@ -23,8 +23,8 @@ pub struct Line {
 }
 
 /// RAM.
-pub fn ram(s: &SystemSample) -> Line {
-    Line {
+pub fn ram(s: &SystemSample) -> OverviewRow {
+    OverviewRow {
         total: s.mem_total,
         used: less(s.mem_total, s.mem_available),
         free: s.mem_free,
@@ -35,8 +35,8 @@ pub fn ram(s: &SystemSample) -> Line {
 }
 
 /// Swap. Nothing of it is shared.
-pub fn swap(s: &SystemSample) -> Line {
-    Line {
+pub fn swap(s: &SystemSample) -> OverviewRow {
+    OverviewRow {
         total: s.swap_total,
         used: s.swap_used(),
         free: s.swap_free,
@@ -47,8 +47,8 @@ pub fn swap(s: &SystemSample) -> Line {
 }
 
 /// RAM and swap together; unknown where either is.
-pub fn both(ram: &Line, swap: &Line) -> Line {
-    Line {
+pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
+    OverviewRow {
         total: sum(ram.total, swap.total),
         used: sum(ram.used, swap.used),
         free: sum(ram.free, swap.free),
@@ -65,7 +65,7 @@ pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
 
 /// Something that holds pages compressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compressed {
+pub struct CompressedPool {
     /// `zswap`, or a zram device.
     pub name: Box<str>,
     /// What it holds, uncompressed.
@@ -78,7 +78,7 @@ pub struct Compressed {
     pub size: Reading<u64>,
 }
 
-impl Compressed {
+impl CompressedPool {
     /// How often smaller; `None` where nothing is stored.
     pub fn ratio(&self) -> Reading<Option<f64>> {
         let (stored, in_ram) = (self.stored?, self.in_ram?);
@@ -87,9 +87,9 @@ impl Compressed {
 }
 
 /// zswap, and the zram devices.
-pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed> {
+pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<CompressedPool> {
     use crate::model::Missing;
-    let mut all = vec![Compressed {
+    let mut all = vec![CompressedPool {
         name: "zswap".into(),
         stored: s.zswapped,
         in_ram: s.zswap,
@@ -97,7 +97,7 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
         size: Err(Missing::Unsupported),
     }];
     let devices = inputs.zram.as_deref().unwrap_or_default();
-    all.extend(devices.iter().map(|d| Compressed {
+    all.extend(devices.iter().map(|d| CompressedPool {
         name: d.name.clone(),
         stored: Ok(d.stored),
         in_ram: Ok(d.used),

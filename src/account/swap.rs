@@ -1,6 +1,6 @@
 //! Who has how much of the swap that is used.
 
-use crate::account::Userland;
+use crate::account::ProcessTotals;
 use crate::model::{Reading, SystemSample};
 
 /// The swap that is used, in parts that sum to it.
@@ -19,7 +19,7 @@ pub struct SwapAccount {
 }
 
 /// Accounts for the swap.
-pub fn account(s: &SystemSample, userland: &Userland) -> SwapAccount {
+pub fn account(s: &SystemSample, userland: &ProcessTotals) -> SwapAccount {
     let used = s.swap_used();
     // Where nothing is used nobody needs to be asked.
     let processes = if used == Ok(0) { Ok(0) } else { userland.swap_pss };

@@ -10,9 +10,10 @@ use crate::alert::system::Whole;
 use crate::alert::{On, Rule};
 use crate::columns::{Row, RowSubject};
 use crate::filter::Subject;
-use crate::group::{Group, GroupBy, Names, groups};
-use crate::history::{History, Series};
-use crate::model::snapshot::{ProcessSample, Snapshot};
+use crate::group::{Group, GroupBy, GroupNames, groups};
+use crate::history::{History, RowHistory};
+use crate::model::process::ProcessSample;
+use crate::model::snapshot::Snapshot;
 
 /// The rules, what they fire for now, and what they did of late.
 #[derive(Debug, Default)]
@@ -188,7 +189,7 @@ impl Alerts {
                 }
             }
         }
-        let names = Names::new(rows);
+        let names = GroupNames::new(rows);
         for at in places {
             self.sweep(at, notices, |target| match target {
                 Target::Process(id) => names.find(id.pid).is_some_and(|sample| sample.id == *id),
@@ -204,7 +205,7 @@ impl Alerts {
             for at in self.places(|on| on == On::Group(by)) {
                 let when = self.rules[at].when.clone();
                 let subject = |sample| RowSubject(Row::of(sample, history.get(sample.id), snapshot));
-                let change = |sample: &ProcessSample| history.get(sample.id).map(Series::change).copied();
+                let change = |sample: &ProcessSample| history.get(sample.id).map(RowHistory::change).copied();
                 let own;
                 let list = if when.asks_words() {
                     let keep = |s| has_memory(s) && when.may_match(&subject(s));

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::alert::{On, Rule};
 use crate::filter::{Quantity, Subject, Word};
 use crate::group::GroupKey;
-use crate::model::snapshot::Identity;
+use crate::model::process::Identity;
 use crate::text;
 use crate::trend::Verdict;
 use crate::units::{self, Units};
@@ -78,7 +78,7 @@ impl Figure {
                 Quantity::Rate => units::growth(x),
                 Quantity::Number => format!("{}", (x * 10.0).round() / 10.0),
                 Quantity::Percent => format!("{:.1}%", x * 100.0),
-                Quantity::Verdict => Verdict::of_rank(x).unwrap_or_default().id().into(),
+                Quantity::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
                 Quantity::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
             },
         );

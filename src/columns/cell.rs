@@ -1,7 +1,7 @@
 //! A value as the text of a table cell.
 
 use super::Value;
-use crate::history::Line;
+use crate::history::SeriesView;
 use crate::model::Missing;
 use crate::text;
 use crate::trend::{Judgement, Verdict};
@@ -132,7 +132,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The values as bars, from their least to their greatest. The scale spans at least 4 % of the greatest
 /// and 256 KiB, so that the trembling of a steady process does not look like a mountain.
-pub fn sparkline(line: &Line<'_>, width: usize) -> String {
+pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
     let values: Vec<Option<u64>> = line
         .recent(width)
         .into_iter()

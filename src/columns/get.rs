@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Value;
 use crate::columns::Row;
 use crate::group::{Change, GroupBy};
-use crate::history::marks::Since;
+use crate::history::marks::MarkDelta;
 use crate::model::{CgroupFigures, Memory, Missing, ProcessSample, Reading};
 use crate::trend::{Judgement, Verdict};
 
@@ -61,7 +61,7 @@ pub(super) fn named<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -
 /// process itself.
 pub(super) fn title<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
-        Some(group) => Value::Text(group.marked_name()),
+        Some(group) => Value::Text(group.name_with_replaced()),
         None => own(row, get),
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn growing<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option
 
 /// A change since the mark: of the process itself even where its row shows the sum of its subtree. Nothing
 /// where there is no mark.
-pub(super) fn since<'a>(row: &Row<'a>, get: fn(&Since) -> i64) -> Value<'a> {
+pub(super) fn since<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     let Some(mark) = row.mark else { return Value::Blank };
     let since = match (row.group, row.sample) {
         (Some(group), _) => mark.group(group, row.snapshot),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{ColumnId, Unit, find};
 use crate::columns::Row;
 use crate::filter::{Catalog, Quantity, Subject, Word};
-use crate::group::{Group, GroupBy, Names};
+use crate::group::{Group, GroupBy, GroupNames};
 
 /// The names and kinds of the columns.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Subject for RowSubject<'_> {
             Word::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             Word::Container => Cow::Borrowed(facts.container.as_deref()?),
             Word::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
-            Word::Group => Cow::Borrowed(Names::new(self.0.snapshot.rows()).of(sample, GroupBy::Command)?),
+            Word::Group => Cow::Borrowed(GroupNames::new(self.0.snapshot.rows()).name_of(sample, GroupBy::Command)?),
             Word::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             Word::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
             Word::Unread => Cow::Borrowed(self.0.memory.err()?.reason().as_bytes()),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{Unit, Value};
 use crate::columns::sort::SortKey;
-use crate::model::mapping::{Area, Extent, Mapping, Name};
+use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::{Memory, Missing, Reading};
 use crate::text::Align;
 
@@ -13,7 +13,7 @@ use crate::text::Align;
 #[derive(Clone, Copy, Debug)]
 pub struct MapRow<'a> {
     /// What it is called; a total is not.
-    pub name: Option<&'a Name>,
+    pub name: Option<&'a MappingName>,
     /// How many areas it stands for.
     pub areas: u64,
     /// Its memory.

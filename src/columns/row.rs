@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::group::tree::Subtree;
 use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::marks::Mark;
-use crate::history::{Line, Series};
+use crate::history::{RowHistory, SeriesView};
 use crate::model::memory::Memory;
+use crate::model::process::ProcessSample;
 use crate::model::reading::Reading;
-use crate::model::snapshot::{ProcessSample, Snapshot};
+use crate::model::snapshot::Snapshot;
 use crate::trend::Judgement;
 
 /// What a column takes its value from.
@@ -21,11 +21,11 @@ pub struct Row<'a> {
     /// What changed of late, own or summed.
     pub change: Option<&'a Change>,
     /// The footprint over time.
-    pub line: Option<Line<'a>>,
+    pub line: Option<SeriesView<'a>>,
     /// What the footprint does.
     pub trend: Option<&'a Judgement>,
     /// What stands below it, in tree view; the sums of a group or of all rows.
-    pub subtree: Option<&'a Subtree>,
+    pub subtree: Option<&'a Totals>,
     /// The group, where the row is one.
     pub group: Option<&'a Group>,
     /// The mark that changes are shown since.
@@ -40,13 +40,13 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// The row of one process.
-    pub fn of(sample: &'a ProcessSample, series: Option<&'a Series>, snapshot: &'a Snapshot) -> Self {
+    pub fn of(sample: &'a ProcessSample, series: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: Some(sample),
             memory: sample.memory(),
-            change: series.map(Series::change),
-            line: series.map(Series::line),
-            trend: series.map(Series::trend),
+            change: series.map(RowHistory::change),
+            line: series.map(RowHistory::footprint),
+            trend: series.map(RowHistory::trend),
             subtree: None,
             group: None,
             mark: None,
@@ -58,14 +58,14 @@ impl<'a> Row<'a> {
 
     /// The row of one group. Its history is that of the whole group: where a filter holds some of its
     /// processes back, the changes are those of the others, and there is no line.
-    pub fn of_group(group: &'a Group, series: Option<&'a Series>, snapshot: &'a Snapshot) -> Self {
+    pub fn of_group(group: &'a Group, series: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         let series = series.filter(|_| group.whole);
         Self {
             sample: None,
             memory: group.totals.memory.as_ref().map_err(|e| *e),
-            change: Some(series.map_or(&group.totals.change, Series::change)),
-            line: series.map(Series::line),
-            trend: series.map(Series::trend),
+            change: Some(series.map_or(&group.totals.change, RowHistory::change)),
+            line: series.map(RowHistory::footprint),
+            trend: series.map(RowHistory::trend),
             subtree: Some(&group.totals),
             group: Some(group),
             mark: None,

@@ -47,11 +47,11 @@ const fn column(
 
 /// From left to right.
 pub const COLUMNS: &[SuspectColumn] = &[
-    column("VERDICT", Align::Left, 9, |s, _| s.judged.verdict.id().into()),
+    column("VERDICT", Align::Left, 9, |s, _| s.judgement.verdict.id().into()),
     column("PACE", Align::Right, 9, |s, _| signed_pace(s)),
-    column("SURE", Align::Right, 4, |s, _| format!("{:.0}%", s.judged.percent())),
+    column("SURE", Align::Right, 4, |s, _| format!("{:.0}%", s.judgement.percent())),
     column("SINCE", Align::Right, 6, |s, scale| {
-        s.judged
+        s.judgement
             .since
             .map_or_else(|| "-".into(), |since| units::span(scale.now.saturating_sub(since)))
     }),
@@ -81,7 +81,7 @@ impl SuspectColumn {
             tone: if suspect.ended.is_some() {
                 Tone::Zero
             } else if loud {
-                trend_tone(suspect.judged.verdict)
+                trend_tone(suspect.judgement.verdict)
             } else {
                 Tone::Plain
             },
@@ -90,7 +90,7 @@ impl SuspectColumn {
 }
 
 fn signed_pace(suspect: &Suspect) -> String {
-    match suspect.judged.slope {
+    match suspect.judgement.slope {
         0.0 => "0".into(),
         slope if slope < 0.0 => format!("-{}", units::pace(slope)),
         slope => units::pace(slope),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::columns::sort::SortKey;
-use crate::history::Line;
+use crate::history::SeriesView;
 use crate::model::{Missing, Reading};
 use crate::trend::{Judgement, Verdict};
 
@@ -29,7 +29,7 @@ pub enum Value<'a> {
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
-    Chart(Line<'a>, Option<f64>),
+    Chart(SeriesView<'a>, Option<f64>),
     /// What a footprint does, with how fast and how sure.
     Trend(Judgement),
     /// What a footprint does.

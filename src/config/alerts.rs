@@ -85,7 +85,7 @@ impl AlertSettings {
     /// # Errors
     /// What is wrong with the condition, safe to print.
     pub fn rule(&self) -> Result<Rule, String> {
-        let on = On::of_id(&self.on).unwrap_or(On::Process);
+        let on = On::from_id(&self.on).unwrap_or(On::Process);
         let rule = Rule::new(&self.name, on, &self.when);
         let mut rule = rule.map_err(|e| format!("not a condition: {}", text::safe(e.to_string().as_bytes())))?;
         (rule.hold, rule.cooldown) = (self.hold, self.cooldown);

@@ -13,7 +13,7 @@ use super::fault::{ConfigError, Faults, shown};
 use super::{alerts, file, schema};
 use crate::columns::ColumnId;
 use crate::group::GroupBy;
-use crate::history::Keep;
+use crate::history::HistoryConfig;
 use crate::sampler::Options;
 use crate::trend::Params;
 use crate::units::Units;
@@ -208,8 +208,8 @@ impl Settings {
     }
 
     /// How histories are kept, whose changes are taken over `window`.
-    pub fn keep(&self, window: Duration) -> Keep {
-        Keep {
+    pub fn history_config(&self, window: Duration) -> HistoryConfig {
+        HistoryConfig {
             window,
             trend: self.trend.params(),
             max_memory: self.history.max_memory,

@@ -1,7 +1,7 @@
 //! Which group a process belongs to.
 
 use crate::group::GroupBy;
-use crate::model::snapshot::{Facts, ProcessSample};
+use crate::model::process::{Facts, ProcessSample};
 
 /// The longest title in brackets that is a name, in bytes: what is longer says more than what it is.
 const MAX_TITLE: usize = 255;
@@ -45,11 +45,11 @@ fn title(facts: &Facts) -> Option<&[u8]> {
 
 /// The names of one snapshot's processes.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+pub struct GroupNames<'a> {
     rows: &'a [ProcessSample],
 }
 
-impl<'a> Names<'a> {
+impl<'a> GroupNames<'a> {
     /// Those of these rows, which are in order of pid, as those of a snapshot are.
     pub const fn new(rows: &'a [ProcessSample]) -> Self {
         Self { rows }
@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
 
     /// The name of the group that a process is in; `None` where it is in none, it is unknown, or areas are
     /// grouped and not processes.
-    pub fn of(&self, sample: &'a ProcessSample, by: GroupBy) -> Option<&'a [u8]> {
+    pub fn name_of(&self, sample: &'a ProcessSample, by: GroupBy) -> Option<&'a [u8]> {
         let facts = &*sample.facts;
         match by {
             GroupBy::Command => Some(command_name(facts, || self.find(sample.stat.ppid).map(|p| &*p.facts))),

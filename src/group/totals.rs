@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::group::Change;
 use crate::model::memory::Memory;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
-use crate::model::snapshot::{Identity, ProcessSample};
 
 /// The sums of a set of processes: those a filter lets through, those tagged, a subtree. They count as so many
 /// processes with so many threads, but an address space that several of them share counts once.

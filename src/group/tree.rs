@@ -5,10 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::group::Change;
 use crate::group::totals::{Spaces, Totals};
-use crate::model::snapshot::ProcessSample;
-
-/// A process and all its descendants, summed.
-pub type Subtree = Totals;
+use crate::model::process::ProcessSample;
 
 /// One row of a drawn forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +77,9 @@ impl Forest {
         &self,
         processes: &[ProcessSample],
         change: impl Fn(&ProcessSample) -> Option<Change>,
-    ) -> Vec<Subtree> {
+    ) -> Vec<Totals> {
         let spaces = Spaces::new(&processes.iter());
-        let mut all: Vec<Subtree> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
+        let mut all: Vec<Totals> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
         for &i in spaces.all().flatten() {
             all[i] = Totals::without_memory(&processes[i], change(&processes[i]).as_ref());
         }

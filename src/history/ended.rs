@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::series::Series;
-use crate::model::snapshot::{Facts, Identity};
+use crate::history::row::RowHistory;
+use crate::model::process::{Facts, Identity};
 
 /// No more than that are remembered.
 const MOST: usize = 1000;
@@ -22,7 +22,7 @@ pub struct Ended {
     /// When it was first missed, on the monotonic clock.
     pub at: Duration,
     /// Its history, up to its end.
-    pub series: Series,
+    pub series: RowHistory,
 }
 
 /// Those of late, in the order of their ends.
@@ -75,5 +75,5 @@ impl Past {
 
 /// The bytes that remembering it takes, without its facts' command line, which is short.
 const fn weight(ended: &Ended) -> usize {
-    size_of::<Ended>() - size_of::<Series>() + ended.series.bytes() + size_of::<(Identity, u64)>()
+    size_of::<Ended>() - size_of::<RowHistory>() + ended.series.bytes() + size_of::<(Identity, u64)>()
 }

@@ -4,21 +4,21 @@
 //! turns to groups sees what they did. Each process remembers its groups, which are looked for again only
 //! where its facts change; a snapshot then costs five sums a process, and a series a group.
 
-mod member;
-mod slots;
+mod membership;
+mod table;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use member::Member;
-use member::NOWHERE;
-use slots::Slots;
+pub(super) use membership::Member;
+use membership::NOWHERE;
+use table::Slots;
 
-use crate::group::{GroupBy, GroupKey, Names};
-use crate::history::judge::Judge;
-use crate::history::series::{Figures, Rates, Series, Tick};
+use crate::group::{GroupBy, GroupKey, GroupNames};
+use crate::history::evaluation::Judge;
+use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Missing;
-use crate::model::snapshot::{Identity, ProcessSample};
 
 /// How long a group without members is remembered: what runs every night is known the next one.
 const KEPT: Duration = Duration::from_secs(26 * 3600);
@@ -47,7 +47,7 @@ struct Sums {
     waiting: u32,
     /// When the first of them started.
     born: Option<Duration>,
-    figures: Figures,
+    figures: MemorySample,
     rates: Rates,
 }
 
@@ -85,7 +85,7 @@ impl Groups {
         member: &mut Member,
         born: Option<Duration>,
         rates: &Rates,
-        names: &Names<'_>,
+        names: &GroupNames<'_>,
         first: Option<(Identity, [u32; GroupBy::OF_PROCESSES.len()])>,
     ) {
         self.starting |= !member.place(sample, names, &mut self.slots);
@@ -139,12 +139,12 @@ impl Groups {
     }
 
     /// Those of that kind, by name.
-    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &Series)> {
+    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         self.slots.iter(by)
     }
 
     /// Every group's, to be changed.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Series> {
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut RowHistory> {
         self.slots.all()
     }
 
@@ -154,7 +154,7 @@ impl Groups {
     }
 
     /// The history of one group.
-    pub(super) fn get(&self, key: &GroupKey) -> Option<&Series> {
+    pub(super) fn get(&self, key: &GroupKey) -> Option<&RowHistory> {
         self.slots.get(key.by, key.name.as_deref())
     }
 

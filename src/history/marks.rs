@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use crate::group::{Group, GroupBy, GroupKey, groups};
 use crate::history::Moment;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
-use crate::model::snapshot::{Identity, ProcessSample, Snapshot};
+use crate::model::snapshot::Snapshot;
 
 /// What one process or group held when the mark was set, in KiB.
 #[derive(Clone, Copy, Debug)]
-struct Kib([u32; 2]);
+struct PackedMemory([u32; 2]);
 
-impl Kib {
+impl PackedMemory {
     /// No figures: what it held could not be read.
     const UNKNOWN: Self = Self([u32::MAX; 2]);
 
@@ -21,15 +22,15 @@ impl Kib {
         Self([pss, swap].map(|n| u32::try_from(n >> 10).unwrap_or(u32::MAX).min(u32::MAX - 1)))
     }
 
-    fn get(self) -> Option<Held> {
+    fn get(self) -> Option<MarkedMemory> {
         let [pss, swap] = self.0.map(|n| u64::from(n) << 10);
-        (self.0[0] != u32::MAX).then_some(Held { pss, swap })
+        (self.0[0] != u32::MAX).then_some(MarkedMemory { pss, swap })
     }
 }
 
 /// What was held when a mark was set, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct MarkedMemory {
     /// PSS.
     pub pss: u64,
     /// Swap.
@@ -38,13 +39,13 @@ pub struct Held {
 
 /// What changed since a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Since {
+pub struct MarkDelta {
     /// PSS now less PSS at the mark, in bytes.
     pub pss: i64,
     /// Swap likewise.
     pub swap: i64,
     /// It was not there at the mark: it counts from nothing.
-    pub born: bool,
+    pub is_new: bool,
 }
 
 /// What every process and group held at one moment.
@@ -54,8 +55,8 @@ pub struct Mark {
     at: Duration,
     moment: Moment,
     /// In order of identity.
-    processes: Box<[(Identity, Kib)]>,
-    groups: HashMap<GroupKey, Kib>,
+    processes: Box<[(Identity, PackedMemory)]>,
+    groups: HashMap<GroupKey, PackedMemory>,
 }
 
 impl Mark {
@@ -63,8 +64,8 @@ impl Mark {
     pub fn new(snapshot: &Snapshot) -> Self {
         let has_memory = |s: &&ProcessSample| !s.stat.is_kernel_thread();
         let held = |s: &ProcessSample| match s.memory() {
-            Ok(m) => Kib::of(m.pss, m.swap),
-            Err(_) => Kib::UNKNOWN,
+            Ok(m) => PackedMemory::of(m.pss, m.swap),
+            Err(_) => PackedMemory::UNKNOWN,
         };
         let rows = snapshot.rows();
         let mut processes: Vec<_> = rows.iter().filter(has_memory).map(|s| (s.id, held(s))).collect();
@@ -75,8 +76,8 @@ impl Mark {
                 // A sum that lacks what is yet to be read would look like growth once it is.
                 let whole = group.members.iter().all(|i| rows[*i].walk != Err(Missing::Pending));
                 let held = match group.totals.memory {
-                    Ok(m) if whole => Kib::of(m.pss, m.swap),
-                    _ => Kib::UNKNOWN,
+                    Ok(m) if whole => PackedMemory::of(m.pss, m.swap),
+                    _ => PackedMemory::UNKNOWN,
                 };
                 by_key.insert(group.key, held);
             }
@@ -97,7 +98,7 @@ impl Mark {
 
     /// What changed of a process. One that started since counts from nothing; unknown where its memory is, or
     /// was when the mark was set.
-    pub fn process(&self, sample: &ProcessSample) -> Reading<Since> {
+    pub fn process(&self, sample: &ProcessSample) -> Reading<MarkDelta> {
         let memory = sample.memory()?;
         let found = self.processes.binary_search_by_key(&sample.id, |(id, _)| *id);
         let before = found.ok().map(|at| self.processes[at].1.get().ok_or(Missing::Pending));
@@ -105,14 +106,14 @@ impl Mark {
     }
 
     /// Whether the process started since.
-    pub fn is_born(&self, sample: &ProcessSample) -> bool {
+    pub fn is_new(&self, sample: &ProcessSample) -> bool {
         let known = self.processes.binary_search_by_key(&sample.id, |(id, _)| *id).is_ok();
         !known && !sample.stat.is_kernel_thread()
     }
 
     /// What changed of a group. What its processes held that ended since is taken off. Where a filter holds some
     /// of its processes back, it is the change of the others.
-    pub fn group(&self, group: &Group, snapshot: &Snapshot) -> Reading<Since> {
+    pub fn group(&self, group: &Group, snapshot: &Snapshot) -> Reading<MarkDelta> {
         let memory = group.totals.memory?;
         if group.key.by == GroupBy::Mapping {
             return Err(Missing::Unsupported);
@@ -123,9 +124,9 @@ impl Mark {
         }
         let rows = snapshot.rows();
         let members = || group.members.iter().filter_map(|i| rows.get(*i));
-        let mut sum = Since {
-            born: true,
-            ..Since::default()
+        let mut sum = MarkDelta {
+            is_new: true,
+            ..MarkDelta::default()
         };
         for sample in members() {
             // An address space that several have counts once.
@@ -136,23 +137,23 @@ impl Mark {
             let one = self.process(sample)?;
             sum.pss = sum.pss.saturating_add(one.pss);
             sum.swap = sum.swap.saturating_add(one.swap);
-            sum.born &= one.born;
+            sum.is_new &= one.is_new;
         }
         Ok(sum)
     }
 }
 
-fn since(before: Option<Held>, pss: u64, swap: u64) -> Since {
+fn since(before: Option<MarkedMemory>, pss: u64, swap: u64) -> MarkDelta {
     let less = |now: u64, then: u64| {
         // What is kept is in KiB.
         let signed = |n: u64| i64::try_from(n >> 10 << 10).unwrap_or(i64::MAX);
         signed(now) - signed(then)
     };
     let held = before.unwrap_or_default();
-    Since {
+    MarkDelta {
         pss: less(pss, held.pss),
         swap: less(swap, held.swap),
-        born: before.is_none(),
+        is_new: before.is_none(),
     }
 }
 
@@ -209,7 +210,7 @@ impl Marks {
     /// Forgets those that the snapshot cannot be compared with: of another boot or host, or set later than it
     /// was taken.
     /// Whether there were any.
-    pub fn heed(&mut self, snapshot: &Snapshot) -> bool {
+    pub fn discard_incomparable(&mut self, snapshot: &Snapshot) -> bool {
         let parts = self.list.iter().any(|mark| mark.moment.parts(snapshot));
         if parts {
             self.list.clear();

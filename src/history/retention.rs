@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::history::levels::Detail;
-use crate::history::series::Series;
+use crate::history::row::RowHistory;
+use crate::history::time_series::Retention;
 
 /// How often it is looked at while there is room; near the bound at every snapshot.
 const EVERY: Duration = Duration::from_secs(5);
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Thrift {
     max: usize,
-    detail: Detail,
+    detail: Retention,
     looked: Option<Duration>,
     /// More than three quarters were taken at the last look.
     near: bool,
@@ -25,14 +25,14 @@ impl Thrift {
     pub(super) fn new(max: u64) -> Self {
         Self {
             max: usize::try_from(max).unwrap_or(usize::MAX),
-            detail: Detail::default(),
+            detail: Retention::default(),
             looked: None,
             near: false,
             changed: Duration::ZERO,
         }
     }
 
-    pub(super) const fn detail(&self) -> Detail {
+    pub(super) const fn detail(&self) -> Retention {
         self.detail
     }
 
@@ -60,7 +60,7 @@ impl Thrift {
 
     /// Another detail to keep from now on: less where there is too much, more where there is room for twice
     /// what there is, and some. `None` where it stays.
-    pub(super) fn change(&mut self, bytes: usize, now: Duration) -> Option<Detail> {
+    pub(super) fn change(&mut self, bytes: usize, now: Duration) -> Option<Retention> {
         let detail = if self.exceeds(bytes) {
             self.detail.less()
         } else if bytes < self.max / 3 && now.saturating_sub(self.changed) >= PATIENCE {
@@ -78,10 +78,10 @@ impl Thrift {
 
 /// Where even the least of all is too much: forgets what was, of the least suspect first, of those the
 /// smallest, until a tenth of the bound is free.
-pub(super) fn forget<'a>(all: impl Iterator<Item = &'a mut Series>, mut bytes: usize, max: usize) {
-    let mut all: Vec<_> = all.filter(|series| !series.levels().is_flat()).collect();
+pub(super) fn forget<'a>(all: impl Iterator<Item = &'a mut RowHistory>, mut bytes: usize, max: usize) {
+    let mut all: Vec<_> = all.filter(|series| !series.footprint_series().is_flat()).collect();
     all.sort_by_cached_key(|series| {
-        let footprint = series.levels().newest().map_or(0, |(_, bytes)| bytes);
+        let footprint = series.footprint_series().newest().map_or(0, |(_, bytes)| bytes);
         (series.trend().verdict, footprint)
     });
     for series in all {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom;
-use crate::group::{GroupBy, GroupKey, Names, RowKey};
-use crate::history::{History, Series};
+use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
+use crate::history::{History, RowHistory};
+use crate::model::process::{Facts, Identity, ProcessSample, Stat};
 use crate::model::reading::Missing;
-use crate::model::snapshot::{Facts, Identity, ProcessSample, Snapshot, Stat};
+use crate::model::snapshot::Snapshot;
 use crate::trend::{Judgement, Verdict, eta};
 
 /// Somebody whose footprint grows, or does what was asked for.
@@ -24,7 +25,7 @@ pub struct Suspect {
     /// How many processes the group has; 1 for a process.
     pub count: usize,
     /// What was judged.
-    pub judged: Judgement,
+    pub judgement: Judgement,
     /// The footprint it was judged on, in bytes: the newest.
     pub footprint: u64,
     /// Seconds until it reaches the nearest wall at this pace; `None` where it does not go on, or no wall is known.
@@ -37,7 +38,7 @@ pub struct Suspect {
 
 /// Who is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct SuspectQuery {
     /// The least alarming verdict.
     pub least: Verdict,
     /// Groups of this kind alone. `None` asks for processes, those that ended too, and for programs whose
@@ -45,7 +46,7 @@ pub struct Ask {
     pub by: Option<GroupBy>,
 }
 
-impl Ask {
+impl SuspectQuery {
     /// What grows or leaks.
     pub const GROWING: Self = Self {
         least: Verdict::Growing,
@@ -55,7 +56,7 @@ impl Ask {
 
 /// The suspects in a history whose last snapshot this is: leaks first, the living before the ended, the fastest
 /// first. Of the processes of a program that ended as suspects the last stands for all.
-pub fn suspects(history: &History, snapshot: &Snapshot, ask: Ask) -> Vec<Suspect> {
+pub fn suspects(history: &History, snapshot: &Snapshot, ask: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = ask.by {
         groups(history, snapshot, by, ask.least, &mut found);
@@ -68,15 +69,19 @@ pub fn suspects(history: &History, snapshot: &Snapshot, ask: Ask) -> Vec<Suspect
         found.extend(programs);
     }
     found.sort_by(|a, b| {
-        let rank = |s: &Suspect| (s.judged.verdict, s.ended.is_none());
-        let slopes = b.judged.slope.partial_cmp(&a.judged.slope).unwrap_or(Ordering::Equal);
+        let rank = |s: &Suspect| (s.judgement.verdict, s.ended.is_none());
+        let slopes = b
+            .judgement
+            .slope
+            .partial_cmp(&a.judgement.slope)
+            .unwrap_or(Ordering::Equal);
         rank(b).cmp(&rank(a)).then(slopes)
     });
     found
 }
 
 /// Whether it is to be told of.
-fn grows(series: &Series, least: Verdict) -> bool {
+fn grows(series: &RowHistory, least: Verdict) -> bool {
     let judged = series.trend();
     judged.verdict != Verdict::Unknown && judged.verdict >= least
 }
@@ -98,17 +103,17 @@ fn living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Ve
             facts: Some(Arc::clone(&sample.facts)),
             command: history.command(id),
             count: 1,
-            judged: *series.trend(),
+            judgement: *series.trend(),
             footprint: newest(series),
-            eta: eta(series.trend(), headroom::room(snapshot, cgroup)),
+            eta: eta(series.trend(), headroom::headroom(snapshot, cgroup)),
             ended: None,
             times: 0,
         });
     }
 }
 
-fn newest(series: &Series) -> u64 {
-    series.levels().newest().map_or(0, |(_, bytes)| bytes)
+fn newest(series: &RowHistory) -> u64 {
+    series.footprint_series().newest().map_or(0, |(_, bytes)| bytes)
 }
 
 fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
@@ -126,7 +131,7 @@ fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
             facts: Some(Arc::clone(&gone.facts)),
             command: gone.command.clone(),
             count: 1,
-            judged: *gone.series.trend(),
+            judgement: *gone.series.trend(),
             footprint: newest(&gone.series),
             eta: None,
             ended: Some(gone.at),
@@ -146,7 +151,7 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
             }),
             facts: None,
             count: 0,
-            judged: *series.trend(),
+            judgement: *series.trend(),
             footprint: newest(series),
             eta: None,
             ended: None,
@@ -158,11 +163,11 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
     if places.is_empty() {
         return;
     }
-    let names = Names::new(snapshot.rows());
+    let names = GroupNames::new(snapshot.rows());
     // The one cgroup of all members, as far as they are in one.
     let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
     for sample in snapshot.rows().iter().filter(|sample| !sample.stat.is_kernel_thread()) {
-        let Some(at) = places.get(&names.of(sample, by).map(Arc::from)) else {
+        let Some(at) = places.get(&names.name_of(sample, by).map(Arc::from)) else {
             continue;
         };
         found[*at].count += 1;
@@ -179,7 +184,7 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
         } else {
             own
         };
-        suspect.eta = eta(&suspect.judged, headroom::room(snapshot, cgroup));
+        suspect.eta = eta(&suspect.judgement, headroom::headroom(snapshot, cgroup));
     }
 }
 
@@ -189,14 +194,14 @@ fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
         .iter()
         .filter(|s| s.ended.is_none() && s.command == program.command);
     let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
-        (slope + s.judged.slope, worst.max(s.judged.verdict))
+        (slope + s.judgement.slope, worst.max(s.judgement.verdict))
     });
     // A leak is not explained by what only grows.
-    program.count <= 1 || (slope >= program.judged.slope / 2.0 && worst >= program.judged.verdict)
+    program.count <= 1 || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
 /// A process that ended as a filter can ask about it: by its words. Nothing is known of its figures any more.
-pub fn stand_in(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
+pub fn ended_sample(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
     ProcessSample {
         id,
         exec: 0,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::history::levels::Levels;
-use crate::history::line::Line;
-use crate::history::series::Tick;
+use crate::history::row::Tick;
+use crate::history::time_series::TimeSeries;
+use crate::history::view::SeriesView;
 use crate::history::window;
 use crate::model::reading::Reading;
 use crate::model::snapshot::{SelfCost, Snapshot};
@@ -24,21 +24,21 @@ pub struct SystemHistory {
     pub own_cpu: Option<f64>,
     /// The share of one core that walks took, smoothed over some ten seconds.
     pub walked: Option<f64>,
-    mem: Levels,
-    swap: Levels,
+    mem: TimeSeries,
+    swap: TimeSeries,
     now: Duration,
     rhythm: Duration,
 }
 
 impl SystemHistory {
     /// RAM in use (`MemTotal − MemAvailable`).
-    pub const fn mem(&self) -> Line<'_> {
-        Line::new(&self.mem, self.now, self.rhythm)
+    pub const fn mem(&self) -> SeriesView<'_> {
+        SeriesView::new(&self.mem, self.now, self.rhythm)
     }
 
     /// Swap in use.
-    pub const fn swap(&self) -> Line<'_> {
-        Line::new(&self.swap, self.now, self.rhythm)
+    pub const fn swap(&self) -> SeriesView<'_> {
+        SeriesView::new(&self.swap, self.now, self.rhythm)
     }
 
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {

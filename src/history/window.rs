@@ -9,7 +9,7 @@ pub fn rate(before: u64, now: u64, seconds: f64) -> Option<f64> {
 
 /// The values of the last while, in slots of a tenth of it, to take a change over.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct ChangeWindow {
     slot: Duration,
     /// [`NONE`] where nothing is known.
     slots: [u64; Self::SLOTS],
@@ -23,7 +23,7 @@ pub struct Window {
 /// An unknown value in a slot.
 const NONE: u64 = u64::MAX;
 
-impl Window {
+impl ChangeWindow {
     /// The newest slot and the ten before it: a change over ten seconds takes in the value of ten seconds ago.
     const SLOTS: usize = 11;
 

@@ -1,14 +1,13 @@
 //! The mappings of an address space: each area as `smaps` lists it, and areas of one name together.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::memory::Memory;
-use super::reading::{Missing, Reading};
+use super::reading::Reading;
 
 /// What kind of memory an area maps, by its name and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum MappingKind {
     /// A file: a program, a library, mapped data.
     File,
     /// `[heap]`, what `brk` gives.
@@ -29,7 +28,7 @@ pub enum Kind {
     Device,
 }
 
-impl Kind {
+impl MappingKind {
     /// The name in JSON and CSV.
     pub const fn id(self) -> &'static str {
         match self {
@@ -51,7 +50,7 @@ pub const ANON: &[u8] = b"[anon]";
 
 /// What an area is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Name {
+pub struct MappingName {
     /// As the kernel writes it, raw but for a newline, which is `\012`; without ` (deleted)`. [`ANON`]
     /// where the kernel gives none.
     pub bytes: Arc<[u8]>,
@@ -59,43 +58,43 @@ pub struct Name {
     /// Never of shared memory, whose files have no name from the start.
     pub deleted: bool,
     /// What it is.
-    pub kind: Kind,
+    pub kind: MappingKind,
 }
 
-impl Name {
+impl MappingName {
     /// Understands a name as `smaps` has it, empty for none. `hugetlb` is whether its flags say `ht`.
     pub fn parse(written: &[u8], hugetlb: bool) -> Self {
         const DELETED: &[u8] = b" (deleted)";
         let stripped = written.strip_suffix(DELETED);
         let bytes = stripped.unwrap_or(written);
         let kind = if hugetlb {
-            Kind::Hugetlb
+            MappingKind::Hugetlb
         } else {
             kind(bytes, stripped.is_some())
         };
         Self {
             bytes: if bytes.is_empty() { ANON.into() } else { bytes.into() },
-            deleted: stripped.is_some() && kind == Kind::File,
+            deleted: stripped.is_some() && kind == MappingKind::File,
             kind,
         }
     }
 }
 
-fn kind(name: &[u8], deleted: bool) -> Kind {
+fn kind(name: &[u8], deleted: bool) -> MappingKind {
     match name {
-        b"" => Kind::Anon,
-        b"[heap]" => Kind::Heap,
-        _ if name == b"[stack]" || name.starts_with(b"[stack:") => Kind::Stack,
-        _ if name.starts_with(b"[anon:") => Kind::Named,
-        _ if name.starts_with(b"[anon_shmem:") => Kind::Shared,
-        [b'[', .., b']'] => Kind::Kernel,
-        b"/anon_hugepage" if deleted => Kind::Hugetlb,
-        b"/dev/zero" if deleted => Kind::Shared,
-        _ if deleted && (name.starts_with(b"/memfd:") || name.starts_with(b"/SYSV")) => Kind::Shared,
-        _ if name.starts_with(b"/dev/shm/") => Kind::Shared,
-        _ if name.starts_with(b"/dev/") => Kind::Device,
-        [b'/', ..] => Kind::File,
-        _ => Kind::Device,
+        b"" => MappingKind::Anon,
+        b"[heap]" => MappingKind::Heap,
+        _ if name == b"[stack]" || name.starts_with(b"[stack:") => MappingKind::Stack,
+        _ if name.starts_with(b"[anon:") => MappingKind::Named,
+        _ if name.starts_with(b"[anon_shmem:") => MappingKind::Shared,
+        [b'[', .., b']'] => MappingKind::Kernel,
+        b"/anon_hugepage" if deleted => MappingKind::Hugetlb,
+        b"/dev/zero" if deleted => MappingKind::Shared,
+        _ if deleted && (name.starts_with(b"/memfd:") || name.starts_with(b"/SYSV")) => MappingKind::Shared,
+        _ if name.starts_with(b"/dev/shm/") => MappingKind::Shared,
+        _ if name.starts_with(b"/dev/") => MappingKind::Device,
+        [b'/', ..] => MappingKind::File,
+        _ => MappingKind::Device,
     }
 }
 
@@ -143,7 +142,7 @@ pub struct Area {
     /// The file's inode, 0 for none.
     pub inode: u64,
     /// What it is called.
-    pub name: Name,
+    pub name: MappingName,
     /// `VmFlags`, two letters each; empty where the kernel gives none (before Linux 3.8).
     pub flags: Box<[u8]>,
     /// What of it is resident or swapped out; why not, where a line of it does not read as it should.
@@ -156,7 +155,7 @@ pub struct Area {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// What they are called.
-    pub name: Name,
+    pub name: MappingName,
     /// How many areas.
     pub areas: u64,
     /// Their sums; where one could not be read, why.
@@ -167,7 +166,7 @@ pub struct Mapping {
 
 impl Mapping {
     /// Nothing yet of that name.
-    pub fn new(name: Name) -> Self {
+    pub fn new(name: MappingName) -> Self {
         Self {
             name,
             areas: 0,
@@ -190,74 +189,4 @@ impl Mapping {
             (Err(_), _) => {}
         }
     }
-}
-
-/// Puts areas of one name together as they come.
-#[derive(Debug, Default)]
-pub struct Merge {
-    /// By name: a process has few names for its many areas.
-    by_name: HashMap<Name, usize>,
-    mappings: Vec<Mapping>,
-    /// Where the last one went: the areas of a library come one after another.
-    last: Option<usize>,
-}
-
-impl Merge {
-    /// Adds one area.
-    pub fn area(&mut self, area: &Area) {
-        self.add(&area.name, 1, &area.memory, &area.extent);
-    }
-
-    /// Adds areas already put together.
-    pub fn mapping(&mut self, m: &Mapping) {
-        self.add(&m.name, m.areas, &m.memory, &m.extent);
-    }
-
-    fn add(&mut self, name: &Name, areas: u64, memory: &Reading<Memory>, extent: &Reading<Extent>) {
-        let at = match self.last {
-            Some(at) if self.mappings[at].name == *name => at,
-            _ => *self.by_name.entry(name.clone()).or_insert_with(|| {
-                self.mappings.push(Mapping::new(name.clone()));
-                self.mappings.len() - 1
-            }),
-        };
-        self.last = Some(at);
-        self.mappings[at].add(areas, memory, extent);
-    }
-
-    /// Where in [`Merge::finish`] the mapping last added to stands.
-    pub const fn last(&self) -> Option<usize> {
-        self.last
-    }
-
-    /// The mappings, in the order in which their names first came.
-    pub fn finish(self) -> Vec<Mapping> {
-        self.mappings
-    }
-}
-
-/// One of many to be summed: how many areas, their memory, their size and the rest.
-pub type Summand<'a> = (u64, Reading<&'a Memory>, Reading<&'a Extent>);
-
-/// The sum of areas or mappings: of those that could be read. `Err` where there are none, or none could.
-pub fn total<'a>(all: impl IntoIterator<Item = Summand<'a>>) -> (u64, Reading<Memory>, Extent) {
-    let mut areas: u64 = 0;
-    let mut sum: Reading<Memory> = Err(Missing::Pending);
-    let mut extent = Extent::NONE;
-    for (count, memory, more) in all {
-        sum = match (sum, memory) {
-            (Ok(mut sum), Ok(more)) => {
-                sum.add(more);
-                Ok(sum)
-            }
-            (Ok(known), Err(_)) => Ok(known),
-            (Err(_), Ok(known)) => Ok(*known),
-            (Err(_), Err(why)) => Err(why),
-        };
-        if let Ok(more) = more {
-            extent.add(more);
-        }
-        areas = areas.saturating_add(count);
-    }
-    (areas, sum, extent)
 }

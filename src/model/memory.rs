@@ -134,17 +134,6 @@ impl Memory {
         self.shared_clean.saturating_add(self.shared_dirty)
     }
 
-    /// Returns an upper bound on a PSS change caused by other processes, in bytes: all memory that is shared now,
-    /// or the file-backed and shmem pages that others may yet map, whichever is more. Private anonymous pages
-    /// stay private unless the process forks. `u64::MAX` where the kernel does not split PSS (before Linux 5.4).
-    pub fn externally_mutable(&self) -> u64 {
-        match (self.pss_file, self.pss_shmem) {
-            // PSS rises if the other sharers of a page leave, and falls if others come to share one.
-            (Ok(file), Ok(shmem)) => self.shared().max(file.saturating_add(shmem)),
-            _ => u64::MAX,
-        }
-    }
-
     /// Returns the dirty pages, private and shared, whole: `Private_Dirty + Shared_Dirty`.
     pub const fn dirty(&self) -> u64 {
         self.private_dirty.saturating_add(self.shared_dirty)

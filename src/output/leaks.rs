@@ -30,7 +30,7 @@ use super::grid::{Grid, Kind, Paper};
 use super::json;
 use crate::columns::Plain;
 use crate::columns::suspect::{COLUMNS, Scale};
-use crate::group::GroupBy;
+use crate::group::{Coverage, GroupBy};
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
@@ -126,14 +126,14 @@ impl Leaks<'_> {
     }
 
     fn nothing(&self) -> String {
-        let survey = self.snapshot.survey();
-        let hidden = match survey.hidden {
+        let coverage = Coverage::of(self.snapshot);
+        let hidden = match coverage.hidden {
             0 => String::new(),
             hidden => format!(", {hidden} more could not be read"),
         };
         format!(
             "nothing to tell of: {} processes seen over {}{hidden}",
-            survey.readable,
+            coverage.readable,
             units::span(self.watched)
         )
     }
@@ -143,15 +143,15 @@ impl Leaks<'_> {
     /// # Errors
     /// Those of `out`.
     pub fn json(&self, out: &mut dyn Write, one_line: bool) -> io::Result<()> {
-        let survey = self.snapshot.survey();
+        let coverage = Coverage::of(self.snapshot);
         let document = Document {
             schema: "zmtop-leaks/1",
             time: time_text(self.snapshot.time),
             host: lossless(&self.snapshot.host).into_owned(),
             by: self.by.map(GroupBy::id),
             watched_s: self.watched.as_secs_f64(),
-            processes: survey.readable,
-            unreadable: survey.hidden,
+            processes: coverage.readable,
+            unreadable: coverage.hidden,
             leaks: self.suspects.iter().map(|s| self.told(s)).collect(),
         };
         if one_line {
@@ -171,12 +171,12 @@ impl Leaks<'_> {
             group: suspect.command.as_deref().map(text),
             command: process.map(|(_, facts)| text(&facts.command())),
             count: suspect.count,
-            verdict: suspect.judged.verdict.id(),
-            metric: suspect.judged.metric.id(),
+            verdict: suspect.judgement.verdict.id(),
+            metric: suspect.judgement.metric.id(),
             footprint: suspect.footprint,
-            slope_bytes_per_s: suspect.judged.slope,
-            confidence: suspect.judged.confidence,
-            since: suspect.judged.since.map(|at| self.clock(at)),
+            slope_bytes_per_s: suspect.judgement.slope,
+            confidence: suspect.judgement.confidence,
+            since: suspect.judgement.since.map(|at| self.clock(at)),
             eta_s: suspect.eta.filter(|eta| eta.is_finite()),
             ended: suspect.ended.map(|at| self.clock(at)),
             times: suspect.times,

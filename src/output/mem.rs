@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::account;
 use crate::account::swap::SwapAccount;
-use crate::account::{Account, Userland};
+use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
 use crate::model::system::AccountingInputs;
 use crate::output::json;
@@ -30,7 +30,7 @@ pub struct MemOptions {
 pub struct Mem<'a> {
     snapshot: &'a Snapshot,
     inputs: &'a AccountingInputs,
-    userland: Userland,
+    userland: ProcessTotals,
     account: Account,
     swap: SwapAccount,
 }
@@ -38,7 +38,7 @@ pub struct Mem<'a> {
 impl<'a> Mem<'a> {
     /// Accounts for what was seen.
     pub fn new(snapshot: &'a Snapshot, inputs: &'a AccountingInputs) -> Self {
-        let userland = Userland::of(snapshot);
+        let userland = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
         Self {
             account: account::account(system, inputs, &userland),

@@ -3,9 +3,9 @@
 use crate::columns::sort::{SortKey, order};
 use crate::columns::{ColumnId, Row, RowSubject};
 use crate::filter::Filter;
-use crate::group::tree::{Forest, Subtree};
+use crate::group::tree::Forest;
 use crate::group::{Change, Group, GroupBy, RowKey, Totals, groups};
-use crate::history::{History, Series};
+use crate::history::{History, RowHistory};
 use crate::model::{Missing, ProcessSample, Snapshot};
 
 /// How processes stand in a table.
@@ -71,7 +71,7 @@ pub struct Item<'r> {
 pub struct Rows<'a> {
     snapshot: &'a Snapshot,
     history: Option<&'a History>,
-    subtrees: Vec<Subtree>,
+    subtrees: Vec<Totals>,
     /// The candidates; where there are none, the processes are.
     groups: Option<Vec<Group>>,
     /// Which of the candidates pass.
@@ -170,7 +170,7 @@ impl<'a> Rows<'a> {
         self.groups = Some(groups);
     }
 
-    fn series(&self, sample: &ProcessSample) -> Option<&'a Series> {
+    fn series(&self, sample: &ProcessSample) -> Option<&'a RowHistory> {
         self.history?.get(sample.id)
     }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::complain;
-use crate::history::{History, Keep};
+use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::source::{At, Source, span};
 
 /// The file's last snapshot, or the last one not after `at`, with the history of those before it, kept
-/// as `keep` says. Damage is told of, and passed over where what is whole can be used.
-pub(super) fn read(path: &Path, at: Option<&At>, keep: &Keep) -> Result<(Arc<Snapshot>, History), String> {
+/// as `config` says. Damage is told of, and passed over where what is whole can be used.
+pub(super) fn read(path: &Path, at: Option<&At>, config: &HistoryConfig) -> Result<(Arc<Snapshot>, History), String> {
     let until = at.map(|at| moment(path, at)).transpose()?;
-    let mut history = History::kept(*keep);
+    let mut history = History::with_config(*config);
     let mut last: Option<Arc<Snapshot>> = None;
     let mut first = None;
     let source = Source::open(path).map_err(|error| error.to_string())?;

@@ -16,9 +16,9 @@ use crate::cli::{self, Exit, Format, UsageError};
 use crate::columns::{Catalogue, Row, RowSubject};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
-use crate::group::RowKey;
+use crate::group::{Coverage, RowKey};
 use crate::history::History;
-use crate::history::suspects::{Ask, Suspect, stand_in, suspects};
+use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use crate::model::{ProcessSample, Snapshot};
 use crate::output::leaks::{Leaks, LeaksOptions};
 use crate::source::At;
@@ -37,7 +37,7 @@ struct Plan {
     filter: Filter,
     time: Duration,
     at: Option<At>,
-    ask: Ask,
+    ask: SuspectQuery,
 }
 
 /// What was seen.
@@ -67,7 +67,9 @@ pub fn run(args: &LeaksArgs, env: &Env) -> Exit {
     seen.history.judge_all();
     let mut found = suspects(&seen.history, &seen.snapshot, plan.ask);
     keep(&mut found, &seen, &plan.filter);
-    let leaks = found.iter().any(|suspect| suspect.judged.verdict == Verdict::Leaking);
+    let leaks = found
+        .iter()
+        .any(|suspect| suspect.judgement.verdict == Verdict::Leaking);
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
     let told = Leaks {
@@ -117,7 +119,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
         filter,
         time,
         at: at.map_err(|e| wrong("--at", e.to_string()))?,
-        ask: Ask {
+        ask: SuspectQuery {
             least: if args.all { Verdict::Shrinking } else { Verdict::Growing },
             by: args.by,
         },
@@ -125,7 +127,11 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
 }
 
 fn recorded(path: &std::path::Path, plan: &Plan) -> Result<Seen, String> {
-    let (snapshot, history) = from::read(path, plan.at.as_ref(), &plan.settings.keep(plan.settings.ui.delta))?;
+    let (snapshot, history) = from::read(
+        path,
+        plan.at.as_ref(),
+        &plan.settings.history_config(plan.settings.ui.delta),
+    )?;
     let watched = history
         .since()
         .map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since));
@@ -186,7 +192,7 @@ impl<'a> Watch<'a> {
     fn new(plan: &'a Plan) -> Self {
         Self {
             plan,
-            history: History::kept(plan.settings.keep(plan.settings.ui.delta)),
+            history: History::with_config(plan.settings.history_config(plan.settings.ui.delta)),
             last: None,
             asked: false,
             told: io::stderr().is_terminal(),
@@ -235,7 +241,7 @@ impl<'a> Watch<'a> {
         let leaks = suspects(
             &self.history,
             last,
-            Ask {
+            SuspectQuery {
                 least: Verdict::Leaking,
                 by: self.plan.ask.by,
             },
@@ -245,7 +251,7 @@ impl<'a> Watch<'a> {
             "\r\x1b[Kwatched {} of {}, {} processes, {} so far; Ctrl-C tells now",
             span(watched),
             span_exact(self.plan.time),
-            last.survey().readable,
+            Coverage::of(last).readable,
             match leaks.len() {
                 0 => "no leak".into(),
                 1 => "1 leak".into(),
@@ -263,7 +269,7 @@ impl<'a> Watch<'a> {
     fn end(self) -> Result<Seen, String> {
         let watched = self.watched();
         let snapshot = self.last.ok_or_else(|| "nothing was seen yet".to_owned())?;
-        if snapshot.survey().readable == 0 {
+        if Coverage::of(&snapshot).readable == 0 {
             return Err("no process's memory can be read".into());
         }
         // The last look is up to an interval before the end.
@@ -304,10 +310,9 @@ fn keep(found: &mut Vec<Suspect>, seen: &Seen, filter: &Filter) {
             let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
             match at.filter(|at| rows[*at].id == *id) {
                 Some(at) => filter.matches(&RowSubject(row(at))),
-                None => suspect
-                    .facts
-                    .as_ref()
-                    .is_some_and(|facts| filter.matches(&RowSubject(Row::of(&stand_in(*id, facts), None, snapshot)))),
+                None => suspect.facts.as_ref().is_some_and(|facts| {
+                    filter.matches(&RowSubject(Row::of(&ended_sample(*id, facts), None, snapshot)))
+                }),
             }
         }
         RowKey::Group(key) => {

@@ -71,7 +71,8 @@ fn looked(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Account
                 what: error.to_string(),
             })
         })?;
-        let (snapshot, _) = from::read(path, at.as_ref(), &settings.keep(settings.ui.delta)).map_err(Fault::Unread)?;
+        let (snapshot, _) =
+            from::read(path, at.as_ref(), &settings.history_config(settings.ui.delta)).map_err(Fault::Unread)?;
         return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }
     let options = Options {

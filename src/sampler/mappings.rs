@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 use crew::Ask;
 
 use super::Options;
+use crate::group::mapping::MappingMerge;
 use crate::group::{Group, GroupBy, GroupKey, Totals};
-use crate::model::mapping::{Area, Mapping, Merge};
+use crate::model::mapping::{Area, Mapping};
 use crate::model::{Identity, Missing, Reading};
 
 /// What was read of one process.
@@ -35,7 +36,7 @@ pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> 
 /// The mappings of these processes, areas of one name put together, in the order asked; or why one's could
 /// not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
-    let found = each::<Merge>(options, pids).into_iter();
+    let found = each::<MappingMerge>(options, pids).into_iter();
     found
         .map(|found| {
             found.map(|f| Found {
@@ -122,10 +123,10 @@ pub fn scan(
     };
     let asks: Vec<Ask> = processes.iter().map(ask).collect();
     let mut result = Mappings::default();
-    let mut merge = Merge::default();
+    let mut merge = MappingMerge::default();
     let mut members: Vec<Vec<usize>> = Vec::new();
     let mut done = 0;
-    crew::read::<Merge>(options, &asks, |at, found| {
+    crew::read::<MappingMerge>(options, &asks, |at, found| {
         match found {
             Ok(found) => {
                 result.read += 1;

@@ -6,7 +6,8 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::target::Target;
-use crate::model::mapping::{Area, Merge};
+use crate::group::mapping::MappingMerge;
+use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
 use crate::proc::smaps::areas::Areas;
 use crate::proc::{files, smaps, stat};
@@ -92,7 +93,7 @@ impl Collect for Vec<Area> {
     }
 }
 
-impl Collect for Merge {
+impl Collect for MappingMerge {
     fn area(&mut self, area: Area) {
         Self::area(self, &area);
     }

@@ -105,7 +105,7 @@ impl App {
     /// Returns the state at the start.
     pub fn new(config: Config, privilege: Privilege, size: (u16, u16)) -> Self {
         let settings = &config.settings;
-        let history = History::kept(settings.keep(settings.ui.delta));
+        let history = History::with_config(settings.history_config(settings.ui.delta));
         let mut app = Self {
             privilege,
             data: Data::new(history, super::alerts::rules(&settings.alerts)),

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::history::mapping_diff::{Census, Grown, grew};
+use crate::history::mapping_diff::{MappingGrowth, MappingTotals, diff};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 
@@ -30,7 +30,7 @@ pub struct TrackedProcess {
     first: Option<MappingReading>,
     last: Option<MappingReading>,
     /// The mapping that grew most from the first reading to the last.
-    fastest: Option<Grown>,
+    fastest: Option<MappingGrowth>,
     /// When the last failed reading came in.
     failed_at: Option<Duration>,
     /// Growth counts from a mark, not from when it was first looked at.
@@ -42,14 +42,14 @@ pub struct TrackedProcess {
 /// One reading, and when it came in, on the snapshots' monotonic clock.
 #[derive(Clone, Debug)]
 struct MappingReading {
-    totals: Census,
+    totals: MappingTotals,
     at: Duration,
 }
 
 impl TrackedProcess {
     /// Returns each mapping's growth from the first reading to the last; `None` while there is none.
-    pub fn growth(&self) -> Option<Vec<Grown>> {
-        Some(grew(&self.first.as_ref()?.totals, &self.last.as_ref()?.totals))
+    pub fn growth(&self) -> Option<Vec<MappingGrowth>> {
+        Some(diff(&self.first.as_ref()?.totals, &self.last.as_ref()?.totals))
     }
 
     /// Returns how long the growth took, and how long ago the last reading was.
@@ -77,7 +77,7 @@ impl GrowthTracker {
     }
 
     /// Returns the mapping of that process that grew most, as far as it was read.
-    pub fn fastest(&self, id: Identity) -> Option<&Grown> {
+    pub fn fastest(&self, id: Identity) -> Option<&MappingGrowth> {
         self.find(id)?.fastest.as_ref()
     }
 
@@ -107,7 +107,7 @@ impl GrowthTracker {
         });
         match read {
             Ok(mappings) => {
-                let totals = Census::of(mappings);
+                let totals = MappingTotals::of(mappings);
                 let reading = MappingReading { totals, at };
                 process.first.get_or_insert_with(|| reading.clone());
                 process.last = Some(reading);

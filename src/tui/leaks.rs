@@ -6,12 +6,12 @@ use super::rows::rebuild;
 use super::scope::Scope;
 use super::update::turn_to;
 use super::view;
-use crate::history::suspects::{Ask, suspects};
+use crate::history::suspects::{SuspectQuery, suspects};
 
 /// Finds the suspects of the snapshot just taken in; the cursor of their page stays with whom it was on.
 pub(super) fn find(app: &mut App) {
     let Some(snapshot) = &app.data.snapshot else { return };
-    let found = suspects(&app.data.history, snapshot, Ask::GROWING);
+    let found = suspects(&app.data.history, snapshot, SuspectQuery::GROWING);
     let before = std::mem::replace(&mut app.data.suspects, found);
     let height = view::list_height(app);
     let Mode::Popup(Popup::Leaks(place)) = &mut app.mode else {

@@ -84,7 +84,7 @@ fn say(app: &mut App, text: String, bad: bool) -> Vec<Effect> {
 /// is forgotten.
 fn take(app: &mut App, snapshot: Arc<Snapshot>) {
     app.data.history.push(&snapshot);
-    if app.data.marks.heed(&snapshot) {
+    if app.data.marks.discard_incomparable(&snapshot) {
         app.apply_columns();
     }
     if snapshot.processes.is_ok() && !(app.tables.tags.is_empty() && app.query.folded.is_empty()) {

@@ -84,7 +84,7 @@ const RULES: [(&str, &str, [&str; 5]); 3] = [
 
 /// The median of judging such snapshots by rules.
 fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
-    let on = On::of_id(on).expect("a kind");
+    let on = On::from_id(on).expect("a kind");
     let rules = rules.iter().map(|when| {
         let mut rule = Rule::new(when, on, when).expect("a rule");
         rule.hold = Duration::from_secs(5);

@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zmtop::history::judge::{EACH, POINTS};
-use zmtop::history::levels::{Detail, Levels};
+use zmtop::history::evaluation::{EVALUATION_OVERHEAD, POINTS_PER_SECOND};
+use zmtop::history::time_series::{Retention, TimeSeries};
 use zmtop::trend::{Params, Point, judge};
 
 /// Calls in a batch, and how many batches.
@@ -36,19 +36,19 @@ fn main() {
     let mut dearest = 0.0_f64;
     for (name, kind) in KINDS {
         for (seen, seconds) in [("5 min", 300), ("1 h", 3600), ("1 day", 86_400)] {
-            let mut levels = Levels::default();
+            let mut levels = TimeSeries::default();
             let begin = Instant::now();
             for s in 0..seconds {
-                levels.push(Duration::from_secs(s), Some(kind(s)), Detail::default());
+                levels.push(Duration::from_secs(s), Some(kind(s)), Retention::default());
             }
             let push = begin.elapsed().as_nanos() / u128::from(seconds);
             let mut points: Vec<Point> = Vec::new();
-            let gather = time(|| levels.to_judge(black_box(&mut points)));
+            let gather = time(|| levels.collect_points(black_box(&mut points)));
             let params = Params::default();
             let judged = time(|| {
                 black_box(judge(black_box(&points), Some(Duration::ZERO), &params));
             });
-            dearest = dearest.max((gather + judged) / (points.len() + EACH) as f64);
+            dearest = dearest.max((gather + judged) / (points.len() + EVALUATION_OVERHEAD) as f64);
             println!(
                 "{name:>20} {seen:>9} {:>7} {:>6} {push:>9} {gather:>10.2} {judged:>9.2}",
                 points.len(),
@@ -59,7 +59,7 @@ fn main() {
     // As many as are judged in one second at the most, were all of them of the dearest kind.
     println!(
         "judging takes {:.2} ms a second at the most",
-        dearest * POINTS as f64 / 1000.0
+        dearest * POINTS_PER_SECOND as f64 / 1000.0
     );
 }
 

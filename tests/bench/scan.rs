@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use floor::floor;
 use load::Load;
+use zmtop::group::Coverage;
 use zmtop::proc::{files, own};
 use zmtop::sampler::{Options, Policy, Scanner};
 
@@ -57,7 +58,7 @@ fn compare(rounds: usize) {
         least.push(measure(|| floor(2)));
         warm.push(measure(|| {
             let snapshot = runtime.block_on(scanner.full());
-            let readable = snapshot.survey().readable;
+            let readable = Coverage::of(&snapshot).readable;
             assert!(snapshot.sampling.walks + 16 > readable, "not every process was walked");
         }));
     }

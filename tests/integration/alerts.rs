@@ -18,7 +18,7 @@ use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// A rule by its parts, with times in seconds.
 fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
-    let mut rule = Rule::new("rule", On::of_id(on).unwrap(), when).unwrap();
+    let mut rule = Rule::new("rule", On::from_id(on).unwrap(), when).unwrap();
     rule.hold = Duration::from_secs(hold);
     rule.cooldown = Duration::from_secs(cooldown);
     rule

@@ -1,8 +1,9 @@
 //! What is derived from a run of snapshots.
 
-mod levels;
-mod line;
+mod headroom;
+
 mod processes;
+mod time_series;
 mod verdicts;
-mod wall;
+mod view;
 mod window;

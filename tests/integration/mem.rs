@@ -4,7 +4,7 @@ mod account;
 mod accounting;
 mod command;
 
-use zmtop::account::Userland;
+use zmtop::account::ProcessTotals;
 use zmtop::model::{Missing, SystemSample};
 use zmtop::proc::system::{Machine, Part};
 
@@ -21,8 +21,8 @@ fn meminfo(bytes: &[u8]) -> SystemSample {
 }
 
 /// Everybody was read.
-fn userland(pss_shmem: u64, swap_pss: u64) -> Userland {
-    Userland {
+fn userland(pss_shmem: u64, swap_pss: u64) -> ProcessTotals {
+    ProcessTotals {
         readable: 10,
         of: 10,
         pss: Ok(5000 * KB),

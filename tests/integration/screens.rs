@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ratatui::style::{Color, Modifier};
 use zmtop::config::Env;
-use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::tui::Event;
 
 use crate::support::rows::{MIB, process, walk};
@@ -160,7 +160,7 @@ fn maps(step: u64) -> Vec<Mapping> {
     let made = |name: &[u8], areas: u64, mib: u64| Mapping {
         areas,
         memory: Ok(walk(mib * MIB, 0).memory),
-        ..Mapping::new(Name::parse(name, false))
+        ..Mapping::new(MappingName::parse(name, false))
     };
     let mut all = vec![
         made(b"", 40 + step, 800 + 25 * step),

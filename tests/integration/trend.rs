@@ -8,8 +8,8 @@ mod verdicts;
 
 use std::time::Duration;
 
-use corpus::Series;
-use zmtop::history::levels::Levels;
+use corpus::RowHistory;
+use zmtop::history::time_series::TimeSeries;
 use zmtop::trend::{Judgement, Params, Point, judge};
 
 /// Seconds from one judgement to the next, in the first hour that a series is known.
@@ -17,17 +17,17 @@ const EVERY: u64 = 10;
 
 /// A series as it is taken in, and judged on the way.
 struct Watch<'a> {
-    series: &'a Series,
-    levels: Levels,
+    series: &'a RowHistory,
+    levels: TimeSeries,
     points: Vec<Point>,
     next: usize,
 }
 
 impl<'a> Watch<'a> {
-    fn new(series: &'a Series) -> Self {
+    fn new(series: &'a RowHistory) -> Self {
         Self {
             series,
-            levels: Levels::default(),
+            levels: TimeSeries::default(),
             points: Vec::new(),
             next: 0,
         }
@@ -39,13 +39,13 @@ impl<'a> Watch<'a> {
             self.series.enter(i, &mut self.levels);
         }
         self.next = until;
-        self.levels.to_judge(&mut self.points);
+        self.levels.collect_points(&mut self.points);
         judge(&self.points, Some(self.series.born()), &Params::default())
     }
 }
 
 /// When a series is judged, as the number of values seen: as often as a history does it.
-fn moments(series: &Series) -> impl Iterator<Item = usize> {
+fn moments(series: &RowHistory) -> impl Iterator<Item = usize> {
     let (step, all) = (series.step, series.values.len());
     let next = move |until: &usize| {
         let every = if (*until as u64) * step < 3600 {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Column, Unit, Value, bytes, figure, word};
 use crate::columns::get::{cgroup, memory};
-use crate::group::{GroupBy, Names};
+use crate::group::{GroupBy, GroupNames};
 use crate::model::Missing;
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -85,7 +85,7 @@ pub(super) const COLUMNS: &[Column] = &[
         |r| match (r.group, r.sample) {
             (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
             (None, Some(sample)) => {
-                let name = Names::new(r.snapshot.rows()).of(sample, GroupBy::Command);
+                let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
                 name.map_or(Value::Blank, |name| Value::Text(Cow::Borrowed(name)))
             }
             (None, None) => Value::Blank,

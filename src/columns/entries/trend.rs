@@ -63,6 +63,6 @@ pub(super) const COLUMNS: &[Column] = &[
          and limit − what its processes hold.",
         Unit::Seconds,
         7,
-        |r| growing(r, |r, t| eta(t, headroom::room(r.snapshot, r.limiting_cgroup()))),
+        |r| growing(r, |r, t| eta(t, headroom::headroom(r.snapshot, r.limiting_cgroup()))),
     ),
 ];

@@ -75,7 +75,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         )
 }
 
-fn line(l: &overview::Line) -> Map<'static> {
+fn line(l: &overview::OverviewRow) -> Map<'static> {
     Map::default()
         .put("total", l.total)
         .put("used", l.used)
@@ -87,7 +87,7 @@ fn line(l: &overview::Line) -> Map<'static> {
 
 fn compressed(mem: &Mem<'_>) -> Vec<Map<'static>> {
     let all = overview::compressed(&mem.snapshot.system, mem.inputs).into_iter();
-    let one = |c: overview::Compressed| {
+    let one = |c: overview::CompressedPool| {
         Map::default()
             .put("name", c.name.to_string())
             .put("stored", c.stored)

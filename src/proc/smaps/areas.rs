@@ -10,7 +10,7 @@
 //! A file may have tens of megabytes. Only the line being read is held, and of that at most [`MAX_LINE`] bytes.
 
 use super::Sums;
-use crate::model::mapping::{Area, Extent, Kind, Name};
+use crate::model::mapping::{Area, Extent, MappingKind, MappingName};
 use crate::model::{Missing, Reading};
 use crate::proc::parse::{self, LineBuffer};
 
@@ -120,7 +120,7 @@ struct Parser<F> {
     head: Option<Head>,
     body: Body,
     /// The previous area's name, since areas of one file follow each other.
-    name: Option<(Vec<u8>, Name)>,
+    name: Option<(Vec<u8>, MappingName)>,
     malformed: bool,
     count: u64,
 }
@@ -155,9 +155,11 @@ impl<F: FnMut(Area)> Parser<F> {
         let Some(head) = self.head.take() else { return };
         let hugetlb = parse::words(&body.flags).any(|flag| flag == b"ht");
         let name = match &self.name {
-            Some((written, name)) if *written == head.name && (name.kind == Kind::Hugetlb) == hugetlb => name.clone(),
+            Some((written, name)) if *written == head.name && (name.kind == MappingKind::Hugetlb) == hugetlb => {
+                name.clone()
+            }
             _ => {
-                let name = Name::parse(&head.name, hugetlb);
+                let name = MappingName::parse(&head.name, hugetlb);
                 self.name = Some((head.name, name.clone()));
                 name
             }

@@ -12,7 +12,7 @@ use crate::source::At;
 
 /// Shows the file's last snapshot, or the last one not after `at`, with the history of those before it.
 pub(super) fn run(plan: &Plan, path: &Path, at: Option<&At>) -> Result<Exit, String> {
-    let (snapshot, history) = from::read(path, at, &plan.keep)?;
+    let (snapshot, history) = from::read(path, at, &plan.config)?;
     let snapshot = readable(snapshot)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let told = Teller::new(plan).tell(&mut out, &snapshot, Some(&history));

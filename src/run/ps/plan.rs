@@ -9,7 +9,7 @@ use crate::columns::{Catalogue, ColumnId, Unit, find};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
-use crate::history::Keep;
+use crate::history::HistoryConfig;
 use crate::model::Missing;
 use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
@@ -44,7 +44,7 @@ pub(super) struct Plan {
     pub(super) from: Option<PathBuf>,
     pub(super) at: Option<At>,
     /// How histories are kept.
-    pub(super) keep: Keep,
+    pub(super) config: HistoryConfig,
     /// What a quick look has to see; `None` where it does not do.
     pub(super) wants: Option<Wants>,
 }
@@ -85,7 +85,7 @@ impl Plan {
                 .map(At::parse)
                 .transpose()
                 .map_err(|error| wrong("--at", error.to_string()))?,
-            keep: settings.keep(settings.ui.delta),
+            config: settings.history_config(settings.ui.delta),
             filter,
             view,
             sort: settings.ui.sort,

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::readable;
 use super::tell::Teller;
 use crate::cli::Exit;
-use crate::history::{History, Keep};
+use crate::history::{History, HistoryConfig};
 use crate::run::written;
 
 /// How long a table that is being written may take once the user wants no more.
@@ -48,9 +48,9 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Str
     let mut ticker = tokio::time::interval_at(Instant::now(), every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // Changes are those since the table before.
-    let mut history = History::kept(Keep {
+    let mut history = History::with_config(HistoryConfig {
         window: every,
-        ..plan.keep
+        ..plan.config
     });
     let mut teller = Teller::new(plan);
     for _ in 0..plan.count.unwrap_or(u64::MAX) {

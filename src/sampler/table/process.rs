@@ -10,7 +10,7 @@ use facts::Watch;
 
 use super::kin::Kin;
 use super::sharing::{Event, Sharing};
-use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::model::{Facts, Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
 use crate::sampler::job::{Job, Party, Seen, Subject, Token, Walked};
 use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::target::Target;
@@ -170,7 +170,7 @@ impl Process {
             ran: moved.ran,
             sharers: self.walk.map_or(0, |w| self.sharing.feared(w.memory.shared())),
             pss,
-            externally_mutable: self.walk.map_or(u64::MAX, |w| w.memory.externally_mutable()),
+            externally_mutable: self.walk.map_or(u64::MAX, |w| externally_mutable(&w.memory)),
             focus: focus.contains(&self.id),
         }
     }
@@ -334,4 +334,15 @@ struct Moved {
     bytes: u64,
     /// It ran.
     ran: bool,
+}
+
+/// Returns an upper bound on a PSS change caused by other processes, in bytes: all memory that is shared now, or the
+/// file-backed and shmem pages that others may yet map, whichever is more. Private anonymous pages stay private
+/// unless the process forks. `u64::MAX` where the kernel does not split PSS (before Linux 5.4).
+fn externally_mutable(memory: &Memory) -> u64 {
+    match (memory.pss_file, memory.pss_shmem) {
+        // PSS rises if the other sharers of a page leave, and falls if others come to share one.
+        (Ok(file), Ok(shmem)) => memory.shared().max(file.saturating_add(shmem)),
+        _ => u64::MAX,
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::alert::Alerts;
 use crate::group::Change;
 use crate::history::suspects::Suspect;
-use crate::history::{History, Marks, Series};
+use crate::history::{History, Marks, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::trend::Verdict;
 use crate::tui::growth::GrowthTracker;
@@ -49,12 +49,12 @@ impl Data {
 
     /// Returns the change of one process since the snapshot before.
     pub fn change(&self, id: Identity) -> Option<Change> {
-        self.history.get(id).map(Series::change).copied()
+        self.history.get(id).map(RowHistory::change).copied()
     }
 
     /// Returns the suspects that leak and have not ended, worst first.
     pub fn leaks(&self) -> impl Iterator<Item = &Suspect> {
-        let leaks = |s: &&Suspect| s.ended.is_none() && s.judged.verdict == Verdict::Leaking;
+        let leaks = |s: &&Suspect| s.ended.is_none() && s.judgement.verdict == Verdict::Leaking;
         self.suspects.iter().filter(leaks)
     }
 

@@ -1,7 +1,7 @@
 //! Which processes are let through.
 
 use crate::columns::RowSubject;
-use crate::group::{GroupKey, Names};
+use crate::group::{GroupKey, GroupNames};
 use crate::model::{ProcessSample, Snapshot};
 use crate::tui::app::App;
 
@@ -9,7 +9,7 @@ use crate::tui::app::App;
 pub(in crate::tui) struct Sieve<'a> {
     app: &'a App,
     snapshot: &'a Snapshot,
-    names: Names<'a>,
+    names: GroupNames<'a>,
     opened: Option<&'a GroupKey>,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Sieve<'a> {
         Self {
             app,
             snapshot,
-            names: Names::new(snapshot.rows()),
+            names: GroupNames::new(snapshot.rows()),
             opened: app.query.scope.opened(),
         }
     }
@@ -48,7 +48,7 @@ impl<'a> Sieve<'a> {
         user.is_none_or(|user| sample.facts.user.as_ref().is_ok_and(|u| u == user))
             && self
                 .opened
-                .is_none_or(|key| self.names.of(sample, key.by) == key.name.as_deref())
+                .is_none_or(|key| self.names.name_of(sample, key.by) == key.name.as_deref())
     }
 
     fn subject(&self, sample: &'a ProcessSample) -> RowSubject<'a> {

@@ -1,7 +1,7 @@
 //! From processes to groups and back.
 
 use super::super::{mappings, panel};
-use crate::group::{Names, RowKey};
+use crate::group::{GroupNames, RowKey};
 use crate::model::{Identity, Snapshot};
 use crate::tui::app::{App, Mode, Prompt};
 use crate::tui::popup::Popup;
@@ -47,7 +47,7 @@ pub(super) fn next(app: &mut App, forward: bool) {
         .and_then(|(snapshot, id)| match &scope {
             Scope::Groups(by) => {
                 let sample = snapshot.rows().iter().find(|s| s.id == id)?;
-                let name = Names::new(snapshot.rows()).of(sample, *by).map(Into::into);
+                let name = GroupNames::new(snapshot.rows()).name_of(sample, *by).map(Into::into);
                 Some(RowKey::Group(crate::group::GroupKey { by: *by, name }))
             }
             Scope::Processes | Scope::Members(_) | Scope::Mappings(_) => Some(RowKey::Process(id)),

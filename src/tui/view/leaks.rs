@@ -13,7 +13,7 @@ use super::strip::Strip;
 use crate::columns::suspect::{COLUMNS, Scale};
 use crate::config::{Action, Context};
 use crate::group::RowKey;
-use crate::history::mapping_diff::Grown;
+use crate::history::mapping_diff::MappingGrowth;
 use crate::history::suspects::Suspect;
 use crate::text::{self, Align, fit};
 use crate::trend::Verdict;
@@ -44,8 +44,8 @@ pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
     strip.text(95, count, theme.leak);
     let room = if area.width < 100 { 16 } else { 36 };
     strip.text(90, format!("  {}", name(suspect, room)), theme.text);
-    strip.text(85, format!("  {}", units::pace(suspect.judged.slope)), theme.leak);
-    if let (Some(since), Some(now)) = (suspect.judged.since, app.data.snapshot.as_ref().map(|s| s.monotonic)) {
+    strip.text(85, format!("  {}", units::pace(suspect.judgement.slope)), theme.leak);
+    if let (Some(since), Some(now)) = (suspect.judgement.since, app.data.snapshot.as_ref().map(|s| s.monotonic)) {
         strip.text(
             70,
             format!(" for {}", units::span(now.saturating_sub(since))),
@@ -59,7 +59,7 @@ pub(super) fn bar(app: &App, area: Rect, buf: &mut Buffer) {
     {
         strip.text(80, format!("  full in {}", units::span(eta)), theme.warning);
     }
-    strip.text(40, format!("  {:.0}% sure", suspect.judged.percent()), theme.dim);
+    strip.text(40, format!("  {:.0}% sure", suspect.judgement.percent()), theme.dim);
     if let Some(grown) = grown(app, suspect) {
         strip.text(75, format!("  mostly {}", mapping(app, grown, 30)), theme.text);
     }
@@ -88,12 +88,12 @@ fn name(suspect: &Suspect, width: usize) -> String {
 }
 
 /// The mapping of it that grew most, where that is known.
-fn grown<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a Grown> {
+fn grown<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a MappingGrowth> {
     app.data.growth.fastest(suspect.key.process()?)
 }
 
 /// A mapping and its growth: `[heap] +136M`; of a long name the end.
-fn mapping(app: &App, grown: &Grown, width: usize) -> String {
+fn mapping(app: &App, grown: &MappingGrowth, width: usize) -> String {
     let shown = text::safe(&grown.name);
     let wide = text::width(&shown);
     let shown = if wide > width {
@@ -170,7 +170,7 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         };
         let told = columns.iter().map(|column| {
             let cell = column.cell(suspect, &scale);
-            let style = match (suspect.ended.is_some(), suspect.judged.verdict, column.title) {
+            let style = match (suspect.ended.is_some(), suspect.judgement.verdict, column.title) {
                 (true, ..) => theme.dim,
                 (false, Verdict::Leaking, "VERDICT" | "PACE") => theme.leak,
                 (false, _, "VERDICT" | "PACE") => theme.up,

@@ -160,7 +160,7 @@ pub(super) fn name(key: &GroupKey, room: usize) -> String {
 /// The name of a group; the mark of what must be started anew stays in sight however long the name is.
 fn draw_name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffer) {
     let width = usize::from(spot.width);
-    let mark = group.mark().unwrap_or_default();
+    let mark = group.replaced_label().unwrap_or_default();
     let room = width.saturating_sub(mark.len()).max(width.min(8));
     let name = name(&group.key, room);
     put(buf, spot.x, area, width, &name, Style::default());

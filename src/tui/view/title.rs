@@ -10,6 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::strip::Strip;
+use crate::group::Coverage;
 use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
@@ -40,15 +41,15 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     strip.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
 
     let count = snapshot.rows().len();
-    let survey = snapshot.survey();
-    let (readable, of) = (survey.readable, survey.all());
+    let coverage = Coverage::of(snapshot);
+    let (readable, of) = (coverage.readable, coverage.total());
     match &snapshot.processes {
         Err(why) => strip.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
         Ok(_) if readable == of => {
             strip.text(55, format!("  {count} procs"), theme.text);
             strip.text(30, format!(" ({readable} readable)"), theme.dim);
         }
-        Ok(_) if survey.pending > 0 => {
+        Ok(_) if coverage.pending > 0 => {
             strip.text(55, format!("  {count} procs"), theme.text);
             strip.text(50, format!(" (reading {readable} of {of})"), theme.dim);
         }
@@ -62,7 +63,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if sampling.waiting > 0 {
         strip.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
     }
-    if let Some(oldest) = survey.oldest {
+    if let Some(oldest) = coverage.oldest {
         strip.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
     }
     if sampling.stuck > 0 {

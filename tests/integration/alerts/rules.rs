@@ -4,7 +4,7 @@ use zmtop::alert::{On, Rule, SYSTEM};
 use zmtop::columns::{COLUMNS, Unit};
 
 fn fault(on: &str, when: &str) -> String {
-    Rule::new("x", On::of_id(on).unwrap(), when).unwrap_err().to_string()
+    Rule::new("x", On::from_id(on).unwrap(), when).unwrap_err().to_string()
 }
 
 #[test]
@@ -25,14 +25,14 @@ fn conditions_that_cannot_be_are_refused() {
     );
     assert!(fault("system", "firefox").starts_with("the system has only figures: mem_total, "));
     assert!(fault("system", "swap_used>1G user:root").starts_with("the system has only figures: "));
-    assert_eq!(On::of_id("mapping"), None);
-    assert_eq!(On::of_id("verdict"), None);
+    assert_eq!(On::from_id("mapping"), None);
+    assert_eq!(On::from_id("verdict"), None);
 }
 
 #[test]
 fn every_name_is_a_kind_of_its_own() {
     for name in On::NAMES {
-        assert_eq!(On::of_id(name).unwrap().id(), *name);
+        assert_eq!(On::from_id(name).unwrap().id(), *name);
     }
 }
 

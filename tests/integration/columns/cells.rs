@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use zmtop::columns::cell::sparkline;
 use zmtop::columns::sort::SortKey;
 use zmtop::columns::{Tone, Value, cell};
-use zmtop::history::Line;
-use zmtop::history::levels::{Detail, Levels};
+use zmtop::history::SeriesView;
+use zmtop::history::time_series::{Retention, TimeSeries};
 use zmtop::model::Missing;
 use zmtop::text::width;
 use zmtop::trend::{Judgement, Verdict};
@@ -17,10 +17,10 @@ use zmtop::units::Units;
 const MIB: u64 = 1 << 20;
 
 /// Values five seconds apart.
-fn levels(values: &[Option<u64>]) -> Levels {
-    let mut levels = Levels::default();
+fn levels(values: &[Option<u64>]) -> TimeSeries {
+    let mut levels = TimeSeries::default();
     for (at, value) in (5..).step_by(5).zip(values) {
-        levels.push(Duration::from_secs(at), *value, Detail::default());
+        levels.push(Duration::from_secs(at), *value, Retention::default());
     }
     levels
 }
@@ -28,7 +28,7 @@ fn levels(values: &[Option<u64>]) -> Levels {
 fn drawn(values: &[Option<u64>], width: usize) -> String {
     let levels = levels(values);
     let rhythm = Duration::from_secs(5);
-    sparkline(&Line::new(&levels, rhythm * values.len() as u32, rhythm), width)
+    sparkline(&SeriesView::new(&levels, rhythm * values.len() as u32, rhythm), width)
 }
 
 fn judged(verdict: Verdict, slope: f64, confidence: f64) -> Judgement {
@@ -66,7 +66,7 @@ fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
 #[test]
 fn every_kind_of_value() {
     let chart = levels(&[Some(0), Some(MIB)]);
-    let chart = Line::new(&chart, Duration::from_secs(10), Duration::from_secs(5));
+    let chart = SeriesView::new(&chart, Duration::from_secs(10), Duration::from_secs(5));
     let table = [
         (Value::Bytes(0), "0", Tone::Zero),
         (Value::Bytes(120 * MIB), "120M", Tone::Plain),

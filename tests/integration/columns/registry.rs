@@ -10,7 +10,7 @@ use zmtop::columns::{COLUMNS, Catalogue, Column, ColumnId, Row, RowSubject, Unit
 use zmtop::filter::{Catalog, Filter, Subject};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
-use zmtop::history::{History, Mark, Series};
+use zmtop::history::{History, Mark, RowHistory};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
 use zmtop::units::Units;
@@ -122,7 +122,7 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
 const LAST: u64 = 900;
 
 /// A process of which everything is known, with its history: it leaks.
-fn known() -> (ProcessSample, Series) {
+fn known() -> (ProcessSample, RowHistory) {
     let mut sample = with_facts(process(1, 0, "init"), |f| {
         f.unit = Some((*b"init.scope").into());
         f.exe = Ok((*b"/sbin/init").into());

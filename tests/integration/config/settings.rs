@@ -6,7 +6,7 @@ use std::time::Duration;
 use zmtop::columns;
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{Settings, schema};
-use zmtop::history::Keep;
+use zmtop::history::HistoryConfig;
 use zmtop::units::Units;
 
 use super::Home;
@@ -30,7 +30,10 @@ fn the_shipped_values_are_the_documented_ones() {
     assert!(!s.ui.tree && !s.ui.two_tables && !s.ui.readonly);
     assert_eq!(s.ui.span, "5m");
     assert_eq!(s.ui.delta, Duration::from_secs(10));
-    assert_eq!(s.keep(s.ui.delta), Keep::over(Duration::from_secs(10)));
+    assert_eq!(
+        s.history_config(s.ui.delta),
+        HistoryConfig::with_window(Duration::from_secs(10))
+    );
     assert_eq!((s.log.file, &*s.log.level), (None, "info"));
 }
 

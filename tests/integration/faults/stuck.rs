@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zmtop::group::Coverage;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::sampler::{Options, Scanner, spawn};
 
@@ -244,7 +245,7 @@ fn what_is_known_to_be_slow_is_given_time() {
         let snapshot = tick_until(&mut scanner, &tree, &[7], enough).await;
         if began.elapsed() < slow {
             assert!(row(&snapshot, 1).walk.is_ok());
-            assert!(snapshot.survey().oldest.unwrap() > slow);
+            assert!(Coverage::of(&snapshot).oldest.unwrap() > slow);
         }
         tick_until(&mut scanner, &tree, &[7], late).await;
     });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::group::{Change, GroupBy};
-use zmtop::history::{History, Series};
+use zmtop::history::{History, RowHistory};
 use zmtop::model::{Identity, Missing, ProcessSample, Stat};
 
 use super::{bytes, groups, key, placed, program};
@@ -23,7 +23,7 @@ pub(super) fn push(history: &mut History, second: u64, rows: Vec<ProcessSample>)
     history.push(&snapshot(Duration::from_secs(second), rows));
 }
 
-pub(super) fn series(history: &History) -> &Series {
+pub(super) fn series(history: &History) -> &RowHistory {
     history.group(&key(GroupBy::Command, "nginx")).unwrap()
 }
 
@@ -32,8 +32,8 @@ pub(super) fn delta(history: &History) -> Option<i64> {
 }
 
 /// The known values of a sparkline.
-fn shown(series: &Series) -> Vec<u64> {
-    let bands = series.line().recent(60);
+fn shown(series: &RowHistory) -> Vec<u64> {
+    let bands = series.footprint().recent(60);
     bands.into_iter().flatten().map(|band| band.last).collect()
 }
 
@@ -168,7 +168,7 @@ fn a_parent_that_changes_takes_its_children_with_it() {
     let key = key(GroupBy::Command, "firefox");
     assert!(history.group(&key).is_none());
     push(&mut history, 1, rows("/usr/lib/firefox"));
-    assert_eq!(history.group(&key).unwrap().line().last(), Some(10 * MIB));
+    assert_eq!(history.group(&key).unwrap().footprint().last(), Some(10 * MIB));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::group::{GroupBy, Names, command_name};
+use zmtop::group::{GroupBy, GroupNames, command_name};
 use zmtop::model::{Facts, Missing};
 
 use super::{bytes, groups, program};
@@ -110,10 +110,10 @@ fn the_parent_is_found() {
         program(30, 20, "GPU Process", "/usr/lib/firefox"),
         program(40, 99, "Lost", "/usr/lib/firefox"),
     ];
-    let names = Names::new(&rows);
+    let names = GroupNames::new(&rows);
     for row in &rows {
         let want: &[u8] = if row.id.pid == 40 { b"Lost" } else { b"firefox" };
-        assert_eq!(names.of(row, GroupBy::Command), Some(want));
+        assert_eq!(names.name_of(row, GroupBy::Command), Some(want));
         assert_eq!(names.asks_parent(row), row.id.pid != 10);
     }
 }
@@ -146,9 +146,9 @@ fn who_is_nowhere_is_together() {
 #[test]
 fn every_way_has_a_name_of_its_own() {
     for by in GroupBy::ALL {
-        assert_eq!(GroupBy::of_id(by.id()), Some(by));
+        assert_eq!(GroupBy::from_id(by.id()), Some(by));
         assert_eq!(by.title().to_lowercase(), by.id());
     }
-    assert_eq!(GroupBy::of_id("nonsense"), None);
+    assert_eq!(GroupBy::from_id("nonsense"), None);
     assert_eq!(GroupBy::OF_PROCESSES[..], GroupBy::ALL[..5]);
 }

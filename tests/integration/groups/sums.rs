@@ -166,7 +166,7 @@ fn what_was_replaced_is_marked() {
         let rows = (1..).zip(marks).map(|(pid, what)| replaced(pid, *what)).collect();
         let made = groups(&snapshot(Duration::ZERO, rows), GroupBy::Command);
         assert_eq!((made.len(), made[0].key.label()), (1, &b"nginx"[..]));
-        String::from_utf8(made[0].marked_name().into_owned()).unwrap()
+        String::from_utf8(made[0].name_with_replaced().into_owned()).unwrap()
     };
     let (updated, deleted) = (Some(Replaced::Updated), Some(Replaced::Deleted));
     assert_eq!(shown(&[None, None]), "nginx");

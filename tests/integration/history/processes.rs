@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::history::{History, Series};
+use zmtop::history::{History, RowHistory};
 use zmtop::model::snapshot::SelfCost;
 use zmtop::model::{Identity, Missing, Snapshot};
 
@@ -22,8 +22,8 @@ fn snap(second: u64, pss: u64, swap: u64, counter: u64) -> Snapshot {
 }
 
 /// The values of a sparkline.
-fn shown(series: &Series) -> Vec<u64> {
-    let bands = series.line().recent(60);
+fn shown(series: &RowHistory) -> Vec<u64> {
+    let bands = series.footprint().recent(60);
     bands.into_iter().flatten().map(|band| band.last).collect()
 }
 

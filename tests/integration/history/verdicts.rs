@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey};
-use zmtop::history::{History, Keep};
+use zmtop::history::{History, HistoryConfig};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
@@ -124,7 +124,10 @@ fn what_comes_from_a_file_is_judged_at_its_end() {
     // The last one was not judged with the last second yet.
     history.judge_all();
     let floor = history.get(id(6)).unwrap().trend().floor;
-    assert_eq!(floor, history.get(id(6)).unwrap().levels().newest().unwrap().1);
+    assert_eq!(
+        floor,
+        history.get(id(6)).unwrap().footprint_series().newest().unwrap().1
+    );
     assert_eq!(history.get(id(6)).unwrap().trend().verdict, Verdict::Leaking);
     assert_eq!(history.get(id(5)).unwrap().trend().verdict, Verdict::Steady);
 }
@@ -173,7 +176,7 @@ fn who_ended_is_remembered_with_what_it_did() {
     assert_eq!((gone.id, gone.at), (id(47), Duration::from_secs(100_300)));
     assert_eq!(gone.series.trend().verdict, Verdict::Leaking);
     assert_eq!(gone.command.as_deref(), Some(&b"program4"[..]));
-    assert_eq!(gone.series.line().now(), Duration::from_secs(100_299));
+    assert_eq!(gone.series.footprint().now(), Duration::from_secs(100_299));
     // Another process of that pid is another.
     let reused = Identity { pid: 47, starttime: 99 };
     assert!(history.ended(reused).is_none());
@@ -204,9 +207,9 @@ fn of_those_that_ended_a_thousand_are_remembered_the_last_ones() {
 #[test]
 fn it_keeps_within_its_memory_and_finds_the_leak_all_the_same() {
     let max_memory = 1 << 20;
-    let mut history = History::kept(Keep {
+    let mut history = History::with_config(HistoryConfig {
         max_memory,
-        ..Keep::over(WINDOW)
+        ..HistoryConfig::with_window(WINDOW)
     });
     let mut most = 0;
     for second in 0..3000 {

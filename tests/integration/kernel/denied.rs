@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use zmtop::group::Coverage;
 use zmtop::model::Missing;
 use zmtop::sampler::{Options, Scanner};
 
@@ -56,8 +57,8 @@ fn another_users_memory() {
     assert_eq!(init.facts.uid, Ok(0));
     let own = row(&snapshot, std::process::id());
     assert!(own.walk.is_ok() && own.stat.image != 0);
-    let survey = snapshot.survey();
-    let (read, all) = (survey.readable, survey.all());
+    let coverage = Coverage::of(&snapshot);
+    let (read, all) = (coverage.readable, coverage.total());
     assert!(read >= 1 && all > read);
 }
 
@@ -93,8 +94,8 @@ fn a_proc_that_hides_what_is_not_ones_own() {
     );
     let own = row(&snapshot, std::process::id());
     assert!(own.walk.is_ok() && own.id.starttime > 0);
-    let survey = snapshot.survey();
-    let (read, all) = (survey.readable, survey.all());
+    let coverage = Coverage::of(&snapshot);
+    let (read, all) = (coverage.readable, coverage.total());
     assert!(read >= 1 && all > read);
     // With subset=pid there is nothing of the system.
     let s = &snapshot.system;

@@ -1,7 +1,7 @@
 //! `smaps`, area by area.
 
 use zmtop::model::Missing;
-use zmtop::model::mapping::{Area, Extent, Kind, Name};
+use zmtop::model::mapping::{Area, Extent, MappingKind, MappingName};
 use zmtop::proc::smaps::areas::{Areas, MAX_LINE};
 use zmtop::proc::smaps::smaps;
 
@@ -39,12 +39,12 @@ fn each_kernels_areas_are_read_and_sum_to_the_whole() {
             })
             .collect();
         let expected = [
-            ("/usr/bin/worker", Kind::File, false),
-            ("/tmp/odd\\012Rss:                 999 kB", Kind::File, false),
-            ("[heap]", Kind::Heap, false),
-            ("/dev/shm/Pss: 7 kB", Kind::Shared, false),
-            ("/anon_hugepage", Kind::Hugetlb, false),
-            ("[stack]", Kind::Stack, false),
+            ("/usr/bin/worker", MappingKind::File, false),
+            ("/tmp/odd\\012Rss:                 999 kB", MappingKind::File, false),
+            ("[heap]", MappingKind::Heap, false),
+            ("/dev/shm/Pss: 7 kB", MappingKind::Shared, false),
+            ("/anon_hugepage", MappingKind::Hugetlb, false),
+            ("[stack]", MappingKind::Stack, false),
         ];
         assert_eq!(names, expected.map(|(n, k, d)| (n.to_owned(), k, d)), "{version}");
         assert_eq!(sum(&areas), smaps(bytes).unwrap(), "{version}");
@@ -79,33 +79,38 @@ fn everything_an_area_says_is_kept() {
 #[test]
 fn names_tell_the_kind() {
     for (written, bytes, kind, deleted) in [
-        (&b""[..], &b"[anon]"[..], Kind::Anon, false),
-        (b"[heap]", b"[heap]", Kind::Heap, false),
-        (b"[stack]", b"[stack]", Kind::Stack, false),
-        (b"[stack:77]", b"[stack:77]", Kind::Stack, false),
-        (b"[anon:arena]", b"[anon:arena]", Kind::Named, false),
-        (b"[anon:x] (deleted)", b"[anon:x]", Kind::Named, false),
-        (b"[anon_shmem:x]", b"[anon_shmem:x]", Kind::Shared, false),
-        (b"[vdso]", b"[vdso]", Kind::Kernel, false),
-        (b"[vvar_vclock]", b"[vvar_vclock]", Kind::Kernel, false),
-        (b"/memfd:ring (deleted)", b"/memfd:ring", Kind::Shared, false),
-        (b"/dev/zero (deleted)", b"/dev/zero", Kind::Shared, false),
-        (b"/SYSV0052e2c1 (deleted)", b"/SYSV0052e2c1", Kind::Shared, false),
-        (b"/SYSV", b"/SYSV", Kind::File, false),
-        (b"/dev/shm/pg (deleted)", b"/dev/shm/pg", Kind::Shared, false),
-        (b"/dev/dri/card0", b"/dev/dri/card0", Kind::Device, false),
+        (&b""[..], &b"[anon]"[..], MappingKind::Anon, false),
+        (b"[heap]", b"[heap]", MappingKind::Heap, false),
+        (b"[stack]", b"[stack]", MappingKind::Stack, false),
+        (b"[stack:77]", b"[stack:77]", MappingKind::Stack, false),
+        (b"[anon:arena]", b"[anon:arena]", MappingKind::Named, false),
+        (b"[anon:x] (deleted)", b"[anon:x]", MappingKind::Named, false),
+        (b"[anon_shmem:x]", b"[anon_shmem:x]", MappingKind::Shared, false),
+        (b"[vdso]", b"[vdso]", MappingKind::Kernel, false),
+        (b"[vvar_vclock]", b"[vvar_vclock]", MappingKind::Kernel, false),
+        (b"/memfd:ring (deleted)", b"/memfd:ring", MappingKind::Shared, false),
+        (b"/dev/zero (deleted)", b"/dev/zero", MappingKind::Shared, false),
+        (b"/SYSV0052e2c1 (deleted)", b"/SYSV0052e2c1", MappingKind::Shared, false),
+        (b"/SYSV", b"/SYSV", MappingKind::File, false),
+        (b"/dev/shm/pg (deleted)", b"/dev/shm/pg", MappingKind::Shared, false),
+        (b"/dev/dri/card0", b"/dev/dri/card0", MappingKind::Device, false),
         (
             b"anon_inode:[perf_event]",
             b"anon_inode:[perf_event]",
-            Kind::Device,
+            MappingKind::Device,
             false,
         ),
-        (b"socket:[5]", b"socket:[5]", Kind::Device, false),
-        (b"/usr/lib/libc.so.6 (deleted)", b"/usr/lib/libc.so.6", Kind::File, true),
-        (b"/a b (deleted) (deleted)", b"/a b (deleted)", Kind::File, true),
-        (b"/\xff\x1b[2J", b"/\xff\x1b[2J", Kind::File, false),
+        (b"socket:[5]", b"socket:[5]", MappingKind::Device, false),
+        (
+            b"/usr/lib/libc.so.6 (deleted)",
+            b"/usr/lib/libc.so.6",
+            MappingKind::File,
+            true,
+        ),
+        (b"/a b (deleted) (deleted)", b"/a b (deleted)", MappingKind::File, true),
+        (b"/\xff\x1b[2J", b"/\xff\x1b[2J", MappingKind::File, false),
     ] {
-        let name = Name::parse(written, false);
+        let name = MappingName::parse(written, false);
         let what = String::from_utf8_lossy(written);
         assert_eq!(
             (&*name.bytes, name.kind, name.deleted),
@@ -120,7 +125,7 @@ fn names_tell_the_kind() {
         0,
         "rd wr ht",
     );
-    assert_eq!(read(&huge).0[0].name.kind, Kind::Hugetlb);
+    assert_eq!(read(&huge).0[0].name.kind, MappingKind::Hugetlb);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Areas of one name together.
 
+use zmtop::group::mapping::{MappingMerge, Summand, total};
 use zmtop::model::Missing;
-use zmtop::model::mapping::{Extent, Mapping, Merge, Summand, total};
+use zmtop::model::mapping::{Extent, Mapping};
 
 use super::{KB, at, read, sum};
 
@@ -26,7 +27,7 @@ fn areas_of_one_name_are_one_mapping() {
     ]
     .concat();
     let (areas, _) = read(&bytes);
-    let mut merge = Merge::default();
+    let mut merge = MappingMerge::default();
     for area in &areas {
         merge.area(area);
     }
@@ -53,7 +54,7 @@ fn a_sum_that_lacks_one_is_no_sum() {
         .unwrap()
         .replacen("Pss:", "Xss:", 1);
     let bytes = [bad.into_bytes(), at(20, b"/lib/a", 2), at(30, b"/lib/b", 4)].concat();
-    let mut merge = Merge::default();
+    let mut merge = MappingMerge::default();
     for area in read(&bytes).0 {
         merge.area(&area);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use zmtop::account;
-use zmtop::account::{Account, Userland, overview, swap};
+use zmtop::account::{Account, ProcessTotals, overview, swap};
 use zmtop::model::system::accounting::{HugePool, Zones, ZramDevice};
 use zmtop::model::system::{AccountingInputs, SwapArea};
 use zmtop::model::{Missing, Reading};
@@ -132,7 +132,7 @@ fn every_page_is_in_one_part() {
 
 #[test]
 fn what_is_mapped_of_files_takes_everybody_to_tell() {
-    let partial = Userland {
+    let partial = ProcessTotals {
         of: 11,
         hidden: Some(Missing::TimedOut),
         ..userland(15_000 * KB, 0)
@@ -185,7 +185,7 @@ fn swap_is_accounted_for() {
         kib(swap::account(&s, &userland(0, 101_000 * KB))),
         (Ok(100_000), Ok(0), Ok(-1000))
     );
-    let unread = Userland {
+    let unread = ProcessTotals {
         swap_pss: Err(Missing::Denied),
         ..userland(0, 0)
     };

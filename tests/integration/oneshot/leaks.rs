@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use zmtop::group::{GroupBy, GroupKey, RowKey};
-use zmtop::history::suspects::{Ask, Suspect, stand_in, suspects};
+use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::{Leaks, LeaksOptions};
 use zmtop::trend::{Judgement, Metric, Verdict};
@@ -45,7 +45,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         key,
         facts,
         count: 1,
-        judged: Judgement {
+        judgement: Judgement {
             verdict,
             metric: Metric::Footprint,
             slope,
@@ -143,7 +143,7 @@ fn one_that_ended_can_be_asked_for_its_words() {
     use zmtop::columns::{Catalogue, Row, RowSubject};
     use zmtop::filter::Filter;
     let sample = process(9, 1, "/usr/bin/node server.js");
-    let gone = stand_in(sample.id, &sample.facts);
+    let gone = ended_sample(sample.id, &sample.facts);
     let snap = snapshot(NOW, Vec::new());
     let passes = |text: &str| {
         let row = RowSubject(Row::of(&gone, None, &snap));
@@ -157,9 +157,9 @@ fn one_that_ended_can_be_asked_for_its_words() {
 fn of_nothing_there_are_no_suspects() {
     let history = zmtop::history::History::new(Duration::from_secs(10));
     let snap = snapshot(NOW, Vec::new());
-    assert_eq!(suspects(&history, &snap, Ask::GROWING), []);
+    assert_eq!(suspects(&history, &snap, SuspectQuery::GROWING), []);
     for by in GroupBy::OF_PROCESSES {
-        let ask = Ask {
+        let ask = SuspectQuery {
             least: Verdict::Shrinking,
             by: Some(by),
         };

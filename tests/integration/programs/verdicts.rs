@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use zmtop::group::GroupKey;
-use zmtop::history::{History, Series};
+use zmtop::history::{History, RowHistory};
 use zmtop::model::{Identity, Snapshot};
 use zmtop::trend::{Judgement, Verdict};
 
@@ -54,9 +54,9 @@ pub(super) struct Said {
 }
 
 impl Said {
-    fn hear(&mut self, age: f64, series: &Series) {
+    fn hear(&mut self, age: f64, series: &RowHistory) {
         self.seen
-            .extend(series.levels().newest().map(|(_, bytes)| (age, bytes)));
+            .extend(series.footprint_series().newest().map(|(_, bytes)| (age, bytes)));
         if age < self.due {
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use zmtop::group::Coverage;
 use zmtop::model::{Identity, Missing, Reading};
 use zmtop::sampler::{Needs, Scanner};
 
@@ -78,8 +79,8 @@ fn a_row_holds_what_the_files_say() {
     // A user without a name is shown by number.
     assert_eq!(text(&row(&snapshot, 7).facts.user), b"4294967294");
     assert_eq!((snapshot.sampling.walks, snapshot.sampling.stuck), (2, 0));
-    let survey = snapshot.survey();
-    assert_eq!((survey.readable, survey.all()), (2, 2));
+    let coverage = Coverage::of(&snapshot);
+    assert_eq!((coverage.readable, coverage.total()), (2, 2));
 }
 
 #[test]
@@ -128,8 +129,8 @@ fn what_has_no_memory_says_why() {
     assert_eq!(row(&snapshot, 3).walk, Err(Missing::Zombie));
     assert_eq!(row(&snapshot, 4).walk, Err(Missing::Gone));
     assert_eq!(&*row(&snapshot, 2).facts.command(), b"[kthreadd]");
-    let survey = snapshot.survey();
-    assert_eq!((survey.readable, survey.all()), (0, 0));
+    let coverage = Coverage::of(&snapshot);
+    assert_eq!((coverage.readable, coverage.total()), (0, 0));
 }
 
 #[test]
@@ -168,8 +169,8 @@ fn a_fault_is_the_reason_of_its_own_figures() {
         assert_eq!((r.id.starttime, r.walk), (0, Err(why)));
         assert_eq!((r.facts.uid, r.oom_score), (Err(why), Err(why)));
     }
-    let survey = snapshot.survey();
-    assert_eq!((survey.readable, survey.all()), (3, 7));
+    let coverage = Coverage::of(&snapshot);
+    assert_eq!((coverage.readable, coverage.total()), (3, 7));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zmtop::model::ProcessSample;
-use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::tui::Event;
 
 use crate::support::rows::{MIB, walk};
@@ -47,7 +47,7 @@ fn session(width: u16, height: u16, until: u64) -> Session {
         let heap = Mapping {
             areas: 1,
             memory: Ok(walk(mib * MIB, 0).memory),
-            ..Mapping::new(Name::parse(b"[heap]", false))
+            ..Mapping::new(MappingName::parse(b"[heap]", false))
         };
         session.feed(Event::Inspected(id, Arc::new(Ok(vec![heap]))));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::model::ProcessSample;
-use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::trend::Verdict;
 use zmtop::tui::app::Mode;
 use zmtop::tui::popup::Popup;
@@ -56,7 +56,7 @@ fn heap(mib: u64) -> Arc<zmtop::model::Reading<Vec<Mapping>>> {
     Arc::new(Ok(vec![Mapping {
         areas: 1,
         memory: Ok(walk(mib * MIB, 0).memory),
-        ..Mapping::new(Name::parse(b"[heap]", false))
+        ..Mapping::new(MappingName::parse(b"[heap]", false))
     }]))
 }
 
@@ -73,7 +73,7 @@ fn they_are_told_worst_first_and_each_once() {
                 RowKey::Process(id) => id.pid.to_string(),
                 RowKey::Group(key) => String::from_utf8_lossy(key.label()).into_owned(),
             };
-            (who, s.judged.verdict, s.count, s.ended.is_some())
+            (who, s.judgement.verdict, s.count, s.ended.is_some())
         })
         .collect();
     assert_eq!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zmtop::group::GroupBy;
 use zmtop::model::Identity;
-use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::sampler::mappings::{Mappings, Shared};
 use zmtop::tui::scope::Scope;
 use zmtop::tui::{Effect, Event};
@@ -58,7 +58,7 @@ fn found() -> Mappings {
     let made = |name: &[u8], pss: u64, members: &[usize]| Shared {
         mapping: Mapping {
             memory: Ok(walk(pss * MIB, 0).memory),
-            ..Mapping::new(Name::parse(name, false))
+            ..Mapping::new(MappingName::parse(name, false))
         },
         members: members.into(),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zmtop::model::mapping::{Mapping, Name};
+use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::model::{Identity, Missing};
 use zmtop::tui::{Effect, Event};
 
@@ -22,7 +22,7 @@ fn heap(mib: u64) -> Vec<Mapping> {
     vec![Mapping {
         areas: 1,
         memory: Ok(walk(mib * MIB, 0).memory),
-        ..Mapping::new(Name::parse(b"[heap]", false))
+        ..Mapping::new(MappingName::parse(b"[heap]", false))
     }]
 }
 

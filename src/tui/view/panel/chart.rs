@@ -16,8 +16,8 @@ use ratatui::style::Style;
 use super::super::put::put;
 use super::super::strip::Strip;
 use crate::columns::{Row, Value};
-use crate::history::Series;
-use crate::history::line::Band;
+use crate::history::RowHistory;
+use crate::history::view::Band;
 use crate::model::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
 use crate::tui::app::App;
@@ -27,9 +27,9 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 
 /// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest,
 /// and as a sparkline at least 4 % of that and 256 KiB.
-pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &Series, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &RowHistory, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let line = series.line();
+    let line = series.footprint();
     let width = usize::from(area.width.saturating_sub(2));
     let window = app.screen.chart.window(snapshot.monotonic, width);
     let bands = line.bands(window.end, window.span, width);

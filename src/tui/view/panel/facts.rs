@@ -19,7 +19,7 @@ pub(super) fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample, ar
     let mut strip = Strip::default();
     let name = text::safe_prefix(&facts.comm, 24);
     strip.text(90, format!(" {} {name}", sample.id.pid), theme.heading_sorted);
-    if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_born(sample)) {
+    if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_new(sample)) {
         let age = units::span(mark.age(snapshot));
         strip.text(
             40,

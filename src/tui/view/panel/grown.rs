@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::history::mapping_diff::{Fate, Grown, total};
+use crate::history::mapping_diff::{MappingGrowth, Presence, total_growth};
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
 use crate::tui::app::App;
@@ -62,7 +62,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
 }
 
 /// What grew, then what shrank, then what did neither by what it holds.
-fn order(rows: Vec<Grown>) -> Vec<Grown> {
+fn order(rows: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
     let (mut grown, rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|r| r.growth() > Some(0));
     let (mut shrunk, still): (Vec<_>, Vec<_>) = rest.into_iter().partition(|r| r.growth() < Some(0));
     shrunk.reverse();
@@ -73,12 +73,12 @@ fn order(rows: Vec<Grown>) -> Vec<Grown> {
     grown
 }
 
-fn growth(app: &App, row: &Grown) -> String {
+fn growth(app: &App, row: &MappingGrowth) -> String {
     row.growth()
         .map_or_else(|| "-".into(), |n| units::delta(n, app.screen.units))
 }
 
-fn tone(app: &App, row: &Grown) -> Style {
+fn tone(app: &App, row: &MappingGrowth) -> Style {
     let theme = &app.config.theme;
     match row.growth() {
         None => theme.missing,
@@ -89,15 +89,15 @@ fn tone(app: &App, row: &Grown) -> Style {
 }
 
 /// The name, whose end tells more than its beginning; and what became of the mapping.
-fn name(app: &App, row: &Grown, area: Rect, buf: &mut Buffer) {
+fn name(app: &App, row: &MappingGrowth, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let fate = match row.fate {
-        Fate::Stayed => "",
-        Fate::New => " new",
-        Fate::Gone => " gone",
+    let presence = match row.presence {
+        Presence::Both => "",
+        Presence::New => " new",
+        Presence::Gone => " gone",
     };
     let width = usize::from(area.width);
-    let room = width.saturating_sub(fate.len());
+    let room = width.saturating_sub(presence.len());
     let shown = text::safe(&row.name);
     let wide = text::width(&shown);
     let shown = if wide > room && room > 1 {
@@ -107,7 +107,7 @@ fn name(app: &App, row: &Grown, area: Rect, buf: &mut Buffer) {
     };
     let x = put(buf, area.x, area.y, &shown, room, Style::default());
     let left = usize::from(area.right().saturating_sub(x));
-    put(buf, x, area.y, fate, left, theme.dim);
+    put(buf, x, area.y, presence, left, theme.dim);
 }
 
 /// Over which time, how much in all, how old; or why nothing is known.
@@ -116,7 +116,7 @@ fn label(
     snapshot: &Snapshot,
     sample: &ProcessSample,
     seen: Option<&TrackedProcess>,
-    rows: Option<&[Grown]>,
+    rows: Option<&[MappingGrowth]>,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -132,7 +132,7 @@ fn label(
             } else {
                 let since = if seen.marked { " since the mark" } else { "" };
                 strip.text(90, format!(" what grew in {}{since}", units::span(over)), theme.text);
-                let sum = units::delta(total(rows), app.screen.units);
+                let sum = units::delta(total_growth(rows), app.screen.units);
                 strip.text(80, format!("  ·  {sum} in all"), theme.text);
             }
             strip.text(60, format!("  ·  read {} ago", units::span(age)), theme.dim);

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::history::Line;
-use zmtop::history::levels::{Detail, Levels};
-use zmtop::history::line::Band;
+use zmtop::history::SeriesView;
+use zmtop::history::time_series::{Retention, TimeSeries};
+use zmtop::history::view::Band;
 
 const MIB: u64 = 1 << 20;
 
 /// A series that goes on to the last value, at a steady interval.
 struct Drawn {
-    levels: Levels,
+    levels: TimeSeries,
     now: Duration,
     rhythm: Duration,
 }
@@ -19,7 +19,7 @@ struct Drawn {
 impl Drawn {
     fn new(millis: u64, values: impl IntoIterator<Item = Option<u64>>) -> Self {
         let mut drawn = Self {
-            levels: Levels::default(),
+            levels: TimeSeries::default(),
             now: Duration::ZERO,
             rhythm: Duration::from_millis(millis),
         };
@@ -31,11 +31,11 @@ impl Drawn {
 
     fn push(&mut self, at: Duration, value: Option<u64>) {
         self.now = at;
-        self.levels.push(at, value, Detail::default());
+        self.levels.push(at, value, Retention::default());
     }
 
-    fn line(&self) -> Line<'_> {
-        Line::new(&self.levels, self.now, self.rhythm)
+    fn line(&self) -> SeriesView<'_> {
+        SeriesView::new(&self.levels, self.now, self.rhythm)
     }
 
     fn slope(&self) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Growth from one day to the next, the hours of the day compared like with like.
 
-use crate::trend::weigh::{Found, confidence, least};
+use crate::trend::horizon::{Found, confidence, least};
 use crate::trend::{Params, Point, Verdict};
 
 /// Parts of a day.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::account::headroom::room;
+use zmtop::account::headroom::headroom;
 use zmtop::columns::Row;
 use zmtop::group;
 use zmtop::group::GroupBy;
@@ -48,33 +48,36 @@ fn machine(figures: &[(&str, u64, Option<u64>)]) -> Snapshot {
 #[test]
 fn the_machine_has_what_is_available_and_what_swap_is_free() {
     let mut snap = machine(&[]);
-    assert_eq!(room(&snap, None), Some(1000 * MIB));
+    assert_eq!(headroom(&snap, None), Some(1000 * MIB));
     snap.system.swap_free = Ok(24 * MIB);
-    assert_eq!(room(&snap, Some(b"/a/b")), Some(1024 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/a/b")), Some(1024 * MIB));
     snap.system.mem_available = Err(zmtop::model::Missing::Unsupported);
-    assert_eq!(room(&snap, None), None);
+    assert_eq!(headroom(&snap, None), None);
 }
 
 #[test]
 fn the_nearest_limit_counts_without_the_files_that_are_cached() {
     // All but 130 MiB of what is charged are files that give way.
     let snap = machine(&[("/a/b", 400, Some(500)), ("/a", 450, Some(560))]);
-    assert_eq!(room(&snap, Some(b"/a/b")), Some(370 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/a/b")), Some(370 * MIB));
     // Of /a, which has the processes of three cgroups: 142 MiB.
-    assert_eq!(room(&snap, Some(b"/a")), Some(418 * MIB));
-    assert_eq!(room(&snap, Some(b"/a/bc")), Some(418 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/a")), Some(418 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/a/bc")), Some(418 * MIB));
     let snap = machine(&[("/a/b", 400, Some(500)), ("/a", 450, Some(200))]);
-    assert_eq!(room(&snap, Some(b"/a/b")), Some(58 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/a/b")), Some(58 * MIB));
     // What others share in is not charged to it twice; what is over the limit leaves nothing.
     assert_eq!(
-        room(&machine(&[("/a/b", 60, Some(500))]), Some(b"/a/b")),
+        headroom(&machine(&[("/a/b", 60, Some(500))]), Some(b"/a/b")),
         Some(440 * MIB)
     );
-    assert_eq!(room(&machine(&[("/a/b", 400, Some(90))]), Some(b"/a/b")), Some(0));
+    assert_eq!(headroom(&machine(&[("/a/b", 400, Some(90))]), Some(b"/a/b")), Some(0));
     // No limit, and no figures at all.
-    assert_eq!(room(&machine(&[("/a/b", 400, None)]), Some(b"/a/b")), Some(1000 * MIB));
-    assert_eq!(room(&snap, Some(b"/elsewhere")), Some(1000 * MIB));
-    assert_eq!(room(&snap, Some(b"/")), Some(1000 * MIB));
+    assert_eq!(
+        headroom(&machine(&[("/a/b", 400, None)]), Some(b"/a/b")),
+        Some(1000 * MIB)
+    );
+    assert_eq!(headroom(&snap, Some(b"/elsewhere")), Some(1000 * MIB));
+    assert_eq!(headroom(&snap, Some(b"/")), Some(1000 * MIB));
 }
 
 #[test]

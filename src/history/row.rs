@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::judge::{Case, Judge};
-use crate::history::levels::{Detail, Levels};
-use crate::history::line::Line;
-use crate::history::window::Window;
+use crate::history::evaluation::{Case, Judge};
+use crate::history::time_series::{Retention, TimeSeries};
+use crate::history::view::SeriesView;
+use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::trend::Judgement;
 
 /// The figures of a row that have a history, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct MemorySample {
     /// PSS.
     pub pss: u64,
     /// Swap.
@@ -23,7 +23,7 @@ pub struct Figures {
     pub anonymous: u64,
 }
 
-impl Figures {
+impl MemorySample {
     /// Those of one walk.
     pub fn of(memory: &Memory) -> Self {
         Self {
@@ -64,16 +64,16 @@ pub struct Tick {
     /// How long it is from one snapshot to the next.
     pub rhythm: Duration,
     /// How much of what was is kept.
-    pub detail: Detail,
+    pub detail: Retention,
 }
 
 /// The history of one row since zmtop first saw it; of a process, since its last exec.
 #[derive(Clone, Debug)]
-pub struct Series {
-    pss: Window,
-    swap: Window,
-    levels: Levels,
-    own: Levels,
+pub struct RowHistory {
+    pss: ChangeWindow,
+    swap: ChangeWindow,
+    levels: TimeSeries,
+    own: TimeSeries,
     change: Change,
     case: Case,
     /// The second of the last tick, and how far apart they are, in milliseconds.
@@ -81,14 +81,14 @@ pub struct Series {
     rhythm: u32,
 }
 
-impl Series {
+impl RowHistory {
     /// An empty history whose changes are taken over `window`.
     pub fn new(window: Duration) -> Self {
         Self {
-            pss: Window::new(window),
-            swap: Window::new(window),
-            levels: Levels::default(),
-            own: Levels::default(),
+            pss: ChangeWindow::new(window),
+            swap: ChangeWindow::new(window),
+            levels: TimeSeries::default(),
+            own: TimeSeries::default(),
             change: Change::default(),
             case: Case::default(),
             now: 0,
@@ -98,8 +98,8 @@ impl Series {
 
     /// Takes changes over another length of time from now on.
     pub(super) fn set_window(&mut self, window: Duration) {
-        self.pss = Window::new(window);
-        self.swap = Window::new(window);
+        self.pss = ChangeWindow::new(window);
+        self.swap = ChangeWindow::new(window);
     }
 
     /// What changed of late.
@@ -108,13 +108,13 @@ impl Series {
     }
 
     /// The footprint for as long as it is known.
-    pub const fn levels(&self) -> &Levels {
+    pub const fn footprint_series(&self) -> &TimeSeries {
         &self.levels
     }
 
     /// The same, to be drawn: the last five minutes, unless another span is asked for.
-    pub const fn line(&self) -> Line<'_> {
-        Line::new(
+    pub const fn footprint(&self) -> SeriesView<'_> {
+        SeriesView::new(
             &self.levels,
             Duration::from_secs(self.now as u64),
             Duration::from_millis(self.rhythm as u64),
@@ -127,7 +127,7 @@ impl Series {
     }
 
     /// Takes in the figures at the tick, `None` where they are unknown, and the rates.
-    pub fn push(&mut self, tick: Tick, figures: Option<Figures>, rates: &Rates) {
+    pub fn push(&mut self, tick: Tick, figures: Option<MemorySample>, rates: &Rates) {
         let before = self.levels.newest().map_or(Duration::ZERO, |(at, _)| at);
         self.pss.push(tick.now, figures.map(|f| f.pss));
         self.swap.push(tick.now, figures.map(|f| f.swap));
@@ -140,7 +140,7 @@ impl Series {
         }
         // Of what does not move the slope is taken anew every five seconds, as old values fall out.
         let growth = if moved || before.as_secs() / 5 != tick.now.as_secs() / 5 {
-            self.line().slope()
+            self.footprint().slope()
         } else {
             self.change.growth
         };
@@ -165,7 +165,7 @@ impl Series {
     }
 
     /// Keeps no more than that of what was.
-    pub(super) fn thin(&mut self, detail: Detail) {
+    pub(super) fn thin(&mut self, detail: Retention) {
         self.levels.thin(detail);
         self.own.thin(detail);
     }
@@ -179,6 +179,6 @@ impl Series {
 
     /// The bytes it takes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - 2 * size_of::<Levels>() + self.levels.bytes() + self.own.bytes()
+        size_of::<Self>() - 2 * size_of::<TimeSeries>() + self.levels.bytes() + self.own.bytes()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::levels::Levels;
+use crate::history::time_series::TimeSeries;
 use crate::trend::{Judgement, Metric, Params, Point, Verdict, judge};
 
 /// From one judgement of a series to the next: while it moves; and while it does not, or has been known for over an
@@ -12,11 +12,11 @@ const LATER: u32 = 30;
 const LONG: u32 = 3600;
 
 /// What one judgement costs beside that of its points, as so many points.
-pub const EACH: usize = 50;
+pub const EVALUATION_OVERHEAD: usize = 50;
 
 /// How many points may be judged a second, so that a snapshot of many restless processes takes no longer than
 /// some milliseconds; who is left out comes first at the next.
-pub const POINTS: usize = 150_000;
+pub const POINTS_PER_SECOND: usize = 150_000;
 
 /// A series as its judge knows it.
 #[derive(Clone, Debug, Default)]
@@ -63,11 +63,18 @@ impl Judge {
     /// A snapshot begins.
     pub(super) fn begin(&mut self, now: Duration, rhythm: Duration) {
         self.now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX);
-        self.left = POINTS.saturating_mul(rhythm.as_secs().clamp(1, 3600) as usize);
+        self.left = POINTS_PER_SECOND.saturating_mul(rhythm.as_secs().clamp(1, 3600) as usize);
     }
 
     /// Judges a series, if that is due.
-    pub(super) fn hear(&mut self, case: &mut Case, levels: &Levels, own: &Levels, born: Option<Duration>, salt: u32) {
+    pub(super) fn hear(
+        &mut self,
+        case: &mut Case,
+        levels: &TimeSeries,
+        own: &TimeSeries,
+        born: Option<Duration>,
+        salt: u32,
+    ) {
         if case.due > self.now {
             return;
         }
@@ -99,7 +106,7 @@ impl Judge {
     }
 
     /// Judges a series now.
-    pub(super) fn decide(&mut self, case: &mut Case, levels: &Levels, own: &Levels, born: Option<Duration>) {
+    pub(super) fn decide(&mut self, case: &mut Case, levels: &TimeSeries, own: &TimeSeries, born: Option<Duration>) {
         let mut judged = self.look(levels, born);
         // Whoever leaks leaks; whoever does not seem to may do so behind what it shares.
         if judged.verdict != Verdict::Leaking && !own.is_flat() {
@@ -112,9 +119,9 @@ impl Judge {
         case.latest = judged.after(&case.latest);
     }
 
-    fn look(&mut self, levels: &Levels, born: Option<Duration>) -> Judgement {
-        levels.to_judge(&mut self.points);
-        self.left = self.left.saturating_sub(self.points.len() + EACH);
+    fn look(&mut self, levels: &TimeSeries, born: Option<Duration>) -> Judgement {
+        levels.collect_points(&mut self.points);
+        self.left = self.left.saturating_sub(self.points.len() + EVALUATION_OVERHEAD);
         judge(&self.points, born, &self.params)
     }
 }

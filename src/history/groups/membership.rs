@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::group::{GroupBy, Names};
-use crate::history::groups::slots::Slots;
-use crate::history::series::Figures;
+use crate::group::{GroupBy, GroupNames};
+use crate::history::groups::table::Slots;
+use crate::history::row::MemorySample;
+use crate::model::process::{Facts, ProcessSample};
 use crate::model::reading::{Missing, Reading};
-use crate::model::snapshot::{Facts, ProcessSample};
 
 /// In no group.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -26,7 +26,7 @@ pub(in crate::history) struct Member {
     founded: u8,
     /// It was there when the history began.
     starter: bool,
-    held: Option<Figures>,
+    held: Option<MemorySample>,
 }
 
 impl Member {
@@ -62,9 +62,9 @@ impl Member {
 
     /// What it holds, or last held where the read failed this time: a walk that is late is no loss. `None`
     /// before the first walk, and where there is no memory.
-    pub(super) fn figures(&mut self, sample: &ProcessSample) -> Option<Figures> {
+    pub(super) fn figures(&mut self, sample: &ProcessSample) -> Option<MemorySample> {
         match &sample.walk {
-            Ok(walk) => self.held = Some(Figures::of(&walk.memory)),
+            Ok(walk) => self.held = Some(MemorySample::of(&walk.memory)),
             Err(why) if why.hides_memory() => {}
             Err(_) => self.held = None,
         }
@@ -73,14 +73,14 @@ impl Member {
 
     /// Finds its groups, where they may have changed; whether enough is known of it to be in all of them,
     /// or it came after the beginning.
-    pub(super) fn place(&mut self, sample: &ProcessSample, names: &Names<'_>, slots: &mut Slots) -> bool {
+    pub(super) fn place(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, slots: &mut Slots) -> bool {
         if !self.is_settled(sample, names) {
             self.find(sample, names, slots);
         }
         !self.starter || !self.slots.contains(&NOWHERE)
     }
 
-    fn is_settled(&self, sample: &ProcessSample, names: &Names<'_>) -> bool {
+    fn is_settled(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
         if !self
             .facts
             .as_ref()
@@ -97,7 +97,7 @@ impl Member {
         }
     }
 
-    fn find(&mut self, sample: &ProcessSample, names: &Names<'_>, slots: &mut Slots) {
+    fn find(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, slots: &mut Slots) {
         self.facts = Some(Arc::clone(&sample.facts));
         self.asks_parent = names.asks_parent(sample);
         let parent = names.find(sample.stat.ppid).filter(|_| self.asks_parent);
@@ -105,7 +105,7 @@ impl Member {
         for (kind, by) in GroupBy::OF_PROCESSES.into_iter().enumerate() {
             let before = self.slots[kind];
             self.slots[kind] = if is_known(&sample.facts, by) {
-                slots.find_or_begin(by, names.of(sample, by))
+                slots.find_or_begin(by, names.name_of(sample, by))
             } else {
                 NOWHERE
             };

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::history::levels::Levels;
+use crate::history::time_series::TimeSeries;
 
 /// One series as seen from the last snapshot.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
-    levels: &'a Levels,
+pub struct SeriesView<'a> {
+    levels: &'a TimeSeries,
     now: Duration,
     /// How long it takes from one snapshot to the next.
     rhythm: Duration,
@@ -26,7 +26,7 @@ pub struct Band {
     pub max: u64,
 }
 
-impl<'a> Line<'a> {
+impl<'a> SeriesView<'a> {
     /// What slopes are taken over.
     pub const SLOPE: Duration = Duration::from_secs(300);
     /// Two values closer than that are no slope.
@@ -34,7 +34,7 @@ impl<'a> Line<'a> {
 
     /// The series at the snapshot of `now`; snapshots come every `rhythm`, so that a value holds until the next
     /// one, and what lies further apart is a gap.
-    pub const fn new(levels: &'a Levels, now: Duration, rhythm: Duration) -> Self {
+    pub const fn new(levels: &'a TimeSeries, now: Duration, rhythm: Duration) -> Self {
         Self {
             levels,
             now,
@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
     }
 
     /// The series.
-    pub const fn levels(&self) -> &'a Levels {
+    pub const fn levels(&self) -> &'a TimeSeries {
         self.levels
     }
 
@@ -89,7 +89,7 @@ impl<'a> Line<'a> {
         // The column whose time ends at that moment, or later: a value of a column's last second is in it.
         let column = |at: f64| ((at - start) / cell).ceil() as isize - 1;
         let level = self.level(from, cell);
-        let (step, _) = Levels::resolution(level);
+        let (step, _) = TimeSeries::resolution(level);
         // A bucket within a column counts where its middle lies.
         let step_s = step.as_secs_f64();
         let middle = if step_s <= cell { (step_s - 1.0) / 2.0 } else { 0.0 };
@@ -145,7 +145,9 @@ impl<'a> Line<'a> {
 
     /// What was last seen between two moments that the buckets of that resolution may no longer reach.
     fn before(&self, level: usize, since: Duration, until: Duration) -> Option<(f64, u64)> {
-        let points = self.levels.points_since((level + 1).min(Levels::COUNT - 1), since);
+        let points = self
+            .levels
+            .points_since((level + 1).min(TimeSeries::RESOLUTIONS - 1), since);
         let before = points.take_while(|point| point.from <= until).last()?;
         // In a bucket that goes on beyond, which of its values was when is not known.
         let known = before.to <= until || before.min == before.max;
@@ -155,12 +157,14 @@ impl<'a> Line<'a> {
     /// The finest resolution that reaches back to `from`, or a coarser one of which a column still holds some.
     fn level(&self, from: Duration, cell: f64) -> usize {
         let reaches = |level: &usize| {
-            let slack = cell.max(Levels::resolution(*level).0.as_secs_f64());
+            let slack = cell.max(TimeSeries::resolution(*level).0.as_secs_f64());
             self.levels.covers(*level).as_secs_f64() <= from.as_secs_f64() + slack
         };
-        let coarse = |level: &usize| Levels::resolution(*level).0.as_secs_f64() <= cell / 2.0;
-        let finest = (0..Levels::COUNT).find(reaches).unwrap_or(Levels::COUNT - 1);
-        (finest..Levels::COUNT).rev().find(coarse).unwrap_or(finest)
+        let coarse = |level: &usize| TimeSeries::resolution(*level).0.as_secs_f64() <= cell / 2.0;
+        let finest = (0..TimeSeries::RESOLUTIONS)
+            .find(reaches)
+            .unwrap_or(TimeSeries::RESOLUTIONS - 1);
+        (finest..TimeSeries::RESOLUTIONS).rev().find(coarse).unwrap_or(finest)
     }
 
     /// The slope over the last five minutes in bytes a second: least squares over its seconds. `None` where

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::GroupBy;
-use crate::history::groups::member::NOWHERE;
+use crate::history::evaluation::Judge;
+use crate::history::groups::membership::NOWHERE;
 use crate::history::groups::{KEPT, Sums};
-use crate::history::judge::Judge;
-use crate::history::series::{Figures, Rates, Series, Tick};
+use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 
 /// No more groups than that have a history.
 const MOST: usize = 10_000;
@@ -20,7 +20,7 @@ const MOST_EMPTY: usize = 1024;
 struct Slot {
     by: GroupBy,
     name: Option<Arc<[u8]>>,
-    series: Series,
+    series: RowHistory,
     /// It began in this snapshot.
     new: bool,
     /// The memory of all that it began with was known once; until then its sums only seem to grow.
@@ -34,7 +34,7 @@ struct Slot {
 impl Slot {
     fn bytes(&self) -> usize {
         let named = self.name.as_ref().map_or(0, |name| name.len() + 40);
-        size_of::<Option<Self>>() - size_of::<Series>() + self.series.bytes() + named
+        size_of::<Option<Self>>() - size_of::<RowHistory>() + self.series.bytes() + named
     }
 }
 
@@ -107,7 +107,7 @@ impl Slots {
     }
 
     /// The history of one group.
-    pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&Series> {
+    pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
         let number = self.index.get(place(by)?)?.get(name)?;
         self.groups[number as usize].as_ref().map(|slot| &slot.series)
     }
@@ -133,7 +133,7 @@ impl Slots {
         self.groups[number as usize] = Some(Slot {
             by,
             name,
-            series: Series::new(self.window),
+            series: RowHistory::new(self.window),
             new: true,
             complete: false,
             empty: None,
@@ -177,7 +177,7 @@ impl Slots {
             }
             if slot.empty.is_none() && slot.complete {
                 // It fell to nothing; from here on there is nothing to tell.
-                slot.series.push(tick, Some(Figures::default()), &Rates::default());
+                slot.series.push(tick, Some(MemorySample::default()), &Rates::default());
             }
             empty.push((*slot.empty.get_or_insert(now), number));
         }
@@ -237,13 +237,13 @@ impl Slots {
     }
 
     /// The histories of those of that kind, by name.
-    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &Series)> {
+    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         let slots = self.groups.iter().flatten().filter(move |slot| slot.by == by);
         slots.map(|slot| (slot.name.as_ref(), &slot.series))
     }
 
     /// Every group's history, to be changed.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Series> {
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut RowHistory> {
         self.groups.iter_mut().flatten().map(|slot| &mut slot.series)
     }
 

@@ -1,12 +1,9 @@
 //! The long history of one series: finer for what is near, and nothing where nothing changes.
 
-mod run;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use run::{Held, Run, enter};
-
+use crate::history::runs::{Held, Run, enter};
 use crate::trend::Point;
 
 /// One resolution: how long its buckets are, in seconds, and how many of them are kept.
@@ -18,7 +15,7 @@ struct Level {
 
 impl Level {
     /// How many are kept at that detail.
-    fn keep(self, detail: Detail) -> u32 {
+    fn keep(self, detail: Retention) -> u32 {
         (self.keep >> detail.0).max(FINE + 2).min(self.keep)
     }
 }
@@ -53,9 +50,9 @@ type Rings = [VecDeque<Run>; LEVELS.len()];
 /// How much of what could be kept is kept: all of it, a half, a quarter or an eighth, where memory is short.
 /// Verdicts are then based on coarser spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Detail(u8);
+pub struct Retention(u8);
 
-impl Detail {
+impl Retention {
     /// Half as much; the same where there is no less.
     #[must_use]
     pub fn less(self) -> Self {
@@ -80,7 +77,7 @@ impl Detail {
 /// A value that stays takes no more room the longer it does: none for a process that never changed, some
 /// hundreds of bytes for one that is idle, 70 KB at most for one that changed every second of a month.
 #[derive(Clone, Debug, Default)]
-pub struct Levels {
+pub struct TimeSeries {
     /// The newest value, while it stays what it is.
     held: Option<Held>,
     /// The second of the first value.
@@ -88,16 +85,16 @@ pub struct Levels {
     /// A value was unknown since.
     gap: bool,
     /// How much of what was is there.
-    detail: Detail,
+    detail: Retention,
     /// What it weighs beside itself, in bytes.
     heap: u32,
     /// What was before, once there is something.
     rings: Option<Box<Rings>>,
 }
 
-impl Levels {
+impl TimeSeries {
     /// How many resolutions there are.
-    pub const COUNT: usize = LEVELS.len();
+    pub const RESOLUTIONS: usize = LEVELS.len();
 
     /// How long a bucket of that resolution is, and how far back they reach; the finest is 0.
     ///
@@ -115,7 +112,7 @@ impl Levels {
     /// stayed, as PSS trembles with all who share in it; and so is the time between two that are equal. `None`
     /// leaves a gap. A time before the last one counts as the last one. Whether something
     /// changed.
-    pub fn push(&mut self, now: Duration, bytes: Option<u64>, detail: Detail) -> bool {
+    pub fn push(&mut self, now: Duration, bytes: Option<u64>, detail: Retention) -> bool {
         let Some(bytes) = bytes else {
             self.gap = true;
             return false;
@@ -148,7 +145,7 @@ impl Levels {
         }
     }
 
-    fn enter(&mut self, held: Held, detail: Detail) {
+    fn enter(&mut self, held: Held, detail: Retention) {
         self.detail = detail;
         let rings = self.rings.get_or_insert_default();
         let mut heap = size_of::<Rings>();
@@ -171,7 +168,7 @@ impl Levels {
     }
 
     /// Keeps no more than that of what was.
-    pub fn thin(&mut self, detail: Detail) {
+    pub fn thin(&mut self, detail: Retention) {
         self.detail = detail;
         let Some(rings) = &mut self.rings else { return };
         let mut heap = size_of::<Rings>();
@@ -203,7 +200,7 @@ impl Levels {
     /// When the first value was taken that anything is still known of.
     pub fn begin(&self) -> Option<Duration> {
         let first = Duration::from_secs(self.first.into());
-        self.held.map(|_| first.max(self.covers(Self::COUNT - 1)))
+        self.held.map(|_| first.max(self.covers(Self::RESOLUTIONS - 1)))
     }
 
     /// Since when the newest value has been what it is.
@@ -262,7 +259,7 @@ impl Levels {
 
     /// What a judge wants to see, oldest first, into `points`, which is cleared: each age at the coarsest
     /// resolution that still has some 30 buckets to it.
-    pub fn to_judge(&self, points: &mut Vec<Point>) {
+    pub fn collect_points(&self, points: &mut Vec<Point>) {
         points.clear();
         let Some(held) = self.held else { return };
         let now = u64::from(held.to);

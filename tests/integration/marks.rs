@@ -30,18 +30,18 @@ fn a_process_counts_from_the_mark_and_one_born_since_from_nothing() {
     let mark = Mark::new(&at(10, vec![holding(2, "a", 50, 8), hidden.clone()]));
     let grown = holding(2, "a", 70, 3);
     let since = mark.process(&grown).unwrap();
-    assert_eq!((since.pss, since.swap, since.born), (20 * M, -5 * M, false));
+    assert_eq!((since.pss, since.swap, since.is_new), (20 * M, -5 * M, false));
     let born = mark.process(&holding(9, "b", 4, 1)).unwrap();
-    assert_eq!((born.pss, born.swap, born.born), (4 * M, M, true));
-    assert!(mark.is_born(&holding(9, "b", 4, 1)) && !mark.is_born(&grown));
+    assert_eq!((born.pss, born.swap, born.is_new), (4 * M, M, true));
+    assert!(mark.is_new(&holding(9, "b", 4, 1)) && !mark.is_new(&grown));
     // What could not be read then is unknown, and no growth.
     assert_eq!(mark.process(&holding(3, "hidden", 5, 0)), Err(Missing::Pending));
     assert_eq!(mark.process(&hidden), Err(Missing::Denied));
-    assert!(!mark.is_born(&hidden));
+    assert!(!mark.is_new(&hidden));
     // Another process with the same pid is another.
     let mut reused = holding(2, "a", 5, 0);
     reused.id.starttime += 1;
-    assert!(mark.process(&reused).unwrap().born);
+    assert!(mark.process(&reused).unwrap().is_new);
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn a_group_lacks_what_ended_and_has_what_was_born() {
     let now = at(60, vec![holding(2, "worker", 55, 0), holding(4, "worker", 10, 0)]);
     let made = groups(&now, GroupBy::Command, |_| true, |_| None);
     let since = mark.group(&made[0], &now).unwrap();
-    assert_eq!((since.pss, since.swap, since.born), (-15 * M, -2 * M, false));
+    assert_eq!((since.pss, since.swap, since.is_new), (-15 * M, -2 * M, false));
     // Where a filter holds one back it is the change of the others.
     let part = groups(&now, GroupBy::Command, |s| s.id.pid == 4, |_| None);
     assert!(!part[0].whole);
     let since = mark.group(&part[0], &now).unwrap();
-    assert_eq!((since.pss, since.born), (10 * M, true));
+    assert_eq!((since.pss, since.is_new), (10 * M, true));
     // One address space counts once.
     let mut twin = holding(5, "worker", 55, 0);
     twin.shares_mm = Some(now.rows()[0].id);
@@ -119,11 +119,11 @@ fn marks_are_stepped_through_and_bounded() {
 fn another_boot_or_an_earlier_time_ends_them() {
     let mut marks = Marks::default();
     marks.set(&at(10, Vec::new()));
-    assert!(!marks.heed(&at(11, Vec::new())));
+    assert!(!marks.discard_incomparable(&at(11, Vec::new())));
     assert!(!marks.is_empty());
     let mut other = at(12, Vec::new());
     other.boot_id = Ok(Arc::from("another"));
-    assert!(marks.heed(&other) && marks.is_empty());
+    assert!(marks.discard_incomparable(&other) && marks.is_empty());
     marks.set(&at(10, Vec::new()));
-    assert!(marks.heed(&at(9, Vec::new())) && marks.is_empty());
+    assert!(marks.discard_incomparable(&at(9, Vec::new())) && marks.is_empty());
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::groups::Member;
-use crate::history::series::{Figures, Rates, Series, Tick};
+use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::window::rate;
-use crate::model::snapshot::{Facts, ProcessSample};
+use crate::model::process::{Facts, ProcessSample};
 
 /// One process.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Track {
     pub(super) born: Option<Duration>,
     counters: Option<(Duration, [u64; 3])>,
     pub(super) rates: Rates,
-    pub(super) series: Series,
+    pub(super) series: RowHistory,
     pub(super) member: Member,
 }
 
@@ -35,7 +35,7 @@ impl Track {
             born,
             counters: None,
             rates: Rates::default(),
-            series: Series::new(window),
+            series: RowHistory::new(window),
             member: Member::new(starter),
         }
     }
@@ -60,19 +60,19 @@ impl Track {
         });
         self.counters = Some((now, counters));
         self.series
-            .push(tick, sample.memory().ok().map(Figures::of), &self.rates);
+            .push(tick, sample.memory().ok().map(MemorySample::of), &self.rates);
     }
 
     /// Whether there is anything to be remembered of it: it had memory, for some ten seconds.
     pub(super) fn is_of_note(&self) -> bool {
-        let levels = self.series.levels();
+        let levels = self.series.footprint_series();
         let seen = levels.begin().zip(levels.newest());
         seen.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= LEAST)
     }
 
     /// The bytes it takes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<Series>() + self.series.bytes()
+        size_of::<Self>() - size_of::<RowHistory>() + self.series.bytes()
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use zmtop::history::levels::{Detail, Levels};
+use zmtop::history::time_series::{Retention, TimeSeries};
 use zmtop::trend::Point;
 
 const MB: u64 = 1 << 20;
 
-fn fill(seconds: std::ops::Range<u64>, value: impl Fn(u64) -> Option<u64>) -> Levels {
-    let mut levels = Levels::default();
+fn fill(seconds: std::ops::Range<u64>, value: impl Fn(u64) -> Option<u64>) -> TimeSeries {
+    let mut levels = TimeSeries::default();
     for s in seconds {
-        levels.push(Duration::from_secs(s), value(s), Detail::default());
+        levels.push(Duration::from_secs(s), value(s), Retention::default());
     }
     levels
 }
@@ -23,8 +23,8 @@ fn restless(s: u64) -> u64 {
 #[test]
 fn buckets_hold_the_lowest_the_last_and_the_highest() {
     let levels = fill(1000..5000, |s| Some(restless(s)));
-    for level in 0..Levels::COUNT {
-        let (step, reach) = Levels::resolution(level);
+    for level in 0..TimeSeries::RESOLUTIONS {
+        let (step, reach) = TimeSeries::resolution(level);
         let points: Vec<Point> = levels.points(level).collect();
         assert!(points.len() as u64 <= reach.as_secs() / step.as_secs());
         for point in &points {
@@ -43,7 +43,7 @@ fn buckets_hold_the_lowest_the_last_and_the_highest() {
 fn what_stays_takes_no_room() {
     let idle = fill(0..200_000, |_| Some(80 * MB));
     assert!(idle.bytes() < 800, "{}", idle.bytes());
-    for level in 0..Levels::COUNT {
+    for level in 0..TimeSeries::RESOLUTIONS {
         assert_eq!(idle.points(level).count(), 1, "level {level}");
     }
     // Now and then it does something.
@@ -53,16 +53,16 @@ fn what_stays_takes_no_room() {
 
 #[test]
 fn the_most_is_bounded() {
-    let mut levels = Levels::default();
+    let mut levels = TimeSeries::default();
     // A month, by the minute, after an hour by the second.
     for s in (0..3600).chain((3600..40 * 86_400).step_by(60)) {
-        levels.push(Duration::from_secs(s), Some(restless(s)), Detail::default());
+        levels.push(Duration::from_secs(s), Some(restless(s)), Retention::default());
     }
     assert!(levels.bytes() < 72_000, "{}", levels.bytes());
     let mut points = Vec::new();
-    levels.to_judge(&mut points);
+    levels.collect_points(&mut points);
     assert!(points.len() < 1500, "{}", points.len());
-    let mut detail = Detail::default();
+    let mut detail = Retention::default();
     let mut before = levels.bytes();
     while detail.less() != detail {
         detail = detail.less();
@@ -70,7 +70,7 @@ fn the_most_is_bounded() {
         assert!(levels.bytes() < before * 3 / 4, "{} of {before}", levels.bytes());
         before = levels.bytes();
         // The newest of all is there, and so is what a verdict asks for: some 30 buckets to an age.
-        levels.to_judge(&mut points);
+        levels.collect_points(&mut points);
         assert!(points.len() >= 60, "{}", points.len());
         assert_eq!(points.last().unwrap().last, restless(40 * 86_400 - 60));
     }
@@ -100,13 +100,13 @@ fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
 #[test]
 fn a_clock_that_jumps_breaks_nothing() {
     let mut levels = fill(5000..5100, |s| Some(restless(s)));
-    levels.push(Duration::from_secs(10), Some(MB), Detail::default());
+    levels.push(Duration::from_secs(10), Some(MB), Retention::default());
     assert_eq!(levels.points(0).last().unwrap().from, Duration::from_secs(5099));
-    levels.push(Duration::from_secs(9_000_000), Some(MB), Detail::default());
+    levels.push(Duration::from_secs(9_000_000), Some(MB), Retention::default());
     assert_eq!(levels.points(0).count(), 1);
-    levels.push(Duration::MAX, Some(u64::MAX), Detail::default());
+    levels.push(Duration::MAX, Some(u64::MAX), Retention::default());
     let mut points = Vec::new();
-    levels.to_judge(&mut points);
+    levels.collect_points(&mut points);
     assert!(points.windows(2).all(|pair| pair[0].to < pair[1].from));
 }
 
@@ -114,7 +114,7 @@ fn a_clock_that_jumps_breaks_nothing() {
 fn a_judge_sees_each_time_once_and_finely_enough() {
     let levels = fill(0..100_000, |s| Some(restless(s)));
     let mut points = Vec::new();
-    levels.to_judge(&mut points);
+    levels.collect_points(&mut points);
     assert!(points.windows(2).all(|pair| pair[0].to < pair[1].from));
     // No gap larger than the coarser bucket beside it, and nothing coarser than a thirty-second of its age.
     for pair in points.windows(2) {

@@ -1,0 +1,46 @@
+//! How many of a snapshot's processes could be read.
+
+use std::time::Duration;
+
+use crate::model::reading::Missing;
+use crate::model::snapshot::Snapshot;
+
+/// How far the memory of a snapshot's processes is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Processes whose memory was read.
+    pub readable: usize,
+    /// Processes that have memory that could not be read, or not yet.
+    pub hidden: usize,
+    /// Hidden processes that wait for their first walk.
+    pub pending: usize,
+    /// The age of the oldest walk.
+    pub oldest: Option<Duration>,
+}
+
+impl Coverage {
+    /// Counts the processes of a snapshot in one pass.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let mut coverage = Self::default();
+        for row in snapshot.rows() {
+            match row.walk {
+                Ok(walk) => {
+                    coverage.readable += 1;
+                    let age = snapshot.monotonic.saturating_sub(walk.at);
+                    coverage.oldest = coverage.oldest.max(Some(age));
+                }
+                Err(e) if e.hides_memory() => {
+                    coverage.hidden += 1;
+                    coverage.pending += usize::from(e == Missing::Pending);
+                }
+                Err(_) => {}
+            }
+        }
+        coverage
+    }
+
+    /// Returns how many processes have memory, readable or not.
+    pub const fn total(&self) -> usize {
+        self.readable + self.hidden
+    }
+}

@@ -1,0 +1,195 @@
+//! A process in a snapshot: who it is, what it runs, and what its memory was at the last walk.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::memory::Memory;
+use crate::model::reading::{Missing, Reading};
+
+/// What a row is: a reused pid has another start time, so it is another row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// Process id (thread group leader).
+    pub pid: u32,
+    /// Field 22 of `stat`: clock ticks after boot at which the process started.
+    pub starttime: u64,
+}
+
+/// The fields of `/proc/<pid>/stat` that zmtop uses. `comm` is in [`Facts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Field 3: `R`, `S`, `D`, `Z`, `T`, …
+    pub state: u8,
+    /// Field 4.
+    pub ppid: u32,
+    /// Field 9: the kernel's `PF_*` bits.
+    pub flags: u64,
+    /// Field 10: minor faults.
+    pub minflt: u64,
+    /// Field 12: major faults, those that waited for a disk or for swap.
+    pub majflt: u64,
+    /// Fields 14 and 15, user and system time in clock ticks.
+    pub cpu_ticks: u64,
+    /// Field 20.
+    pub threads: u64,
+    /// Field 23: the size of the address space.
+    pub vsize: u64,
+    /// Field 24 in bytes: the kernel's quick figure, not that of a walk.
+    pub rss: u64,
+    /// A digest of fields 26–28: the addresses that an exec lays anew. 0 where the kernel hides them.
+    pub image: u64,
+    /// A digest of fields 48–49: where argv lies; it moves when a process sets its title by `prctl`.
+    pub argv: u64,
+}
+
+impl Stat {
+    /// `PF_KTHREAD` of `include/linux/sched.h`.
+    pub const PF_KTHREAD: u64 = 0x0020_0000;
+
+    /// Whether this is a kernel thread.
+    pub const fn is_kernel_thread(&self) -> bool {
+        self.flags & Self::PF_KTHREAD != 0
+    }
+
+    /// Whether the process has ended and waits to be reaped.
+    pub const fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// What became of a program's file while it ran: it still runs the old one, and should be started anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Replaced {
+    /// There is another file in its place.
+    Updated,
+    /// There is none any more.
+    Deleted,
+}
+
+impl Replaced {
+    /// Its name in the table, in filters and in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// Returns the state of that name.
+    pub fn from_id(id: &str) -> Option<Self> {
+        [Self::Updated, Self::Deleted]
+            .into_iter()
+            .find(|state| state.id() == id)
+    }
+}
+
+/// Facts that hold for as long as the program runs: read once per identity, and again after an exec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The kernel's short name, up to 15 bytes, anyone's to choose.
+    pub comm: Box<[u8]>,
+    /// argv with NULs between; empty for kernel threads.
+    pub cmdline: Reading<Box<[u8]>>,
+    /// Effective uid (the second of `Uid:` in `status`), as ps, top and htop show it.
+    pub uid: Reading<u32>,
+    /// The name of `uid`, raw, or its number where it has none.
+    pub user: Reading<Arc<[u8]>>,
+    /// The memory (v1) or unified (v2) cgroup path, raw.
+    pub cgroup: Reading<Arc<[u8]>>,
+    /// The systemd unit that the cgroup path names.
+    pub unit: Option<Arc<[u8]>>,
+    /// The container id that the cgroup path names, its first twelve digits.
+    pub container: Option<Arc<[u8]>>,
+    /// The path of the program's file, raw, without the kernel's ` (deleted)`. The link `/proc/<pid>/exe`.
+    pub exe: Reading<Arc<[u8]>>,
+    /// What became of that file; `None` where it is as it was, or nothing is known of it.
+    pub replaced: Option<Replaced>,
+}
+
+impl Facts {
+    /// Facts of which only the name is known.
+    pub fn pending(comm: &[u8]) -> Self {
+        Self {
+            comm: comm.into(),
+            cmdline: Err(Missing::Pending),
+            uid: Err(Missing::Pending),
+            user: Err(Missing::Pending),
+            cgroup: Err(Missing::Pending),
+            unit: None,
+            container: None,
+            exe: Err(Missing::Pending),
+            replaced: None,
+        }
+    }
+
+    /// The command line without the directory of its program: `python3 train.py` for
+    /// `/usr/bin/python3 train.py`. A title that a process gave itself stays as it is.
+    pub fn short_command(&self) -> Cow<'_, [u8]> {
+        let mut command = self.command();
+        let program = command.split(|b| *b == b' ').next().unwrap_or_default();
+        let directory = program
+            .iter()
+            .rposition(|b| *b == b'/')
+            .filter(|_| program.starts_with(b"/"));
+        if let Some(at) = directory.filter(|at| at + 1 < program.len()) {
+            command.to_mut().drain(..=at);
+        }
+        command
+    }
+
+    /// The command line with its NULs as spaces, or `[comm]` where there is none to show.
+    pub fn command(&self) -> Cow<'_, [u8]> {
+        match self.cmdline.as_deref() {
+            Ok(line) if line.iter().any(|b| *b != 0) => {
+                let end = line.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+                line[..end]
+                    .iter()
+                    .map(|b| if *b == 0 { b' ' } else { *b })
+                    .collect::<Vec<_>>()
+                    .into()
+            }
+            _ => [b"[", &*self.comm, b"]"].concat().into(),
+        }
+    }
+}
+
+/// One walk and when it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// What it saw.
+    pub memory: Memory,
+    /// When, on the snapshot's monotonic clock.
+    pub at: Duration,
+    /// How long the read took.
+    pub cost: Duration,
+}
+
+/// One process in a snapshot.
+#[derive(Clone, Debug)]
+pub struct ProcessSample {
+    /// Which process.
+    pub id: Identity,
+    /// How many execs zmtop has seen it make: another program, so history starts anew.
+    pub exec: u32,
+    /// The glance of this tick.
+    pub stat: Stat,
+    /// What holds for as long as the program runs.
+    pub facts: Arc<Facts>,
+    /// The last walk, or why there is none.
+    pub walk: Reading<Walk>,
+    /// It is known or feared to have changed since that walk: the figures are old.
+    pub stale: bool,
+    /// `oom_score`; read only while someone looks at it.
+    pub oom_score: Reading<u32>,
+    /// Another process with the very same address space (`CLONE_VM`), whose memory this is too; `None`
+    /// where it has its own, or is the first of those that share it.
+    pub shares_mm: Option<Identity>,
+}
+
+impl ProcessSample {
+    /// The memory of the last walk.
+    pub fn memory(&self) -> Reading<&Memory> {
+        self.walk.as_ref().map(|w| &w.memory).map_err(|e| *e)
+    }
+}
