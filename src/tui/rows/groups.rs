@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::sieve::Sieve;
 use super::{placed, put};
-use crate::columns::{Row, RowSubject, SortKey};
+use crate::columns::sort::SortKey;
+use crate::columns::{Row, RowSubject};
 use crate::filter::{Subject, Word};
 use crate::group::{Group, GroupBy, RowKey, Totals, groups};
 use crate::model::Snapshot;

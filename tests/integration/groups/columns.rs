@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::columns::{COLUMNS, Cell, Row, SortKey, Value, cell, find};
+use zmtop::columns::sort::SortKey;
+use zmtop::columns::{COLUMNS, Cell, Row, Value, cell, find};
 use zmtop::group;
 use zmtop::group::{Change, Group, GroupBy};
 use zmtop::history::History;
@@ -156,8 +157,7 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
         ..snap.clone()
     };
     let group = one(&unasked, GroupBy::Unit);
-    let row = Row::of_group(&group, None, &unasked);
-    let value = (find("cg_current").unwrap().get().value)(&row);
+    let value = (find("cg_current").unwrap().get().value)(&Row::of_group(&group, None, &unasked));
     assert!(matches!(value, Value::Missing(Missing::Pending)), "{value:?}");
 }
 

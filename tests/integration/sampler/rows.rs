@@ -11,7 +11,10 @@ use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
 const KB: u64 = 1024;
-const OOM_SCORE: Needs = Needs::OOM_SCORE;
+const OOM_SCORE: Needs = Needs {
+    oom_score: true,
+    cgroups: false,
+};
 
 fn text<T: AsRef<[u8]>>(fact: &Reading<T>) -> &[u8] {
     fact.as_ref().unwrap().as_ref()

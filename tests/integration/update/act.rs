@@ -1,4 +1,4 @@
-//! Acting on processes: keys to dialogs and orderss to what is told.
+//! Acting on processes: from keys over dialogs and commands to the messages shown.
 
 mod numbers;
 
@@ -15,18 +15,15 @@ use crate::support::session::{Session, busy, env};
 
 /// Returns the commands given so far.
 fn commands(session: &Session) -> Vec<Command> {
-    let commands = session.effects.iter().filter_map(|effect| match effect {
+    let command = |effect: &Effect| match effect {
         Effect::Act(command) => Some(command.clone()),
         _ => None,
-    });
-    commands.collect()
+    };
+    session.effects.iter().filter_map(command).collect()
 }
 
 fn id(pid: u32) -> Identity {
-    Identity {
-        pid,
-        starttime: u64::from(pid) * 10,
-    }
+    process(pid, 1, "").id
 }
 
 fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
