@@ -12,17 +12,16 @@
 mod judge;
 mod notice;
 mod state;
-mod system;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use judge::Alerts;
 pub use notice::{Evidence, Figure, Kind, Notice, Target, Why};
-pub use system::{SYSTEM, SystemCatalogue, SystemFigure};
 
-use crate::columns::{Catalogue, ColumnId};
-use crate::filter::{Catalog, Filter, FilterError, Quantity};
+use crate::columns::system::{SYSTEM, SystemCatalogue};
+use crate::columns::{Catalogue, ColumnId, Needs, Unit, needs_of_filter};
+use crate::filter::{Catalog, Filter, FilterError};
 use crate::group::GroupBy;
 
 /// What a rule judges.
@@ -77,7 +76,7 @@ pub struct Rule {
     pub cooldown: Duration,
     when: Filter,
     /// What is told of whom it fires for: first what the condition asks for, then what is always told.
-    figures: Vec<(&'static str, usize, Quantity)>,
+    figures: Vec<(&'static str, usize, Unit)>,
 }
 
 /// What is told of every process and group.
@@ -101,11 +100,11 @@ impl Rule {
             let what = format!("the system has only figures: {}", known.join(", "));
             return Err(FilterError::new(0, what));
         }
-        let mut figures: Vec<(&'static str, usize, Quantity)> = Vec::new();
+        let mut figures: Vec<(&'static str, usize, Unit)> = Vec::new();
         let mut tell = |id: &'static str, catalog: &dyn Catalog| {
             let known = figures.iter().any(|(other, ..)| *other == id);
-            if let Some((column, quantity)) = catalog.column(id).filter(|_| !known) {
-                figures.push((id, column, quantity));
+            if let Some((column, unit)) = catalog.column(id).filter(|_| !known) {
+                figures.push((id, column, unit));
             }
         };
         match on {
@@ -131,8 +130,11 @@ impl Rule {
         })
     }
 
-    /// Whether the condition asks for a column of that id.
-    pub fn asks(&self, id: &str) -> bool {
-        self.on != On::System && self.when.columns().into_iter().any(|at| ColumnId(at).get().id == id)
+    /// Returns the data that must be read for each process to judge the rule.
+    pub fn needs(&self) -> Needs {
+        match self.on {
+            On::System => Needs::NOTHING,
+            On::Process | On::Group(_) => needs_of_filter(&self.when),
+        }
     }
 }

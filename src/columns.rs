@@ -1,106 +1,219 @@
-//! The one table of columns.
+//! The tables of columns: of processes and groups, of mappings, of leak suspects, and of the system.
 //!
-//! One entry drives the screen, the sort menu, the column chooser, the filter's keys, `--columns` and the
-//! in-app help.
+//! A column is one entry. The entry drives the screen, the sort menu, the column chooser, the filter's keys,
+//! `--columns`, the names in JSON and CSV, the in-app help, and what is read from the kernel. Alerts and every
+//! face use this room; it derives values from rows and never reads a file.
 
 pub mod cell;
-mod entries;
-mod get;
-pub mod lookup;
+mod filtering;
+pub mod layout;
 pub mod mapping;
-pub mod plain;
-pub mod row;
-pub mod sort;
+mod needs;
+mod process;
+mod row;
 pub mod suspect;
-pub mod value;
+pub mod system;
+mod value;
 
-pub use cell::{Cell, Tone, cell};
-pub use entries::COLUMNS;
-pub use lookup::{Catalogue, RowSubject};
-pub use plain::Plain;
+pub use cell::{Cell, CellStyle, cell};
+pub use filtering::{Catalogue, RowSubject, needs_of_filter};
+pub use needs::Needs;
+pub use process::{COLUMNS, ColumnId, Processes, find};
 pub use row::Row;
 use unicode_width::UnicodeWidthStr;
-pub use value::Value;
+pub use value::{DataValue, SortKey, Value, order};
 
-use crate::columns::sort::SortKey;
 use crate::text::Align;
+pub use crate::units::Unit;
 use crate::units::Units;
 
-/// One column of the process table.
+/// A kind of rows with columns of its own.
+pub trait TableKind: 'static {
+    /// The row that a column takes its value from.
+    type Row<'a>;
+}
+
+/// One column of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// The name in the config, on the command line, in filters and in JSON.
+pub struct Column<T: TableKind = Processes> {
+    /// The name in the config, on the command line, in filters, in JSON and in CSV.
     pub id: &'static str,
     /// The heading.
     pub title: &'static str,
-    /// What the figure means, with its formula and where the kernel gives it.
+    /// The meaning, with its formula and where the kernel gives it.
     pub help: &'static str,
-    /// What it counts.
+    /// The unit, which decides how a value is written, compared and typed in a filter.
     pub unit: Unit,
-    /// Terminal columns of a fixed-width one; the least of one that grows.
+    /// Terminal columns; the minimum if the column grows.
     pub width: u16,
-    /// Takes what width is left over.
+    /// True if it takes the width that is left over.
     pub grows: bool,
-    /// Padding.
+    /// The side that values stand on.
     pub align: Align,
-    /// Prometheus metric name, where it is exported.
+    /// The Prometheus metric name, if it is exported.
     pub metric: Option<&'static str>,
-    /// Sums over rows mean something: shown in the totals row and for folded subtrees.
+    /// True if sums over rows mean something: shown in the totals row and for folded subtrees.
     pub additive: bool,
+    /// True if the lowest value comes first unless the reverse is asked for: words, ids and addresses.
+    pub ascending: bool,
+    /// The rows that it names.
+    pub label: Label,
+    /// The rows that have a value in it.
+    pub applies_to: AppliesTo,
+    /// The importance when the screen is too narrow for every column.
+    pub priority: Priority,
+    /// Data that must be read for it.
+    pub needs: Needs,
     /// Takes the value from a row.
-    pub value: for<'a> fn(&Row<'a>) -> Value<'a>,
+    pub value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
 }
 
-/// What a column counts; decides how it is written and compared.
+/// The rows that a column names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// A change in bytes.
-    Delta,
-    /// Bytes a second.
-    Growth,
-    /// Events a second.
-    PerSecond,
-    /// A share of one core.
-    Share,
-    /// A plain number.
-    Count,
-    /// Seconds.
-    Seconds,
-    /// Words.
-    Text,
-    /// A picture of values over time; sorted by their slope.
-    Chart,
-    /// A verdict with its slope, bytes a second; sorted by the verdict, then by the slope.
-    Trend,
-    /// A verdict alone.
-    Verdict,
+pub enum Label {
+    /// None: it says something else of them.
+    None,
+    /// Processes; a tree's guides stand in it.
+    Process,
+    /// Groups and mappings; it is titled by their kind, and grows.
+    Group,
 }
 
-/// A column by its place in [`COLUMNS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ColumnId(pub usize);
+/// The rows that have a value in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppliesTo {
+    /// All of them.
+    AnyRow,
+    /// Processes alone: a sum has no such value, and a filter asks a group's members for it.
+    Processes,
+    /// Processes, and groups that are cgroups: units, containers and cgroup paths.
+    CgroupRows,
+    /// Single areas of the address space, not mappings merged by name.
+    Areas,
+}
 
-impl ColumnId {
-    /// The entry.
-    pub fn get(self) -> &'static Column {
-        &COLUMNS[self.0]
+/// The importance of a column when the screen is too narrow for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// The first to be left out.
+    Low,
+    /// That of most.
+    Normal,
+    /// Among the last to be left out.
+    High,
+    /// The last to be left out.
+    Highest,
+}
+
+/// The constructors of entries, and the methods by which an entry differs from the usual.
+impl<T: TableKind> Column<T> {
+    /// Returns a byte figure that can be summed.
+    pub const fn bytes(
+        id: &'static str,
+        title: &'static str,
+        help: &'static str,
+        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
+    ) -> Self {
+        Self {
+            id,
+            title,
+            help,
+            unit: Unit::Bytes,
+            width: 5,
+            grows: false,
+            align: Align::Right,
+            metric: None,
+            additive: true,
+            ascending: false,
+            label: Label::None,
+            applies_to: AppliesTo::AnyRow,
+            priority: Priority::Normal,
+            needs: Needs::MEMORY,
+            value,
+        }
     }
 
-    /// Every column, in the order of the table.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..COLUMNS.len()).map(Self)
+    /// Returns a figure of another unit, which needs nothing but the list of processes.
+    pub const fn figure(
+        id: &'static str,
+        title: &'static str,
+        help: &'static str,
+        unit: Unit,
+        width: u16,
+        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
+    ) -> Self {
+        Self {
+            unit,
+            width,
+            additive: false,
+            needs: Needs::NOTHING,
+            ..Self::bytes(id, title, help, value)
+        }
+    }
+
+    /// Returns a text.
+    pub const fn text(
+        id: &'static str,
+        title: &'static str,
+        help: &'static str,
+        width: u16,
+        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
+    ) -> Self {
+        Self {
+            align: Align::Left,
+            ascending: true,
+            ..Self::figure(id, title, help, Unit::Text, width, value)
+        }
+    }
+
+    const fn metric(self, name: &'static str) -> Self {
+        Self {
+            metric: Some(name),
+            ..self
+        }
+    }
+
+    const fn additive(self, additive: bool) -> Self {
+        Self { additive, ..self }
+    }
+
+    const fn ascending(self) -> Self {
+        Self {
+            ascending: true,
+            ..self
+        }
+    }
+
+    const fn left(self) -> Self {
+        Self {
+            align: Align::Left,
+            ..self
+        }
+    }
+
+    const fn grows(self) -> Self {
+        Self { grows: true, ..self }
+    }
+
+    const fn label(self, label: Label) -> Self {
+        Self { label, ..self }
+    }
+
+    const fn applies_to(self, applies_to: AppliesTo) -> Self {
+        Self { applies_to, ..self }
+    }
+
+    const fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    const fn needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
     }
 }
 
-/// The column of that id.
-pub fn find(id: &str) -> Option<ColumnId> {
-    COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
-}
-
-impl Column {
-    /// The width with these units.
+impl<T: TableKind> Column<T> {
+    /// Returns the width in terminal columns with these units.
     pub fn width_in(&self, units: Units) -> u16 {
         let least = match self.unit {
             Unit::Bytes => units.width(),
@@ -110,13 +223,38 @@ impl Column {
         self.width.max(least).max(self.title.width() as u16)
     }
 
-    /// What a row is ordered by in this column.
-    pub fn sort_key(&self, row: &Row<'_>) -> SortKey {
+    /// Returns the key that a row is sorted by in this column.
+    pub fn sort_key<'a>(&self, row: &'a T::Row<'a>) -> SortKey {
         (self.value)(row).sort_key()
     }
+}
 
-    /// Whether the first press of its sort key puts the greatest first: figures yes, words and ids no.
-    pub fn descends_first(&self) -> bool {
-        !matches!(self.unit, Unit::Text) && self.id != "pid" && self.id != "ppid"
+/// Returns the index of the column with that id.
+///
+/// # Panics
+/// If there is none: in a constant, a column named in the source that does not exist is a compile error.
+const fn index_of<T: TableKind>(columns: &[Column<T>], id: &str) -> usize {
+    let mut at = 0;
+    while at < columns.len() {
+        if same(columns[at].id.as_bytes(), id.as_bytes()) {
+            return at;
+        }
+        at += 1;
     }
+    panic!("no column has this id")
+}
+
+/// Compares two strings; `==` is not available in constants.
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }

@@ -31,6 +31,8 @@ use answers::Answers;
 use eval::{Look, Test};
 pub use help::help;
 
+use crate::units::Unit;
+
 /// The words of a process that a filter can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -58,27 +60,10 @@ pub enum Word {
     State,
 }
 
-/// What a column's figures are, hence how a bound on them is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// `100M`.
-    Bytes,
-    /// `1M/min`; held in bytes a second.
-    Rate,
-    /// `12`.
-    Number,
-    /// `50` or `50%`; held as a share, 1.0 being the whole.
-    Percent,
-    /// `90`, `5m`, `2h`; held in seconds.
-    Seconds,
-    /// `leaking`; held as its [rank](crate::trend::Verdict::rank).
-    Verdict,
-}
-
 /// The columns a filter may name. The table itself stands on a higher floor.
 pub trait Catalog {
-    /// The number and kind of the column of that name.
-    fn column(&self, name: &str) -> Option<(usize, Quantity)>;
+    /// Returns the number and the unit of the column of that name, if it has figures.
+    fn column(&self, name: &str) -> Option<(usize, Unit)>;
     /// The names it knows, to offer the nearest where one was mistyped.
     fn names(&self) -> Vec<&str> {
         Vec::new()

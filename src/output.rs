@@ -14,14 +14,14 @@ mod node;
 pub mod rows;
 pub mod table;
 
-use crate::columns::{Plain, Row};
+use crate::columns::{DataValue, Row};
 
 /// A row as data is written of it: what is not in the column table, such as its depth in a tree, comes
 /// before its columns.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
     /// Names and values, the same names in each row; none may be a column's id.
-    pub before: Vec<(&'static str, Plain<'a>)>,
+    pub before: Vec<(&'static str, DataValue<'a>)>,
     /// What the columns take their values from.
     pub row: Row<'a>,
 }

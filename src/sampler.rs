@@ -41,6 +41,7 @@ pub use scanner::Scanner;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+pub use crate::columns::Needs;
 use crate::model::{Identity, Snapshot};
 use crate::proc::files::Roots;
 
@@ -101,29 +102,10 @@ pub struct Wanted {
     pub paused: bool,
     /// The processes that somebody looks at: on the screen, or tagged. Their figures are kept fresher.
     pub focus: Vec<Identity>,
-    /// What is read beside every process's memory.
+    /// Data to read beside that of every scan; only [`Needs::ON_DEMAND`] counts.
     pub needs: Needs,
     /// A counter of requests for a snapshot at once, paused or not. Several that come together are one.
     pub refresh: u64,
-}
-
-/// Figures that are read only while somebody needs them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Each process's `oom_score`.
-    pub oom_score: bool,
-    /// The memory figures and limits of cgroups.
-    pub cgroups: bool,
-}
-
-impl Needs {
-    /// Returns what columns of these ids need.
-    pub fn of_columns<'a>(ids: impl IntoIterator<Item = &'a str>) -> Self {
-        ids.into_iter().fold(Self::default(), |needs, id| Self {
-            oom_score: needs.oom_score || id == "oom_score",
-            cgroups: needs.cgroups || id.starts_with("cg_"),
-        })
-    }
 }
 
 impl Wanted {
@@ -133,10 +115,7 @@ impl Wanted {
             interval,
             paused: false,
             focus: Vec::new(),
-            needs: Needs {
-                oom_score: false,
-                cgroups: false,
-            },
+            needs: Needs::NOTHING,
             refresh: 0,
         }
     }

@@ -2,6 +2,33 @@
 
 use std::time::Duration;
 
+/// The unit of a figure: how it is written, compared and typed in a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// A change in bytes.
+    Delta,
+    /// Bytes a second.
+    Growth,
+    /// Events a second.
+    PerSecond,
+    /// A fraction, 1.0 being the whole; of CPU time one core.
+    Share,
+    /// A plain number.
+    Count,
+    /// Seconds.
+    Seconds,
+    /// No figure: a text.
+    Text,
+    /// A chart of values over time; its figure is their slope, bytes a second.
+    Chart,
+    /// A verdict on a trend with its slope, bytes a second.
+    Trend,
+    /// A verdict alone; its figure is its rank.
+    Verdict,
+}
+
 /// How byte figures are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::alert::notice::{Evidence, Kind, Notice, Target, Why};
 use crate::alert::state::State;
-use crate::alert::system::Whole;
 use crate::alert::{On, Rule};
+use crate::columns::system::SystemRow;
 use crate::columns::{Row, RowSubject};
 use crate::filter::Subject;
 use crate::group::{Group, GroupBy, GroupNames, groups};
@@ -238,7 +238,7 @@ impl Alerts {
     }
 
     fn system(&mut self, snapshot: &Snapshot, history: &History, notices: &mut Vec<Notice>) {
-        let whole = Whole(snapshot, history);
+        let whole = SystemRow { snapshot, history };
         for at in self.places(|on| on == On::System) {
             let answer = self.rules[at].when.answer(&whole);
             if answer == Some(true) || answer.is_none() && !self.states[at].is_empty() {

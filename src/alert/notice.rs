@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::alert::{On, Rule};
-use crate::filter::{Quantity, Subject, Word};
+use crate::columns::Unit;
+use crate::filter::{Subject, Word};
 use crate::group::GroupKey;
 use crate::model::process::Identity;
 use crate::text;
@@ -61,9 +62,9 @@ pub enum Kind {
 pub struct Figure {
     /// The column, or the figure of the system.
     pub id: &'static str,
-    /// What it counts.
-    pub quantity: Quantity,
-    /// The value in the quantity's plain unit; `None` where it is unknown.
+    /// The unit of the value.
+    pub unit: Unit,
+    /// The value in that unit, a verdict by its rank; `None` where it is unknown.
     pub value: Option<f64>,
 }
 
@@ -72,14 +73,14 @@ impl Figure {
     pub fn shown(&self) -> String {
         let value = self.value.map_or_else(
             || "?".into(),
-            |x| match self.quantity {
-                Quantity::Bytes if x < 0.0 => units::delta(x as i64, Units::Auto),
-                Quantity::Bytes => units::bytes(x as u64, Units::Auto),
-                Quantity::Rate => units::growth(x),
-                Quantity::Number => format!("{}", (x * 10.0).round() / 10.0),
-                Quantity::Percent => format!("{:.1}%", x * 100.0),
-                Quantity::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
-                Quantity::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
+            |x| match self.unit {
+                Unit::Bytes | Unit::Delta if x < 0.0 => units::delta(x as i64, Units::Auto),
+                Unit::Bytes | Unit::Delta => units::bytes(x as u64, Units::Auto),
+                Unit::Growth | Unit::Chart | Unit::Trend => units::growth(x),
+                Unit::PerSecond | Unit::Count | Unit::Text => format!("{}", (x * 10.0).round() / 10.0),
+                Unit::Share => format!("{:.1}%", x * 100.0),
+                Unit::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
+                Unit::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
             },
         );
         format!("{} {value}", self.id)
@@ -115,9 +116,9 @@ const WORDS: [(&str, Word); 7] = [
 impl Evidence {
     /// What this subject says for this rule.
     pub(super) fn of(rule: &Rule, subject: &dyn Subject) -> Arc<Self> {
-        let figures = rule.figures.iter().map(|(id, column, quantity)| Figure {
+        let figures = rule.figures.iter().map(|(id, column, unit)| Figure {
             id,
-            quantity: *quantity,
+            unit: *unit,
             value: subject.number(*column).filter(|x| x.is_finite()),
         });
         let words = WORDS.iter().filter_map(|(id, word)| {

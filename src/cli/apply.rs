@@ -119,7 +119,7 @@ fn table(settings: &mut Settings, args: &TableArgs, columns: &str) -> Result<(),
     if let Some(key) = &args.sort {
         let name = key.strip_prefix('-').unwrap_or(key);
         ui.sort = column(name).map_err(wrong("--sort"))?;
-        ui.descending = ui.sort.get().descends_first() != key.starts_with('-');
+        ui.descending = ui.sort.get().ascending == key.starts_with('-');
     }
     ui.descending ^= args.reverse;
     Ok(())

@@ -1,5 +1,7 @@
 //! A value as the text of a table cell.
 
+use std::time::Duration;
+
 use super::Value;
 use crate::history::SeriesView;
 use crate::model::Missing;
@@ -7,16 +9,16 @@ use crate::text;
 use crate::trend::{Judgement, Verdict};
 use crate::units::{self, Units};
 
-/// What a cell says, beside its text.
+/// The meaning of a cell, from which a theme's style is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// A plain figure or word.
+pub enum CellStyle {
+    /// A plain figure or text.
     Plain,
-    /// Nothing: a zero.
+    /// A zero, or something as unimportant.
     Zero,
-    /// A change upwards.
+    /// An increase.
     Up,
-    /// A change downwards.
+    /// A decrease.
     Down,
     /// A sparkline.
     Chart,
@@ -31,107 +33,99 @@ pub enum Tone {
 pub struct Cell {
     /// Safe to print.
     pub text: String,
-    /// How it is meant.
-    pub tone: Tone,
+    /// Its meaning.
+    pub style: CellStyle,
+}
+
+impl Cell {
+    fn new(text: impl Into<String>, style: CellStyle) -> Self {
+        Self {
+            text: text.into(),
+            style,
+        }
+    }
 }
 
 /// Writes a value in at most about `width` columns; the caller pads or cuts with [`text::fit`].
 pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
-    let plain = |text: String| Cell {
-        text,
-        tone: Tone::Plain,
-    };
-    let signed = |text: String, sign: f64| Cell {
-        tone: if text == "0" || sign == 0.0 {
-            Tone::Zero
+    let plain = |text: String| Cell::new(text, CellStyle::Plain);
+    let zero = || Cell::new("0", CellStyle::Zero);
+    let signed = |text: String, sign: f64| {
+        let style = if text == "0" || sign == 0.0 {
+            CellStyle::Zero
         } else if sign > 0.0 {
-            Tone::Up
+            CellStyle::Up
         } else {
-            Tone::Down
-        },
-        text,
+            CellStyle::Down
+        };
+        Cell::new(text, style)
     };
     match value {
-        Value::Bytes(0) | Value::Count(0) => Cell {
-            text: "0".into(),
-            tone: Tone::Zero,
-        },
+        Value::Bytes(0) | Value::Count(0) => zero(),
         Value::Bytes(n) => plain(units::bytes(*n, units)),
         Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
         Value::Delta(n) => signed(units::delta(*n, units), *n as f64),
         Value::Growth(x) => signed(units::growth(*x), *x),
-        Value::PerSecond(x) if *x < 0.05 => Cell {
-            text: "0".into(),
-            tone: Tone::Zero,
-        },
+        // What would round to 0.0 is a zero; from 9.95 on a decimal would not fit.
+        Value::PerSecond(x) if *x < 0.05 => zero(),
         Value::PerSecond(x) if *x < 9.95 => plain(format!("{x:.1}")),
         Value::PerSecond(x) => plain(units::count(*x as u64)),
-        Value::Share(x) if *x < 0.0005 => Cell {
-            text: "0".into(),
-            tone: Tone::Zero,
-        },
+        Value::Share(x) if *x < 0.0005 => zero(),
         Value::Share(x) if *x >= 9.995 => plain(format!("{:.0}", x * 100.0)),
         Value::Share(x) => plain(format!("{:.1}", x * 100.0)),
-        Value::Seconds(x) => plain(units::span(
-            std::time::Duration::try_from_secs_f64(*x).unwrap_or_default(),
-        )),
+        Value::Seconds(x) => plain(units::span(Duration::try_from_secs_f64(*x).unwrap_or_default())),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
-        Value::Chart(line, _) => Cell {
-            text: sparkline(line, width),
-            tone: Tone::Chart,
-        },
-        Value::Trend(t) => trend(t),
-        Value::Verdict(verdict) => Cell {
-            text: verdict.id().into(),
-            tone: trend_tone(*verdict),
-        },
-        Value::Missing(Missing::Pending) => Cell {
-            text: "…".into(),
-            tone: Tone::Missing,
-        },
-        Value::Missing(_) => Cell {
-            text: "-".into(),
-            tone: Tone::Missing,
-        },
+        Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
+        Value::Trend(t) => Cell::new(trend(t), style_of(t.verdict)),
+        Value::Pace(t) => Cell::new(signed_pace(t.slope), style_of(t.verdict)),
+        Value::Confidence(t) => plain(format!("{:.0}%", t.percent())),
+        Value::Verdict(verdict) => Cell::new(verdict.id(), style_of(*verdict)),
+        Value::Missing(Missing::Pending) => Cell::new("…", CellStyle::Missing),
+        Value::Missing(_) => Cell::new("-", CellStyle::Missing),
         Value::Blank => plain(String::new()),
     }
 }
 
-/// The tone of a verdict.
-pub(super) const fn trend_tone(verdict: Verdict) -> Tone {
+/// Returns the style of a verdict.
+const fn style_of(verdict: Verdict) -> CellStyle {
     match verdict {
-        Verdict::Leaking => Tone::Leak,
-        Verdict::Growing => Tone::Up,
-        Verdict::Warming => Tone::Plain,
-        Verdict::Steady => Tone::Zero,
-        Verdict::Shrinking => Tone::Down,
-        Verdict::Unknown => Tone::Missing,
+        Verdict::Leaking => CellStyle::Leak,
+        Verdict::Growing => CellStyle::Up,
+        Verdict::Warming => CellStyle::Plain,
+        Verdict::Steady => CellStyle::Zero,
+        Verdict::Shrinking => CellStyle::Down,
+        Verdict::Unknown => CellStyle::Missing,
     }
 }
 
-/// A verdict as a sign, its slope, and how sure a leak is: `▲ 12.0M/min 98%`.
-fn trend(judged: &Judgement) -> Cell {
+/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`.
+fn trend(judged: &Judgement) -> String {
     let pace = units::pace(judged.slope);
-    let text = match judged.verdict {
+    match judged.verdict {
         Verdict::Leaking => format!("▲ {pace} {:.0}%", judged.percent()),
         Verdict::Growing => format!("△ {pace}"),
         Verdict::Warming => format!("~ {pace}"),
         Verdict::Shrinking => format!("▽ {pace}"),
         Verdict::Steady => "· steady".into(),
         Verdict::Unknown => "…".into(),
-    };
-    Cell {
-        text,
-        tone: trend_tone(judged.verdict),
+    }
+}
+
+/// Writes a slope with a sign only if it falls.
+fn signed_pace(slope: f64) -> String {
+    match slope {
+        0.0 => "0".into(),
+        slope if slope < 0.0 => format!("-{}", units::pace(slope)),
+        slope => units::pace(slope),
     }
 }
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The values as bars, from their least to their greatest. The scale spans at least 4 % of the greatest
-/// and 256 KiB, so that the trembling of a steady process does not look like a mountain.
+/// Draws values as bars, from the lowest to the highest. The scale spans at least 4 % of the highest and 256 KiB,
+/// so that the noise of a steady process does not look like growth.
 pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
     let values: Vec<Option<u64>> = line
         .recent(width)

@@ -1,130 +1,144 @@
-//! The columns of suspects: a table of their own, as they are processes, programs, and those that ended.
+//! The columns of leak suspects: processes, programs, and processes that have ended.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use super::cell::{Cell, Tone, trend_tone};
+use super::{Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, cell};
 use crate::group::RowKey;
 use crate::history::suspects::Suspect;
-use crate::text::{Align, safe_prefix};
+use crate::text::{self, Align, fit, safe_prefix};
 use crate::units::{self, Units};
 
-/// One column.
+/// Leak suspects.
 #[derive(Clone, Copy, Debug)]
-pub struct SuspectColumn {
-    /// The heading.
-    pub title: &'static str,
-    /// Padding.
-    pub align: Align,
-    /// Terminal columns; of the last one the least.
-    pub width: usize,
-    cell: fn(&Suspect, &Scale) -> String,
-}
+pub enum Suspects {}
 
-/// How a suspect is written.
+/// A suspect at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct SuspectRow<'a> {
+    /// The suspect.
+    pub suspect: &'a Suspect,
     /// The snapshot's time, on the monotonic clock.
     pub now: Duration,
-    /// How bytes are written.
-    pub units: Units,
-    /// Terminal columns for who it is; more is cut.
-    pub room: usize,
 }
 
-const fn column(
-    title: &'static str,
-    align: Align,
-    width: usize,
-    cell: fn(&Suspect, &Scale) -> String,
-) -> SuspectColumn {
-    SuspectColumn {
-        title,
-        align,
-        width,
-        cell,
-    }
+impl TableKind for Suspects {
+    type Row<'a> = SuspectRow<'a>;
 }
 
-/// From left to right.
-pub const COLUMNS: &[SuspectColumn] = &[
-    column("VERDICT", Align::Left, 9, |s, _| s.judgement.verdict.id().into()),
-    column("PACE", Align::Right, 9, |s, _| signed_pace(s)),
-    column("SURE", Align::Right, 4, |s, _| format!("{:.0}%", s.judgement.percent())),
-    column("SINCE", Align::Right, 6, |s, scale| {
-        s.judgement
-            .since
-            .map_or_else(|| "-".into(), |since| units::span(scale.now.saturating_sub(since)))
+type Entry = Column<Suspects>;
+
+/// The time in seconds from which a limit counts as never reached: ten years.
+const NEVER: f64 = 3_650.0 * 86_400.0;
+
+/// What stands for a value that a suspect need not have.
+const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
+
+/// Every column, from left to right.
+pub static COLUMNS: &[Entry] = &[
+    Entry::figure("verdict", "VERDICT", "The verdict.", Unit::Verdict, 9, |r| {
+        Value::Verdict(r.suspect.judgement.verdict)
+    })
+    .left()
+    .priority(Priority::High),
+    Entry::figure("slope", "PACE", "The slope of the footprint.", Unit::Growth, 9, |r| {
+        Value::Pace(r.suspect.judgement)
+    })
+    .priority(Priority::High),
+    Entry::figure(
+        "confidence",
+        "SURE",
+        "The confidence that it leaks.",
+        Unit::Share,
+        4,
+        |r| Value::Confidence(r.suspect.judgement),
+    )
+    .priority(Priority::Low),
+    Entry::figure(
+        "since",
+        "SINCE",
+        "How long it has been growing.",
+        Unit::Seconds,
+        6,
+        |r| {
+            let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
+            since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
+        },
+    )
+    .priority(Priority::High),
+    Entry::figure(
+        "eta",
+        "ETA",
+        "How long until a limit is reached.",
+        Unit::Seconds,
+        6,
+        |r| match r.suspect.eta {
+            None => DASH,
+            Some(eta) if (0.0..NEVER).contains(&eta) => Value::Seconds(eta),
+            Some(_) => Value::text(Ok(b"never")),
+        },
+    )
+    .priority(Priority::High),
+    Entry::bytes("footprint", "FOOTP", "The footprint. Formula: PSS + SwapPss.", |r| {
+        Value::Bytes(r.suspect.footprint)
     }),
-    column("ETA", Align::Right, 6, |s, _| s.eta.map_or_else(|| "-".into(), span)),
-    column("FOOTP", Align::Right, 5, |s, scale| {
-        units::bytes(s.footprint, scale.units)
-    }),
-    column("PID", Align::Right, 7, |s, _| {
-        s.key.process().map_or_else(String::new, |id| id.pid.to_string())
-    }),
-    column("USER", Align::Left, 8, |s, _| match &s.facts {
-        Some(facts) => facts
-            .user
-            .as_deref()
-            .map_or_else(|_| "-".into(), |user| safe_prefix(user, 8).into_owned()),
-        None => String::new(),
-    }),
-    column("WHO", Align::Left, 16, who),
+    Entry::figure("pid", "PID", "The process id.", Unit::Count, 7, |r| {
+        r.suspect
+            .key
+            .process()
+            .map_or(Value::Blank, |id| Value::Id(id.pid.into()))
+    })
+    .priority(Priority::High),
+    Entry::text("user", "USER", "The effective user.", 8, |r| match &r.suspect.facts {
+        Some(facts) => facts.user.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
+        None => Value::Blank,
+    })
+    .priority(Priority::Low),
+    Entry::text("name", "WHO", "The command line, or the group's name.", 16, |r| match (
+        &r.suspect.key,
+        &r.suspect.facts,
+    ) {
+        (RowKey::Group(key), _) => Value::text(Ok(key.label())),
+        (RowKey::Process(_), Some(facts)) => Value::Text(facts.short_command()),
+        (RowKey::Process(_), None) => Value::Blank,
+    })
+    .grows()
+    .label(Label::Process)
+    .priority(Priority::High),
 ];
 
-impl SuspectColumn {
-    /// What stands in it, safe to print.
-    pub fn cell(&self, suspect: &Suspect, scale: &Scale) -> Cell {
-        let loud = matches!(self.title, "VERDICT" | "PACE");
-        Cell {
-            text: (self.cell)(suspect, scale),
-            tone: if suspect.ended.is_some() {
-                Tone::Zero
-            } else if loud {
-                trend_tone(suspect.judgement.verdict)
-            } else {
-                Tone::Plain
-            },
-        }
+/// Writes a suspect's cell; `room` is the width of the column that grows.
+pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: usize) -> Cell {
+    let value = (column.value)(row);
+    let mut cell = match (&value, column.grows) {
+        (Value::Text(name), true) => name_and_state(name, row, room),
+        _ => cell(&value, units, column.width.into()),
+    };
+    if row.suspect.ended.is_some() {
+        cell.style = CellStyle::Zero;
     }
+    cell
 }
 
-fn signed_pace(suspect: &Suspect) -> String {
-    match suspect.judgement.slope {
-        0.0 => "0".into(),
-        slope if slope < 0.0 => format!("-{}", units::pace(slope)),
-        slope => units::pace(slope),
-    }
-}
-
-/// A time to come, in seconds; what is further away than ten years is never.
-fn span(seconds: f64) -> String {
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(span) if span < Duration::from_secs(3_650 * 86_400) => units::span(span),
-        _ => "never".into(),
-    }
-}
-
-/// Who it is, what became of it, in so many columns as there are.
-fn who(suspect: &Suspect, scale: &Scale) -> String {
+/// Writes the name and, after it, what became of the process or how many a group has; a long name is cut.
+fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
+    let suspect = row.suspect;
     let after = match (&suspect.key, suspect.ended) {
         (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
         (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
         (RowKey::Process(_), None) => String::new(),
         (RowKey::Process(_), Some(at)) => {
-            let ago = units::span(scale.now.saturating_sub(at));
+            let ago = units::span(row.now.saturating_sub(at));
             match suspect.times {
                 0 | 1 => format!(" (ended {ago} ago)"),
                 times => format!(" ({times} times, ended {ago} ago)"),
             }
         }
     };
-    let room = scale.room.saturating_sub(after.len());
-    let name = match (&suspect.key, &suspect.facts) {
-        (RowKey::Group(key), _) => safe_prefix(key.label(), room).into_owned(),
-        (RowKey::Process(_), Some(facts)) => safe_prefix(&facts.short_command(), room).into_owned(),
-        (RowKey::Process(_), None) => String::new(),
-    };
-    let wide = crate::text::width(&name).min(room);
-    crate::text::fit(&name, wide, Align::Left) + &after
+    let room = room.saturating_sub(after.len());
+    let name = safe_prefix(name, room);
+    Cell {
+        text: fit(&name, text::width(&name).min(room), Align::Left) + &after,
+        style: CellStyle::Plain,
+    }
 }

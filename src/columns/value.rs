@@ -1,10 +1,13 @@
-//! What a column takes from a row, before it is written.
+//! The value that a column takes from a row, its order, and its form in JSON and CSV.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
-use crate::columns::sort::SortKey;
+use serde::{Serialize, Serializer};
+
 use crate::history::SeriesView;
 use crate::model::{Missing, Reading};
+use crate::text;
 use crate::trend::{Judgement, Verdict};
 
 /// A value of a column.
@@ -18,7 +21,7 @@ pub enum Value<'a> {
     Growth(f64),
     /// Events a second.
     PerSecond(f64),
-    /// A share, 1.0 being the whole.
+    /// A fraction, 1.0 being the whole.
     Share(f64),
     /// A plain number.
     Count(u64),
@@ -30,44 +33,52 @@ pub enum Value<'a> {
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
     Chart(SeriesView<'a>, Option<f64>),
-    /// What a footprint does, with how fast and how sure.
+    /// A verdict on a footprint, with its slope and its confidence.
     Trend(Judgement),
-    /// What a footprint does.
+    /// The slope of such a verdict.
+    Pace(Judgement),
+    /// The confidence of such a verdict, in whole percent.
+    Confidence(Judgement),
+    /// A verdict alone.
     Verdict(Verdict),
     /// Unknown, and why.
     Missing(Missing),
-    /// Nothing to say here, such as the pid of a total.
+    /// Not applicable, such as the pid of a total.
     Blank,
 }
 
 impl<'a> Value<'a> {
-    /// A byte reading.
+    /// The number of values of a chart as data.
+    const CHART_POINTS: usize = 60;
+
+    /// Wraps a byte reading.
     pub fn bytes(reading: Reading<u64>) -> Self {
         reading.map_or_else(Self::Missing, Self::Bytes)
     }
 
-    /// Borrowed foreign bytes.
+    /// Wraps borrowed foreign bytes.
     pub fn text(reading: Reading<&'a [u8]>) -> Self {
         reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
     }
 
-    /// The figure, for sorting and for filters.
+    /// Returns the number that filters compare and rows are sorted by.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
-            Self::Trend(t) => Some(t.slope),
+            Self::Trend(t) | Self::Pace(t) => Some(t.slope),
+            Self::Confidence(t) => Some(t.confidence),
             Self::Verdict(verdict) => verdict.rank(),
             Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
 
-    /// What to order by.
+    /// Returns the key that rows are sorted by.
     pub fn sort_key(&self) -> SortKey {
         match self {
-            // Leaks first, the fastest of them first.
+            // Leaks first, the fastest of them first: a rank outweighs every slope, which is cut below it.
             Self::Trend(t) => {
                 let rank = t.verdict.rank().filter(|_| t.slope.is_finite());
                 rank.map_or(SortKey::Missing, |rank| {
@@ -79,6 +90,99 @@ impl<'a> Value<'a> {
                 .number()
                 .filter(|x| !x.is_nan())
                 .map_or(SortKey::Missing, SortKey::Number),
+        }
+    }
+
+    /// Converts to data. The reason why a value is unknown is not in it: see [`Value::Missing`].
+    pub fn into_data(self) -> DataValue<'a> {
+        match self {
+            Self::Bytes(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
+            Self::Delta(n) => DataValue::Signed(n),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => DataValue::float(x),
+            Self::Pace(t) => DataValue::float(t.slope),
+            Self::Confidence(t) => DataValue::float(t.confidence),
+            Self::Text(bytes) => DataValue::Text(bytes),
+            Self::Trend(Judgement { verdict, .. }) | Self::Verdict(verdict) => {
+                DataValue::Text(Cow::Borrowed(verdict.id().as_bytes()))
+            }
+            Self::Chart(line, _) => {
+                let bands = line.recent(Self::CHART_POINTS);
+                DataValue::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
+            }
+            Self::Missing(_) | Self::Blank => DataValue::Null,
+        }
+    }
+}
+
+/// The key that rows are sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortKey {
+    /// A figure.
+    Number(f64),
+    /// A text, compared without regard to case.
+    Text(String),
+    /// Unknown: last in either direction, so that a dash never stands above a figure.
+    Missing,
+}
+
+impl SortKey {
+    /// Compares two keys in the direction asked for.
+    pub fn compare(&self, other: &Self, descending: bool) -> Ordering {
+        let turn = |o: Ordering| if descending { o.reverse() } else { o };
+        match (self, other) {
+            (Self::Missing, Self::Missing) => Ordering::Equal,
+            (Self::Missing, _) => Ordering::Greater,
+            (_, Self::Missing) => Ordering::Less,
+            (Self::Number(a), Self::Number(b)) => turn((a + 0.0).total_cmp(&(b + 0.0))), // −0 is 0
+            (Self::Text(a), Self::Text(b)) => turn(a.cmp(b)),
+            (Self::Number(_), Self::Text(_)) => turn(Ordering::Less),
+            (Self::Text(_), Self::Number(_)) => turn(Ordering::Greater),
+        }
+    }
+}
+
+/// Returns the indices `0..keys.len()` in order of their keys. Equal keys keep the order they came in, so rows
+/// (which come by pid) do not jump.
+pub fn order(keys: &[SortKey], descending: bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|a, b| keys[*a].compare(&keys[*b], descending));
+    order
+}
+
+/// A value as JSON and CSV have it, without a unit: bytes, seconds, bytes a second, and fractions of one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DataValue<'a> {
+    /// Unknown, or not applicable.
+    Null,
+    /// A size, a count or an id.
+    Integer(u64),
+    /// A change.
+    Signed(i64),
+    /// A rate, a fraction or a time; always finite.
+    Float(f64),
+    /// Foreign bytes.
+    Text(Cow<'a, [u8]>),
+    /// Values over time from oldest to newest, `None` where unknown.
+    Series(Vec<Option<u64>>),
+}
+
+impl DataValue<'_> {
+    /// Wraps a number with a fraction; infinity and NaN become unknown, as JSON has neither.
+    pub fn float(x: f64) -> Self {
+        if x.is_finite() { Self::Float(x) } else { Self::Null }
+    }
+}
+
+/// Writes JSON; text by [`text::lossless`].
+impl Serialize for DataValue<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => to.serialize_none(),
+            Self::Integer(n) => to.serialize_u64(*n),
+            Self::Signed(n) => to.serialize_i64(*n),
+            Self::Float(x) => to.serialize_f64(*x),
+            Self::Text(bytes) => to.serialize_str(&text::lossless(bytes)),
+            Self::Series(values) => to.collect_seq(values),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::rows::Item;
 use super::table::TableOptions;
-use crate::columns::{Cell, Column, ColumnId, Row, Tone, Unit, Value, cell};
+use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Row, Unit, Value, cell, layout};
 use crate::units::Units;
 
 /// How cells are written.
@@ -14,7 +14,7 @@ pub(super) struct Written {
     width: Option<usize>,
     ascii: bool,
     /// The column that says what a row is.
-    name: Option<&'static str>,
+    name: Option<ColumnId>,
 }
 
 impl Written {
@@ -24,14 +24,16 @@ impl Written {
             percent_of: options.percent_of,
             width: options.width,
             ascii: options.ascii,
-            name: options.name.map(|(id, _)| id.get().id),
+            name: options.name.map(|(id, _)| id),
         }
     }
 
     /// One value as a cell of its column.
     pub(super) fn cell(&self, column: &Column, value: &Value<'_>) -> Cell {
         let room = match column.unit {
-            Unit::Text if column.grows || self.name == Some(column.id) => self.width.unwrap_or(usize::MAX),
+            Unit::Text if column.grows || self.name.is_some_and(|id| id.get().id == column.id) => {
+                self.width.unwrap_or(usize::MAX)
+            }
             Unit::Text => Layout::WIDEST_WORD,
             // Widths follow what is written, so that figures are not shortened.
             _ => usize::from(column.width).max(7),
@@ -39,7 +41,7 @@ impl Written {
         if let (Value::Bytes(n @ 1..), Some(all)) = (value, self.percent_of) {
             return Cell {
                 text: percent(*n as f64, all),
-                tone: Tone::Plain,
+                style: CellStyle::Plain,
             };
         }
         if let (Value::Delta(n), Some(all)) = (value, self.percent_of)
@@ -47,11 +49,11 @@ impl Written {
         {
             return Cell {
                 text: format!("{}{}", if *n > 0 { "+" } else { "" }, percent(*n as f64, all)),
-                tone: if *n > 0 { Tone::Up } else { Tone::Down },
+                style: if *n > 0 { CellStyle::Up } else { CellStyle::Down },
             };
         }
         let mut cell = cell(value, self.units, room);
-        if cell.tone == Tone::Missing {
+        if cell.style == CellStyle::Missing {
             "-".clone_into(&mut cell.text);
         }
         cell
@@ -61,32 +63,18 @@ impl Written {
     pub(super) fn rate(&self, per_second: f64) -> Cell {
         // What cannot be seen in these units is no change.
         let bytes = per_second.round() as i64;
-        let mut cell = self.cell(&RATE, &Value::Delta(bytes));
+        let mut cell = self.cell(layout::DPSS.get(), &Value::Delta(bytes));
         if cell
             .text
             .chars()
             .all(|c| matches!(c, '+' | '-' | '0' | '.' | 'K' | 'M' | 'G' | '%'))
         {
             "0".clone_into(&mut cell.text);
-            cell.tone = Tone::Zero;
+            cell.style = CellStyle::Zero;
         }
         cell
     }
 }
-
-/// What a rate is written as.
-static RATE: Column = Column {
-    id: "",
-    title: "",
-    help: "",
-    unit: Unit::Delta,
-    width: 7,
-    grows: false,
-    align: crate::text::Align::Right,
-    metric: None,
-    additive: true,
-    value: |_| Value::Blank,
-};
 
 fn percent(n: f64, all: u64) -> String {
     format!("{:.2}%", 100.0 * n / (all as f64).max(1.0))
@@ -108,7 +96,7 @@ pub(super) fn titles(options: &TableOptions) -> Vec<Cell> {
 pub(super) fn plain(text: &str) -> Cell {
     Cell {
         text: text.to_owned(),
-        tone: Tone::Plain,
+        style: CellStyle::Plain,
     }
 }
 
@@ -130,7 +118,7 @@ pub(super) fn row(columns: &[&Column], item: &Item<'_>, written: &Written) -> Ve
 
 /// Whether a column says what a row is.
 pub(super) fn names(column: &Column) -> bool {
-    column.grows || column.id == "comm"
+    column.label == Label::Process
 }
 
 fn ascii(guide: &str) -> String {

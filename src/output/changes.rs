@@ -16,10 +16,8 @@ use super::cells::{self, Written, plain};
 use super::layout::{Layout, Line};
 use super::rows::{Item, Query, Rows};
 use super::table::{TableOptions, caption};
-use crate::columns::sort::{SortKey, order};
-use crate::columns::{Cell, Column, Row, Tone, Unit, Value};
+use crate::columns::{Cell, CellStyle, Column, Row, SortKey, Unit, Value, order};
 use crate::group::RowKey;
-use crate::text::Align;
 
 /// Compares each table with the one before.
 #[derive(Debug)]
@@ -67,18 +65,7 @@ struct Moved {
 }
 
 /// The column of the marks.
-static MARK: Column = Column {
-    id: "mark",
-    title: "",
-    help: "",
-    unit: Unit::Text,
-    width: 1,
-    grows: false,
-    align: Align::Left,
-    metric: None,
-    additive: false,
-    value: |_| Value::Blank,
-};
+static MARK: Column = Column::text("mark", "", "", 1, |_| Value::Blank);
 
 /// Whether a column is shown as what it changed by.
 fn is_summed(column: &Column) -> bool {
@@ -256,7 +243,7 @@ fn visible(moved: &Moved, columns: &[&Column], written: &Written) -> bool {
     let rates = columns.iter().zip(&moved.rates).filter(|(c, _)| is_summed(c));
     rates
         .filter_map(|(_, rate)| *rate)
-        .any(|rate| written.rate(rate).tone != Tone::Zero)
+        .any(|rate| written.rate(rate).style != CellStyle::Zero)
 }
 
 fn sums(moved: &[Moved], columns: &[&Column]) -> Vec<Option<f64>> {
@@ -284,6 +271,6 @@ const fn item(row: Row<'_>) -> Item<'_> {
 fn missing() -> Cell {
     Cell {
         text: "-".to_owned(),
-        tone: Tone::Missing,
+        style: CellStyle::Missing,
     }
 }

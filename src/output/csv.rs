@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use ::csv::{ErrorKind, Terminator, WriterBuilder};
 
 use super::Line;
-use crate::columns::{Column, Plain};
+use crate::columns::{Column, DataValue};
 use crate::text;
 
 /// Writes the headings, which are the columns' ids, and the rows.
@@ -66,14 +66,14 @@ impl<W: Write> Sheet<W> {
     pub fn line(&mut self, columns: &[&Column], line: Line<'_>) -> io::Result<()> {
         let row = line.row;
         let before = line.before.into_iter().map(|(_, value)| value);
-        self.row(before.chain(columns.iter().map(|column| (column.value)(&row).plain())))
+        self.row(before.chain(columns.iter().map(|column| (column.value)(&row).into_data())))
     }
 
     /// Writes a line of values.
     ///
     /// # Errors
     /// Those of the output; a line of another number of cells than those before it.
-    pub fn row<'a>(&mut self, values: impl IntoIterator<Item = Plain<'a>>) -> io::Result<()> {
+    pub fn row<'a>(&mut self, values: impl IntoIterator<Item = DataValue<'a>>) -> io::Result<()> {
         for value in values {
             self.0.write_field(cell(&value)).map_err(reason)?;
         }
@@ -97,13 +97,13 @@ fn reason(error: ::csv::Error) -> io::Error {
     }
 }
 
-fn cell(value: &Plain<'_>) -> String {
+fn cell(value: &DataValue<'_>) -> String {
     match value {
-        Plain::Null | Plain::Series(_) => String::new(),
-        Plain::Integer(n) => n.to_string(),
-        Plain::Signed(n) => n.to_string(),
-        Plain::Float(x) => x.to_string(),
-        Plain::Text(bytes) => word(bytes),
+        DataValue::Null | DataValue::Series(_) => String::new(),
+        DataValue::Integer(n) => n.to_string(),
+        DataValue::Signed(n) => n.to_string(),
+        DataValue::Float(x) => x.to_string(),
+        DataValue::Text(bytes) => word(bytes),
     }
 }
 

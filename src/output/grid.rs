@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::columns::{Cell, Tone};
+use crate::columns::{Cell, CellStyle};
 use crate::text::{Align, fit, width};
 
 /// How a grid is written.
@@ -37,7 +37,7 @@ const PLAIN: &str = "\x1b[0m";
 pub(super) fn word(text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
-        tone: Tone::Plain,
+        style: CellStyle::Plain,
     }
 }
 
@@ -74,7 +74,7 @@ impl Grid {
                 left -= wide;
                 text.extend(std::iter::repeat_n(' ', gap));
                 let shown = fit(&cell.text, wide, self.aligns[at]);
-                match style(*kind, cell.tone).filter(|_| paper.color && !shown.trim().is_empty()) {
+                match style(*kind, cell.style).filter(|_| paper.color && !shown.trim().is_empty()) {
                     Some(style) => text.extend([style, &shown, PLAIN]),
                     None => text.push_str(&shown),
                 }
@@ -85,10 +85,10 @@ impl Grid {
     }
 }
 
-const fn style(kind: Kind, tone: Tone) -> Option<&'static str> {
+const fn style(kind: Kind, tone: CellStyle) -> Option<&'static str> {
     match (kind, tone) {
         (Kind::Heading | Kind::Totals, _) => Some(BOLD),
-        (Kind::Row, Tone::Zero | Tone::Missing) => Some(DIM),
-        (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart | Tone::Leak) => None,
+        (Kind::Row, CellStyle::Zero | CellStyle::Missing) => Some(DIM),
+        (Kind::Row, CellStyle::Plain | CellStyle::Up | CellStyle::Down | CellStyle::Chart | CellStyle::Leak) => None,
     }
 }

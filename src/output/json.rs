@@ -61,7 +61,7 @@ fn write(out: &mut dyn Write, value: &impl Serialize, lines: bool) -> io::Result
 /// ],"totals":{"group":null,"count":101,"pss":2147483648,"unread":null}}
 /// ```
 ///
-/// Values are named by their column's id and are in its plain unit: see [`Plain`](crate::columns::Plain). `unread` is the one
+/// Values are named by their column's id and are in its plain unit: see [`DataValue`](crate::columns::DataValue). `unread` is the one
 /// reason of all that is unknown in a row, or an object of reasons by column.
 #[derive(Debug)]
 pub struct Table<'a> {
@@ -140,7 +140,7 @@ impl Serialize for Object<'_> {
             if let Value::Missing(why) = value {
                 missing.push((column.id, why));
             }
-            map.serialize_entry(column.id, &value.plain())?;
+            map.serialize_entry(column.id, &value.into_data())?;
         }
         match missing.as_slice() {
             [] => map.serialize_entry(UNREAD, &())?,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::bars::bar;
 use super::table::TableOptions;
-use crate::columns::{Cell, Column, Tone};
+use crate::columns::{Cell, CellStyle, Column};
 use crate::text::{Align, fit, width};
 
 /// What a line is.
@@ -23,7 +23,7 @@ pub(super) struct Line {
     /// The text of every cell, one after the other: there may be very many lines.
     text: Box<str>,
     /// Where each cell's text ends, and how it is meant.
-    cells: Box<[(u32, Tone)]>,
+    cells: Box<[(u32, CellStyle)]>,
     /// What its bar stands for; nothing where it has none.
     pub(super) bar: Option<f64>,
 }
@@ -45,7 +45,7 @@ impl Line {
         let text: String = cells.iter().map(|cell| cell.text.as_str()).collect();
         let ends = cells.iter().scan(0_usize, |end, cell| {
             *end += cell.text.len();
-            Some((u32::try_from(*end).unwrap_or(u32::MAX), cell.tone))
+            Some((u32::try_from(*end).unwrap_or(u32::MAX), cell.style))
         });
         Self {
             kind,
@@ -204,12 +204,12 @@ impl Layout {
         }
     }
 
-    const fn style(&self, line: &Line, tone: Tone) -> &'static str {
+    const fn style(&self, line: &Line, tone: CellStyle) -> &'static str {
         match (&line.kind, tone) {
             _ if !self.color => "",
             (Kind::Heading | Kind::Totals(_), _) => BOLD,
-            (Kind::Row, Tone::Zero | Tone::Missing) => DIM,
-            (Kind::Row, Tone::Plain | Tone::Up | Tone::Down | Tone::Chart | Tone::Leak) => "",
+            (Kind::Row, CellStyle::Zero | CellStyle::Missing) => DIM,
+            (Kind::Row, CellStyle::Plain | CellStyle::Up | CellStyle::Down | CellStyle::Chart | CellStyle::Leak) => "",
         }
     }
 }

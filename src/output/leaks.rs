@@ -28,8 +28,8 @@ use serde::Serialize;
 use super::csv::Sheet;
 use super::grid::{Grid, Kind, Paper};
 use super::json;
-use crate::columns::Plain;
-use crate::columns::suspect::{COLUMNS, Scale};
+use crate::columns::DataValue;
+use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::group::{Coverage, GroupBy};
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
@@ -103,14 +103,15 @@ impl Leaks<'_> {
         if self.suspects.is_empty() {
             return writeln!(out, "{}", self.nothing());
         }
-        let scale = Scale {
-            now: self.snapshot.monotonic,
-            units: options.units,
-            room: options.width.unwrap_or(200),
-        };
+        let room = options.width.unwrap_or(200);
         let mut grid = Grid::new(COLUMNS.iter().map(|c| (c.title, c.align)));
         for suspect in self.suspects {
-            grid.push(Kind::Row, COLUMNS.iter().map(|c| c.cell(suspect, &scale)).collect());
+            let row = SuspectRow {
+                suspect,
+                now: self.snapshot.monotonic,
+            };
+            let cells = COLUMNS.iter().map(|c| suspect_cell(c, &row, options.units, room));
+            grid.push(Kind::Row, cells.collect());
         }
         grid.write(
             out,
@@ -200,23 +201,25 @@ impl Leaks<'_> {
             let told = self.told(suspect);
             let facts = suspect.facts.as_ref();
             // Foreign bytes, which are made harmless as they are written.
-            let raw = |bytes: Option<Cow<'_, [u8]>>| bytes.map_or(Plain::Null, |b| Plain::Text(b.into_owned().into()));
-            let word = |text: Option<String>| text.map_or(Plain::Null, |t| Plain::Text(t.into_bytes().into()));
-            let whole = |n: usize| Plain::Integer(n as u64);
+            let raw = |bytes: Option<Cow<'_, [u8]>>| {
+                bytes.map_or(DataValue::Null, |b| DataValue::Text(b.into_owned().into()))
+            };
+            let word = |text: Option<String>| text.map_or(DataValue::Null, |t| DataValue::Text(t.into_bytes().into()));
+            let whole = |n: usize| DataValue::Integer(n as u64);
             sheet.row([
-                told.pid.map_or(Plain::Null, |n| Plain::Integer(n.into())),
-                told.starttime.map_or(Plain::Null, Plain::Integer),
+                told.pid.map_or(DataValue::Null, |n| DataValue::Integer(n.into())),
+                told.starttime.map_or(DataValue::Null, DataValue::Integer),
                 raw(facts.and_then(|facts| Some(Cow::Borrowed(facts.user.as_deref().ok()?)))),
                 raw(suspect.command.as_deref().map(Cow::Borrowed)),
                 raw(facts.map(|facts| facts.command())),
                 whole(told.count),
                 word(Some(told.verdict.into())),
                 word(Some(told.metric.into())),
-                Plain::Integer(told.footprint),
-                Plain::float(told.slope_bytes_per_s),
-                Plain::float(told.confidence),
+                DataValue::Integer(told.footprint),
+                DataValue::float(told.slope_bytes_per_s),
+                DataValue::float(told.confidence),
                 word(told.since),
-                told.eta_s.map_or(Plain::Null, Plain::float),
+                told.eta_s.map_or(DataValue::Null, DataValue::float),
                 word(told.ended),
                 whole(told.times),
             ])?;

@@ -13,9 +13,8 @@ use super::csv::Sheet;
 use super::grid::{Grid, Kind, Paper, word};
 use super::json;
 use super::node::{Map, Node};
-use crate::columns::mapping::{MapColumn, MapRow};
-use crate::columns::sort::order;
-use crate::columns::{Cell, Plain, Tone, Value, cell};
+use crate::columns::mapping::{MapRow, Mappings};
+use crate::columns::{Cell, CellStyle, Column, DataValue, Label, Value, cell, order};
 use crate::group::mapping::total;
 use crate::model::mapping::Extent;
 use crate::model::{Memory, Missing, Reading};
@@ -26,9 +25,9 @@ use crate::units::Units;
 #[derive(Clone, Debug)]
 pub struct MapsOptions {
     /// The columns, from left to right.
-    pub columns: Vec<&'static MapColumn>,
+    pub columns: Vec<&'static Column<Mappings>>,
     /// The column sorted by; what is unknown comes last.
-    pub sort: &'static MapColumn,
+    pub sort: &'static Column<Mappings>,
     /// Greatest first.
     pub descending: bool,
     /// No more rows of a process than that; its totals are of all.
@@ -103,7 +102,7 @@ impl<'a> Maps<'a> {
         if titled {
             writeln!(out, "{} {}", self.pid, safe(self.comm))?;
         }
-        let mut grid = Grid::new(options.columns.iter().map(|c| (c.title, c.align())));
+        let mut grid = Grid::new(options.columns.iter().map(|c| (c.title, c.align)));
         let shown = self.sorted(options);
         for row in &shown {
             grid.push(
@@ -114,8 +113,8 @@ impl<'a> Maps<'a> {
         let sums = self.sums();
         let totals = sums.row();
         let label = self.label(shown.len(), &sums);
-        let cells = options.columns.iter().map(|c| match c.id {
-            "mapping" => word(label.clone()),
+        let cells = options.columns.iter().map(|c| match c.label {
+            Label::Group => word(label.clone()),
             _ => text(c, &totals, options.units),
         });
         grid.push(Kind::Totals, cells.collect());
@@ -141,19 +140,17 @@ impl<'a> Maps<'a> {
 
     /// Its values by column; why it has none, where it has not.
     fn map(&self, options: &MapsOptions) -> Map<'_> {
-        let object = |row: &MapRow<'a>| {
-            let mut map = Map::default();
-            for column in &options.columns {
-                map = map.put(column.id, (column.value)(row));
-            }
-            map.with_unread()
-        };
         let head = Map::default()
             .put("pid", u64::from(self.pid))
             .put("starttime", self.read);
         let head = match self.read {
             Ok(_) => head.put("comm", Node::bytes(self.comm)),
-            Err(_) => head.put("comm", Node::Known(Plain::Null)),
+            Err(_) => head.put("comm", Node::Known(DataValue::Null)),
+        };
+        let object = |row| {
+            let columns = options.columns.iter();
+            let map = columns.fold(Map::default(), |map, column| map.put(column.id, (column.value)(row)));
+            map.with_unread()
         };
         let rows: Vec<_> = self.sorted(options).into_iter().map(object).collect();
         let sums = self.sums();
@@ -161,7 +158,7 @@ impl<'a> Maps<'a> {
         for column in options
             .columns
             .iter()
-            .filter(|c| self.read.is_ok() && c.id != "mapping")
+            .filter(|c| self.read.is_ok() && c.label != Label::Group)
         {
             let value: Node<'_> = match (column.value)(&sums.row()) {
                 Value::Bytes(n) | Value::Count(n) => n.into(),
@@ -177,13 +174,13 @@ impl<'a> Maps<'a> {
     }
 }
 
-fn text(column: &MapColumn, row: &MapRow<'_>, units: Units) -> Cell {
+fn text(column: &Column<Mappings>, row: &MapRow<'_>, units: Units) -> Cell {
     let value = (column.value)(row);
     let mut cell = cell(&value, units, usize::MAX);
-    if cell.tone == Tone::Missing {
+    if cell.style == CellStyle::Missing {
         "-".clone_into(&mut cell.text);
     }
-    if column.id == "mapping" && row.name.is_some_and(|n| n.deleted) {
+    if column.label == Label::Group && row.name.is_some_and(|n| n.deleted) {
         cell.text += " [deleted]";
     }
     cell
@@ -225,8 +222,8 @@ pub fn csv(out: &mut dyn Write, all: &[Maps<'_>], options: &MapsOptions) -> io::
     sheet.heading(["pid"].into_iter().chain(options.columns.iter().map(|c| c.id)))?;
     for process in all {
         for row in process.sorted(options) {
-            let values = options.columns.iter().map(|c| (c.value)(row).plain());
-            sheet.row([Plain::Integer(process.pid.into())].into_iter().chain(values))?;
+            let values = options.columns.iter().map(|c| (c.value)(row).into_data());
+            sheet.row([DataValue::Integer(process.pid.into())].into_iter().chain(values))?;
         }
     }
     sheet.finish()

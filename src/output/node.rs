@@ -6,13 +6,13 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use super::csv::Sheet;
-use crate::columns::{Plain, Value};
+use crate::columns::{DataValue, Value};
 use crate::model::{Missing, Reading};
 
 /// A value, or values by name or in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node<'a> {
-    Known(Plain<'a>),
+    Known(DataValue<'a>),
     Unknown(Missing),
     Bool(bool),
     Map(Map<'a>),
@@ -35,12 +35,12 @@ impl<'a> Map<'a> {
         self.leaves("", &mut |path, node| {
             if let Node::Unknown(why) = node {
                 let text = why.to_string().into_bytes();
-                let reason = Node::Known(Plain::Text(text.into()));
+                let reason = Node::Known(DataValue::Text(text.into()));
                 reasons.0.push((path.to_owned().into(), reason));
             }
         });
         let unread = if reasons.0.is_empty() {
-            Node::Known(Plain::Null)
+            Node::Known(DataValue::Null)
         } else {
             Node::Map(reasons)
         };
@@ -65,13 +65,13 @@ impl<'a> Map<'a> {
         let mut result = Ok(());
         self.leaves("", &mut |path, node| {
             let (value, why) = match node {
-                Node::Known(plain) => (plain.clone(), Plain::Null),
-                Node::Unknown(why) => (Plain::Null, Plain::Text(why.to_string().into_bytes().into())),
-                Node::Bool(on) => (Plain::Text(on.to_string().into_bytes().into()), Plain::Null),
+                Node::Known(plain) => (plain.clone(), DataValue::Null),
+                Node::Unknown(why) => (DataValue::Null, DataValue::Text(why.to_string().into_bytes().into())),
+                Node::Bool(on) => (DataValue::Text(on.to_string().into_bytes().into()), DataValue::Null),
                 Node::Map(_) | Node::List(_) => return,
             };
             if result.is_ok() {
-                result = sheet.row([Plain::Text(path.as_bytes().into()), value, why]);
+                result = sheet.row([DataValue::Text(path.as_bytes().into()), value, why]);
             }
         });
         result?;
@@ -93,7 +93,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) const fn bytes(bytes: &'a [u8]) -> Self {
-        Self::Known(Plain::Text(Cow::Borrowed(bytes)))
+        Self::Known(DataValue::Text(Cow::Borrowed(bytes)))
     }
 }
 
@@ -123,13 +123,13 @@ impl<'a> From<Map<'a>> for Node<'a> {
 
 impl From<u64> for Node<'_> {
     fn from(n: u64) -> Self {
-        Self::Known(Plain::Integer(n))
+        Self::Known(DataValue::Integer(n))
     }
 }
 
 impl From<i64> for Node<'_> {
     fn from(n: i64) -> Self {
-        Self::Known(Plain::Signed(n))
+        Self::Known(DataValue::Signed(n))
     }
 }
 
@@ -141,7 +141,7 @@ impl From<i32> for Node<'_> {
 
 impl From<f64> for Node<'_> {
     fn from(x: f64) -> Self {
-        Self::Known(Plain::float(x))
+        Self::Known(DataValue::float(x))
     }
 }
 
@@ -159,7 +159,7 @@ impl<'a> From<&'a str> for Node<'a> {
 
 impl From<String> for Node<'_> {
     fn from(text: String) -> Self {
-        Self::Known(Plain::Text(text.into_bytes().into()))
+        Self::Known(DataValue::Text(text.into_bytes().into()))
     }
 }
 
@@ -167,7 +167,7 @@ impl<'a> From<Value<'a>> for Node<'a> {
     fn from(value: Value<'a>) -> Self {
         match value {
             Value::Missing(why) => Self::Unknown(why),
-            known => Self::Known(known.plain()),
+            known => Self::Known(known.into_data()),
         }
     }
 }
@@ -180,7 +180,7 @@ impl<T: Into<Self>> From<Reading<T>> for Node<'_> {
 
 impl<T: Into<Self>> From<Option<T>> for Node<'_> {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Known(Plain::Null), Into::into)
+        value.map_or(Self::Known(DataValue::Null), Into::into)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which rows, in which order: what is asked of a snapshot, before anything is written.
 
-use crate::columns::sort::{SortKey, order};
-use crate::columns::{ColumnId, Row, RowSubject};
+use crate::columns::{ColumnId, Row, RowSubject, SortKey, layout, order};
 use crate::filter::Filter;
 use crate::group::tree::Forest;
 use crate::group::{Change, Group, GroupBy, RowKey, Totals, groups};
@@ -45,7 +44,7 @@ impl<'a> Query<'a> {
         Self {
             view: View::Processes,
             filter,
-            sort: crate::columns::find("pss").unwrap_or(ColumnId(0)),
+            sort: layout::PSS,
             descending: true,
             kernel_threads: false,
             top: None,

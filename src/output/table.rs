@@ -12,8 +12,7 @@ use std::io::{self, Write};
 use super::cells::{self, Written};
 use super::layout::{Layout, Line};
 use super::rows::{Item, Rows};
-use crate::columns::{Column, ColumnId, Unit, find};
-use crate::group::GroupBy;
+use crate::columns::{Column, ColumnId, Needs, layout};
 use crate::units::Units;
 
 /// How rows are written.
@@ -48,7 +47,7 @@ impl Default for TableOptions {
     /// The default columns in automatic units, plain and of any width.
     fn default() -> Self {
         Self {
-            columns: ids(PROCESSES),
+            columns: layout::PS.to_vec(),
             units: Units::Auto,
             percent_of: None,
             width: None,
@@ -63,44 +62,9 @@ impl Default for TableOptions {
     }
 }
 
-/// The columns of a table of processes.
-pub const PROCESSES: &[&str] = &["pid", "user", "swap", "uss", "pss", "rss", "command"];
-/// The columns of a tree.
-pub const TREE: &[&str] = &["pid", "user", "swap", "uss", "pss", "tree_pss", "command"];
-
-/// The columns of groups; the last says what each is.
-pub const fn of_groups(by: GroupBy) -> &'static [&'static str] {
-    match by {
-        GroupBy::Command => &[
-            "count",
-            "uss",
-            "shared_pss",
-            "pss",
-            "swap",
-            "swap_pss",
-            "footprint",
-            "command",
-        ],
-        GroupBy::User => &["count", "swap", "uss", "pss", "rss", "user"],
-        GroupBy::Unit => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "unit"],
-        GroupBy::Container => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "container"],
-        GroupBy::Cgroup => &["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", "cgroup"],
-        GroupBy::Mapping => &["count", "avg_pss", "pss", "swap", "group"],
-    }
-}
-
-/// The columns of these names; one that is none is left out.
-pub fn ids(names: &[&str]) -> Vec<ColumnId> {
-    names.iter().filter_map(|id| find(id)).collect()
-}
-
-/// The columns that one snapshot alone can fill: no changes, rates or histories.
+/// Returns the columns that one snapshot alone can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
-    ColumnId::all().filter(|id| match id.get().unit {
-        Unit::Seconds if matches!(id.get().id, "since" | "eta") => false,
-        Unit::Bytes | Unit::Count | Unit::Seconds | Unit::Text => true,
-        Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Chart | Unit::Trend | Unit::Verdict => false,
-    })
+    ColumnId::all().filter(|id| !id.get().needs.contains(Needs::HISTORY))
 }
 
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.

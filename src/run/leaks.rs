@@ -13,7 +13,7 @@ use super::mem::paper;
 use super::{complain, from, usage, written};
 use crate::cli::leaks::LeaksArgs;
 use crate::cli::{self, Exit, Format, UsageError};
-use crate::columns::{Catalogue, Row, RowSubject};
+use crate::columns::{Catalogue, Needs, Row, RowSubject};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, RowKey};
@@ -165,7 +165,7 @@ fn watched(args: &LeaksArgs, plan: &Plan) -> Result<Seen, String> {
                         None => break Err("sampling ended".to_owned()),
                     }
                     if watch.wants_cgroups() {
-                        handle.wanted.send_modify(|wanted| wanted.needs.cgroups = true);
+                        handle.wanted.send_modify(|wanted| wanted.needs = Needs::CGROUP_FIGURES);
                     }
                 }
             }

@@ -6,7 +6,8 @@ use super::mem::paper;
 use super::{complain, usage, written};
 use crate::cli::maps::MapsArgs;
 use crate::cli::{self, Exit, Format, UsageError};
-use crate::columns::mapping::{self, COLUMNS, MapColumn, MapRow};
+use crate::columns::mapping::{self, COLUMNS, MapRow, Mappings};
+use crate::columns::{AppliesTo, Column, layout};
 use crate::config::{Config, Env, Settings};
 use crate::model::Reading;
 use crate::output::maps::{self, Maps, MapsOptions};
@@ -94,13 +95,13 @@ fn configure(args: &MapsArgs, env: &Env) -> Result<(Settings, MapsOptions), Usag
         // Data has it all.
         None if args.format != Format::Table => COLUMNS
             .iter()
-            .filter(|c| args.areas || !OF_AREAS.contains(&c.id))
+            .filter(|c| args.areas || c.applies_to != AppliesTo::Areas)
             .collect(),
-        None => mapping::default(args.areas),
+        None => layout::maps(args.areas),
     };
     let key = table.sort.as_deref().unwrap_or("pss");
     let sort = column("--sort", key.strip_prefix('-').unwrap_or(key))?;
-    let descending = (sort.descends_first() != key.starts_with('-')) != table.reverse;
+    let descending = (sort.ascending == key.starts_with('-')) != table.reverse;
     let options = MapsOptions {
         columns,
         sort,
@@ -113,10 +114,7 @@ fn configure(args: &MapsArgs, env: &Env) -> Result<(Settings, MapsOptions), Usag
     Ok((settings, options))
 }
 
-/// What only one area has.
-const OF_AREAS: [&str; 6] = ["address", "perms", "offset", "device", "inode", "flags"];
-
-fn column(option: &'static str, id: &str) -> Result<&'static MapColumn, UsageError> {
+fn column(option: &'static str, id: &str) -> Result<&'static Column<Mappings>, UsageError> {
     mapping::find(id).ok_or_else(|| {
         let known: Vec<_> = COLUMNS.iter().map(|c| c.id).collect();
         let id = crate::text::safe(id.as_bytes());

@@ -130,8 +130,8 @@ impl Scanner {
 
     /// Sets what is read beside every process's memory. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
-        self.oom_score = needs.oom_score;
-        self.cgroups.set(needs.cgroups);
+        self.oom_score = needs.contains(Needs::OOM_SCORE);
+        self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
     }
 
     /// Sets the processes that somebody looks at.

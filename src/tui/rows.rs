@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::app::App;
 use super::table::{Line, Table};
-use crate::columns::sort::{SortKey, order};
+use crate::columns::{SortKey, order};
 use crate::group::RowKey;
 
 /// Makes every table's rows anew from the snapshot, the filter and the order.

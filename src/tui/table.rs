@@ -70,7 +70,7 @@ impl Table {
             self.descending = !self.descending;
         } else {
             self.sort = column;
-            self.descending = column.get().descends_first();
+            self.descending = !column.get().ascending;
         }
     }
 

@@ -24,6 +24,7 @@ use super::app::{App, Mode};
 use super::layout::{Placed, Wanted, place};
 use super::popup::Popup;
 use super::table::Table;
+use crate::columns::Label;
 use crate::group::GroupBy;
 
 /// Draws one frame. The state's size may lag behind the terminal's for a moment; what does not fit is cut.
@@ -100,18 +101,16 @@ pub fn placed(app: &App, table: &Table, area: Rect) -> Vec<Placed> {
         .iter()
         .map(|id| {
             let column = id.get();
-            let grows = column.grows || column.id == "group" && app.query.scope.groups().is_some();
+            let grows = column.grows || column.label == Label::Group && app.query.scope.groups().is_some();
             // A name of a few letters names nothing.
             let width = match app.query.scope.groups() {
                 Some(GroupBy::Command | GroupBy::User) | None => 0,
                 Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
             };
-            let need = match column.id {
-                _ if grows || *id == table.sort => u8::MAX,
-                "pid" | "tree_pss" => 3,
-                "pss" | "swap" | "user" | "count" | "cg_current" | "cg_limit" | "avg_pss" | "trend" => 2,
-                "growth" | "rss" => 0,
-                _ => 1,
+            let need = if grows || *id == table.sort {
+                u8::MAX
+            } else {
+                column.priority as u8
             };
             Wanted {
                 width: column.width_in(app.screen.units).max(if grows { width } else { 0 }),

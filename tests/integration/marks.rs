@@ -78,7 +78,8 @@ fn the_columns_are_empty_without_a_mark() {
         for (id, bytes) in [("mark_pss", 20 * M), ("mark_swap", -5 * M)] {
             let column = find(id).unwrap().get();
             assert!(matches!((column.value)(&row), Value::Blank));
-            let value = (column.value)(&row.since(Some(&mark)));
+            let row = row.since(Some(&mark));
+            let value = (column.value)(&row);
             assert!(matches!(value, Value::Delta(n) if n == bytes), "{id}: {value:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Mem;
 use crate::account::{Part, overview};
-use crate::columns::Plain;
+use crate::columns::DataValue;
 use crate::model::system::SwapArea;
 use crate::output::node::{Map, Node};
 use crate::record;
@@ -143,7 +143,7 @@ fn pressure<'a>(mem: &Mem<'_>) -> Node<'a> {
         for (name, x) in ["avg10", "avg60", "avg300"].into_iter().zip(values) {
             // As the kernel wrote it, in hundredths.
             let hundredths = (f64::from(x) * 100.0).round();
-            map = map.put(name, Node::Known(Plain::float(hundredths / 100.0)));
+            map = map.put(name, Node::Known(DataValue::float(hundredths / 100.0)));
         }
         map
     };

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 use super::{Mem, MemOptions, more};
 use crate::account::{Part, overview};
-use crate::columns::{Cell, Tone, Value, cell};
+use crate::columns::{Cell, CellStyle, Value, cell};
 use crate::model::{Missing, Reading};
 use crate::output::grid::{Grid, Kind, Paper, word};
 use crate::text::{Align, safe};
@@ -74,7 +74,7 @@ fn wrapped(out: &mut dyn Write, text: &str, paper: Paper) -> io::Result<()> {
 
 pub(super) fn bytes(reading: Reading<u64>, units: Units) -> Cell {
     let mut cell = cell(&Value::bytes(reading), units, 16);
-    if cell.tone == Tone::Missing {
+    if cell.style == CellStyle::Missing {
         "-".clone_into(&mut cell.text);
     }
     cell

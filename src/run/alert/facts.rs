@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::alert::{Figure, Kind, Notice, Target};
-use crate::filter::Quantity;
+use crate::columns::Unit;
 use crate::output::json;
 use crate::record::time_text;
 use crate::text::lossless;
@@ -111,7 +111,7 @@ impl Serialize for Facts<'_> {
 fn number(figure: &Figure) -> serde_json::Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match figure.value {
-        Some(x) if figure.quantity == Quantity::Verdict => Verdict::from_rank(x).map(Verdict::id).into(),
+        Some(x) if figure.unit == Unit::Verdict => Verdict::from_rank(x).map(Verdict::id).into(),
         Some(x) if x.fract().abs() <= 0.0 && x.abs() <= EXACT => (x as i64).into(),
         other => other.into(),
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::{self, Format, PsArgs, UsageError};
-use crate::columns::{Catalogue, ColumnId, Unit, find};
+use crate::columns::{Catalogue, ColumnId, Needs, Unit, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
@@ -14,7 +14,7 @@ use crate::model::Missing;
 use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
 use crate::sampler::quick::Wants;
-use crate::sampler::{Needs, Options, Policy, Scanner};
+use crate::sampler::{Options, Policy, Scanner};
 use crate::source::At;
 use crate::units::Units;
 
@@ -71,11 +71,11 @@ impl Plan {
             None => View::Processes,
         };
         let options = options(args, &settings, env, view);
-        let shown = options.columns.iter().chain([&settings.ui.sort]).copied();
-        let filtered = filter.columns().into_iter().map(ColumnId);
+        let shown = options.columns.iter().chain([&settings.ui.sort]);
+        let shown: Needs = shown.map(|column| column.get().needs).collect();
         let plan = Self {
-            needs: Needs::of_columns(shown.chain(filtered).map(|column| column.get().id)),
-            wants: quick(args, &options, &settings),
+            needs: shown.and(needs_of_filter(&filter)),
+            wants: quick(args, shown, &settings),
             format: args.format,
             chosen_columns: args.table.columns.is_some(),
             from: args.from.clone(),
@@ -179,7 +179,7 @@ impl Plan {
         };
         if !self.chosen_columns && options.width.is_some_and(|w| w >= WIDE) && rows.items().any(hidden) {
             let last = options.columns.len() - 1;
-            options.columns.splice(last..last, find("unread"));
+            options.columns.insert(last, layout::UNREAD);
         }
         options
     }
@@ -192,7 +192,7 @@ const WIDE: usize = 100;
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = Settings::load(args.place.config.as_deref(), env)?;
     // The monitor's own order and filter are not those of a table that scripts read.
-    settings.ui.sort = find("pss").unwrap_or(ColumnId(0));
+    settings.ui.sort = layout::PSS;
     settings.ui.descending = true;
     cli::apply_ps(&mut settings, args)?;
     Ok(settings)
@@ -202,12 +202,12 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env, view: View) -> TableOp
     let terminal = io::stdout().is_terminal();
     let columns = match view {
         _ if args.table.columns.is_some() => settings.ui.columns.clone(),
-        View::Processes => table::ids(table::PROCESSES),
-        View::Tree => table::ids(table::TREE),
-        View::Groups(by) => table::ids(table::of_groups(by)),
+        View::Processes => layout::PS.to_vec(),
+        View::Tree => layout::PS_TREE.to_vec(),
+        View::Groups(by) => layout::ps_by(by).to_vec(),
     };
     let name = match view {
-        View::Groups(by) => table::of_groups(by).last().and_then(|id| Some((find(id)?, by.title()))),
+        View::Groups(by) => layout::ps_by(by).last().map(|id| (*id, by.title())),
         View::Processes | View::Tree => None,
     };
     let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
@@ -239,23 +239,15 @@ fn sampling(args: &PsArgs, settings: &Settings) -> Options {
     }
 }
 
-/// What a quick look has to see for that table. It does for plain ones that are not filtered.
-fn quick(args: &PsArgs, options: &TableOptions, settings: &Settings) -> Option<Wants> {
+/// Returns what a one-shot scan has to read for a table that needs that; `None` if only the scanner can serve it.
+fn quick(args: &PsArgs, needs: Needs, settings: &Settings) -> Option<Wants> {
+    const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
     let plain = args.by.is_none() && args.every.is_none() && !args.percent && !args.tree && args.from.is_none();
     let plain = plain && matches!(args.format, Format::Table | Format::Csv);
-    if !plain || !settings.ui.filter.trim().is_empty() {
-        return None;
-    }
-    let mut wants = Wants::default();
-    for column in options.columns.iter().chain([&settings.ui.sort]).map(|id| id.get()) {
-        match column.id {
-            "pid" => {}
-            "user" | "uid" => wants.user = true,
-            "command" | "cmdline" => wants.command = true,
-            "ppid" | "state" | "threads" | "comm" => wants.stat = true,
-            _ if column.unit == Unit::Bytes && column.additive => {}
-            _ => return None,
-        }
-    }
-    Some(wants)
+    let served = plain && settings.ui.filter.trim().is_empty() && SERVED.contains(needs);
+    served.then(|| Wants {
+        user: needs.contains(Needs::USER),
+        command: needs.contains(Needs::COMMAND_LINE),
+        stat: needs.contains(Needs::STAT),
+    })
 }

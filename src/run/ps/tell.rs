@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::mapping;
 use super::plan::Plan;
 use crate::cli::Format;
-use crate::columns::{Column, ColumnId, Plain, Value, find};
+use crate::columns::{Column, DataValue, Value, layout};
 use crate::group::GroupBy;
 use crate::history::History;
 use crate::model::{ProcessSample, Snapshot};
@@ -92,7 +92,7 @@ impl<'a> Teller<'a> {
         for item in rows.items() {
             let mut line = line(plan, &item);
             if let Some(time) = &time {
-                line.before.insert(0, ("time", Plain::Text(time.as_bytes().into())));
+                line.before.insert(0, ("time", DataValue::Text(time.as_bytes().into())));
             }
             sheet.line(&columns, line)?;
         }
@@ -113,7 +113,7 @@ impl<'a> Teller<'a> {
         }
         let mut columns: Vec<&'static Column> = plan.options.columns.iter().map(|id| id.get()).collect();
         if plan.view == View::Tree && !plan.chosen_columns {
-            columns.splice(1..1, find("ppid").map(ColumnId::get));
+            columns.insert(1, layout::PPID.get());
         }
         let lines: Vec<Line<'_>> = rows.items().map(|item| line(plan, &item)).collect();
         let table = json::Table {
@@ -139,7 +139,7 @@ fn depth(plan: &Plan) -> Option<()> {
 }
 
 fn line<'r>(plan: &Plan, item: &Item<'r>) -> Line<'r> {
-    let before = depth(plan).map(|()| ("depth", Plain::Integer(item.depth as u64)));
+    let before = depth(plan).map(|()| ("depth", DataValue::Integer(item.depth as u64)));
     Line {
         before: before.into_iter().collect(),
         row: item.row,

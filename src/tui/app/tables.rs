@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::columns::{ColumnId, find};
+use crate::columns::{ColumnId, layout};
 use crate::config::settings::UiSettings;
 use crate::group::RowKey;
 use crate::tui::table::Table;
@@ -39,12 +39,12 @@ impl Tables {
     pub fn new(ui: &UiSettings) -> Self {
         Self {
             single: Table::new(ui.columns.clone(), ui.sort, ui.descending),
-            pair: ["pss", "swap"].map(|sort| Table::new(Vec::new(), find(sort).unwrap_or(ColumnId(0)), true)),
+            pair: [layout::PSS, layout::SWAP].map(|sort| Table::new(Vec::new(), sort, true)),
             two: ui.two_tables,
             active: 0,
             columns: ui.columns.clone(),
             group_columns: ui.group_columns.clone(),
-            mapping_columns: super::columns::of_mappings(),
+            mapping_columns: layout::MAPPINGS.to_vec(),
             scroll: 0,
             tags: HashSet::new(),
             follow: false,

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use super::sieve::Sieve;
 use super::{placed, put};
-use crate::columns::sort::SortKey;
-use crate::columns::{Row, RowSubject};
+use crate::columns::{Row, RowSubject, SortKey};
 use crate::filter::{Subject, Word};
 use crate::group::{Group, GroupBy, RowKey, Totals, groups};
 use crate::model::Snapshot;

@@ -2,7 +2,7 @@
 
 use super::sieve::Sieve;
 use super::{placed, put};
-use crate::columns::sort::SortKey;
+use crate::columns::SortKey;
 use crate::group::tree::Forest;
 use crate::group::{RowKey, Totals};
 use crate::model::Snapshot;

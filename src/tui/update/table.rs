@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{marks, search, turn};
-use crate::columns::find;
+use crate::columns::{ColumnId, layout};
 use crate::config::Action;
 use crate::history::Marks;
 use crate::tui::app::{App, Message, Mode, Prompt};
@@ -90,9 +90,9 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortLeft => sort(app, |t| t.sort_beside(-1)),
         Action::SortRight => sort(app, |t| t.sort_beside(1)),
         Action::Reverse => sort(app, |t| t.descending = !t.descending),
-        Action::SortPss => sort_by(app, &["pss"]),
-        Action::SortSwap => sort_by(app, &["swap"]),
-        Action::SortGrowth => sort_by(app, &["trend", "growth", "history"]),
+        Action::SortPss => sort_by(app, &[layout::PSS]),
+        Action::SortSwap => sort_by(app, &[layout::SWAP]),
+        Action::SortGrowth => sort_by(app, layout::BY_GROWTH),
 
         Action::Tree => tree(app),
         Action::Fold => fold(app),
@@ -147,14 +147,11 @@ fn sort(app: &mut App, change: impl FnOnce(&mut crate::tui::table::Table)) {
 }
 
 /// Sorts by the first of these columns that is shown, or where none is, by the first.
-fn sort_by(app: &mut App, ids: &[&str]) {
-    let mut columns = ids.iter().copied().filter_map(find);
-    let shown = columns.clone().find(|c| app.tables.current().columns.contains(c));
-    let Some(column) = shown.or_else(|| columns.next()) else {
-        return;
-    };
+fn sort_by(app: &mut App, columns: &[ColumnId]) {
+    let shown = columns.iter().find(|c| app.tables.current().columns.contains(c));
+    let column = shown.unwrap_or(&columns[0]);
     sort(app, |table| {
-        table.sort = column;
+        table.sort = *column;
         table.descending = true;
     });
 }

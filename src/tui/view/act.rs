@@ -21,7 +21,7 @@ use ratatui::widgets::{Block, Clear};
 use super::put::put;
 use super::strip::Strip;
 use crate::act::{Tunable, signals};
-use crate::columns::{cell, find};
+use crate::columns::{cell, layout};
 use crate::config::Action;
 use crate::text::{self, Align, fit};
 use crate::tui::act::{Adjust, Asks, Choice, Dialog, Target};
@@ -199,8 +199,9 @@ fn about(app: &App, dialog: &Dialog, area: Rect, buf: &mut Buffer) {
 fn runs(app: &App, target: &Target) -> Option<String> {
     let snapshot = app.data.snapshot.as_ref()?;
     let sample = snapshot.rows().iter().find(|s| s.id == target.id)?;
-    let column = find("elapsed")?.get();
-    let value = (column.value)(&app.process_row(sample, snapshot));
+    let column = layout::ELAPSED.get();
+    let row = app.process_row(sample, snapshot);
+    let value = (column.value)(&row);
     Some(cell(&value, app.screen.units, 8).text.trim().to_owned())
 }
 

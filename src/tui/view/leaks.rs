@@ -10,7 +10,8 @@ use ratatui::style::Style;
 
 use super::put::put;
 use super::strip::Strip;
-use crate::columns::suspect::{COLUMNS, Scale};
+use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
+use crate::columns::{Priority, Unit};
 use crate::config::{Action, Context};
 use crate::group::RowKey;
 use crate::history::mapping_diff::MappingGrowth;
@@ -127,7 +128,7 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         buf.set_stringn(area.x, area.y, text, width, theme.dim);
         return;
     };
-    let columns: Vec<_> = COLUMNS.iter().filter(|c| fits(c.title, width)).collect();
+    let columns: Vec<_> = COLUMNS.iter().filter(|c| width >= least_width(c.priority)).collect();
     let cells = |y: u16, style: Option<Style>, cells: Vec<(String, Style)>, buf: &mut Buffer| {
         if let Some(style) = style {
             buf.set_style(Rect { y, height: 1, ..area }, style);
@@ -135,11 +136,11 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         let mut x = area.x + 1;
         for (column, (text, own)) in columns.iter().zip(cells) {
             let left = usize::from(area.right().saturating_sub(x));
-            let last = column.title == "WHO";
+            let last = column.grows;
             let wide = if last {
                 left
             } else {
-                column.width.max(column.title.len())
+                usize::from(column.width).max(column.title.len())
             };
             put(
                 buf,
@@ -156,28 +157,29 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
     cells(area.y, None, head, buf);
     let before: usize = columns[..columns.len() - 1]
         .iter()
-        .map(|c| c.width.max(c.title.len()) + 2)
+        .map(|c| usize::from(c.width).max(c.title.len()) + 2)
         .sum();
     let shown = usize::from(area.height) - HEADING;
     for (at, suspect) in app.data.suspects.iter().enumerate().skip(place.offset).take(shown) {
         let grown = grown(app, suspect)
             .map(|grown| format!("  mostly {}", mapping(app, grown, 30)))
             .filter(|grown| before + text::width(grown) + NAMED < width);
-        let scale = Scale {
+        let row = SuspectRow {
+            suspect,
             now: snapshot.monotonic,
-            units: app.screen.units,
-            room: (width - 1).saturating_sub(before + grown.as_ref().map_or(0, |g| text::width(g))),
         };
-        let told = columns.iter().map(|column| {
-            let cell = column.cell(suspect, &scale);
-            let style = match (suspect.ended.is_some(), suspect.judgement.verdict, column.title) {
+        let room = (width - 1).saturating_sub(before + grown.as_ref().map_or(0, |g| text::width(g)));
+        let cells_of_row = columns.iter().map(|column| {
+            let cell = suspect_cell(column, &row, app.screen.units, room);
+            let by_verdict = matches!(column.unit, Unit::Verdict | Unit::Growth);
+            let style = match (suspect.ended.is_some(), suspect.judgement.verdict, by_verdict) {
                 (true, ..) => theme.dim,
-                (false, Verdict::Leaking, "VERDICT" | "PACE") => theme.leak,
-                (false, _, "VERDICT" | "PACE") => theme.up,
+                (false, Verdict::Leaking, true) => theme.leak,
+                (false, _, true) => theme.up,
                 (false, ..) => theme.popup,
             };
-            match (&grown, column.title) {
-                (Some(grown), "WHO") => (cell.text + grown, style),
+            match (&grown, column.grows) {
+                (Some(grown), true) => (cell.text + grown, style),
                 _ => (cell.text, style),
             }
         });
@@ -185,7 +187,7 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         cells(
             area.y + (HEADING + at - place.offset) as u16,
             style,
-            told.collect(),
+            cells_of_row.collect(),
             buf,
         );
     }
@@ -194,11 +196,11 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
 /// The least columns for who it is, beside what grew.
 const NAMED: usize = 14;
 
-/// Which columns there is room for.
-fn fits(title: &str, width: usize) -> bool {
-    match title {
-        "FOOTP" => width >= 80,
-        "SURE" | "USER" => width >= 100,
-        _ => true,
+/// Returns the terminal width from which columns of that priority are shown.
+const fn least_width(priority: Priority) -> usize {
+    match priority {
+        Priority::Low => 100,
+        Priority::Normal => 80,
+        Priority::High | Priority::Highest => 0,
     }
 }

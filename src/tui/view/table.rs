@@ -11,7 +11,7 @@ use ratatui::style::Style;
 
 use super::placed;
 use super::put::put as cells;
-use crate::columns::{Column, Row, Tone, cell};
+use crate::columns::{CellStyle, Column, Label, Row, Unit, cell, layout};
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::Missing;
 use crate::text::{self, Align, fit};
@@ -92,9 +92,9 @@ fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rec
         let mark = if table.descending { '▼' } else { '▲' };
         let width = usize::from(spot.width);
         // The mark takes the place of padding, never that of the title.
-        let named = match (column.id, app.query.scope.groups()) {
-            ("group", Some(by)) => by.title(),
-            ("history", _) => app.screen.chart.span().title,
+        let named = match (column.label, app.query.scope.groups()) {
+            (Label::Group, Some(by)) => by.title(),
+            _ if column.unit == Unit::Chart => app.screen.chart.span().title,
             _ => column.title,
         };
         let title = if sorted && named.chars().count() < width {
@@ -123,12 +123,13 @@ fn put(buf: &mut Buffer, x: u16, area: Rect, width: usize, text: &str, style: St
 }
 
 fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option<&Line>, area: Rect, buf: &mut Buffer) {
-    let column = table.columns[spot.index].get();
+    let id = table.columns[spot.index];
+    let column = id.get();
     let width = usize::from(spot.width);
     let value = (column.value)(row);
     let written = cell(&value, app.screen.units, width + spot.skip);
     let mut text = written.text;
-    if let (Some(line), "command") = (line, column.id) {
+    if let (Some(line), layout::COMMAND) = (line, id) {
         text = command(line, row, &text);
     }
     let shown = if spot.skip > 0 {
@@ -136,8 +137,8 @@ fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option
     } else {
         text
     };
-    let style = tone(app, column, written.tone, row, line);
-    if let ("group", Some(group), 0) = (column.id, row.group, spot.skip) {
+    let style = tone(app, column, written.style, row, line);
+    if let (Label::Group, Some(group), 0) = (column.label, row.group, spot.skip) {
         return draw_name(app, group, spot, area, buf);
     }
     put(buf, spot.x, area, width, &fit(&shown, width, column.align), style);
@@ -179,22 +180,22 @@ fn command(line: &Line, row: &Row<'_>, text: &str) -> String {
     format!("{}{hidden}{text}", line.guide)
 }
 
-fn tone(app: &App, column: &Column, tone: Tone, row: &Row<'_>, line: Option<&Line>) -> Style {
+fn tone(app: &App, column: &Column, tone: CellStyle, row: &Row<'_>, line: Option<&Line>) -> Style {
     let theme = &app.config.theme;
     match tone {
-        Tone::Zero => theme.zero,
-        Tone::Up => theme.up,
-        Tone::Down => theme.down,
-        Tone::Chart => theme.chart,
-        Tone::Leak => theme.leak,
-        Tone::Missing => match row.memory {
+        CellStyle::Zero => theme.zero,
+        CellStyle::Up => theme.up,
+        CellStyle::Down => theme.down,
+        CellStyle::Chart => theme.chart,
+        CellStyle::Leak => theme.leak,
+        CellStyle::Missing => match row.memory {
             Err(e) if e.hides_memory() && e != Missing::Pending => theme.missing,
             _ => theme.zero,
         },
-        Tone::Plain if line.is_some_and(|l| l.folded) && column.additive => theme.totals,
-        Tone::Plain if row.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
-        Tone::Plain if column.additive && row.sample.is_some_and(|s| s.stale) => theme.stale,
-        Tone::Plain => Style::default(),
+        CellStyle::Plain if line.is_some_and(|l| l.folded) && column.additive => theme.totals,
+        CellStyle::Plain if row.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
+        CellStyle::Plain if column.additive && row.sample.is_some_and(|s| s.stale) => theme.stale,
+        CellStyle::Plain => Style::default(),
     }
 }
 

@@ -155,8 +155,7 @@ fn the_sampler_reads_what_rules_ask_for() {
         let session = session(80, 24, &env(), vec![alert("x", "process", when)]);
         session.app.wanted().needs
     };
-    let needs = |oom_score, cgroups| Needs { oom_score, cgroups };
-    assert_eq!(wants("pss>1G"), needs(false, false));
-    assert_eq!(wants("oom_score>900"), needs(true, false));
-    assert_eq!(wants("pss>1G | cg_current>1G"), needs(false, true));
+    assert_eq!(wants("pss>1G"), Needs::NOTHING);
+    assert_eq!(wants("oom_score>900"), Needs::OOM_SCORE);
+    assert_eq!(wants("pss>1G | cg_current>1G"), Needs::CGROUP_FIGURES);
 }

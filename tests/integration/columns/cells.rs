@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use zmtop::columns::cell::sparkline;
-use zmtop::columns::sort::SortKey;
-use zmtop::columns::{Tone, Value, cell};
+use zmtop::columns::{CellStyle, SortKey, Value, cell};
 use zmtop::history::SeriesView;
 use zmtop::history::time_series::{Retention, TimeSeries};
 use zmtop::model::Missing;
@@ -68,59 +67,67 @@ fn every_kind_of_value() {
     let chart = levels(&[Some(0), Some(MIB)]);
     let chart = SeriesView::new(&chart, Duration::from_secs(10), Duration::from_secs(5));
     let table = [
-        (Value::Bytes(0), "0", Tone::Zero),
-        (Value::Bytes(120 * MIB), "120M", Tone::Plain),
-        (Value::Delta(0), "0", Tone::Zero),
-        (Value::Delta(12 << 20), "+12.0M", Tone::Up),
-        (Value::Delta(-4096), "-4.0K", Tone::Down),
-        (Value::Growth(0.0), "0", Tone::Zero),
-        (Value::Growth(1e-9), "0", Tone::Zero),
-        (Value::Growth(2048.0), "+2.0K/s", Tone::Up),
-        (Value::Growth(-2048.0), "-2.0K/s", Tone::Down),
-        (Value::PerSecond(0.04), "0", Tone::Zero),
-        (Value::PerSecond(3.21), "3.2", Tone::Plain),
-        (Value::PerSecond(123_456.7), "123k", Tone::Plain),
-        (Value::Share(0.0004), "0", Tone::Zero),
-        (Value::Share(0.5), "50.0", Tone::Plain),
-        (Value::Share(9.99), "999.0", Tone::Plain),
-        (Value::Share(64.0), "6400", Tone::Plain),
-        (Value::Count(0), "0", Tone::Zero),
-        (Value::Count(412), "412", Tone::Plain),
-        (Value::Count(4_200_000), "4.2M", Tone::Plain),
-        (Value::Id(4_294_967_294), "4294967294", Tone::Plain),
-        (Value::Id(0), "0", Tone::Plain),
-        (Value::Seconds(245.0), "4m05", Tone::Plain),
-        (Value::Seconds(-1.0), "0s", Tone::Plain),
-        (Value::Seconds(f64::NAN), "0s", Tone::Plain),
-        (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", Tone::Plain),
-        (Value::Chart(chart, Some(1.0)), "  ▁█", Tone::Chart),
+        (Value::Bytes(0), "0", CellStyle::Zero),
+        (Value::Bytes(120 * MIB), "120M", CellStyle::Plain),
+        (Value::Delta(0), "0", CellStyle::Zero),
+        (Value::Delta(12 << 20), "+12.0M", CellStyle::Up),
+        (Value::Delta(-4096), "-4.0K", CellStyle::Down),
+        (Value::Growth(0.0), "0", CellStyle::Zero),
+        (Value::Growth(1e-9), "0", CellStyle::Zero),
+        (Value::Growth(2048.0), "+2.0K/s", CellStyle::Up),
+        (Value::Growth(-2048.0), "-2.0K/s", CellStyle::Down),
+        (Value::PerSecond(0.04), "0", CellStyle::Zero),
+        (Value::PerSecond(3.21), "3.2", CellStyle::Plain),
+        (Value::PerSecond(123_456.7), "123k", CellStyle::Plain),
+        (Value::Share(0.0004), "0", CellStyle::Zero),
+        (Value::Share(0.5), "50.0", CellStyle::Plain),
+        (Value::Share(9.99), "999.0", CellStyle::Plain),
+        (Value::Share(64.0), "6400", CellStyle::Plain),
+        (Value::Count(0), "0", CellStyle::Zero),
+        (Value::Count(412), "412", CellStyle::Plain),
+        (Value::Count(4_200_000), "4.2M", CellStyle::Plain),
+        (Value::Id(4_294_967_294), "4294967294", CellStyle::Plain),
+        (Value::Id(0), "0", CellStyle::Plain),
+        (Value::Seconds(245.0), "4m05", CellStyle::Plain),
+        (Value::Seconds(-1.0), "0s", CellStyle::Plain),
+        (Value::Seconds(f64::NAN), "0s", CellStyle::Plain),
+        (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", CellStyle::Plain),
+        (Value::Chart(chart, Some(1.0)), "  ▁█", CellStyle::Chart),
         (
             Value::Trend(judged(Verdict::Leaking, 200e3, 0.9876)),
             "▲ 11.4M/min 98%",
-            Tone::Leak,
+            CellStyle::Leak,
         ),
         (
             Value::Trend(judged(Verdict::Leaking, 17e3, 0.9999)),
             "▲ 996K/min 99%",
-            Tone::Leak,
+            CellStyle::Leak,
         ),
-        (Value::Trend(judged(Verdict::Growing, 17.0, 0.6)), "△ 59.8K/h", Tone::Up),
+        (
+            Value::Trend(judged(Verdict::Growing, 17.0, 0.6)),
+            "△ 59.8K/h",
+            CellStyle::Up,
+        ),
         (
             Value::Trend(judged(Verdict::Warming, 1e6, 0.6)),
             "~ 57.2M/min",
-            Tone::Plain,
+            CellStyle::Plain,
         ),
         (
             Value::Trend(judged(Verdict::Shrinking, -1e6, 0.0)),
             "▽ 57.2M/min",
-            Tone::Down,
+            CellStyle::Down,
         ),
-        (Value::Trend(judged(Verdict::Steady, 0.0, 0.0)), "· steady", Tone::Zero),
-        (Value::Verdict(Verdict::Leaking), "leaking", Tone::Leak),
-        (Value::Missing(Missing::Pending), "…", Tone::Missing),
-        (Value::Missing(Missing::Denied), "-", Tone::Missing),
-        (Value::Missing(Missing::TimedOut), "-", Tone::Missing),
-        (Value::Blank, "", Tone::Plain),
+        (
+            Value::Trend(judged(Verdict::Steady, 0.0, 0.0)),
+            "· steady",
+            CellStyle::Zero,
+        ),
+        (Value::Verdict(Verdict::Leaking), "leaking", CellStyle::Leak),
+        (Value::Missing(Missing::Pending), "…", CellStyle::Missing),
+        (Value::Missing(Missing::Denied), "-", CellStyle::Missing),
+        (Value::Missing(Missing::TimedOut), "-", CellStyle::Missing),
+        (Value::Blank, "", CellStyle::Plain),
     ];
     for (value, text, tone) in table {
         let width = match value {
@@ -133,7 +140,7 @@ fn every_kind_of_value() {
             Value::Chart(..) => &cell.text[cell.text.len() - text.len()..],
             _ => &cell.text,
         };
-        assert_eq!((shown, cell.tone), (text, tone), "{value:?}");
+        assert_eq!((shown, cell.style), (text, tone), "{value:?}");
     }
     assert_eq!(cell(&Value::Count(4_200_000), Units::Auto, 7).text, "4200000");
     assert_eq!(cell(&Value::Bytes(120 * MIB), Units::K, 11).text, "122880K");

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
-use zmtop::columns::sort::SortKey;
-use zmtop::columns::{COLUMNS, Catalogue, Column, ColumnId, Row, RowSubject, Unit, Value, find};
+use zmtop::columns::{
+    COLUMNS, Catalogue, Column, ColumnId, Needs, Row, RowSubject, SortKey, TableKind, Unit, Value, find, mapping,
+    suspect, system,
+};
 use zmtop::filter::{Catalog, Filter, Subject};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
@@ -41,6 +43,46 @@ fn ids_can_be_typed_and_metrics_are_prometheus_names() {
             assert!(metric.starts_with("zmtop_") && metric.chars().all(typed), "{metric}");
             assert_eq!(column.unit == Unit::Bytes, metric.ends_with("_bytes"), "{metric}");
         }
+    }
+}
+
+/// Checks one table: no id and no title twice, ids that can be typed, a help text, and figures to the right.
+fn check_table<T: TableKind>(columns: &[Column<T>]) {
+    let ids: HashSet<_> = columns.iter().map(|c| c.id).collect();
+    let titles: HashSet<_> = columns.iter().map(|c| c.title).collect();
+    assert_eq!((ids.len(), titles.len()), (columns.len(), columns.len()));
+    for column in columns {
+        let id = column.id;
+        assert!(
+            id.bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
+            "{id}"
+        );
+        assert!(column.help.ends_with('.') && !column.title.is_empty(), "{id}");
+        let words = matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict);
+        assert_eq!(column.align == Align::Left, words, "{id}");
+        assert!(column.ascending || column.unit != Unit::Text, "{id}");
+    }
+}
+
+#[test]
+fn the_other_tables_keep_the_same_rules() {
+    check_table(COLUMNS);
+    check_table(mapping::COLUMNS);
+    check_table(suspect::COLUMNS);
+    check_table(system::SYSTEM);
+}
+
+#[test]
+fn what_is_over_time_needs_a_history() {
+    for column in COLUMNS {
+        let over_time = match column.unit {
+            Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Chart => true,
+            Unit::Trend | Unit::Verdict => true,
+            Unit::Seconds => ["since", "eta"].contains(&column.id),
+            Unit::Bytes | Unit::Count | Unit::Text => false,
+        };
+        assert_eq!(column.needs.contains(Needs::HISTORY), over_time, "{}", column.id);
     }
 }
 
@@ -96,7 +138,7 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
         let words = matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict);
         assert_eq!(column.align == Align::Left, words, "{}", column.id);
     }
-    let ascending: Vec<_> = COLUMNS.iter().filter(|c| !c.descends_first()).map(|c| c.id).collect();
+    let ascending: Vec<_> = COLUMNS.iter().filter(|c| c.ascending).map(|c| c.id).collect();
     assert_eq!(
         ascending,
         [
@@ -231,7 +273,8 @@ fn before_the_second_snapshot_changes_are_pending() {
     let (sample, _) = known();
     let snap = snapshot(Duration::from_secs(30), Vec::new());
     for id in ["dpss", "dswap", "growth", "cpu", "majflt", "minflt"] {
-        let value = (find(id).unwrap().get().value)(&Row::of(&sample, None, &snap));
+        let row = Row::of(&sample, None, &snap);
+        let value = (find(id).unwrap().get().value)(&row);
         assert!(matches!(value, Value::Missing(Missing::Pending)), "{id}: {value:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use zmtop::alert::SYSTEM;
+use zmtop::columns::system::SYSTEM;
 use zmtop::config::alerts::{KEYS, MAX_RULES};
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{AlertSettings, Settings};

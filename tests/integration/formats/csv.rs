@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{COLUMNS, Column, Plain, Row, Unit, find};
+use zmtop::columns::{COLUMNS, Column, DataValue, Row, Unit, find};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
 use zmtop::output::Line;
@@ -51,7 +51,7 @@ fn a_table_looks_so() {
 fn cell(bytes: &[u8], want: &str) {
     let mut out = Vec::new();
     let mut sheet = Sheet::new(&mut out);
-    sheet.row([Plain::Text(bytes.into()), Plain::Null]).unwrap();
+    sheet.row([DataValue::Text(bytes.into()), DataValue::Null]).unwrap();
     sheet.finish().unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), format!("{want},\r\n"));
 }
@@ -72,13 +72,13 @@ fn each_kind_of_cell() {
     let mut out = Vec::new();
     let mut sheet = Sheet::new(&mut out);
     sheet.heading(["a", "b", "c", "d", "e"]).unwrap();
-    let series = Plain::Series(vec![Some(1), None]);
+    let series = DataValue::Series(vec![Some(1), None]);
     sheet
         .row([
-            Plain::Integer(u64::MAX),
-            Plain::Signed(-4096),
-            Plain::Float(-0.5),
-            Plain::float(f64::NAN),
+            DataValue::Integer(u64::MAX),
+            DataValue::Signed(-4096),
+            DataValue::Float(-0.5),
+            DataValue::float(f64::NAN),
             series,
         ])
         .unwrap();
@@ -92,7 +92,7 @@ fn what_is_no_column_comes_first() {
     let pid = [find("pid").unwrap().get()];
     let mut out = Vec::new();
     let line = |sample| Line {
-        before: vec![("time", Plain::Text(b"now"[..].into()))],
+        before: vec![("time", DataValue::Text(b"now"[..].into()))],
         row: Row::of(sample, None, &made),
     };
     csv::rows(&mut out, &pid, made.rows()[..2].iter().map(line)).unwrap();

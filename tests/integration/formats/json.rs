@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use zmtop::columns::{Column, Plain, Row, find};
+use zmtop::columns::{Column, DataValue, Row, find};
 use zmtop::group::Totals;
 use zmtop::history::History;
 use zmtop::output::json::Table;
@@ -65,7 +65,7 @@ fn a_table_has_chosen_columns() {
         .rows()
         .iter()
         .map(|sample| Line {
-            before: vec![("depth", Plain::Integer(sample.stat.ppid.into()))],
+            before: vec![("depth", DataValue::Integer(sample.stat.ppid.into()))],
             row: Row::of(sample, history.get(sample.id), &all),
         })
         .collect();

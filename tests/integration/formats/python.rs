@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use zmtop::columns::{Plain, Row, find};
+use zmtop::columns::{DataValue, Row, find};
 use zmtop::output::{csv, json};
 use zmtop::record::Record;
 
@@ -113,7 +113,7 @@ fn numbers_are_the_same_to_python() {
         0.1 + 0.2,
         Duration::from_nanos(1).as_secs_f64(),
     ];
-    sheet.row(values.map(Plain::float)).unwrap();
+    sheet.row(values.map(DataValue::float)).unwrap();
     sheet.finish().unwrap();
     let script = "import sys; print(*[float(x).hex() for x in sys.stdin.read().split(',')], sep='\\n')";
     let Some(got) = python(script, &out) else { return };

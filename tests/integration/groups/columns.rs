@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::columns::sort::SortKey;
-use zmtop::columns::{COLUMNS, Cell, Row, Value, cell, find};
+use zmtop::columns::{COLUMNS, Cell, Row, SortKey, Value, cell, find};
 use zmtop::group;
 use zmtop::group::{Change, Group, GroupBy};
 use zmtop::history::History;
@@ -157,7 +156,8 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
         ..snap.clone()
     };
     let group = one(&unasked, GroupBy::Unit);
-    let value = (find("cg_current").unwrap().get().value)(&Row::of_group(&group, None, &unasked));
+    let row = Row::of_group(&group, None, &unasked);
+    let value = (find("cg_current").unwrap().get().value)(&row);
     assert!(matches!(value, Value::Missing(Missing::Pending)), "{value:?}");
 }
 

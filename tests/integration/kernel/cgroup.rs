@@ -74,10 +74,7 @@ fn a_cgroup_says_what_it_holds_and_may() {
 
     let mut scanner = Scanner::new(Options::new(None));
     assert!(block_on(scanner.full()).cgroups.is_empty());
-    scanner.set_needs(Needs {
-        cgroups: true,
-        ..Needs::default()
-    });
+    scanner.set_needs(Needs::CGROUP_FIGURES);
     let snapshot = block_on(scanner.full());
     let path = row(&snapshot, child.pid()).facts.cgroup.clone().unwrap();
     assert!(path.ends_with(format!("{name}/inner").as_bytes()));
@@ -92,7 +89,7 @@ fn a_cgroup_says_what_it_holds_and_may() {
     let root = &snapshot.cgroups[&b"/"[..]];
     assert!(root.limit.is_ok(), "{root:?}");
     // Nobody asks any more.
-    scanner.set_needs(Needs::default());
+    scanner.set_needs(Needs::NOTHING);
     assert!(block_on(scanner.full()).cgroups.is_empty());
     drop(child);
     drop(inner);

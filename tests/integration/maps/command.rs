@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use zmtop::cli::maps::MapsArgs;
 use zmtop::cli::{self, Exit};
-use zmtop::columns::mapping;
+use zmtop::columns::{layout, mapping};
 
 use super::{area, at};
 use crate::support::pty::{Pty, ZMTOP};
@@ -221,5 +221,5 @@ fn the_columns_are_sound() {
             column.id
         );
     }
-    assert_eq!((mapping::default(false).len(), mapping::default(true).len()), (9, 10));
+    assert_eq!((layout::maps(false).len(), layout::maps(true).len()), (9, 10));
 }

@@ -1,10 +1,11 @@
 //! Groups as rows.
 
 use zmtop::columns::find;
+use zmtop::columns::layout::ps_by;
 use zmtop::group::GroupBy;
 use zmtop::model::ProcessSample;
 use zmtop::output::rows::{Query, View};
-use zmtop::output::table::{TableOptions, ids as named, of_groups};
+use zmtop::output::table::TableOptions;
 
 use super::{ids, table, user};
 use crate::support::rows::{MIB, process, walk};
@@ -26,9 +27,8 @@ fn machine() -> Vec<ProcessSample> {
 fn by(by: GroupBy) -> impl Fn(&mut Query<'_>, &mut TableOptions) {
     move |q, o| {
         q.view = View::Groups(by);
-        o.columns = named(of_groups(by));
-        let name = of_groups(by).last().unwrap();
-        o.name = Some((find(name).unwrap(), by.title()));
+        o.columns = ps_by(by).to_vec();
+        o.name = Some((*ps_by(by).last().unwrap(), by.title()));
     }
 }
 

@@ -8,10 +8,7 @@ use zmtop::sampler::{Needs, Scanner};
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
-const CGROUPS: Needs = Needs {
-    oom_score: false,
-    cgroups: true,
-};
+const CGROUPS: Needs = Needs::CGROUP_FIGURES;
 const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
 

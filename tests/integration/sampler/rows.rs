@@ -11,10 +11,7 @@ use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
 const KB: u64 = 1024;
-const OOM_SCORE: Needs = Needs {
-    oom_score: true,
-    cgroups: false,
-};
+const OOM_SCORE: Needs = Needs::OOM_SCORE;
 
 fn text<T: AsRef<[u8]>>(fact: &Reading<T>) -> &[u8] {
     fact.as_ref().unwrap().as_ref()

@@ -60,10 +60,7 @@ fn does_what_is_wanted() {
         let mut wanted = Wanted {
             paused: true,
             focus: vec![first.rows()[0].id],
-            needs: Needs {
-                oom_score: true,
-                ..Needs::default()
-            },
+            needs: Needs::OOM_SCORE,
             refresh: 1,
             ..Wanted::every(Duration::from_secs(9999))
         };
@@ -102,7 +99,7 @@ fn nothing_that_is_wanted_is_lost() {
         for turn in 1..=5000 {
             wanted.paused = turn % 2 == 1;
             wanted.refresh = turn;
-            wanted.needs.oom_score = turn == 5000;
+            wanted.needs = if turn == 5000 { Needs::OOM_SCORE } else { Needs::NOTHING };
             handle.want(wanted.clone());
         }
         while next(&mut handle).await.rows()[0].oom_score != Ok(667) {}

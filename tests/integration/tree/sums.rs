@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::Row;
-use zmtop::columns::sort::{SortKey, order};
+use zmtop::columns::{Row, SortKey, order};
 use zmtop::group::{Change, Totals};
 use zmtop::model::{Memory, Missing, Walk};
 

@@ -1,5 +1,6 @@
 //! Groups on the screen: from processes to groups, into one, and back.
 
+use zmtop::columns::Needs;
 use zmtop::config::Env;
 use zmtop::group::GroupBy;
 use zmtop::tui::Effect;
@@ -292,7 +293,10 @@ fn the_sampler_is_told_what_to_read() {
         let before = session.needs().len();
         session.keys(keys);
         let told = session.needs();
-        told[before..].iter().map(|needs| needs.cgroups).collect::<Vec<_>>()
+        told[before..]
+            .iter()
+            .map(|needs| needs.contains(Needs::CGROUP_FIGURES))
+            .collect::<Vec<_>>()
     };
     assert!(told("Tab").is_empty());
     assert!(told("Tab").is_empty());
@@ -314,7 +318,7 @@ fn it_starts_as_the_settings_say() {
         ..env()
     };
     let mut session = Session::with_env(80, 24, &env);
-    assert!(session.needs().last().unwrap().cgroups);
+    assert!(session.needs().last().unwrap().contains(Needs::CGROUP_FIGURES));
     session.tick(1, grouped(0));
     assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Unit));
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zmtop::columns::Needs;
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, MappingName};
@@ -100,7 +101,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
         .collect();
     assert!(!asked.is_empty() && asked.iter().all(|i| !i.closely), "{asked:?}");
     assert_eq!(asked[0].id.pid, 500);
-    assert!(session.needs().last().unwrap().cgroups);
+    assert!(session.needs().last().unwrap().contains(Needs::CGROUP_FIGURES));
     let id = asked[0].id;
     session.feed(Event::Inspected(id, heap(90)));
     for second in 500..560 {

@@ -58,11 +58,8 @@ fn the_oom_score_is_read_only_while_someone_looks() {
     session.minute();
     session.app.tables.columns.push(find("oom_score").unwrap());
     session.keys("C").keys("Esc");
-    let none = Needs::default();
-    let score = Needs {
-        oom_score: true,
-        ..none
-    };
+    let none = Needs::NOTHING;
+    let score = Needs::OOM_SCORE;
     assert_eq!(session.needs(), [none, score]);
     let at = session.app.tables.columns.len() - 1;
     session.keys("C Home").keys(&"j ".repeat(at)).keys("Space Enter");
@@ -71,27 +68,23 @@ fn the_oom_score_is_read_only_while_someone_looks() {
 
 #[test]
 fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
-    for (filter, oom_score, cgroups) in [
-        ("cg_limit", false, false),
-        ("oom_score", false, false),
-        ("cmd:cg_limit pss>1M", false, false),
-        ("\"oom_score>1\"", false, false),
-        ("cg_limit>1M", false, true),
-        ("!(pss>1M | oom_score>100)", true, false),
-        ("oom_score>100 cg_swap=0", true, true),
+    for (filter, needs) in [
+        ("cg_limit", Needs::NOTHING),
+        ("oom_score", Needs::NOTHING),
+        ("cmd:cg_limit pss>1M", Needs::NOTHING),
+        ("\"oom_score>1\"", Needs::NOTHING),
+        ("cg_limit>1M", Needs::CGROUP_FIGURES),
+        ("!(pss>1M | oom_score>100)", Needs::OOM_SCORE),
+        ("oom_score>100 cg_swap=0", Needs::ON_DEMAND),
     ] {
         let mut session = Session::new(120, 40);
         session.minute().keys("/").types(filter);
         assert_eq!(session.app.query.filter.error, None, "{filter}");
-        assert_eq!(
-            session.wanted.last().unwrap().needs,
-            Needs { oom_score, cgroups },
-            "{filter}"
-        );
+        assert_eq!(session.wanted.last().unwrap().needs, needs, "{filter}");
         session.keys("Esc");
         assert_eq!(
             session.wanted.last().unwrap().needs,
-            Needs::default(),
+            Needs::NOTHING,
             "{filter} taken back"
         );
     }

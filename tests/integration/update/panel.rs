@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zmtop::columns::Needs;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::model::{Identity, Missing};
 use zmtop::tui::{Effect, Event};
@@ -47,7 +48,7 @@ fn enter_opens_it_and_it_follows_the_selection() {
     let mut session = session();
     session.keys("Enter");
     assert_eq!(asked(&session), [Some(900)]);
-    assert!(session.needs().last().unwrap().cgroups);
+    assert!(session.needs().last().unwrap().contains(Needs::CGROUP_FIGURES));
     assert!(session.picture().contains("reading its mappings"));
     session.keys("j");
     assert_eq!(asked(&session), [Some(900), Some(901)]);
@@ -56,7 +57,7 @@ fn enter_opens_it_and_it_follows_the_selection() {
     session.keys("Esc");
     assert_eq!(asked(&session).last(), Some(&None));
     assert!(!session.app.shows_panel());
-    assert!(!session.needs().last().unwrap().cgroups);
+    assert!(!session.needs().last().unwrap().contains(Needs::CGROUP_FIGURES));
     session.keys("Enter Enter");
     assert_eq!(asked(&session).len(), 5, "Enter closes it as well");
     assert_eq!(session.selected(), Some(901));

@@ -15,7 +15,7 @@ use ratatui::style::Style;
 
 use super::super::put::put;
 use super::super::strip::Strip;
-use crate::columns::{Row, Value};
+use crate::columns::{Row, Value, layout};
 use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::Snapshot;
@@ -140,8 +140,7 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         let long = units::span(snapshot.monotonic.saturating_sub(since));
         label.text(65, format!(" for {long}"), theme.text);
     }
-    if let Some(column) = crate::columns::find("eta")
-        && let Value::Seconds(eta) = (column.get().value)(row)
+    if let Value::Seconds(eta) = (layout::ETA.get().value)(row)
         && eta < 3.15e7
     {
         let eta = units::span(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());

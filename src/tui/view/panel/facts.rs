@@ -7,7 +7,7 @@ use super::super::detail::group::limits;
 use super::super::detail::reasons;
 use super::super::strip::Strip;
 use super::{plain, wrapped};
-use crate::columns::{cell, find};
+use crate::columns::{cell, layout};
 use crate::model::{Memory, ProcessSample, Replaced, Snapshot};
 use crate::tui::app::App;
 use crate::{text, units};
@@ -73,10 +73,8 @@ fn state(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> Strip {
     let threads = sample.stat.threads;
     let plural = if threads == 1 { "" } else { "s" };
     strip.text(60, format!("  ·  {threads} thread{plural}"), theme.dim);
-    if let Some(runs) = find("elapsed") {
-        let runs = cell(&(runs.get().value)(&row), app.screen.units, 8).text;
-        strip.text(65, format!("  ·  runs {runs}"), theme.dim);
-    }
+    let runs = cell(&(layout::ELAPSED.get().value)(&row), app.screen.units, 8).text;
+    strip.text(65, format!("  ·  runs {runs}"), theme.dim);
     let parent = sample.stat.ppid;
     let name = snapshot.rows().iter().find(|s| s.id.pid == parent).map(|s| {
         let name = text::safe_prefix(&s.facts.comm, 16);

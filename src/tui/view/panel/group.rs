@@ -18,7 +18,7 @@ use super::super::detail::group::limits;
 use super::super::put::put;
 use super::super::strip::Strip;
 use super::{chart, facts, plain};
-use crate::columns::{Tone, cell, find};
+use crate::columns::{CellStyle, cell, layout};
 use crate::group::Group;
 use crate::model::Snapshot;
 use crate::text::{self, fit};
@@ -89,10 +89,7 @@ fn members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut 
     let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(at), *at)).collect();
     let shown = usize::from(area.height) - 2;
     members.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let columns: Vec<_> = ["growth", "pss", "trend", "pid", "command"]
-        .into_iter()
-        .filter_map(|id| Some(find(id)?.get()))
-        .collect();
+    let columns: Vec<_> = layout::GROUP_MEMBERS.iter().map(|id| id.get()).collect();
     let mut at = |y: u16, cells: Vec<(String, Style)>| {
         let mut x = area.x + 1;
         for (column, (text, style)) in columns.iter().zip(cells) {
@@ -113,13 +110,13 @@ fn members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut 
         let row = app.process_row(sample, snapshot);
         let cells = columns.iter().map(|column| {
             let cell = cell(&(column.value)(&row), app.screen.units, usize::from(area.width));
-            let style = match cell.tone {
-                Tone::Leak => theme.leak,
-                Tone::Up => theme.up,
-                Tone::Down => theme.down,
-                Tone::Zero => theme.zero,
-                Tone::Missing => theme.missing,
-                Tone::Plain | Tone::Chart => theme.text,
+            let style = match cell.style {
+                CellStyle::Leak => theme.leak,
+                CellStyle::Up => theme.up,
+                CellStyle::Down => theme.down,
+                CellStyle::Zero => theme.zero,
+                CellStyle::Missing => theme.missing,
+                CellStyle::Plain | CellStyle::Chart => theme.text,
             };
             (cell.text, style)
         });

@@ -1,74 +1,82 @@
-//! What a process is and does.
+//! Identity, state, program and activity of a process.
 
 use std::borrow::Cow;
 
-use super::{Column, Unit, Value, figure, word};
-use crate::columns::get::{fact, memory, named, own, rate, title};
+use super::Entry;
+use super::read::{group_name, optional_text, process, rate, row_name};
+use crate::columns::{AppliesTo, Label, Needs, Priority, Unit, Value};
 use crate::group::GroupBy;
 use crate::model::Missing;
 
-pub(super) const COLUMNS: &[Column] = &[
-    figure(
+pub(super) const COLUMNS: &[Entry] = &[
+    Entry::figure(
         "age",
         "AGE",
         "How old the shown walk is; of a group, its oldest.",
         Unit::Seconds,
         5,
         |r| {
-            match r.group {
-                Some(group) => group.walked.map_or_else(
-                    || memory(r, |_| Err(Missing::Pending)),
-                    |at| Value::Seconds(at.as_secs_f64()),
-                ),
-                None => own(r, |s| {
-                    s.walk
-                        .map_or_else(Value::Missing, |w| Value::Seconds(w.at.as_secs_f64()))
-                }),
-            }
-            .since(r.now.as_secs_f64())
+            let read_at = match (r.group, r.sample) {
+                // Why none of its processes was read, if that is known.
+                (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
+                (None, Some(sample)) => sample.walk.map(|walk| walk.at),
+                (None, None) => return Value::Blank,
+            };
+            read_at.map_or_else(Value::Missing, |at| Value::Seconds(r.now.saturating_sub(at).as_secs_f64()))
         },
-    ),
-    figure("pid", "PID", "Process id. Field 1 of stat.", Unit::Count, 7, |r| {
-        own(r, |s| Value::Id(u64::from(s.id.pid)))
-    }),
-    figure(
+    )
+    .needs(Needs::MEMORY),
+    Entry::figure("pid", "PID", "Process id. Field 1 of stat.", Unit::Count, 7, |r| {
+        process(r, |s| Value::Id(u64::from(s.id.pid)))
+    })
+    .ascending()
+    .applies_to(AppliesTo::Processes)
+    .priority(Priority::Highest),
+    Entry::figure(
         "ppid",
         "PPID",
         "The parent's process id. Field 4 of stat.",
         Unit::Count,
         7,
-        |r| own(r, |s| Value::Id(u64::from(s.stat.ppid))),
-    ),
-    word(
+        |r| process(r, |s| Value::Id(u64::from(s.stat.ppid))),
+    )
+    .ascending()
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::text(
         "user",
         "USER",
         "The effective user's name, or the uid where it has none. Uid in status.",
         9,
         |r| {
-            named(r, GroupBy::User, |s| {
+            group_name(r, GroupBy::User, |s| {
                 Value::text(s.facts.user.as_deref().map_err(|e| *e))
             })
         },
-    ),
-    figure(
+    )
+    .priority(Priority::High)
+    .needs(Needs::USER),
+    Entry::figure(
         "uid",
         "UID",
         "The effective user id. Uid in status.",
         Unit::Count,
         10,
-        |r| own(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into()))),
-    ),
-    word(
+        |r| process(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into()))),
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::USER),
+    Entry::text(
         "state",
         "S",
         "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. \
          Field 3 of stat.",
         1,
-        |r| own(r, |s| Value::Text(Cow::Owned(vec![s.stat.state]))),
-    ),
-    Column {
-        additive: true,
-        ..figure(
+        |r| process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state]))),
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::figure(
             "threads",
             "THR",
             "Number of threads. Field 20 of stat.",
@@ -80,10 +88,9 @@ pub(super) const COLUMNS: &[Column] = &[
                 (None, None) => Value::Blank,
             },
         )
-    },
-    Column {
-        additive: true,
-        ..figure(
+.additive(true)
+    .needs(Needs::STAT),
+    Entry::figure(
             "majflt",
             "MAJ/s",
             "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 of stat.",
@@ -91,10 +98,9 @@ pub(super) const COLUMNS: &[Column] = &[
             5,
             |r| rate(r, |c| c.majflt, Value::PerSecond),
         )
-    },
-    Column {
-        additive: true,
-        ..figure(
+.additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure(
             "minflt",
             "MIN/s",
             "Minor faults a second: pages given without waiting. Field 10 of stat.",
@@ -102,10 +108,9 @@ pub(super) const COLUMNS: &[Column] = &[
             5,
             |r| rate(r, |c| c.minflt, Value::PerSecond),
         )
-    },
-    Column {
-        additive: true,
-        ..figure(
+.additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure(
             "cpu",
             "CPU%",
             "Percent of one core since the last snapshot. Fields 14 and 15 of stat.",
@@ -113,8 +118,9 @@ pub(super) const COLUMNS: &[Column] = &[
             5,
             |r| rate(r, |c| c.cpu, Value::Share),
         )
-    },
-    figure(
+.additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure(
         "elapsed",
         "RUNS",
         "How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.",
@@ -131,8 +137,9 @@ pub(super) const COLUMNS: &[Column] = &[
                 Value::Seconds((up - start as f64 / 100.0).max(0.0))
             })
         },
-    ),
-    figure(
+    )
+    .needs(Needs::STAT.and(Needs::SYSTEM)),
+    Entry::figure(
         "oom_score",
         "OOM",
         "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only \
@@ -140,58 +147,68 @@ pub(super) const COLUMNS: &[Column] = &[
         Unit::Count,
         4,
         |r| {
-            own(r, |s| {
+            process(r, |s| {
                 s.oom_score.map_or_else(Value::Missing, |n| Value::Count(n.into()))
             })
         },
-    ),
-    word("unit", "UNIT", "The systemd unit, from the cgroup path.", 20, |r| {
-        named(r, GroupBy::Unit, |s| fact(s.facts.unit.as_deref()))
-    }),
-    word(
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::OOM_SCORE),
+    Entry::text("unit", "UNIT", "The systemd unit, from the cgroup path.", 20, |r| {
+        group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
+    })
+    .needs(Needs::CGROUP_PATH),
+    Entry::text(
         "container",
         "CONTAINER",
         "The container id, its first twelve digits, from the cgroup path.",
         12,
-        |r| named(r, GroupBy::Container, |s| fact(s.facts.container.as_deref())),
-    ),
-    word(
+        |r| group_name(r, GroupBy::Container, |s| optional_text(s.facts.container.as_deref())),
+    )
+    .needs(Needs::CGROUP_PATH),
+    Entry::text(
         "cgroup",
         "CGROUP",
         "The cgroup path: the unified (v2) one, or that of the v1 memory controller.",
         24,
         |r| {
-            named(r, GroupBy::Cgroup, |s| {
+            group_name(r, GroupBy::Cgroup, |s| {
                 Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
             })
         },
-    ),
-    word(
+    )
+    .needs(Needs::CGROUP_PATH),
+    Entry::text(
         "comm",
         "NAME",
         "The kernel's short name, at most 15 bytes. Field 2 of stat.",
         15,
-        |r| named(r, GroupBy::Command, |s| fact(Some(&s.facts.comm))),
-    ),
-    word(
+        |r| group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm))),
+    )
+    .label(Label::Process)
+    .needs(Needs::STAT),
+    Entry::text(
         "exe",
         "EXE",
         "The path of the program's file, as zmtop or its container sees it. Kernel: the link exe.",
         24,
-        |r| own(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
-    ),
-    word(
+        |r| process(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::PROGRAM),
+    Entry::text(
         "replaced",
         "REPLACED",
         "What became of the program's file since the start: updated or deleted. Such a process should be started anew. \
          Of a group: deleted if that became of any of its files. Kernel: the link exe.",
         8,
         |r| match r.group {
-            Some(group) => fact(group.replaced.map(|(what, _)| what.id().as_bytes())),
-            None => own(r, |s| fact(s.facts.replaced.map(|what| what.id().as_bytes()))),
+            Some(group) => optional_text(group.replaced.map(|(what, _)| what.id().as_bytes())),
+            None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
         },
-    ),
-    word(
+    )
+    .needs(Needs::PROGRAM),
+    Entry::text(
         "unread",
         "UNREAD",
         "Why the figures of smaps_rollup are not known: permission denied, timed out and the like.",
@@ -200,36 +217,28 @@ pub(super) const COLUMNS: &[Column] = &[
             (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
             _ => Value::Blank,
         },
-    ),
-    Column {
-        grows: true,
-        ..word(
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::MEMORY),
+    Entry::text(
             "command",
             "COMMAND",
             "The command line without its program's directory; the kernel's short name in brackets where \
              there is none.",
             12,
-            |r| title(r, |s| Value::Text(s.facts.short_command())),
+            |r| row_name(r, |s| Value::Text(s.facts.short_command())),
         )
-    },
-    Column {
-        grows: true,
-        ..word(
+.grows()
+    .label(Label::Process)
+    .needs(Needs::COMMAND_LINE),
+    Entry::text(
             "cmdline",
             "COMMAND LINE",
             "The whole command line; the kernel's short name in brackets where there is none.",
             12,
-            |r| title(r, |s| Value::Text(s.facts.command())),
+            |r| row_name(r, |s| Value::Text(s.facts.command())),
         )
-    },
+.grows()
+    .label(Label::Process)
+    .needs(Needs::COMMAND_LINE),
 ];
-
-impl Value<'_> {
-    /// A moment as the time since it.
-    fn since(self, now: f64) -> Self {
-        match self {
-            Self::Seconds(at) => Self::Seconds((now - at).max(0.0)),
-            other => other,
-        }
-    }
-}

@@ -1,10 +1,9 @@
-//! The columns as the filter language sees them.
+//! Columns and rows as the filter language sees them.
 
 use std::borrow::Cow;
 
-use super::{ColumnId, Unit, find};
-use crate::columns::Row;
-use crate::filter::{Catalog, Quantity, Subject, Word};
+use super::{AppliesTo, COLUMNS, ColumnId, Needs, Row, Unit};
+use crate::filter::{Catalog, Filter, Subject, Word};
 use crate::group::{Group, GroupBy, GroupNames};
 
 /// The names and kinds of the columns.
@@ -12,27 +11,24 @@ use crate::group::{Group, GroupBy, GroupNames};
 pub struct Catalogue;
 
 impl Catalog for Catalogue {
-    fn column(&self, name: &str) -> Option<(usize, Quantity)> {
-        let id = find(name)?;
-        let quantity = match id.get().unit {
-            Unit::Bytes | Unit::Delta => Quantity::Bytes,
-            Unit::Growth | Unit::Chart | Unit::Trend => Quantity::Rate,
-            Unit::Verdict => Quantity::Verdict,
-            Unit::PerSecond | Unit::Count => Quantity::Number,
-            Unit::Share => Quantity::Percent,
-            Unit::Seconds => Quantity::Seconds,
-            Unit::Text => return None,
-        };
-        Some((id.0, quantity))
+    fn column(&self, name: &str) -> Option<(usize, Unit)> {
+        let at = COLUMNS.iter().position(|c| c.id == name)?;
+        Some((at, COLUMNS[at].unit)).filter(|(_, unit)| *unit != Unit::Text)
     }
 
     fn names(&self) -> Vec<&str> {
-        super::COLUMNS
-            .iter()
-            .filter(|c| c.unit != Unit::Text)
-            .map(|c| c.id)
-            .collect()
+        let figures = COLUMNS.iter().filter(|c| c.unit != Unit::Text);
+        figures.map(|c| c.id).collect()
     }
+}
+
+/// Returns the data that must be read to tell which processes pass.
+pub fn needs_of_filter(filter: &Filter) -> Needs {
+    filter
+        .columns()
+        .into_iter()
+        .map(|at| ColumnId(at).get().needs)
+        .collect()
 }
 
 /// A row as a filter sees it.
@@ -69,11 +65,11 @@ impl Subject for RowSubject<'_> {
     }
 
     fn names(&self, column: usize) -> bool {
-        matches!(ColumnId(column).get().id, "pid" | "ppid" | "uid" | "oom_score")
+        ColumnId(column).get().applies_to == AppliesTo::Processes
     }
 }
 
-/// The one word that a group has: its name.
+/// Returns the one text that a group has, its name, if it is asked for.
 fn group_word(group: &Group, word: Word) -> Option<Cow<'_, [u8]>> {
     let named = match word {
         Word::Command | Word::Name => GroupBy::Command,

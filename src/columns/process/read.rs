@@ -1,23 +1,17 @@
-//! How each column takes its value from a row.
+//! Reads the values of a row that several columns have in common.
 
-use std::borrow::Cow;
-
-use super::Value;
-use crate::columns::Row;
+use crate::columns::{Row, Value};
 use crate::group::{Change, GroupBy};
 use crate::history::marks::MarkDelta;
 use crate::model::{CgroupFigures, Memory, Missing, ProcessSample, Reading};
 use crate::trend::{Judgement, Verdict};
 
-/// A figure of the memory.
+/// Reads a figure of the memory.
 pub(super) fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
-    match row.memory {
-        Ok(m) => Value::bytes(get(m)),
-        Err(e) => Value::Missing(e),
-    }
+    Value::bytes(row.memory.and_then(get))
 }
 
-/// A figure of the whole subtree; the process's own outside tree view.
+/// Reads a figure of the whole subtree; outside tree view that of the process itself.
 pub(super) fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     match row.subtree {
         Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
@@ -25,49 +19,47 @@ pub(super) fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Va
     }
 }
 
-/// A change; while a process has no memory to read there is none, for the same reason.
+/// Reads a change of memory; where the memory cannot be read it is missing for the same reason.
 pub(super) fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
-    match (row.memory, row.change.and_then(get)) {
-        (Ok(_), Some(x)) => wrap(x),
-        (Err(e), _) => Value::Missing(e),
-        (Ok(_), None) => Value::Missing(Missing::Pending),
+    match row.memory {
+        Ok(_) => rate(row, get, wrap),
+        Err(e) => Value::Missing(e),
     }
 }
 
-/// A rate of the glance, which every process has.
-pub(super) fn rate<'a>(row: &Row<'a>, get: fn(&Change) -> Option<f64>, wrap: fn(f64) -> Value<'a>) -> Value<'a> {
+/// Reads a rate taken from `stat`, which every process has.
+pub(super) fn rate<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     row.change.and_then(get).map_or(Value::Missing(Missing::Pending), wrap)
 }
 
-/// Something of the process itself: blank in a total.
-pub(super) fn own<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+/// Reads a value of the process itself; blank in a sum.
+pub(super) fn process<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     row.sample.map_or(Value::Blank, get)
 }
 
-/// A fact that may not apply to a process at all.
-pub(super) fn fact(fact: Option<&[u8]>) -> Value<'_> {
-    fact.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
+/// Wraps a text that need not apply to a process at all.
+pub(super) fn optional_text(text: Option<&[u8]>) -> Value<'_> {
+    text.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
 }
 
-/// The name of a group of that kind; else something of the process itself.
-pub(super) fn named<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+/// Reads the name of a group of that kind; else a value of the process itself.
+pub(super) fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
-        Some(group) if group.key.by == by => Value::Text(Cow::Borrowed(group.key.label())),
-        _ => own(row, get),
+        Some(group) if group.key.by == by => Value::text(Ok(group.key.label())),
+        _ => process(row, get),
     }
 }
 
-/// The name of a group of whatever kind, marked where its program was replaced; else something of the
-/// process itself.
-pub(super) fn title<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+/// Reads the name of a group of any kind, marked if its program was replaced; else a value of the process.
+pub(super) fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
         Some(group) => Value::Text(group.name_with_replaced()),
-        None => own(row, get),
+        None => process(row, get),
     }
 }
 
-/// A figure of the one cgroup that the row is, or that the process is in. `None` is no limit, and written
-/// as the kernel writes it.
+/// Reads a figure of the cgroup that the row is, or that the process is in. `None` means no limit, and is
+/// written as the kernel writes it.
 pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
     let figures = match (row.group, row.sample) {
         (Some(group), _) if matches!(group.key.by, GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup) => {
@@ -84,14 +76,15 @@ pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Optio
     };
     match figures.map(get) {
         Some(Ok(Some(bytes))) => Value::Bytes(bytes),
-        Some(Ok(None)) => Value::Text(Cow::Borrowed(b"max")),
+        Some(Ok(None)) => Value::text(Ok(b"max")),
         Some(Err(e)) => Value::Missing(e),
+        // Cgroup figures are read on demand: without any they were not asked for yet.
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
         None => Value::Missing(Missing::Unsupported),
     }
 }
 
-/// What is judged of its footprint; blank in a total.
+/// Reads a part of the judgement on the footprint; blank in a sum.
 pub(super) fn trend<'a>(row: &Row<'a>, get: fn(&Judgement) -> Value<'a>) -> Value<'a> {
     match (row.memory, row.trend) {
         (Err(e), Some(_)) => Value::Missing(e),
@@ -101,17 +94,17 @@ pub(super) fn trend<'a>(row: &Row<'a>, get: fn(&Judgement) -> Value<'a>) -> Valu
     }
 }
 
-/// A time that only what grows has.
-pub(super) fn growing<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
+/// Reads a time in seconds that only a growing footprint has.
+pub(super) fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
     match row.trend {
         Some(t) if t.verdict >= Verdict::Warming => get(row, t).map_or(Value::Blank, Value::Seconds),
         _ => Value::Blank,
     }
 }
 
-/// A change since the mark: of the process itself even where its row shows the sum of its subtree. Nothing
-/// where there is no mark.
-pub(super) fn since<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
+/// Reads a change since the mark, of the process itself even if its row shows the sum of its subtree; blank
+/// without a mark.
+pub(super) fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     let Some(mark) = row.mark else { return Value::Blank };
     let since = match (row.group, row.sample) {
         (Some(group), _) => mark.group(group, row.snapshot),

@@ -1,44 +1,46 @@
-//! What the footprint does, and how long it can go on.
+//! Judgements on the footprint, and how long it can go on.
 
-use super::{Align, Column, Unit, Value, figure, word};
+use super::read::{growth_time, trend};
+use super::{Entry, OVER_TIME};
 use crate::account::headroom;
-use crate::columns::get::{growing, trend};
+use crate::columns::{Needs, Priority, Unit, Value};
 use crate::trend::eta;
 
-pub(super) const COLUMNS: &[Column] = &[
-    Column {
-        align: Align::Left,
-        ..figure(
-            "trend",
-            "TREND",
-            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
+pub(super) const COLUMNS: &[Entry] = &[
+    Entry::figure(
+        "trend",
+        "TREND",
+        "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
              grows but has only started or slows down, ▽ it shrinks. Leaks sort first. Filter: trend>1M/min \
              verdict:leaking.",
-            Unit::Trend,
-            15,
-            |r| trend(r, |t| Value::Trend(*t)),
-        )
-    },
-    Column {
-        unit: Unit::Verdict,
-        ..word(
-            "verdict",
-            "VERDICT",
-            "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of the footprint \
+        Unit::Trend,
+        15,
+        |r| trend(r, |t| Value::Trend(*t)),
+    )
+    .left()
+    .priority(Priority::High)
+    .needs(OVER_TIME),
+    Entry::figure(
+        "verdict",
+        "VERDICT",
+        "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of the footprint \
              over horizons from minutes to weeks. Filter: verdict:leaking, verdict>=growing.",
-            9,
-            |r| trend(r, |t| Value::Verdict(t.verdict)),
-        )
-    },
-    figure(
+        Unit::Verdict,
+        9,
+        |r| trend(r, |t| Value::Verdict(t.verdict)),
+    )
+    .left()
+    .needs(OVER_TIME),
+    Entry::figure(
         "slope",
         "SLOPE",
         "How fast the floor of the footprint moves, of what is not steady. Filter: slope>1M/h.",
         Unit::Growth,
         10,
         |r| trend(r, |t| Value::Growth(t.slope)),
-    ),
-    figure(
+    )
+    .needs(OVER_TIME),
+    Entry::figure(
         "confidence",
         "SURE%",
         "How sure it is that the floor of the footprint rises for good: a score, not a probability. From 90 on \
@@ -46,16 +48,18 @@ pub(super) const COLUMNS: &[Column] = &[
         Unit::Share,
         5,
         |r| trend(r, |t| Value::Share(t.confidence)),
-    ),
-    figure(
+    )
+    .needs(OVER_TIME),
+    Entry::figure(
         "since",
         "SINCE",
         "How long ago the footprint began to grow, of what grows.",
         Unit::Seconds,
         7,
-        |r| growing(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64())),
-    ),
-    figure(
+        |r| growth_time(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64())),
+    )
+    .needs(OVER_TIME),
+    Entry::figure(
         "eta",
         "ETA",
         "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the end \
@@ -63,6 +67,7 @@ pub(super) const COLUMNS: &[Column] = &[
          and limit − what its processes hold.",
         Unit::Seconds,
         7,
-        |r| growing(r, |r, t| eta(t, headroom::headroom(r.snapshot, r.limiting_cgroup()))),
-    ),
+        |r| growth_time(r, |r, t| eta(t, headroom::headroom(r.snapshot, r.limiting_cgroup()))),
+    )
+    .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),
 ];

@@ -1,0 +1,119 @@
+//! The columns that each table shows unless others are chosen, from left to right, and those that the program
+//! itself asks for by id.
+//!
+//! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
+
+use super::{Column, ColumnId, index_of, mapping};
+use crate::group::GroupBy;
+
+/// The column that tables are sorted by unless another is chosen.
+pub const PSS: ColumnId = ColumnId::named("pss");
+/// The column that the right one of two tables is sorted by.
+pub const SWAP: ColumnId = ColumnId::named("swap");
+/// The column after which changes since a mark are shown.
+pub const DPSS: ColumnId = ColumnId::named("dpss");
+/// The column that is shown while there is a mark.
+pub const MARK_PSS: ColumnId = ColumnId::named("mark_pss");
+/// The sum that a tree shows first.
+pub const TREE_PSS: ColumnId = ColumnId::named("tree_pss");
+/// The column in which the monitor draws a tree's guides.
+pub const COMMAND: ColumnId = ColumnId::named("command");
+/// How long a process runs.
+pub const ELAPSED: ColumnId = ColumnId::named("elapsed");
+/// How long until a limit is reached.
+pub const ETA: ColumnId = ColumnId::named("eta");
+/// Why a process has no figures.
+pub const UNREAD: ColumnId = ColumnId::named("unread");
+/// The parent, which a tree as data has too.
+pub const PPID: ColumnId = ColumnId::named("ppid");
+/// The columns that show growth, the most telling first.
+pub const BY_GROWTH: &[ColumnId] = &named(["trend", "growth", "history"]);
+
+/// The columns of `ps`.
+pub const PS: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "rss", "command"]);
+/// The columns of `ps --tree`.
+pub const PS_TREE: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "tree_pss", "command"]);
+/// The columns of a group's processes, in its panel.
+pub const GROUP_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "pid", "command"]);
+/// The columns of mappings in the monitor.
+pub const MAPPINGS: &[ColumnId] = &named(["pss", "avg_pss", "uss", "rss", "swap", "count", "group"]);
+
+/// The columns of the left one of two tables, and of the right one.
+pub type Pair = [&'static [ColumnId]; 2];
+
+/// Two tables of processes.
+pub const PROCESS_PAIR: Pair = [
+    &named(["pss", "dpss", "uss", "history", "pid", "user", "command"]),
+    &named(["swap", "dswap", "swap_pss", "majflt", "pid", "user", "command"]),
+];
+/// Two tables of groups.
+pub const GROUP_PAIR: Pair = [
+    &named(["pss", "dpss", "uss", "history", "count", "group"]),
+    &named(["swap", "dswap", "swap_pss", "majflt", "count", "group"]),
+];
+/// Two tables of mappings.
+pub const MAPPING_PAIR: Pair = [
+    &named(["pss", "avg_pss", "uss", "count", "group"]),
+    &named(["swap", "swap_pss", "count", "group"]),
+];
+
+/// Returns the columns of `ps --by`; the last says what each group is.
+pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
+    match by {
+        GroupBy::Command => {
+            const {
+                &named([
+                    "count",
+                    "uss",
+                    "shared_pss",
+                    "pss",
+                    "swap",
+                    "swap_pss",
+                    "footprint",
+                    "command",
+                ])
+            }
+        }
+        GroupBy::User => const { &named(["count", "swap", "uss", "pss", "rss", "user"]) },
+        GroupBy::Unit => const { &of_cgroups("unit") },
+        GroupBy::Container => const { &of_cgroups("container") },
+        GroupBy::Cgroup => const { &of_cgroups("cgroup") },
+        GroupBy::Mapping => const { &named(["count", "avg_pss", "pss", "swap", "group"]) },
+    }
+}
+
+const fn of_cgroups(name: &str) -> [ColumnId; 7] {
+    named(["count", "swap", "pss", "cg_current", "cg_limit", "cg_swap", name])
+}
+
+const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
+    let mut columns = [ColumnId(0); N];
+    let mut at = 0;
+    while at < N {
+        columns[at] = ColumnId::named(ids[at]);
+        at += 1;
+    }
+    columns
+}
+
+/// Returns the columns of `maps`: of single areas, or of mappings merged by name.
+pub fn maps(areas: bool) -> Vec<&'static Column<mapping::Mappings>> {
+    const AREAS: [usize; 10] = indices([
+        "address", "perms", "size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping",
+    ]);
+    const MERGED: [usize; 9] = indices([
+        "areas", "size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping",
+    ]);
+    let indices: &[usize] = if areas { &AREAS } else { &MERGED };
+    indices.iter().map(|at| &mapping::COLUMNS[*at]).collect()
+}
+
+const fn indices<const N: usize>(ids: [&str; N]) -> [usize; N] {
+    let mut indices = [0; N];
+    let mut at = 0;
+    while at < N {
+        indices[at] = index_of(mapping::COLUMNS, ids[at]);
+        at += 1;
+    }
+    indices
+}

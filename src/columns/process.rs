@@ -1,0 +1,79 @@
+//! The columns of processes and of groups of them.
+
+mod facts;
+mod group;
+mod mark;
+mod memory;
+mod read;
+mod trend;
+
+use super::{Column, Needs, Row, TableKind, index_of};
+
+/// Processes, groups, mappings of all processes, and totals.
+#[derive(Clone, Copy, Debug)]
+pub enum Processes {}
+
+impl TableKind for Processes {
+    type Row<'a> = Row<'a>;
+}
+
+/// An entry of the table.
+type Entry = Column<Processes>;
+
+/// What changes, rates and judgements of memory need.
+const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
+
+/// Every column there is, in the order that the chooser offers them.
+pub static COLUMNS: &[Entry] = &ALL;
+
+const PARTS: [&[Entry]; 5] = [
+    memory::COLUMNS,
+    trend::COLUMNS,
+    facts::COLUMNS,
+    group::COLUMNS,
+    mark::COLUMNS,
+];
+
+const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
+
+/// The parts one after the other.
+const ALL: [Entry; COUNT] = {
+    let mut all = [PARTS[0][0]; COUNT];
+    let (mut part, mut at, mut to) = (0, 0, 0);
+    while part < PARTS.len() {
+        if at == PARTS[part].len() {
+            (part, at) = (part + 1, 0);
+        } else {
+            all[to] = PARTS[part][at];
+            (at, to) = (at + 1, to + 1);
+        }
+    }
+    all
+};
+
+/// A column by its index in [`COLUMNS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub usize);
+
+impl ColumnId {
+    /// Returns the column of an id that stands in the source; in a constant, one that does not exist is a
+    /// compile error.
+    pub(super) const fn named(id: &str) -> Self {
+        Self(index_of(&ALL, id))
+    }
+
+    /// Returns the entry.
+    pub fn get(self) -> &'static Column {
+        &COLUMNS[self.0]
+    }
+
+    /// Returns every column, in the order of the table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..COLUMNS.len()).map(Self)
+    }
+}
+
+/// Returns the column of that id.
+pub fn find(id: &str) -> Option<ColumnId> {
+    COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
+}
