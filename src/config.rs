@@ -8,11 +8,11 @@ mod env;
 pub mod fault;
 mod file;
 pub mod keymap;
+mod kind;
 pub mod log;
 pub mod save;
-pub mod schema;
+pub mod setting;
 pub mod settings;
-mod slot;
 pub mod theme;
 
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub use env::Env;
 pub use fault::{ConfigError, Fault, Place};
 pub use file::MAX_BYTES;
 pub use keymap::{Chord, Context, Keymap};
-pub use save::{SaveError, Saved, save};
-pub use settings::Settings;
-pub use slot::column;
+pub use kind::column;
+pub use save::{SaveError, save};
+pub use settings::{Settings, UiSettings};
 pub use theme::{Depth, Theme};
 
 /// All that the monitor is configured with.

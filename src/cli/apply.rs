@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::leaks::LeaksArgs;
 use super::{MonitorArgs, PsArgs, TableArgs};
-use crate::config::{Config, ConfigError, Env, NoTheme, Settings, column, load_theme, schema};
+use crate::config::{Config, ConfigError, Env, NoTheme, Settings, column, load_theme};
 
 /// An option's value that makes no sense, or cannot be had. Exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -127,8 +127,8 @@ fn table(settings: &mut Settings, args: &TableArgs, columns: &str) -> Result<(),
 
 /// Gives a setting the value of an option, by the same rules as in the config.
 fn set(settings: &mut Settings, option: &'static str, key: &str, value: Option<&str>) -> Result<(), UsageError> {
-    match (schema::find(key), value) {
-        (Some(setting), Some(value)) => (setting.slot)(settings).parse(value).map_err(wrong(option)),
+    match (settings.setting(key), value) {
+        (Some(mut setting), Some(value)) => setting.parse(value).map_err(wrong(option)),
         _ => Ok(()),
     }
 }

@@ -52,7 +52,7 @@ const ALL: [Entry; COUNT] = {
 };
 
 /// A column by its index in [`COLUMNS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId(pub usize);
 
 impl ColumnId {

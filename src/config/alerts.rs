@@ -1,89 +1,72 @@
-//! `[[alert]]`: the rules of alerts, an array of tables beside the table of settings.
+//! `[[alert]]`: the rules of alerts, an array of tables.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::document::{self, found};
+use super::document::found;
 use super::fault::Faults;
-use super::schema::Slot;
+use super::kind::{Choice, Program, Span, Switch, Text};
+use super::setting::{SettingsTable, read_table, settings};
 use crate::alert::{On, Rule};
 use crate::text;
 
 /// The name of the array.
 pub const TABLE: &str = "alert";
-/// The most rules.
+/// The maximum number of rules.
 pub const MAX_RULES: usize = 32;
 
-/// One `[[alert]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlertSettings {
-    /// What it is called; each its own.
-    pub name: String,
-    /// The condition: a filter of processes or of groups, or of the system's figures.
-    pub when: String,
-    /// What is judged: see [`On::NAMES`].
-    pub on: String,
-    /// How long the condition must hold, 0 to 1 day.
-    pub hold: Duration,
-    /// How long it does not fire again for the same, 0 to 1 day.
-    pub cooldown: Duration,
-    /// Rings the terminal's bell.
-    pub bell: bool,
-    /// Writes a line to the log.
-    pub log: bool,
-    /// A program and its arguments; empty for none.
-    pub run: Vec<String>,
-    /// The program is run when the alert clears, too.
-    pub run_on_clear: bool,
-    /// How long the program may take before it is killed, 1 s to 10 min.
-    pub timeout: Duration,
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(86_400);
+
+settings! {
+    /// An `[[alert]]`.
+    pub struct AlertSettings {
+        /// Its name, which no other alert has.
+        pub name: String = Text,
+        /// The condition: a filter of processes or of groups, or of the system's figures.
+        pub when: String = Text,
+        /// The rows the condition is applied to: see [`On::NAMES`].
+        pub on: String = Choice(On::NAMES),
+        /// Time for which the condition must hold.
+        pub hold: Duration = Span(Duration::ZERO..=DAY),
+        /// Time after which it may fire again for the same row.
+        pub cooldown: Duration = Span(Duration::ZERO..=DAY),
+        /// Rings the terminal's bell.
+        pub bell: bool = Switch,
+        /// Writes a line to the log.
+        pub log: bool = Switch,
+        /// A program and its arguments; empty for none.
+        pub run: Vec<String> = Program,
+        /// Runs the program when the alert clears, too.
+        pub run_on_clear: bool = Switch,
+        /// Time after which the program is killed.
+        pub timeout: Duration = Span(SECOND..=10 * MINUTE),
+    }
 }
 
+/// Returns what is not set in an `[[alert]]`. Its name and condition must be.
 impl Default for AlertSettings {
     fn default() -> Self {
         Self {
-            name: String::new(),
-            when: String::new(),
             on: "process".into(),
-            hold: Duration::from_secs(10),
-            cooldown: Duration::from_secs(600),
+            hold: 10 * SECOND,
+            cooldown: 10 * MINUTE,
             bell: true,
             log: true,
-            run: Vec::new(),
-            run_on_clear: false,
-            timeout: Duration::from_secs(10),
+            timeout: 10 * SECOND,
+            ..Self::blank()
         }
     }
 }
 
-const DAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
-const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
-
-/// One key of a rule: its name and its field, with what it allows.
-type Key = (&'static str, for<'a> fn(&'a mut AlertSettings) -> Slot<'a>);
-
-/// Every key, in the order of `config/default.toml`.
-pub static KEYS: &[Key] = &[
-    ("name", |a| Slot::Text(&mut a.name)),
-    ("when", |a| Slot::Text(&mut a.when)),
-    ("on", |a| Slot::Choice(&mut a.on, On::NAMES)),
-    ("hold", |a| Slot::Span(&mut a.hold, DAY)),
-    ("cooldown", |a| Slot::Span(&mut a.cooldown, DAY)),
-    ("bell", |a| Slot::Switch(&mut a.bell)),
-    ("log", |a| Slot::Switch(&mut a.log)),
-    ("run", |a| Slot::Program(&mut a.run)),
-    ("run_on_clear", |a| Slot::Switch(&mut a.run_on_clear)),
-    ("timeout", |a| Slot::Span(&mut a.timeout, PATIENCE)),
-];
-
 impl AlertSettings {
-    /// The rule it makes.
+    /// Makes the rule.
     ///
     /// # Errors
-    /// What is wrong with the condition, safe to print.
+    /// A description of what is wrong with the condition, safe to print.
     pub fn rule(&self) -> Result<Rule, String> {
         let on = On::from_id(&self.on).unwrap_or(On::Process);
         let rule = Rule::new(&self.name, on, &self.when);
@@ -92,18 +75,18 @@ impl AlertSettings {
         Ok(rule)
     }
 
-    /// The rule as TOML, with every key.
+    /// Formats it as TOML, with every key.
     pub fn to_toml(&self) -> String {
         let mut own = self.clone();
         let mut lines = format!("[[{TABLE}]]\n");
-        for (name, slot) in KEYS {
-            lines.extend([name, " = ", &slot(&mut own).to_toml(), "\n"]);
+        for setting in own.settings() {
+            lines.extend([setting.name, " = ", &setting.to_toml(), "\n"]);
         }
         lines
     }
 }
 
-/// Reads the array; what is sound is taken even from a faulty one.
+/// Reads the array; the sound rules are read even if others are faulty.
 pub(super) fn read(value: &Spanned<DeValue<'_>>, faults: &mut Faults<'_>) -> Vec<AlertSettings> {
     let mut rules: Vec<AlertSettings> = Vec::new();
     let wrong = |what: &DeValue<'_>| format!("expected tables, each under [[{TABLE}]], found {}", found(what));
@@ -138,23 +121,13 @@ pub(super) fn read(value: &Spanned<DeValue<'_>>, faults: &mut Faults<'_>) -> Vec
 
 fn read_rule(item: &Spanned<DeValue<'_>>, entries: &DeTable<'_>, faults: &mut Faults<'_>) -> AlertSettings {
     let mut rule = AlertSettings::default();
-    for (name, value) in entries {
-        let key = format!("{TABLE}.{}", name.get_ref());
-        let Some((_, slot)) = KEYS.iter().find(|(known, _)| *known == *name.get_ref()) else {
-            let what = document::unknown("key", name.get_ref(), KEYS.iter().map(|(known, _)| *known));
-            faults.add(&name.span(), &key, what);
-            continue;
-        };
-        for (span, what) in slot(&mut rule).read(value).err().into_iter().flatten() {
-            faults.add(&span, &key, what);
-        }
-    }
+    read_table(TABLE, &mut rule.settings(), entries, faults);
     for needed in ["name", "when"] {
         if entries.get(needed).is_none() {
             faults.add(&item.span(), TABLE, format!("this rule has no `{needed}`"));
         }
     }
-    // Only now it is known what the condition is put to.
+    // The condition can be parsed only now that it is known what it applies to.
     if let Some(when) = entries.get("when")
         && !rule.when.is_empty()
         && let Err(what) = rule.rule()

@@ -1,4 +1,4 @@
-//! Saves what was chosen in the monitor, and leaves everything else in the file as it is.
+//! Saves settings chosen in the monitor, and leaves everything else in the file as it is.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,40 +7,13 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::fault::{Faults, shown_path};
 use super::file::{self, reason};
-use super::{ConfigError, Settings, atomic, schema};
-use crate::columns::ColumnId;
-use crate::group::GroupBy;
-use crate::units::Units;
-
-/// The settings that the monitor saves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
-    /// The columns, from left to right.
-    pub columns: Vec<ColumnId>,
-    /// Those of groups.
-    pub group_columns: Vec<ColumnId>,
-    /// What processes are grouped by.
-    pub by: Option<GroupBy>,
-    /// The column sorted by.
-    pub sort: ColumnId,
-    /// Greatest first.
-    pub descending: bool,
-    /// The filter.
-    pub filter: String,
-    /// How bytes are written.
-    pub units: Units,
-    /// Tree view.
-    pub tree: bool,
-    /// Two tables side by side.
-    pub two_tables: bool,
-    /// Kernel threads are listed.
-    pub kernel_threads: bool,
-    /// What charts and sparklines are over.
-    pub span: String,
-}
+use super::settings::{Settings, UiSettings};
+use super::{ConfigError, atomic};
 
 const TABLE: &str = "ui";
-const NAMES: [&str; 11] = [
+
+/// The settings of `[ui]` that the monitor saves.
+const SAVED: [&str; 11] = [
     "columns",
     "group_columns",
     "by",
@@ -54,44 +27,30 @@ const NAMES: [&str; 11] = [
     "span",
 ];
 
-impl Saved {
-    fn over(&self, mut settings: Settings) -> Settings {
-        let ui = &mut settings.ui;
-        ui.columns.clone_from(&self.columns);
-        ui.group_columns.clone_from(&self.group_columns);
-        ui.by = self.by;
-        ui.filter.clone_from(&self.filter);
-        ui.span.clone_from(&self.span);
-        (ui.sort, ui.descending, ui.units) = (self.sort, self.descending, self.units);
-        (ui.tree, ui.two_tables, ui.kernel_threads) = (self.tree, self.two_tables, self.kernel_threads);
-        settings
-    }
-}
-
-/// Why nothing was saved. The file is as it was.
+/// An error that prevented saving. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// What is there cannot be read as TOML, so it is not known what to keep.
+    /// The file cannot be read as TOML, so it is not known what to keep.
     #[error("{0}")]
     Unfit(#[from] ConfigError),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{}: cannot be written: {}", shown_path(file), reason(source))]
     Io {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Writes the choices to a config file, which need not be there yet. Comments, order and all other keys of
-/// the file stay; values that are already there are not touched.
+/// Saves the settings that the monitor can change to a config file, which need not exist. Comments, order and
+/// all other keys of the file are kept; values that are the same already are not touched.
 ///
 /// # Errors
 /// The file is not TOML or not a regular file, or it cannot be replaced.
-pub fn save(path: &Path, saved: &Saved) -> Result<(), SaveError> {
+pub fn save(path: &Path, ui: &UiSettings) -> Result<(), SaveError> {
     let old = file::read(path)?;
-    let text = edited(path, old.as_deref().unwrap_or(""), saved)?;
+    let text = edited(path, old.as_deref().unwrap_or(""), ui)?;
     if old.as_deref() == Some(&text) {
         return Ok(());
     }
@@ -101,13 +60,36 @@ pub fn save(path: &Path, saved: &Saved) -> Result<(), SaveError> {
     })
 }
 
-fn edited(path: &Path, text: &str, saved: &Saved) -> Result<String, ConfigError> {
+/// A setting's table, its name and its value as TOML.
+type Entry = (&'static str, &'static str, String);
+
+fn entries(mut settings: Settings) -> Vec<Entry> {
+    let tables = settings.tables().into_iter();
+    tables
+        .flat_map(|(table, settings)| settings.into_iter().map(move |s| (table, s.name, s.to_toml())))
+        .collect()
+}
+
+fn is_saved((table, name, _): &Entry) -> bool {
+    *table == TABLE && SAVED.contains(name)
+}
+
+fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigError> {
     let mut document: DocumentMut = text.parse().map_err(|_| unfit(path, text))?;
-    let mut had = Settings::default();
-    had.read(text, &mut Faults::new(path, text));
-    let mut wanted = saved.over(had.clone());
+    let mut old = Settings::default();
+    old.read(text, &mut Faults::new(path, text));
+    let alerts = old.alerts.clone();
+    let new = Settings {
+        ui: ui.clone(),
+        ..old.clone()
+    };
+    let old = entries(old);
+    let pairs = old.iter().zip(entries(new));
+    let wanted: Vec<Entry> = pairs
+        .map(|(old, new)| if is_saved(old) { new } else { old.clone() })
+        .collect();
     if !document.contains_key(TABLE) {
-        // At the end, behind the comments that stand there.
+        // The new table goes to the end, after any comments there.
         let before = document.trailing().as_str().unwrap_or_default().to_owned();
         document.set_trailing("");
         let mut fresh = Table::new();
@@ -122,12 +104,9 @@ fn edited(path: &Path, text: &str, saved: &Saved) -> Result<String, ConfigError>
     let table = document.entry(TABLE).or_insert(Item::None);
     let no_table = || ConfigError::of_file(path, format!("`{TABLE}` is not a table"));
     let table = table.as_table_like_mut().ok_or_else(no_table)?;
-    for name in NAMES {
-        let Some(setting) = schema::find(&format!("{TABLE}.{name}")) else {
-            continue;
-        };
-        let value = (setting.slot)(&mut wanted).to_toml();
-        if table.contains_key(name) && (setting.slot)(&mut had).to_toml() == value {
+    for (entry, (.., old)) in wanted.iter().zip(&old).filter(|(entry, _)| is_saved(entry)) {
+        let (_, name, value) = entry;
+        if table.contains_key(name) && value == old {
             continue;
         }
         let value = value.parse().map_err(|e| ConfigError::of_file(path, format!("{e}")))?;
@@ -136,17 +115,17 @@ fn edited(path: &Path, text: &str, saved: &Saved) -> Result<String, ConfigError>
         }
     }
     let text = document.to_string();
-    // What is about to replace the user's file must say what is meant, whatever shape the file had.
+    // The text that is about to replace the user's file must say what is meant, whatever shape the file had.
     let mut check = Settings::default();
     check.read(&text, &mut Faults::new(path, &text));
-    if check == wanted {
+    if check.alerts == alerts && entries(check) == wanted {
         Ok(text)
     } else {
         Err(ConfigError::of_file(path, "the choices do not fit into its layout"))
     }
 }
 
-/// The syntax faults of a text.
+/// Returns the syntax faults of a text.
 fn unfit(path: &Path, text: &str) -> ConfigError {
     let mut faults = Faults::new(path, text);
     super::document::parse(text, &mut faults);
@@ -154,7 +133,7 @@ fn unfit(path: &Path, text: &str) -> ConfigError {
     faults.finish().err().unwrap_or_else(unknown)
 }
 
-/// Sets a key's value with the spaces and comments around it kept.
+/// Sets a key's value and keeps the spaces and comments around it. Returns false if the key is a table.
 fn put(table: &mut dyn TableLike, name: &str, mut value: Value) -> bool {
     match table.get_mut(name) {
         None => {
@@ -172,12 +151,12 @@ fn put(table: &mut dyn TableLike, name: &str, mut value: Value) -> bool {
     true
 }
 
-/// The new elements, each that was there before with the line breaks and comments it had; the comments of
-/// those that are gone stay at the end.
+/// Returns the new elements. Those that were there before keep their line breaks and comments; the comments of
+/// removed ones are kept at the end.
 fn merged(old: &Array, new: &Array) -> Array {
     let prefix = |v: &Value| v.decor().prefix().and_then(|p| p.as_str()).unwrap_or("").to_owned();
     let same = |a: &Value, b: &Value| a.as_str() == b.as_str();
-    // Between two elements that never stood side by side: as between the last two of the old.
+    // Elements that were not neighbours before are separated like the last two of the old array.
     let gap = match old.iter().last().map(prefix) {
         Some(p) if p.contains('\n') => p[p.rfind('\n').unwrap_or(0)..].to_owned(),
         _ => " ".into(),

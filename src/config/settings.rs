@@ -1,4 +1,4 @@
-//! The settings, typed.
+//! The settings of `config.toml`. One entry here, and one line in `config/default.toml`, make a setting.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,9 +8,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::alerts::AlertSettings;
-use super::document::{self, found};
+use super::document::{self, found, unknown};
 use super::fault::{ConfigError, Faults, shown};
-use super::{alerts, file, schema};
+use super::kind::{
+    Choice, Column, Columns, Decimal, File, FilterText, Grouping, Number, Share, Size, Span, Switch, ThemeName,
+    UnitName,
+};
+use super::setting::{SettingRef, SettingsTable, read_table, settings};
+use super::{alerts, file};
 use crate::columns::ColumnId;
 use crate::group::GroupBy;
 use crate::history::HistoryConfig;
@@ -18,8 +23,109 @@ use crate::sampler::Options;
 use crate::trend::Params;
 use crate::units::Units;
 
-/// Every setting; the fields' docs say what `config/default.toml` says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// The shortest interval between snapshots.
+pub const MIN_INTERVAL: Duration = Options::SHORTEST;
+/// The longest interval between snapshots.
+pub const MAX_INTERVAL: Duration = Options::LONGEST;
+
+settings! {
+    /// The settings of the sampler.
+    pub struct SamplerSettings {
+        /// Time between snapshots.
+        pub interval: Duration = Span(MIN_INTERVAL..=MAX_INTERVAL),
+        /// Deadline of one read, after which its row says "timed out".
+        pub deadline: Duration = Span(Duration::from_millis(50)..=MINUTE),
+        /// Number of reader threads; 0 for one a core.
+        pub threads: u16 = Number(0..=64),
+        /// Number of reads that may be stuck at once before no further thread is started.
+        pub max_stuck: u16 = Number(1..=512),
+        /// Share of one core, in thousandths, that page-table walks may use; `None` walks every process in
+        /// every tick.
+        pub budget: Option<u16> = Share(1..=1000),
+        /// Maximum age of figures while nothing says that they changed.
+        pub max_age: Duration = Span(SECOND..=HOUR),
+        /// Niceness of the reader threads.
+        pub nice: u16 = Number(0..=19),
+    }
+}
+
+settings! {
+    /// The state of the monitor when it starts.
+    pub struct UiSettings {
+        /// The columns of processes, from left to right.
+        pub columns: Vec<ColumnId> = Columns,
+        /// The columns of groups.
+        pub group_columns: Vec<ColumnId> = Columns,
+        /// The attribute processes are grouped by; `None` lists each.
+        pub by: Option<GroupBy> = Grouping,
+        /// The column sorted by.
+        pub sort: ColumnId = Column,
+        /// Greatest first.
+        pub descending: bool = Switch,
+        /// The filter.
+        pub filter: String = FilterText,
+        /// The unit of byte figures.
+        pub units: Units = UnitName,
+        /// The name of a shipped theme, or of a file in `themes/` beside the config.
+        pub theme: String = ThemeName,
+        /// Wheel and clicks are for zmtop.
+        pub mouse: bool = Switch,
+        /// Tree view.
+        pub tree: bool = Switch,
+        /// Two tables side by side.
+        pub two_tables: bool = Switch,
+        /// A row of totals is shown.
+        pub totals: bool = Switch,
+        /// Kernel threads are listed.
+        pub kernel_threads: bool = Switch,
+        /// Processes cannot be changed, and alerts run no programs.
+        pub readonly: bool = Switch,
+        /// The time span of charts and sparklines.
+        pub span: String = Choice(&["5m", "15m", "1h", "6h", "1d", "1w", "30d"]),
+        /// The time over which a Δ is taken.
+        pub delta: Duration = Span(SECOND..=HOUR),
+    }
+}
+
+settings! {
+    /// The settings of histories.
+    pub struct HistorySettings {
+        /// Maximum memory of all histories, in bytes.
+        pub max_memory: u64 = Size(MIB..=4 * GIB),
+    }
+}
+
+settings! {
+    impl Params {
+        confidence = Decimal(0.5..=0.999),
+        least_bytes = Size(64 * KIB..=GIB),
+        least_share = Decimal(0.001..=1.0),
+        significance = Decimal(1.0..=50.0),
+        level_off = Decimal(0.1..=1.0),
+        warmup = Span(Duration::ZERO..=24 * HOUR),
+        day_rate = Decimal(0.0..=10.0),
+    }
+}
+
+settings! {
+    /// The settings of zmtop's own log.
+    pub struct LogSettings {
+        /// The file; `None` for no log.
+        pub file: Option<PathBuf> = File,
+        /// The least severe level that is logged.
+        pub level: String = Choice(&["error", "warn", "info", "debug", "trace"]),
+    }
+}
+
+/// All settings.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// `[sampler]`
     pub sampler: SamplerSettings,
@@ -28,138 +134,32 @@ pub struct Settings {
     /// `[history]`
     pub history: HistorySettings,
     /// `[trend]`
-    pub trend: TrendSettings,
+    pub trend: Params,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in the order of the file.
     pub alerts: Vec<AlertSettings>,
 }
 
-/// How the machine is sampled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SamplerSettings {
-    /// Time between snapshots, 100 ms to 1 h.
-    pub interval: Duration,
-    /// How long one read may take before its row says "timed out", 50 ms to 1 min.
-    pub deadline: Duration,
-    /// Reader threads, 1 to 64; 0 for one a core.
-    pub threads: u16,
-    /// How many reads may be stuck at once before no further thread is started, 1 to 512.
-    pub max_stuck: u16,
-    /// The share of one core, in thousandths, that walks may take; `None` walks everything every tick.
-    pub budget: Option<u16>,
-    /// How old figures may become of which nothing says that they changed, 1 s to 1 h.
-    pub max_age: Duration,
-    /// How nice the reader threads are, 0 to 19.
-    pub nice: u16,
-}
-
-/// What the monitor shows at its start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UiSettings {
-    /// The columns, from left to right; at least one.
-    pub columns: Vec<ColumnId>,
-    /// Those of groups; at least one.
-    pub group_columns: Vec<ColumnId>,
-    /// What processes are grouped by; `None` lists each.
-    pub by: Option<GroupBy>,
-    /// The column sorted by.
-    pub sort: ColumnId,
-    /// Greatest first.
-    pub descending: bool,
-    /// The filter.
-    pub filter: String,
-    /// How bytes are written.
-    pub units: Units,
-    /// A shipped theme's name, or that of a file in `themes/` beside the config.
-    pub theme: String,
-    /// Wheel and clicks.
-    pub mouse: bool,
-    /// Tree view.
-    pub tree: bool,
-    /// Two tables side by side.
-    pub two_tables: bool,
-    /// A row of totals.
-    pub totals: bool,
-    /// Kernel threads are listed.
-    pub kernel_threads: bool,
-    /// Nothing is done to processes, and no program of an alert is run.
-    pub readonly: bool,
-    /// What charts and sparklines are over: the id of one of the spans there are.
-    pub span: String,
-    /// The time over which a Δ is taken, 1 s to 1 h.
-    pub delta: Duration,
-}
-
-/// How much of what was is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HistorySettings {
-    /// The most that histories may take, 1 MiB to 4 GiB.
-    pub max_memory: u64,
-}
-
-/// What it takes to be called a leak: [`Params`], numbers in thousandths.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TrendSettings {
-    /// [`Params::confidence`], 0.5 to 0.999.
-    pub confidence: u16,
-    /// [`Params::least_bytes`], 64 KiB to 1 GiB.
-    pub least_bytes: u64,
-    /// [`Params::least_share`], 0.001 to 1.
-    pub least_share: u16,
-    /// [`Params::significance`], 1 to 50.
-    pub significance: u16,
-    /// [`Params::level_off`], 0.1 to 1.
-    pub level_off: u16,
-    /// [`Params::warmup`], up to a day.
-    pub warmup: Duration,
-    /// [`Params::day_rate`], 0 to 10.
-    pub day_rate: u16,
-}
-
-impl TrendSettings {
-    /// As the judge takes them.
-    pub fn params(&self) -> Params {
-        let whole = |thousandths: u16| f64::from(thousandths) / 1000.0;
-        Params {
-            confidence: whole(self.confidence),
-            least_bytes: self.least_bytes,
-            least_share: whole(self.least_share),
-            significance: whole(self.significance),
-            level_off: whole(self.level_off),
-            warmup: self.warmup,
-            day_rate: whole(self.day_rate),
-        }
-    }
-}
-
-/// The log of zmtop itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogSettings {
-    /// The file; empty for none.
-    pub file: Option<PathBuf>,
-    /// `error`, `warn`, `info`, `debug` or `trace`.
-    pub level: String,
-}
-
 /// The shipped `config/default.toml`.
 pub const SHIPPED: &str = include_str!("../../config/default.toml");
 
-/// The shortest interval between snapshots.
-pub const MIN_INTERVAL: Duration = Options::SHORTEST;
-/// The longest.
-pub const MAX_INTERVAL: Duration = Options::LONGEST;
-
 static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
-    let file = Path::new("config/default.toml");
-    let mut settings = Settings::blank();
-    let mut faults = Faults::new(file, SHIPPED);
+    let mut settings = Settings {
+        sampler: SamplerSettings::blank(),
+        ui: UiSettings::blank(),
+        history: HistorySettings::blank(),
+        trend: Params::default(),
+        log: LogSettings::blank(),
+        alerts: Vec::new(),
+    };
+    let mut faults = Faults::new(Path::new("config/default.toml"), SHIPPED);
     settings.read(SHIPPED, &mut faults);
     debug_assert_eq!(faults.finish(), Ok(()), "the shipped settings are sound");
     settings
 });
 
-/// What `config/default.toml` says.
+/// Returns the settings in `config/default.toml`.
 impl Default for Settings {
     fn default() -> Self {
         DEFAULT.clone()
@@ -167,56 +167,34 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Before anything is read: only a place to read into.
-    fn blank() -> Self {
-        Self {
-            sampler: SamplerSettings {
-                interval: Duration::ZERO,
-                deadline: Duration::ZERO,
-                threads: 0,
-                max_stuck: 0,
-                budget: None,
-                max_age: Duration::ZERO,
-                nice: 0,
-            },
-            ui: UiSettings {
-                columns: Vec::new(),
-                group_columns: Vec::new(),
-                by: None,
-                sort: ColumnId(0),
-                descending: false,
-                filter: String::new(),
-                units: Units::Auto,
-                theme: String::new(),
-                mouse: false,
-                tree: false,
-                two_tables: false,
-                totals: false,
-                kernel_threads: false,
-                readonly: false,
-                span: String::new(),
-                delta: Duration::ZERO,
-            },
-            history: HistorySettings::default(),
-            trend: TrendSettings::default(),
-            log: LogSettings {
-                file: None,
-                level: String::new(),
-            },
-            alerts: Vec::new(),
-        }
+    /// Returns every table except `[[alert]]` with its settings, in the order of `config/default.toml`.
+    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 5] {
+        [
+            ("sampler", self.sampler.settings()),
+            ("ui", self.ui.settings()),
+            ("history", self.history.settings()),
+            ("trend", self.trend.settings()),
+            ("log", self.log.settings()),
+        ]
     }
 
-    /// How histories are kept, whose changes are taken over `window`.
+    /// Returns the setting of a dotted key.
+    pub fn setting(&mut self, key: &str) -> Option<SettingRef<'_>> {
+        let (table, name) = key.split_once('.')?;
+        let (_, settings) = self.tables().into_iter().find(|(known, _)| *known == table)?;
+        settings.into_iter().find(|setting| setting.name == name)
+    }
+
+    /// Returns the configuration of histories whose changes are taken over `window`.
     pub fn history_config(&self, window: Duration) -> HistoryConfig {
         HistoryConfig {
             window,
-            trend: self.trend.params(),
+            trend: self.trend,
             max_memory: self.history.max_memory,
         }
     }
 
-    /// The default with what a config file says over it.
+    /// Reads the bytes of a config file over the defaults.
     ///
     /// # Errors
     /// Every fault in the bytes, with its place; `file` is the name they go by.
@@ -228,60 +206,44 @@ impl Settings {
         faults.finish().map(|()| settings)
     }
 
-    /// Takes over what a file says, setting by setting, and names everything that it could not take.
+    /// Reads the text of a config file over these settings, setting by setting, and names everything that
+    /// cannot be read.
     pub(super) fn read(&mut self, text: &str, faults: &mut Faults<'_>) {
-        for (table, value) in document::parse(text, faults) {
+        for (entry, value) in document::parse(text, faults) {
             if faults.full() {
                 return;
             }
-            match value.get_ref() {
-                _ if *table.get_ref() == alerts::TABLE => self.alerts = alerts::read(&value, faults),
-                DeValue::Table(entries) if schema::tables().any(|t| t == *table.get_ref()) => {
-                    self.read_table(table.get_ref(), entries, faults);
-                }
-                _ if schema::tables().any(|t| t == *table.get_ref()) => {
-                    let what = format!("expected a table, found {}", found(value.get_ref()));
-                    faults.add(&value.span(), table.get_ref(), what);
-                }
-                _ => {
-                    let what = document::unknown("table or key", table.get_ref(), known_tables());
-                    faults.add(&table.span(), table.get_ref(), with_table(&what, table.get_ref()));
-                }
-            }
-        }
-    }
-
-    fn read_table(&mut self, table: &str, entries: &DeTable<'_>, faults: &mut Faults<'_>) {
-        for (name, value) in entries {
-            if faults.full() {
-                return;
-            }
-            let key = format!("{table}.{}", name.get_ref());
-            let Some(setting) = schema::find(&key) else {
-                let what = document::unknown("key", name.get_ref(), schema::names(table));
-                faults.add(&name.span(), &key, what);
+            let name = &**entry.get_ref();
+            if name == alerts::TABLE {
+                self.alerts = alerts::read(&value, faults);
                 continue;
-            };
-            for (span, what) in (setting.slot)(self).read(value).err().into_iter().flatten() {
-                faults.add(&span, &key, what);
+            }
+            let mut tables = self.tables();
+            match (tables.iter_mut().find(|(table, _)| *table == name), value.get_ref()) {
+                (Some((table, settings)), DeValue::Table(entries)) => read_table(table, settings, entries, faults),
+                (Some(_), other) => {
+                    let what = format!("expected a table, found {}", found(other));
+                    faults.add(&value.span(), name, what);
+                }
+                (None, _) => faults.add(&entry.span(), name, unknown_table(name, &tables)),
             }
         }
     }
 }
 
-fn known_tables() -> impl Iterator<Item = &'static str> {
-    schema::tables().chain([alerts::TABLE])
-}
-
-/// For a key that stands outside its table: says which table has it.
-fn with_table(what: &str, name: &str) -> String {
-    match schema::SETTINGS.iter().find(|s| s.name == name) {
-        Some(s) => format!("unknown key `{}`: it belongs in [{}]", shown(name), s.table),
-        None => what.into(),
+/// Describes an unknown name outside all tables, which may be a key that belongs into one.
+fn unknown_table(name: &str, tables: &[(&'static str, Vec<SettingRef<'_>>)]) -> String {
+    let has_key = |settings: &[SettingRef<'_>]| settings.iter().any(|setting| setting.name == name);
+    match tables.iter().find(|(_, settings)| has_key(settings)) {
+        Some((table, _)) => format!("unknown key `{}`: it belongs in [{table}]", shown(name)),
+        None => {
+            let known = tables.iter().map(|(table, _)| *table).chain([alerts::TABLE]);
+            unknown("table or key", name, known)
+        }
     }
 }
 
-/// Where a key's value stands in a config file.
+/// Returns the bytes that a key's value takes in the text of a config file.
 pub(super) fn span_of(text: &str, table: &str, name: &str) -> Option<std::ops::Range<usize>> {
     let document = DeTable::parse(text).ok()?.into_inner();
     let value = document.get(table)?.get_ref().get(name)?;

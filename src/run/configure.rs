@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::cli::{ConfigAction, ConfigArgs, Exit};
 use crate::config::fault::shown_path;
-use crate::config::{Config, Env, Settings, schema, settings};
+use crate::config::{Config, Env, Settings, settings};
 
 /// Does it; faults go to `err`.
 ///
@@ -53,14 +53,13 @@ fn place(config: &Config) -> String {
 fn show(config: Config, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}", place(&config))?;
     let (mut settings, mut default) = (config.settings, Settings::default());
-    for table in schema::tables() {
+    for ((table, settings), (_, defaults)) in settings.tables().into_iter().zip(default.tables()) {
         writeln!(out, "\n[{table}]")?;
-        for setting in schema::SETTINGS.iter().filter(|s| s.table == table) {
-            let value = (setting.slot)(&mut settings).to_toml();
-            let shipped = (setting.slot)(&mut default).to_toml();
+        for (setting, default) in settings.into_iter().zip(defaults) {
+            let (value, default) = (setting.to_toml(), default.to_toml());
             write!(out, "{} = {value}", setting.name)?;
-            if value != shipped {
-                write!(out, "  # default: {shipped}")?;
+            if value != default {
+                write!(out, "  # default: {default}")?;
             }
             writeln!(out)?;
         }

@@ -24,8 +24,7 @@ use self::mappings::Mappings;
 use super::alert::Performer;
 use super::terminal;
 use crate::act;
-use crate::config::Config;
-use crate::config::save::{Saved, save as write};
+use crate::config::{Config, UiSettings, save as write};
 use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::{App, Privilege};
@@ -235,7 +234,7 @@ impl Screen {
     }
 
     /// Saves beside the screen: a slow disk stops no key.
-    fn save(&self, saved: Saved) {
+    fn save(&self, saved: Box<UiSettings>) {
         let (path, send) = (self.config_path.clone(), self.send.clone());
         let started = std::thread::Builder::new().name("zmtop-save".into()).spawn(move || {
             let shown = crate::text::safe(path.as_os_str().as_encoded_bytes()).into_owned();

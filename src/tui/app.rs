@@ -23,8 +23,7 @@ use super::popup::Popup;
 use super::scope::Scope;
 use super::table::Line;
 use crate::columns::Row;
-use crate::config::Config;
-use crate::config::save::Saved;
+use crate::config::{Config, UiSettings};
 use crate::group::{Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -199,9 +198,9 @@ impl App {
         row.since(self.data.marks.current()).over(self.screen.chart.span().time)
     }
 
-    /// What `W` saves.
-    pub fn saved(&self) -> Saved {
-        Saved {
+    /// Returns the settings that `W` saves.
+    pub fn saved(&self) -> UiSettings {
+        UiSettings {
             columns: self.tables.columns.clone(),
             group_columns: self.tables.group_columns.clone(),
             by: self.query.scope.grouping(),
@@ -213,6 +212,7 @@ impl App {
             two_tables: self.tables.two,
             kernel_threads: self.query.kernel_threads,
             span: self.screen.chart.span().id.into(),
+            ..self.config.settings.ui.clone()
         }
     }
 

@@ -6,7 +6,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
 use crate::alert::Notice;
-use crate::config::save::Saved;
+use crate::config::UiSettings;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading, Snapshot};
 use crate::sampler::mappings::Mappings;
@@ -69,5 +69,5 @@ pub enum Effect {
     /// Act on processes.
     Act(act::Command),
     /// Write to the config file.
-    Save(Saved),
+    Save(Box<UiSettings>),
 }

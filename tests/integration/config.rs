@@ -12,7 +12,7 @@ mod theme;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zmtop::config::{Config, ConfigError, Env};
+use zmtop::config::{Config, ConfigError, Env, Settings};
 
 /// A made home with `$HOME/.config/zmtop` in it.
 struct Home {
@@ -65,7 +65,7 @@ fn lines(e: &ConfigError, dir: &Path) -> Vec<String> {
 fn without_any_file_the_shipped_ones_hold() {
     let home = Home::new();
     let config = home.load().unwrap();
-    assert_eq!(config.settings, zmtop::config::Settings::default());
+    assert_eq!(config.settings, Settings::default());
     assert_eq!(config.keymap, zmtop::config::Keymap::default());
     assert_eq!(config.theme, zmtop::config::theme::shipped("default").unwrap());
     assert_eq!(config.file, Some(home.path("config.toml")));
@@ -82,7 +82,7 @@ fn without_a_home_the_shipped_ones_hold_and_nothing_can_be_saved() {
         },
     ] {
         let config = Config::load(None, &env).unwrap();
-        assert_eq!(config.settings, zmtop::config::Settings::default());
+        assert_eq!(config.settings, Settings::default());
         assert_eq!(config.file, None);
     }
 }
@@ -99,4 +99,13 @@ fn the_place_follows_the_xdg_rules() {
     assert_eq!(at("/h", "").as_deref(), Some("/h/.config/zmtop/config.toml"));
     assert_eq!(at("/h", "x").as_deref(), Some("/h/.config/zmtop/config.toml"));
     assert_eq!(at("", ""), None);
+}
+
+/// Returns the dotted keys of all settings, in order.
+fn keys() -> Vec<String> {
+    let mut settings = Settings::default();
+    let tables = settings.tables().into_iter();
+    tables
+        .flat_map(|(table, settings)| settings.into_iter().map(move |s| format!("{table}.{}", s.name)))
+        .collect()
 }

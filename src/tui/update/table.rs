@@ -25,7 +25,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Quit => return vec![Effect::Quit],
         Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
-        Action::Save => return vec![Effect::Save(app.saved())],
+        Action::Save => return vec![Effect::Save(Box::new(app.saved()))],
         Action::SampleNow => app.requests.refresh += 1,
         Action::Pause => app.requests.paused = !app.requests.paused,
 

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use zmtop::columns::system::SYSTEM;
-use zmtop::config::alerts::{KEYS, MAX_RULES};
+use zmtop::config::alerts::MAX_RULES;
+use zmtop::config::setting::SettingsTable;
 use zmtop::config::settings::SHIPPED;
 use zmtop::config::{AlertSettings, Settings};
 
@@ -40,7 +41,8 @@ fn every_key_and_figure_is_documented_in_the_shipped_file() {
     let example = example();
     let first = example.split("[[alert]]").nth(1).unwrap();
     let shown: Vec<_> = first.lines().filter_map(|l| Some(l.split_once(" = ")?.0)).collect();
-    let known: Vec<_> = KEYS.iter().map(|(name, _)| *name).collect();
+    let mut default = AlertSettings::default();
+    let known: Vec<_> = default.settings().iter().map(|setting| setting.name).collect();
     assert_eq!(shown, known);
     let about = &SHIPPED[SHIPPED.find("# Alerts:").unwrap()..SHIPPED.find("# [[alert]]").unwrap()];
     for name in known.iter().filter(|n| **n != "name") {
@@ -74,9 +76,8 @@ fn rules_are_written_as_they_are_read() {
     let read = parse(ALL_CHANGED);
     assert_eq!(read.alerts.len(), 2);
     let mut default = AlertSettings::default();
-    for (name, slot) in KEYS {
-        let written = slot(&mut read.alerts[0].clone()).to_toml();
-        assert_ne!(written, slot(&mut default).to_toml(), "{name} was not changed");
+    for (setting, default) in read.alerts[0].clone().settings().iter().zip(default.settings()) {
+        assert_ne!(setting.to_toml(), default.to_toml(), "{} was not changed", default.name);
     }
     let text: String = read.alerts.iter().map(AlertSettings::to_toml).collect();
     assert_eq!(parse(text).alerts, read.alerts);

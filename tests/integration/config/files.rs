@@ -233,11 +233,7 @@ proptest! {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let keys: Vec<_> = zmtop::config::schema::SETTINGS
-        .iter()
-        .map(zmtop::config::schema::Setting::key)
-        .collect();
-    prop_oneof![prop::sample::select(keys), "[a-z.\\[\\]\"]{1,8}"]
+    prop_oneof![prop::sample::select(super::keys()), "[a-z.\\[\\]\"]{1,8}"]
 }
 
 fn value() -> impl Strategy<Value = String> {

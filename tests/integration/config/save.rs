@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zmtop::columns;
-use zmtop::config::{Saved, Settings, atomic, save};
+use zmtop::config::{Settings, UiSettings, atomic, save};
 use zmtop::units::Units;
 
 use super::{Home, lines};
 
-fn chosen() -> Saved {
-    Saved {
+fn chosen() -> UiSettings {
+    UiSettings {
         columns: ["pid", "pss", "comm"].map(|id| columns::find(id).unwrap()).into(),
         group_columns: ["pss", "count", "group"].map(|id| columns::find(id).unwrap()).into(),
         by: Some(zmtop::group::GroupBy::Unit),
@@ -24,6 +24,7 @@ fn chosen() -> Saved {
         two_tables: true,
         kernel_threads: false,
         span: "1h".into(),
+        ..Settings::default().ui
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use zmtop::config::schema;
 use zmtop::config::settings::Settings;
 use zmtop::tui::chart::{Chart, SPANS};
 
@@ -20,8 +19,7 @@ fn session() -> Session {
 fn every_span_can_be_configured_and_is_named() {
     let mut settings = Settings::default();
     for span in SPANS {
-        let slot = schema::find("ui.span").unwrap().slot;
-        assert_eq!(slot(&mut settings).parse(span.id), Ok(()));
+        assert_eq!(settings.setting("ui.span").unwrap().parse(span.id), Ok(()));
         assert_eq!(Chart::over(&settings.ui.span).span(), &span);
         assert!(span.name.starts_with(|c: char| c.is_ascii_digit()) && span.time.as_secs() >= 300);
     }
