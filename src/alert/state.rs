@@ -1,59 +1,272 @@
-//! How far a rule has come with one that it judges.
+//! The state of one rule: its active targets.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use crate::alert::notice::Evidence;
+use crate::alert::event::{AlertEvent, Details, ResolveReason, Target, Transition};
+use crate::alert::rule::Rule;
+use crate::filter::Subject;
+use crate::group::RowKey;
+use crate::model::snapshot::Snapshot;
 
-/// One that a rule's condition is, or lately was, true of.
-#[derive(Debug)]
-pub(super) struct State {
-    /// The exec count of a process; 0 of anything else.
-    pub(super) exec: u32,
-    /// The judgement it was last touched in.
-    pub(super) seen: u64,
-    /// How long the condition was seen true at both ends of each step.
-    pub(super) held: Duration,
-    /// It was true, not unknown, when it was last judged.
-    pub(super) sure: bool,
-    /// Since when it fires, by the snapshots' clock, and what was known then.
-    pub(super) firing: Option<(Duration, Arc<Evidence>)>,
-    /// It does not fire again before.
-    pub(super) quiet: Option<Duration>,
+/// The clock of the snapshots.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    /// Number of the snapshot, counted from 1.
+    tick: u64,
+    time: Option<SystemTime>,
+    now: Duration,
+    /// The time since the snapshot before that counts towards a hold.
+    step: Duration,
+    boot_id: Option<Arc<str>>,
 }
 
-impl State {
-    /// Nothing yet of one whose exec count is that.
-    pub(super) const fn new(exec: u32) -> Self {
+impl Clock {
+    /// Advances to the next snapshot; returns true if it continues the one before.
+    pub(super) fn advance(&mut self, snapshot: &Snapshot) -> bool {
+        let boot_id = snapshot.boot_id.as_ref().ok();
+        let same_boot = boot_id.is_none() || self.boot_id.is_none() || self.boot_id.as_ref() == boot_id;
+        let continues = self.time.is_none() || snapshot.monotonic >= self.now && same_boot;
+        // Nothing was observed while the machine or zmtop was suspended: such a gap counts for two intervals at
+        // the most. One would be too few for a machine that is slower than the interval.
+        let gap = snapshot.monotonic.saturating_sub(self.now);
+        self.step = gap.min(snapshot.interval.saturating_mul(2));
+        self.tick += 1;
+        self.now = snapshot.monotonic;
+        self.time = Some(snapshot.time);
+        self.boot_id = boot_id.cloned().or_else(|| self.boot_id.take());
+        continues
+    }
+}
+
+/// What the rules share while one snapshot is evaluated.
+#[derive(Debug, Default)]
+pub(super) struct Evaluation {
+    pub(super) clock: Clock,
+    /// The events so far.
+    pub(super) events: Vec<AlertEvent>,
+    /// Number of targets that the rules track.
+    pub(super) tracked: usize,
+    /// How often a target was passed over because too many were tracked.
+    pub(super) skipped: u64,
+}
+
+/// A firing alert.
+#[derive(Debug)]
+struct Firing {
+    since: Duration,
+    details: Arc<Details>,
+}
+
+/// A target for which the condition is true or unknown, or that is in its cooldown.
+#[derive(Debug, Default)]
+struct Tracked {
+    /// The exec count of a process; 0 of other targets.
+    exec: u32,
+    /// The tick at which the condition was last true or unknown.
+    last_tick: u64,
+    /// How long the condition was seen true at both ends of each step.
+    held: Duration,
+    /// The condition was true, not unknown, at the last evaluation.
+    was_true: bool,
+    firing: Option<Firing>,
+    /// The rule does not fire again before this time.
+    cooldown_until: Option<Duration>,
+}
+
+/// A rule and the targets it tracks.
+#[derive(Debug)]
+pub(super) struct RuleState {
+    pub(super) rule: Rule,
+    tracked: HashMap<Target, Tracked>,
+    /// How many times the rule fired in this evaluation.
+    fired: usize,
+}
+
+impl RuleState {
+    /// Maximum number of targets that all rules track at once, which bounds the memory in a storm of processes.
+    pub(super) const MAX_TRACKED: usize = 10_000;
+    /// Maximum number of times that one rule fires in one snapshot: a rule that matches everything must not fill
+    /// the log with one snapshot.
+    const MAX_FIRED: usize = 100;
+
+    pub(super) fn new(rule: Rule) -> Self {
         Self {
+            rule,
+            tracked: HashMap::new(),
+            fired: 0,
+        }
+    }
+
+    /// Returns the number of targets that it tracks.
+    pub(super) fn tracked(&self) -> usize {
+        self.tracked.len()
+    }
+
+    /// Returns the number of targets that it fires for.
+    pub(super) fn firing(&self) -> usize {
+        self.tracked.values().filter(|tracked| tracked.firing.is_some()).count()
+    }
+
+    /// Returns true if it fires for a target.
+    pub(super) fn is_firing(&self, target: &Target) -> bool {
+        let tracked = self.tracked.get(target);
+        tracked.is_some_and(|tracked| tracked.firing.is_some())
+    }
+
+    /// Begins an evaluation.
+    pub(super) const fn begin(&mut self) {
+        self.fired = 0;
+    }
+
+    /// Takes in the answer of the condition for one target: true, false, or unknown. `exec` is the exec count of
+    /// a process, 0 of other targets.
+    pub(super) fn observe(
+        &mut self,
+        answer: Option<bool>,
+        target: impl FnOnce() -> Target,
+        exec: u32,
+        subject: &dyn Subject,
+        evaluation: &mut Evaluation,
+    ) {
+        // Most answers are false, and most unknown ones are about targets that are not tracked: these cost
+        // nothing more.
+        if answer == Some(false) || answer.is_none() && self.tracked.is_empty() {
+            return;
+        }
+        let target = target();
+        let is_true = answer.is_some();
+        if !self.tracked.contains_key(&target) {
+            if !is_true {
+                return;
+            }
+            if evaluation.tracked >= Self::MAX_TRACKED {
+                evaluation.skipped += 1;
+                return;
+            }
+            evaluation.tracked += 1;
+        }
+        let clock = &evaluation.clock;
+        let new = || Tracked {
             exec,
-            seen: 0,
-            held: Duration::ZERO,
-            sure: false,
-            firing: None,
-            quiet: None,
+            ..Tracked::default()
+        };
+        let tracked = self.tracked.entry(target.clone()).or_insert_with(new);
+        if tracked.exec != exec {
+            // Another program: neither the hold nor the cooldown of the one before is its own.
+            if let Some(firing) = std::mem::replace(tracked, new()).firing {
+                let event = resolve(&self.rule, target.clone(), firing, ResolveReason::Exec, clock);
+                evaluation.events.push(event);
+            }
         }
-    }
-
-    /// Takes in an answer, true or unknown. Unknown neither breaks a hold nor advances it: a step counts
-    /// where the condition was true at its beginning and at its end.
-    pub(super) fn touch(&mut self, tick: u64, sure: bool, step: Duration) {
-        self.seen = tick;
-        if sure && self.sure {
-            self.held = self.held.saturating_add(step);
+        // Unknown neither breaks a hold nor advances it: a step counts if the condition was true at both ends.
+        if is_true && tracked.was_true {
+            tracked.held = tracked.held.saturating_add(clock.step);
         }
-        self.sure = sure;
+        tracked.was_true = is_true;
+        tracked.last_tick = clock.tick;
+        let due = is_true
+            && tracked.firing.is_none()
+            && tracked.held >= self.rule.hold
+            && tracked.cooldown_until.is_none_or(|until| clock.now >= until);
+        // Those beyond the maximum fire in the next snapshots.
+        if !due || self.fired >= Self::MAX_FIRED {
+            return;
+        }
+        self.fired += 1;
+        let details = Arc::new(Details::new(&self.rule, subject));
+        tracked.firing = Some(Firing {
+            since: clock.now,
+            details: Arc::clone(&details),
+        });
+        tracked.cooldown_until = Some(clock.now.saturating_add(self.rule.cooldown));
+        let (held, transition) = (tracked.held, Transition::Fired);
+        evaluation
+            .events
+            .push(event(&self.rule, target, transition, held, details, clock));
     }
 
-    /// Whether it is to fire now.
-    pub(super) fn due(&self, now: Duration, hold: Duration) -> bool {
-        self.sure && self.firing.is_none() && self.held >= hold && self.quiet.is_none_or(|until| now >= until)
+    /// Ends an evaluation: the condition is not true of the targets that were not observed. `exists` tells
+    /// whether such a target still exists.
+    pub(super) fn end(&mut self, evaluation: &mut Evaluation, exists: impl Fn(&Target) -> bool) {
+        let before = self.tracked.len();
+        let (rule, clock) = (&self.rule, &evaluation.clock);
+        let mut resolved = Vec::new();
+        self.tracked.retain(|target, tracked| {
+            if tracked.last_tick == clock.tick {
+                return true;
+            }
+            let exists = exists(target);
+            if let Some(firing) = tracked.firing.take() {
+                let reason = if exists {
+                    ResolveReason::ConditionFalse
+                } else {
+                    ResolveReason::TargetGone
+                };
+                resolved.push(resolve(rule, target.clone(), firing, reason, clock));
+            }
+            tracked.held = Duration::ZERO;
+            tracked.was_true = false;
+            // A process that is gone does not come back, but a group may, within its cooldown.
+            let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
+            may_return && tracked.cooldown_until.is_some_and(|until| clock.now < until)
+        });
+        evaluation.tracked -= before - self.tracked.len();
+        push_sorted(evaluation, resolved);
     }
 
-    /// Takes in that the condition is not true; whether there is still something to remember.
-    pub(super) fn rest(&mut self, now: Duration) -> bool {
-        self.held = Duration::ZERO;
-        self.sure = false;
-        self.quiet.is_some_and(|until| now < until)
+    /// Marks the condition as unknown for all targets.
+    pub(super) fn set_unknown(&mut self) {
+        self.tracked.values_mut().for_each(|tracked| tracked.was_true = false);
+    }
+
+    /// Forgets every target and resolves those that fire.
+    pub(super) fn restart(&mut self, evaluation: &mut Evaluation) {
+        let (rule, clock) = (&self.rule, &evaluation.clock);
+        let resolved = self.tracked.drain().filter_map(|(target, tracked)| {
+            // The time between two boots is not known.
+            let firing = tracked.firing.map(|firing| Firing {
+                since: clock.now,
+                ..firing
+            })?;
+            Some(resolve(rule, target, firing, ResolveReason::Restart, clock))
+        });
+        let resolved = resolved.collect();
+        push_sorted(evaluation, resolved);
+    }
+}
+
+/// Adds events by target, since the order of a hash map is random.
+fn push_sorted(evaluation: &mut Evaluation, mut events: Vec<AlertEvent>) {
+    events.sort_by(|a, b| a.target.cmp(&b.target));
+    evaluation.events.append(&mut events);
+}
+
+/// Creates the event of an alert that is over.
+fn resolve(rule: &Rule, target: Target, firing: Firing, reason: ResolveReason, clock: &Clock) -> AlertEvent {
+    let lasted = clock.now.saturating_sub(firing.since);
+    let transition = Transition::Resolved(reason);
+    event(rule, target, transition, lasted, firing.details, clock)
+}
+
+fn event(
+    rule: &Rule,
+    target: Target,
+    transition: Transition,
+    lasted: Duration,
+    details: Arc<Details>,
+    clock: &Clock,
+) -> AlertEvent {
+    AlertEvent {
+        rule: rule.index,
+        name: Arc::clone(&rule.name),
+        target_kind: rule.target_kind,
+        target,
+        transition,
+        time: clock.time.unwrap_or(SystemTime::UNIX_EPOCH),
+        monotonic: clock.now,
+        lasted,
+        details,
     }
 }

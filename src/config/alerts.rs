@@ -9,7 +9,7 @@ use super::document::found;
 use super::fault::Faults;
 use super::kind::{Choice, Program, Span, Switch, Text};
 use super::setting::{SettingsTable, read_table, settings};
-use crate::alert::{On, Rule};
+use crate::alert::{Rule, TargetKind};
 use crate::text;
 
 /// The name of the array.
@@ -28,8 +28,8 @@ settings! {
         pub name: String = Text,
         /// The condition: a filter of processes or of groups, or of the system's figures.
         pub when: String = Text,
-        /// The rows the condition is applied to: see [`On::NAMES`].
-        pub on: String = Choice(On::NAMES),
+        /// The rows the condition is applied to: see [`TargetKind::IDS`].
+        pub on: String = Choice(TargetKind::IDS),
         /// Time for which the condition must hold.
         pub hold: Duration = Span(Duration::ZERO..=DAY),
         /// Time after which it may fire again for the same row.
@@ -68,8 +68,8 @@ impl AlertSettings {
     /// # Errors
     /// A description of what is wrong with the condition, safe to print.
     pub fn rule(&self) -> Result<Rule, String> {
-        let on = On::from_id(&self.on).unwrap_or(On::Process);
-        let rule = Rule::new(&self.name, on, &self.when);
+        let kind = TargetKind::from_id(&self.on).unwrap_or(TargetKind::Process);
+        let rule = Rule::new(&self.name, kind, &self.when);
         let mut rule = rule.map_err(|e| format!("not a condition: {}", text::safe(e.to_string().as_bytes())))?;
         (rule.hold, rule.cooldown) = (self.hold, self.cooldown);
         Ok(rule)
@@ -84,6 +84,13 @@ impl AlertSettings {
         }
         lines
     }
+}
+
+/// Returns the rules of these settings, in their order. Settings that were read have no faults; if there is one
+/// nevertheless there are no rules at all, so that no rule is notified by another's settings.
+pub fn rules(settings: &[AlertSettings]) -> Vec<Rule> {
+    let rules: Result<Vec<_>, _> = settings.iter().map(AlertSettings::rule).collect();
+    rules.unwrap_or_default()
 }
 
 /// Reads the array; the sound rules are read even if others are faulty.

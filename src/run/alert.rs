@@ -1,148 +1,150 @@
-//! What comes of an alert: a bell, a line in the log, a program run with the facts.
+//! Notifies of alert events: the terminal's bell, a line in the log, a program that gets the payload.
 //!
-//! ```text
-//! facts    the facts as environment and as JSON
-//! program  one program from its start to its end
-//! ```
+//! The monitor passes every event to a [`Notifier`]. Nothing here blocks the caller or decides when a rule fires.
 
-pub mod facts;
+pub mod payload;
 mod program;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use facts::Facts;
+use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{Kind, Notice};
+use crate::alert::{AlertEvent, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
 
-/// Does what the rules ask for. When it is dropped, what it runs is killed, and nobody waits for it.
-pub struct Performer {
+/// Notifies as the settings of each rule say. When it is dropped, the programs it runs are killed.
+pub struct Notifier {
     settings: Vec<AlertSettings>,
-    running: Arc<Running>,
-    tell: Arc<dyn Fn(String) + Send + Sync>,
+    programs: Arc<Programs>,
+    on_error: Arc<dyn Fn(String) + Send + Sync>,
 }
 
-impl std::fmt::Debug for Performer {
+impl std::fmt::Debug for Notifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Performer")
+        f.debug_struct("Notifier")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
 
-/// The programs that run.
+/// The programs that are running.
 #[derive(Debug, Default)]
-struct Running(Mutex<Inner>);
+struct Programs(Mutex<ProgramsInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    /// Threads that run a program, or are about to.
-    busy: usize,
-    /// Programs that were started and not yet reaped; each leads a process group of its own.
+struct ProgramsInner {
+    /// Number of threads that run a program or are about to.
+    running: usize,
+    /// The programs that were started and not yet reaped; each leads a process group of its own.
     leaders: Vec<Pid>,
-    /// Programs that were not started because too many ran.
+    /// Number of programs that were not started because too many were running.
     dropped: u64,
+    /// The notifier was dropped: a program that starts now is killed at once.
     stopped: bool,
 }
 
-impl Running {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+impl Programs {
+    fn lock(&self) -> MutexGuard<'_, ProgramsInner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Performer {
-    /// How many programs run at once; more are dropped and counted.
-    pub const AT_ONCE: usize = 4;
+impl Notifier {
+    /// Maximum number of programs that run at once: a machine in trouble must not be flooded by its alerts. More
+    /// are dropped and counted.
+    pub const MAX_RUNNING: usize = 4;
 
-    /// For the rules of these settings, by their places. `tell` is given what went wrong, a line at a time
-    /// and safe to print, on a thread of any kind.
-    pub fn new(settings: Vec<AlertSettings>, tell: impl Fn(String) + Send + Sync + 'static) -> Self {
+    /// Creates a notifier for rules of these settings, by index. `on_error` gets each failure as a line that is
+    /// safe to print, on any thread.
+    pub fn new(settings: Vec<AlertSettings>, on_error: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self {
             settings,
-            running: Arc::default(),
-            tell: Arc::new(tell),
+            programs: Arc::default(),
+            on_error: Arc::new(on_error),
         }
     }
 
-    /// Does what the notice's rule asks for; whether the bell is to ring. Never blocks: programs run on
-    /// threads of their own.
-    pub fn perform(&self, notice: &Notice, host: &[u8]) -> bool {
-        let Some(settings) = self.settings.get(notice.rule) else {
+    /// Notifies of an event; returns true if the bell is to ring. Never blocks: each program is run by a thread
+    /// of its own.
+    pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
+        let Some(settings) = self.settings.get(event.rule) else {
             return false;
         };
-        let fired = notice.kind == Kind::Fired;
+        let fired = event.transition == Transition::Fired;
         if settings.log {
-            log(notice);
+            log(event);
         }
         if !settings.run.is_empty() && (fired || settings.run_on_clear) {
-            self.start(settings, notice, host);
+            self.run_program(settings, event, host);
         }
         fired && settings.bell
     }
 
-    /// How many programs were not started because too many ran.
+    /// Returns the number of programs that were not started because too many were running.
     pub fn dropped(&self) -> u64 {
-        self.running.lock().dropped
+        self.programs.lock().dropped
     }
 
-    /// How many programs run.
-    pub fn busy(&self) -> usize {
-        self.running.lock().busy
+    /// Returns the number of programs that are running.
+    pub fn running(&self) -> usize {
+        self.programs.lock().running
     }
 
-    fn start(&self, settings: &AlertSettings, notice: &Notice, host: &[u8]) {
+    fn run_program(&self, settings: &AlertSettings, event: &AlertEvent, host: &[u8]) {
         let name = shown(&settings.name);
-        {
-            let mut inner = self.running.lock();
-            if inner.busy >= Self::AT_ONCE {
-                inner.dropped += 1;
-                let dropped = inner.dropped;
-                drop(inner);
-                let most = Self::AT_ONCE;
-                return self.fail(&format!(
-                    "alert {name}: not run: {most} programs of alerts run already ({dropped} not run so far)"
-                ));
-            }
-            inner.busy += 1;
+        if let Err(dropped) = self.reserve() {
+            let max = Self::MAX_RUNNING;
+            return self.fail(&format!(
+                "alert {name}: not run: {max} programs of alerts run already ({dropped} not run so far)"
+            ));
         }
-        let facts = Facts::of(notice, &settings.when, host);
-        let job = program::Job {
-            words: settings.run.clone(),
-            environment: facts.environment(),
-            input: facts.json(),
+        let payload = Payload::new(event, &settings.when, host);
+        let invocation = program::Invocation {
+            argv: settings.run.clone(),
+            environment: payload.environment(),
+            stdin: payload.json(),
             timeout: settings.timeout,
         };
-        let (running, tell) = (Arc::clone(&self.running), Arc::clone(&self.tell));
-        let shown_name = name.clone();
+        let (programs, on_error) = (Arc::clone(&self.programs), Arc::clone(&self.on_error));
+        let alert = name.clone();
         let started = std::thread::Builder::new()
             .name("zmtop-alert".into())
             .stack_size(256 << 10)
             .spawn(move || {
-                let result = program::run(&job, &running);
-                if let Err(what) = result {
-                    tracing::warn!(alert = shown_name, "the program of an alert failed: {what}");
-                    tell(format!("alert {shown_name}: {what}"));
+                if let Err(error) = program::run(&invocation, &programs) {
+                    tracing::warn!(alert, "the program of an alert failed: {error}");
+                    on_error(format!("alert {alert}: {error}"));
                 }
-                running.lock().busy -= 1;
+                programs.lock().running -= 1;
             });
         if let Err(error) = started {
-            self.running.lock().busy -= 1;
+            self.programs.lock().running -= 1;
             self.fail(&format!("alert {name}: not run: {error}"));
         }
     }
 
-    fn fail(&self, what: &str) {
-        tracing::warn!("{what}");
-        (self.tell)(what.to_owned());
+    /// Reserves the right to run one more program, or returns the number of those dropped so far.
+    fn reserve(&self) -> Result<(), u64> {
+        let mut inner = self.programs.lock();
+        if inner.running >= Self::MAX_RUNNING {
+            inner.dropped += 1;
+            return Err(inner.dropped);
+        }
+        inner.running += 1;
+        Ok(())
+    }
+
+    fn fail(&self, error: &str) {
+        tracing::warn!("{error}");
+        (self.on_error)(error.to_owned());
     }
 }
 
-impl Drop for Performer {
+impl Drop for Notifier {
     fn drop(&mut self) {
-        let mut inner = self.running.lock();
+        let mut inner = self.programs.lock();
         inner.stopped = true;
         for leader in &inner.leaders {
             let _ = rustix::process::kill_process_group(*leader, Signal::KILL);
@@ -150,14 +152,14 @@ impl Drop for Performer {
     }
 }
 
-/// A line in zmtop's own log.
-fn log(notice: &Notice) {
-    let (name, on, what) = (shown(&notice.name), notice.on.id(), notice.summary());
-    let seconds = notice.lasted.as_secs_f64();
-    match notice.kind {
-        Kind::Fired => tracing::warn!(alert = name, on, held_s = seconds, "fired: {what}"),
-        Kind::Cleared(why) => {
-            tracing::info!(alert = name, on, lasted_s = seconds, why = why.id(), "cleared: {what}");
+/// Writes an event to the log.
+fn log(event: &AlertEvent) {
+    let (alert, on, what) = (shown(&event.name), event.target_kind.id(), event.summary());
+    let seconds = event.lasted.as_secs_f64();
+    match event.transition {
+        Transition::Fired => tracing::warn!(alert, on, held_s = seconds, "fired: {what}"),
+        Transition::Resolved(reason) => {
+            tracing::info!(alert, on, lasted_s = seconds, why = reason.id(), "cleared: {what}");
         }
     }
 }

@@ -21,7 +21,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use self::mappings::Mappings;
-use super::alert::Performer;
+use super::alert::Notifier;
 use super::terminal;
 use crate::act;
 use crate::config::{Config, UiSettings, save as write};
@@ -105,7 +105,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         // The rest of what it asks for changes nothing.
         rule.run.clear();
     }
-    let alerts = Performer::new(rules, move |what| {
+    let notifier = Notifier::new(rules, move |what| {
         let _ = failed.try_send(Input::Event(Event::Failed(what)));
     });
     let replies = send.clone();
@@ -120,7 +120,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         mouse,
         config_path: setup.config_path,
         mappings,
-        alerts,
+        notifier,
         act_worker: (!readonly).then_some(act_worker),
     }
     .run(config, &receive);
@@ -146,7 +146,7 @@ struct Screen {
     mouse: bool,
     config_path: PathBuf,
     mappings: Mappings,
-    alerts: Performer,
+    notifier: Notifier,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
 }
@@ -201,9 +201,9 @@ impl Screen {
                             redraw = true;
                         }
                         Effect::Redraw => redraw = true,
-                        Effect::Alert(notice) => {
+                        Effect::Alert(event) => {
                             let host = app.data.snapshot.as_ref().map_or(&[][..], |s| &s.host);
-                            bell |= self.alerts.perform(&notice, host);
+                            bell |= self.notifier.notify(&event, host);
                         }
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),

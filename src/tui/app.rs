@@ -22,8 +22,9 @@ use super::layout::Layout;
 use super::popup::Popup;
 use super::scope::Scope;
 use super::table::Line;
+use crate::alert::Alerts;
 use crate::columns::Row;
-use crate::config::{Config, UiSettings};
+use crate::config::{Config, UiSettings, alerts};
 use crate::group::{Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -107,7 +108,7 @@ impl App {
         let history = History::with_config(settings.history_config(settings.ui.delta));
         let mut app = Self {
             privilege,
-            data: Data::new(history, super::alerts::rules(&settings.alerts)),
+            data: Data::new(history, Alerts::new(alerts::rules(&settings.alerts))),
             query: Query::new(&settings.ui),
             rows: Rows::default(),
             tables: Tables::new(&settings.ui),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
-use crate::alert::Notice;
+use crate::alert::AlertEvent;
 use crate::config::UiSettings;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading, Snapshot};
@@ -65,7 +65,7 @@ pub enum Effect {
     /// Read the mappings of this process again and again, at a bounded rate; or of none any more.
     Inspect(Option<Inspect>),
     /// Do what the rule of an alert asks for.
-    Alert(Notice),
+    Alert(AlertEvent),
     /// Act on processes.
     Act(act::Command),
     /// Write to the config file.

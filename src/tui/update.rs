@@ -41,7 +41,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         }
         Event::Snapshot(snapshot) => {
             take(app, snapshot);
-            super::alerts::judge(app)
+            super::alerts::evaluate(app)
         }
         Event::MappingsRead(number, done) => {
             mappings::progress(app, number, done);

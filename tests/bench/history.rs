@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use made::{MIB, process, snapshot, walk, with_facts};
-use zmtop::alert::{Alerts, On, Rule};
+use zmtop::alert::{Alerts, Rule, TargetKind};
 use zmtop::config::{Config, Env};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy};
@@ -84,7 +84,7 @@ const RULES: [(&str, &str, [&str; 5]); 3] = [
 
 /// The median of judging such snapshots by rules.
 fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
-    let on = On::from_id(on).expect("a kind");
+    let on = TargetKind::from_id(on).expect("a kind");
     let rules = rules.iter().map(|when| {
         let mut rule = Rule::new(when, on, when).expect("a rule");
         rule.hold = Duration::from_secs(5);
@@ -101,7 +101,7 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
         let made = snapshot(Duration::from_secs(1000 + tick), rows.clone());
         history.push(&made);
         let begun = Instant::now();
-        std::hint::black_box(alerts.judge(&made, &history));
+        std::hint::black_box(alerts.evaluate(&made, &history));
         times.push(begun.elapsed());
     }
     times.sort_unstable();

@@ -10,7 +10,7 @@ mod screen;
 
 use std::time::Duration;
 
-use zmtop::alert::{Alerts, Kind, Notice, On, Rule};
+use zmtop::alert::{AlertEvent, Alerts, Rule, TargetKind, Transition};
 use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot};
 
@@ -18,20 +18,20 @@ use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// A rule by its parts, with times in seconds.
 fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
-    let mut rule = Rule::new("rule", On::from_id(on).unwrap(), when).unwrap();
+    let mut rule = Rule::new("rule", TargetKind::from_id(on).unwrap(), when).unwrap();
     rule.hold = Duration::from_secs(hold);
     rule.cooldown = Duration::from_secs(cooldown);
     rule
 }
 
 /// Judges made snapshots one after the other.
-struct Judge {
+struct Evaluator {
     alerts: Alerts,
     history: History,
     at: f64,
 }
 
-impl Judge {
+impl Evaluator {
     fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         Self {
             alerts: Alerts::new(rules.into_iter().collect()),
@@ -41,16 +41,16 @@ impl Judge {
     }
 
     /// Goes on by so many seconds, to these processes.
-    fn go(&mut self, seconds: f64, rows: Vec<ProcessSample>) -> Vec<Notice> {
+    fn go(&mut self, seconds: f64, rows: Vec<ProcessSample>) -> Vec<AlertEvent> {
         self.see(seconds, snapshot(Duration::ZERO, rows))
     }
 
     /// Goes on by so many seconds, to a snapshot that gets that time.
-    fn see(&mut self, seconds: f64, mut snapshot: Snapshot) -> Vec<Notice> {
+    fn see(&mut self, seconds: f64, mut snapshot: Snapshot) -> Vec<AlertEvent> {
         self.at += seconds;
         snapshot.monotonic = Duration::from_secs_f64(self.at);
         self.history.push(&snapshot);
-        self.alerts.judge(&snapshot, &self.history)
+        self.alerts.evaluate(&snapshot, &self.history)
     }
 }
 
@@ -63,10 +63,10 @@ fn with(pid: u32, mib: u64) -> ProcessSample {
 }
 
 /// What happened, in short.
-fn short(notices: &[Notice]) -> String {
-    let words = notices.iter().map(|n| match n.kind {
-        Kind::Fired => "fired",
-        Kind::Cleared(why) => why.id(),
+fn short(events: &[AlertEvent]) -> String {
+    let words = events.iter().map(|n| match n.transition {
+        Transition::Fired => "fired",
+        Transition::Resolved(why) => why.id(),
     });
     words.collect::<Vec<_>>().join(" ")
 }

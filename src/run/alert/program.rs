@@ -1,6 +1,6 @@
-//! One program of an alert, from its start to its end.
+//! A program of an alert, from its start to its end.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -10,72 +10,72 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::Running;
+use super::Programs;
 use crate::config::fault::shown;
 use crate::units::span_exact;
 
-/// What is run, and for how long at the most.
+/// A program to run, without a shell.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct Invocation {
     /// The program and its arguments.
-    pub(super) words: Vec<String>,
-    /// Set over zmtop's own.
+    pub(super) argv: Vec<String>,
+    /// Variables that are added to zmtop's own environment.
     pub(super) environment: Vec<(String, String)>,
     /// Its standard input.
-    pub(super) input: Vec<u8>,
-    /// When it is killed.
+    pub(super) stdin: Vec<u8>,
+    /// The time after which it is killed.
     pub(super) timeout: Duration,
 }
 
-/// Runs it and waits until it ended.
+/// Runs a program and waits until it exits.
 ///
 /// # Errors
-/// It could not be started, failed or was killed; safe to print.
-pub(super) fn run(job: &Job, running: &Running) -> Result<(), String> {
-    let Some((program, arguments)) = job.words.split_first() else {
+/// It cannot be started, fails or is killed; the text is safe to print.
+pub(super) fn run(invocation: &Invocation, programs: &Programs) -> Result<(), String> {
+    let Some((program, arguments)) = invocation.argv.split_first() else {
         return Ok(());
     };
     let name = shown(program);
     let mut child = Command::new(program)
         .args(arguments)
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
+        .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // A group of its own, so that what the program starts is killed with it.
         .process_group(0)
         .spawn()
         .map_err(|error| format!("cannot run {name}: {error}"))?;
     let leader = Pid::from_child(&child);
     {
-        let mut inner = running.lock();
+        let mut inner = programs.lock();
         inner.leaders.push(leader);
         if inner.stopped {
             kill(leader);
         }
     }
-    let deadline = Instant::now() + job.timeout;
-    let mut feed = Feed::new(child.stdin.take(), &job.input);
+    let deadline = Instant::now() + invocation.timeout;
+    let mut stdin = StdinWriter::new(child.stdin.take(), &invocation.stdin);
     let pidfd = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
     let mut killed = false;
     loop {
-        if let Some(status) = reap(&mut child, leader, running)? {
+        if let Some(status) = try_reap(&mut child, leader, programs)? {
             return match status {
-                _ if killed => Err(format!("{name} was killed after {}", span_exact(job.timeout))),
+                _ if killed => Err(format!("{name} was killed after {}", span_exact(invocation.timeout))),
                 status if status.success() => Ok(()),
-                status => Err(format!("{name} {}", ended(status))),
+                status => Err(format!("{name} {}", describe(status))),
             };
         }
-        let left = deadline.saturating_duration_since(Instant::now());
+        let mut left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() && !killed {
-            // Itself, and what it started and left in its group.
             kill(leader);
             killed = true;
         }
-        wait(
-            pidfd.as_ref(),
-            &mut feed,
-            if killed { Duration::from_secs(1) } else { left },
-        );
+        if killed {
+            // Nothing is left to wait for but its exit.
+            left = Duration::from_secs(1);
+        }
+        wait(pidfd.as_ref(), &mut stdin, left);
     }
 }
 
@@ -83,9 +83,10 @@ fn kill(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
 
-/// Its status, once it ended. Under the lock, so that no number is killed that another process has by then.
-fn reap(child: &mut Child, leader: Pid, running: &Running) -> Result<Option<ExitStatus>, String> {
-    let mut inner = running.lock();
+/// Returns the status, once the program has exited. It is reaped under the lock, so that no other thread kills a
+/// process group whose number was reused.
+fn try_reap(child: &mut Child, leader: Pid, programs: &Programs) -> Result<Option<ExitStatus>, String> {
+    let mut inner = programs.lock();
     let status = child.try_wait();
     if !matches!(status, Ok(None)) {
         inner.leaders.retain(|other| *other != leader);
@@ -93,7 +94,7 @@ fn reap(child: &mut Child, leader: Pid, running: &Running) -> Result<Option<Exit
     status.map_err(|error| format!("cannot be waited for: {error}"))
 }
 
-fn ended(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
@@ -101,59 +102,53 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// Waits until it ended, can take more input, or the time is over. A kernel without pidfds (before Linux 5.3)
-/// is asked again in a moment.
-fn wait(pidfd: Option<&OwnedFd>, feed: &mut Feed<'_>, left: Duration) {
-    let left = if pidfd.is_some() {
-        left
-    } else {
-        left.min(Duration::from_millis(50))
-    };
+/// Waits until the program exits, can take more input, or the time is over.
+fn wait(pidfd: Option<&OwnedFd>, stdin: &mut StdinWriter<'_>, mut timeout: Duration) {
+    if pidfd.is_none() {
+        // Before Linux 5.3 there is nothing to wait for: the caller asks again in a moment.
+        timeout = timeout.min(Duration::from_millis(50));
+    }
     let timeout = Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(left.subsec_nanos()),
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(timeout.subsec_nanos()),
     };
     let writable = {
         let mut fds = Vec::with_capacity(2);
-        fds.extend(feed.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
-        let input = fds.len();
+        fds.extend(stdin.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+        let pipes = fds.len();
         fds.extend(pidfd.map(|fd| PollFd::new(fd, PollFlags::IN)));
         let polled = poll(&mut fds, Some(&timeout));
-        polled.is_ok() && input == 1 && !fds[0].revents().is_empty()
+        polled.is_ok() && pipes == 1 && !fds[0].revents().is_empty()
     };
     if writable {
-        feed.give();
+        stdin.write();
     }
 }
 
-/// What is still to be written to its standard input. One that does not read keeps nobody waiting.
-struct Feed<'a> {
+/// The part of the standard input that is not written yet. A program that does not read it blocks nobody.
+struct StdinWriter<'a> {
     pipe: Option<ChildStdin>,
     rest: &'a [u8],
 }
 
-impl<'a> Feed<'a> {
+impl<'a> StdinWriter<'a> {
     fn new(pipe: Option<ChildStdin>, input: &'a [u8]) -> Self {
-        let calm = |pipe: &ChildStdin| {
+        let set_nonblocking = |pipe: &ChildStdin| {
             let flags = rustix::fs::fcntl_getfl(pipe.as_fd())?;
             rustix::fs::fcntl_setfl(pipe.as_fd(), flags | OFlags::NONBLOCK)
         };
         Self {
-            pipe: pipe.filter(|pipe| calm(pipe).is_ok()),
+            pipe: pipe.filter(|pipe| set_nonblocking(pipe).is_ok()),
             rest: input,
         }
     }
 
-    /// Writes as much as is taken; closes the pipe after the last byte, and when nobody reads any more.
-    fn give(&mut self) {
+    /// Writes as much as the pipe takes; closes it after the last byte, or when nobody reads any more.
+    fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write(self.rest) {
             Ok(written) if written < self.rest.len() && written > 0 => self.rest = &self.rest[written..],
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
-                ) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             _ => self.pipe = None,
         }
     }

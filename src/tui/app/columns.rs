@@ -69,7 +69,7 @@ impl App {
         let shown = self.chosen().iter().chain([&self.tables.current().sort]);
         let shown: Needs = shown.map(|c| c.get().needs).collect();
         let table = shown.and(needs_of_filter(&self.query.filter.filter));
-        let rules: Needs = self.data.alerts.rules().iter().map(Rule::needs).collect();
+        let rules: Needs = self.data.alerts.rules().map(Rule::needs).collect();
         let all = [
             // Groups by command or by user, and mappings, have no cgroup.
             match by_cgroup || self.query.scope.lists_processes() {

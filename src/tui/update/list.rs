@@ -52,7 +52,7 @@ pub(super) fn travel_to(app: &mut App, to: impl FnOnce(usize) -> usize) {
         Popup::Sort(place) => (place.cursor, COLUMNS.len() - 1),
         Popup::Users(place, users) => (place.cursor, users.len()),
         Popup::Leaks(place) => (place.cursor, app.data.suspects.len().saturating_sub(1)),
-        Popup::Alerts(place) => (place.cursor, app.data.alerts.log().len().saturating_sub(1)),
+        Popup::Alerts(place) => (place.cursor, app.data.alerts.events().len().saturating_sub(1)),
         Popup::Columns(place, chooser) => (place.cursor, chooser.order.len() - 1),
     };
     go(popup, to(at), last, height);

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::alert::Kind;
+use crate::alert::Transition;
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::popup::Place;
@@ -29,7 +29,7 @@ pub(super) fn label(app: &App) -> Option<String> {
 
 /// How many lines the list has.
 pub(super) fn lines(app: &App) -> usize {
-    app.data.alerts.log().len().max(1)
+    app.data.alerts.events().len().max(1)
 }
 
 /// Draws the list.
@@ -39,8 +39,8 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    if app.data.alerts.log().len() == 0 {
-        let why = if app.data.alerts.rules().is_empty() {
+    if app.data.alerts.events().len() == 0 {
+        let why = if app.data.alerts.rules().len() == 0 {
             " no alerts: there are no rules. `zmtop config default` shows how to write some"
         } else {
             " no alerts so far"
@@ -55,21 +55,22 @@ pub(super) fn draw(app: &App, place: Place, area: Rect, buf: &mut Buffer) {
         .map_or_else(Default::default, |s| s.monotonic);
     // The newest notice about one tells how it is with that one now.
     let mut told = HashSet::new();
-    for (at, notice) in app.data.alerts.log().enumerate() {
-        let current = told.insert((notice.rule, &notice.target)) && app.data.alerts.fires(notice.rule, &notice.target);
+    for (at, event) in app.data.alerts.events().iter().enumerate() {
+        let current =
+            told.insert((event.rule, &event.target)) && app.data.alerts.rule_is_firing(event.rule, &event.target);
         let Some(y) = at.checked_sub(place.offset).filter(|y| *y < usize::from(area.height)) else {
             continue;
         };
-        let what = match notice.kind {
-            Kind::Fired => "fired",
-            Kind::Cleared(why) => why.id(),
+        let what = match event.transition {
+            Transition::Fired => "fired",
+            Transition::Resolved(reason) => reason.id(),
         };
         let line = format!(
             " {} {:>5} ago  {what:<8} {}  {}",
             if current { '!' } else { ' ' },
-            units::span(now.saturating_sub(notice.at)),
-            fit(&text::safe_prefix(notice.name.as_bytes(), 16), 16, Align::Left),
-            notice.summary(),
+            units::span(now.saturating_sub(event.monotonic)),
+            fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
+            event.summary(),
         );
         let style = match (at == place.cursor, current) {
             (true, _) => theme.selected,

@@ -74,7 +74,7 @@ fn base_style(app: &App, line: &Line) -> Style {
         theme.tagged
     } else if app.query.search.as_deref().is_some_and(|s| found(app, line, s)) {
         theme.found
-    } else if crate::tui::alerts::concern(app, &line.id) {
+    } else if crate::tui::alerts::is_firing(app, &line.id) {
         theme.alert
     } else {
         theme.text

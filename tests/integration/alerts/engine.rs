@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use zmtop::alert::{Kind, Target};
+use zmtop::alert::{Target, Transition};
+use zmtop::group::RowKey;
 use zmtop::model::system::Psi;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 
-use super::{Judge, rule, short, with};
+use super::{Evaluator, rule, short, with};
 use crate::support::rows::snapshot;
 
 /// Each character is a second: above the bound, below it, or unknown (`?`). What comes of it, a word a
 /// second: `.` nothing, `F` fires, `C` clears.
 fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
-    let mut judge = Judge::new([rule("process", "pss>100M", hold, cooldown)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", hold, cooldown)]);
     let mut told = String::new();
     for c in seconds.chars() {
         let row = match c {
@@ -23,17 +24,17 @@ fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
                 ..with(7, 0)
             },
         };
-        let notices = judge.go(1.0, vec![row]);
-        assert!(notices.len() < 2, "{notices:?}");
-        told.push(match notices.first().map(|n| n.kind) {
+        let events = evaluator.go(1.0, vec![row]);
+        assert!(events.len() < 2, "{events:?}");
+        told.push(match events.first().map(|n| n.transition) {
             None => '.',
-            Some(Kind::Fired) => 'F',
-            Some(Kind::Cleared(_)) => 'C',
+            Some(Transition::Fired) => 'F',
+            Some(Transition::Resolved(_)) => 'C',
         });
         let firing = told.chars().filter(|c| *c == 'F').count() > told.chars().filter(|c| *c == 'C').count();
-        assert_eq!(judge.alerts.firing(), usize::from(firing), "{told}");
+        assert_eq!(evaluator.alerts.firing(), usize::from(firing), "{told}");
         assert_eq!(
-            judge.alerts.is_firing(&Target::Process(with(7, 0).id)),
+            evaluator.alerts.is_firing(&Target::Row(RowKey::Process(with(7, 0).id))),
             firing,
             "{told}"
         );
@@ -77,135 +78,135 @@ fn a_rule_fires_once_it_has_held_and_clears_when_it_is_not_true() {
 
 #[test]
 fn a_notice_says_for_whom_for_how_long_and_why() {
-    let mut judge = Judge::new([rule("process", "pss>100M swap<1G", 3, 0)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M swap<1G", 3, 0)]);
     for _ in 0..3 {
-        assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "");
+        assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "");
     }
-    let fired = judge.go(1.5, vec![with(7, 200)]).remove(0);
-    assert_eq!(fired.target, Target::Process(with(7, 0).id));
+    let fired = evaluator.go(1.5, vec![with(7, 200)]).remove(0);
+    assert_eq!(fired.target, Target::Row(RowKey::Process(with(7, 0).id)));
     assert_eq!(
-        (&*fired.name, fired.on.id(), fired.lasted),
+        (&*fired.name, fired.target_kind.id(), fired.lasted),
         ("rule", "process", Duration::from_millis(3500))
     );
-    assert_eq!(fired.label(), b"/usr/bin/eater --much");
-    let evidence = &fired.evidence;
-    assert_eq!(evidence.figure("pss"), Some(200.0 * 1_048_576.0));
-    assert_eq!(evidence.figure("footprint"), Some(200.0 * 1_048_576.0));
+    assert_eq!(fired.target_name(), b"/usr/bin/eater --much");
+    let details = &fired.details;
+    assert_eq!(details.figure("pss"), Some(200.0 * 1_048_576.0));
+    assert_eq!(details.figure("footprint"), Some(200.0 * 1_048_576.0));
     assert_eq!(
-        (evidence.asked, evidence.figures[0].id, evidence.figures[1].id),
+        (details.condition_figures, details.figures[0].id, details.figures[1].id),
         (2, "pss", "swap")
     );
-    assert_eq!(evidence.word("user"), Some(&b"root"[..]));
-    assert_eq!(evidence.word("unit"), None);
-    let over = judge.go(2.0, vec![with(7, 5)]).remove(0);
+    assert_eq!(details.label("user"), Some(&b"root"[..]));
+    assert_eq!(details.label("unit"), None);
+    let over = evaluator.go(2.0, vec![with(7, 5)]).remove(0);
     assert_eq!(
         (short(std::slice::from_ref(&over)).as_str(), over.lasted),
         ("over", Duration::from_secs(2))
     );
-    assert_eq!(over.evidence, fired.evidence);
-    assert_eq!(judge.alerts.log().collect::<Vec<_>>(), [&over, &fired]);
+    assert_eq!(over.details, fired.details);
+    assert_eq!(evaluator.alerts.events().iter().collect::<Vec<_>>(), [&over, &fired]);
 }
 
 #[test]
 fn a_gap_is_no_hold() {
     // zmtop was stopped for a minute between two looks: two seconds of it count.
-    let mut judge = Judge::new([rule("process", "pss>100M", 30, 0)]);
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "");
-    assert_eq!(short(&judge.go(60.0, vec![with(7, 200)])), "");
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 30, 0)]);
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "");
+    assert_eq!(short(&evaluator.go(60.0, vec![with(7, 200)])), "");
     for second in 1..28 {
-        assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "", "second {second}");
+        assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "", "second {second}");
     }
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
     // Nor does it clear anything.
-    assert_eq!(short(&judge.go(600.0, vec![with(7, 200)])), "");
-    assert_eq!(judge.alerts.firing(), 1);
+    assert_eq!(short(&evaluator.go(600.0, vec![with(7, 200)])), "");
+    assert_eq!(evaluator.alerts.firing(), 1);
 }
 
 #[test]
 fn a_slow_machine_still_comes_to_the_end_of_a_hold() {
     // Asked for every second, looked at every five: each step counts for two.
-    let mut judge = Judge::new([rule("process", "pss>100M", 10, 0)]);
-    let told: Vec<_> = (0..6).map(|_| short(&judge.go(5.0, vec![with(7, 200)]))).collect();
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 10, 0)]);
+    let told: Vec<_> = (0..6).map(|_| short(&evaluator.go(5.0, vec![with(7, 200)]))).collect();
     assert_eq!(told, ["", "", "", "", "", "fired"]);
 }
 
 #[test]
 fn a_reused_pid_is_another_process() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 2, 600)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 2, 600)]);
     let mut second = with(7, 300);
     second.id.starttime += 1;
     for _ in 0..2 {
-        judge.go(1.0, vec![with(7, 200)]);
+        evaluator.go(1.0, vec![with(7, 200)]);
     }
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
     // The first is gone, and the second has to hold for itself; the first's cool-down is not its own.
-    let gone = judge.go(1.0, vec![second.clone()]);
+    let gone = evaluator.go(1.0, vec![second.clone()]);
     assert_eq!(
         (short(&gone).as_str(), &gone[0].target),
-        ("gone", &Target::Process(with(7, 0).id))
+        ("gone", &Target::Row(RowKey::Process(with(7, 0).id)))
     );
-    assert_eq!(short(&judge.go(1.0, vec![second.clone()])), "");
-    let fired = judge.go(1.0, vec![second.clone()]);
+    assert_eq!(short(&evaluator.go(1.0, vec![second.clone()])), "");
+    let fired = evaluator.go(1.0, vec![second.clone()]);
     assert_eq!(
         (short(&fired).as_str(), &fired[0].target),
-        ("fired", &Target::Process(second.id))
+        ("fired", &Target::Row(RowKey::Process(second.id)))
     );
-    assert!(!judge.alerts.is_firing(&Target::Process(with(7, 0).id)));
+    assert!(!evaluator.alerts.is_firing(&Target::Row(RowKey::Process(with(7, 0).id))));
 }
 
 #[test]
 fn an_exec_begins_anew() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 1, 600)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 1, 600)]);
     let after = ProcessSample {
         exec: 1,
         ..with(7, 200)
     };
-    judge.go(1.0, vec![with(7, 200)]);
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "fired");
-    assert_eq!(short(&judge.go(1.0, vec![after.clone()])), "exec");
+    evaluator.go(1.0, vec![with(7, 200)]);
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(short(&evaluator.go(1.0, vec![after.clone()])), "exec");
     // Another program: neither the hold nor the cool-down of the one before.
-    assert_eq!(short(&judge.go(1.0, vec![after])), "fired");
+    assert_eq!(short(&evaluator.go(1.0, vec![after])), "fired");
 }
 
 #[test]
 fn a_process_that_ends_clears_what_fires_for_it() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 0, 600)]);
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200), with(8, 1)])), "fired");
-    assert_eq!(short(&judge.go(1.0, vec![with(8, 1)])), "gone");
-    assert_eq!(judge.alerts.firing(), 0);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 600)]);
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200), with(8, 1)])), "fired");
+    assert_eq!(short(&evaluator.go(1.0, vec![with(8, 1)])), "gone");
+    assert_eq!(evaluator.alerts.firing(), 0);
 }
 
 #[test]
 fn where_proc_cannot_be_listed_nothing_is_known() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 2, 0)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 2, 0)]);
     let unlisted = || Snapshot {
         processes: Err(Missing::Denied),
         ..snapshot(Duration::ZERO, Vec::new())
     };
-    judge.go(1.0, vec![with(7, 200)]);
-    judge.go(1.0, vec![with(7, 200)]);
-    assert_eq!(short(&judge.see(1.0, unlisted())), "");
+    evaluator.go(1.0, vec![with(7, 200)]);
+    evaluator.go(1.0, vec![with(7, 200)]);
+    assert_eq!(short(&evaluator.see(1.0, unlisted())), "");
     assert_eq!(
-        short(&judge.go(1.0, vec![with(7, 200)])),
+        short(&evaluator.go(1.0, vec![with(7, 200)])),
         "",
         "the step after the unknown one does not count"
     );
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "fired");
-    assert_eq!(short(&judge.see(1.0, unlisted())), "");
-    assert_eq!(judge.alerts.firing(), 1);
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(short(&evaluator.see(1.0, unlisted())), "");
+    assert_eq!(evaluator.alerts.firing(), 1);
 }
 
 #[test]
 fn another_boot_or_an_earlier_time_begins_anew() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 0, 600)]);
-    assert_eq!(short(&judge.go(1.0, vec![with(7, 200)])), "fired");
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 600)]);
+    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
     let other = Snapshot {
         boot_id: Ok("other".into()),
         ..snapshot(Duration::ZERO, vec![with(7, 200)])
     };
-    assert_eq!(short(&judge.see(1.0, other.clone())), "restart fired");
-    assert_eq!(short(&judge.see(-500.0, other)), "restart fired");
-    assert_eq!(judge.alerts.firing(), 1);
+    assert_eq!(short(&evaluator.see(1.0, other.clone())), "restart fired");
+    assert_eq!(short(&evaluator.see(-500.0, other)), "restart fired");
+    assert_eq!(evaluator.alerts.firing(), 1);
 }
 
 #[test]
@@ -217,8 +218,8 @@ fn the_system_has_rules_of_its_own() {
         "swap_used>1G",
         "mem_percent>90%",
     ];
-    let mut judge = Judge::new(rules.map(|when| rule("system", when, 0, 0)));
-    let see = |judge: &mut Judge, available: u64, swapped: u64, psi: f32| {
+    let mut evaluator = Evaluator::new(rules.map(|when| rule("system", when, 0, 0)));
+    let see = |evaluator: &mut Evaluator, available: u64, swapped: u64, psi: f32| {
         let mut snapshot = snapshot(Duration::ZERO, Vec::new());
         let system = &mut snapshot.system;
         (system.mem_total, system.mem_available) = (Ok(8 << 30), Ok(available << 20));
@@ -228,17 +229,20 @@ fn the_system_has_rules_of_its_own() {
             some_avg10: psi,
             full_avg10: 0.0,
         });
-        let told = judge.see(1.0, snapshot);
+        let told = evaluator.see(1.0, snapshot);
         let words = told
             .iter()
             .map(|n| format!("{}{}", n.rule, short(std::slice::from_ref(n))));
         words.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(see(&mut judge, 4000, 0, 0.0), "");
-    assert_eq!(see(&mut judge, 400, 5, 0.0), "0fired 4fired");
-    assert_eq!(see(&mut judge, 400, 50, 0.0), "1fired");
-    assert_eq!(see(&mut judge, 4000, 50, 25.0), "0over 1over 2fired 4over");
-    assert_eq!(judge.alerts.firing(), 1);
-    let newest = judge.alerts.log().next().unwrap();
-    assert_eq!((newest.label(), newest.evidence.figures.len()), (&b"system"[..], 19));
+    assert_eq!(see(&mut evaluator, 4000, 0, 0.0), "");
+    assert_eq!(see(&mut evaluator, 400, 5, 0.0), "0fired 4fired");
+    assert_eq!(see(&mut evaluator, 400, 50, 0.0), "1fired");
+    assert_eq!(see(&mut evaluator, 4000, 50, 25.0), "0over 1over 2fired 4over");
+    assert_eq!(evaluator.alerts.firing(), 1);
+    let newest = evaluator.alerts.events().front().unwrap();
+    assert_eq!(
+        (newest.target_name(), newest.details.figures.len()),
+        (&b"system"[..], 19)
+    );
 }

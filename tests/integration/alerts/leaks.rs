@@ -5,7 +5,7 @@ use std::time::Duration;
 use zmtop::alert::Figure;
 use zmtop::model::ProcessSample;
 
-use super::{Judge, rule, short, with};
+use super::{Evaluator, rule, short, with};
 use crate::support::rows::{MIB, snapshot, walk};
 
 /// A process that grows by a third of a MiB a second from the fifth minute on, and stops in the fifteenth.
@@ -18,15 +18,15 @@ fn leaking(second: u64) -> ProcessSample {
 }
 
 fn watch(when: &str, on: &str) -> Vec<(u64, String, Vec<String>)> {
-    let mut judge = Judge::new([rule(on, when, 30, 0)]);
+    let mut evaluator = Evaluator::new([rule(on, when, 30, 0)]);
     let mut told = Vec::new();
     for second in 0..2400 {
         let mut snap = snapshot(Duration::ZERO, vec![leaking(second), with(8, 90)]);
         snap.system.uptime = Ok(100_000.0 + second as f64);
-        let notices = judge.see(1.0, snap);
-        if !notices.is_empty() {
-            let figures = notices[0].evidence.figures.iter().map(Figure::shown).collect();
-            told.push((second, short(&notices), figures));
+        let events = evaluator.see(1.0, snap);
+        if !events.is_empty() {
+            let figures = events[0].details.figures.iter().map(Figure::to_string).collect();
+            told.push((second, short(&events), figures));
         }
     }
     told

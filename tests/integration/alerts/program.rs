@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use zmtop::alert::Notice;
+use zmtop::alert::AlertEvent;
 use zmtop::config::AlertSettings;
-use zmtop::run::alert::Performer;
-use zmtop::run::alert::facts::Facts;
+use zmtop::run::alert::Notifier;
+use zmtop::run::alert::payload::Payload;
 use zmtop::text::from_lossless;
 
-use super::{Judge, rule, with};
+use super::{Evaluator, rule, with};
 use crate::support::rows::with_facts;
 
 const EVIL: &[u8] = b"/bin/x\0$(touch /tmp/no); `id` \"'\x1b]0;t\x07\xff\n";
 
-/// A notice about a process with a hostile name.
-fn notices() -> Vec<Notice> {
-    let mut judge = Judge::new([rule("process", "pss>100M swap>=0", 0, 0)]);
+/// A event about a process with a hostile name.
+fn events() -> Vec<AlertEvent> {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M swap>=0", 0, 0)]);
     let evil = with_facts(with(7, 200), |f| f.cmdline = Ok(EVIL.into()));
-    let mut all = judge.go(1.0, vec![evil]);
-    all.extend(judge.go(1.0, Vec::new()));
+    let mut all = evaluator.go(1.0, vec![evil]);
+    all.extend(evaluator.go(1.0, Vec::new()));
     all
 }
 
-/// A performer of one rule, and what it told.
+/// A notifier of one rule, and what it told.
 struct Stage {
     dir: TempDir,
-    performer: Performer,
+    notifier: Notifier,
     told: Arc<Mutex<Vec<String>>>,
 }
 
@@ -46,7 +46,7 @@ impl Stage {
         };
         Self {
             dir: tempfile::tempdir().unwrap(),
-            performer: Performer::new(vec![settings], move |what| own.lock().unwrap().push(what)),
+            notifier: Notifier::new(vec![settings], move |what| own.lock().unwrap().push(what)),
             told,
         }
     }
@@ -67,11 +67,11 @@ impl Stage {
     }
 
     fn fire(&self) -> bool {
-        self.performer.perform(&notices()[0], b"db\xff1")
+        self.notifier.notify(&events()[0], b"db\xff1")
     }
 
     fn idle(&self) {
-        until("the programs end", || self.performer.busy() == 0);
+        until("the programs end", || self.notifier.running() == 0);
     }
 
     fn told(&self) -> Vec<String> {
@@ -160,10 +160,10 @@ fn the_words_are_no_shells() {
 #[test]
 fn it_runs_when_the_alert_clears_only_if_asked() {
     let stage = Stage::script("echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", 10);
-    let notices = notices();
-    assert_eq!(notices.len(), 2);
-    for notice in &notices {
-        stage.performer.perform(notice, b"h");
+    let events = events();
+    assert_eq!(events.len(), 2);
+    for event in &events {
+        stage.notifier.notify(event, b"h");
         stage.idle();
     }
     assert_eq!(std::fs::read_to_string(stage.path("log")).unwrap(), "fired \n");
@@ -177,10 +177,10 @@ fn it_runs_when_the_alert_clears_only_if_asked() {
         bell: false,
         ..AlertSettings::default()
     };
-    let performer = Performer::new(vec![settings], |_| {});
-    for notice in &notices {
-        assert!(!performer.perform(notice, b"h"));
-        until("it ends", || performer.busy() == 0);
+    let notifier = Notifier::new(vec![settings], |_| {});
+    for event in &events {
+        assert!(!notifier.notify(event, b"h"));
+        until("it ends", || notifier.running() == 0);
     }
     assert_eq!(
         std::fs::read_to_string(stage.path("log")).unwrap(),
@@ -245,7 +245,7 @@ fn no_more_than_four_run_and_the_rest_are_counted() {
     for _ in 0..100 {
         stage.fire();
     }
-    assert_eq!((stage.performer.busy(), stage.performer.dropped()), (4, 96));
+    assert_eq!((stage.notifier.running(), stage.notifier.dropped()), (4, 96));
     let told = stage.told();
     assert_eq!(told.len(), 96);
     assert_eq!(
@@ -257,7 +257,7 @@ fn no_more_than_four_run_and_the_rest_are_counted() {
     assert_eq!(std::fs::read_to_string(stage.path("started")).unwrap(), "x\n".repeat(4));
     stage.fire();
     stage.idle();
-    assert_eq!(stage.performer.dropped(), 96);
+    assert_eq!(stage.notifier.dropped(), 96);
 }
 
 #[test]
@@ -295,8 +295,8 @@ fn at_the_end_nothing_is_left_and_nobody_waits() {
     until("it runs", || file.exists());
     let pid = std::fs::read_to_string(file).unwrap().trim().to_owned();
     let begun = Instant::now();
-    let Stage { performer, dir, .. } = stage;
-    drop(performer);
+    let Stage { notifier, dir, .. } = stage;
+    drop(notifier);
     assert!(begun.elapsed() < Duration::from_secs(1));
     until("it is gone", || !runs(&pid));
     drop(dir);
@@ -304,10 +304,10 @@ fn at_the_end_nothing_is_left_and_nobody_waits() {
 
 #[test]
 fn a_huge_name_still_fits() {
-    let mut judge = Judge::new([rule("process", "pss>100M", 0, 0)]);
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
     let long = with_facts(with(7, 200), |f| f.cmdline = Ok(vec![0x9b; 100_000].into()));
-    let fired = judge.go(1.0, vec![long]).remove(0);
-    let facts = Facts::of(&fired, "pss>100M", b"h");
+    let fired = evaluator.go(1.0, vec![long]).remove(0);
+    let facts = Payload::new(&fired, "pss>100M", b"h");
     assert!(facts.json().len() < 16 << 10, "{}", facts.json().len());
     assert!(facts.environment().iter().all(|(_, v)| v.len() < 8 << 10));
     assert!(fired.summary().len() < 400, "{}", fired.summary());

@@ -1,11 +1,13 @@
 //! What a rule may say.
 
-use zmtop::alert::{On, Rule};
+use zmtop::alert::{Rule, TargetKind};
 use zmtop::columns::system::SYSTEM;
 use zmtop::columns::{COLUMNS, Unit};
 
 fn fault(on: &str, when: &str) -> String {
-    Rule::new("x", On::from_id(on).unwrap(), when).unwrap_err().to_string()
+    Rule::new("x", TargetKind::from_id(on).unwrap(), when)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -26,14 +28,14 @@ fn conditions_that_cannot_be_are_refused() {
     );
     assert!(fault("system", "firefox").starts_with("the system has only figures: mem_total, "));
     assert!(fault("system", "swap_used>1G user:root").starts_with("the system has only figures: "));
-    assert_eq!(On::from_id("mapping"), None);
-    assert_eq!(On::from_id("verdict"), None);
+    assert_eq!(TargetKind::from_id("mapping"), None);
+    assert_eq!(TargetKind::from_id("verdict"), None);
 }
 
 #[test]
 fn every_name_is_a_kind_of_its_own() {
-    for name in On::NAMES {
-        assert_eq!(On::from_id(name).unwrap().id(), *name);
+    for name in TargetKind::IDS {
+        assert_eq!(TargetKind::from_id(name).unwrap().id(), *name);
     }
 }
 
@@ -41,11 +43,11 @@ fn every_name_is_a_kind_of_its_own() {
 fn every_figure_can_be_asked_for() {
     for figure in SYSTEM {
         let when = format!("{}>0", figure.id);
-        assert!(Rule::new("x", On::System, &when).is_ok(), "{when}");
+        assert!(Rule::new("x", TargetKind::System, &when).is_ok(), "{when}");
     }
     for column in COLUMNS.iter().filter(|c| c.unit != Unit::Text) {
         let bound = if column.unit == Unit::Verdict { "steady" } else { "0" };
-        let rule = Rule::new("x", On::Process, &format!("{}>{bound}", column.id)).unwrap();
+        let rule = Rule::new("x", TargetKind::Process, &format!("{}>{bound}", column.id)).unwrap();
         assert_eq!(rule.needs(), column.needs, "{}", column.id);
     }
 }

@@ -1,6 +1,6 @@
 //! Alerts in the monitor.
 
-use zmtop::alert::Kind;
+use zmtop::alert::Transition;
 use zmtop::config::{AlertSettings, Env};
 use zmtop::model::ProcessSample;
 use zmtop::sampler::Needs;
@@ -43,7 +43,7 @@ fn rows(mib: u64) -> Vec<ProcessSample> {
 fn told(session: &mut Session) -> Vec<String> {
     let effects = std::mem::take(&mut session.effects).into_iter();
     let told = effects.filter_map(|effect| match effect {
-        Effect::Alert(n) if n.kind == Kind::Fired => Some(format!("{} fired", n.name)),
+        Effect::Alert(n) if n.transition == Transition::Fired => Some(format!("{} fired", n.name)),
         Effect::Alert(n) => Some(format!("{} cleared", n.name)),
         _ => None,
     });

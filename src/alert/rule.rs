@@ -1,0 +1,130 @@
+//! A rule and its condition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::columns::system::{SYSTEM, SystemCatalogue};
+use crate::columns::{Catalogue, ColumnId, Needs, Unit, needs_of_filter};
+use crate::filter::{Catalog, Filter, FilterError};
+use crate::group::GroupBy;
+
+/// The kind of targets that a rule is evaluated for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetKind {
+    /// Each process.
+    Process,
+    /// Each group of that kind. Kernel threads are in no group, and processes without a unit or container are
+    /// not a group of their own.
+    Group(GroupBy),
+    /// The system as a whole.
+    System,
+}
+
+impl TargetKind {
+    /// The ids, as in the config.
+    pub const IDS: &[&str] = &["process", "command", "user", "unit", "container", "cgroup", "system"];
+
+    /// Returns the kind of that id.
+    pub fn from_id(id: &str) -> Option<Self> {
+        match id {
+            "process" => Some(Self::Process),
+            "system" => Some(Self::System),
+            other => GroupBy::OF_PROCESSES
+                .into_iter()
+                .find(|by| by.id() == other)
+                .map(Self::Group),
+        }
+    }
+
+    /// Returns its id.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Group(by) => by.id(),
+            Self::System => "system",
+        }
+    }
+}
+
+/// A figure that the details of a rule's events hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FigureColumn {
+    pub(super) id: &'static str,
+    pub(super) unit: Unit,
+    /// The index in the catalogue of the rule's targets.
+    pub(super) column: usize,
+}
+
+/// A rule: a condition on each target of a kind, and for how long it must hold.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// The index among the rules, set by [`Alerts::new`](super::Alerts::new).
+    pub(super) index: usize,
+    /// The name, unique among the rules.
+    pub name: Arc<str>,
+    /// The kind of its targets.
+    pub target_kind: TargetKind,
+    /// The time for which the condition must have been seen true before the rule fires.
+    pub hold: Duration,
+    /// The minimum time between two firings for the same target.
+    pub cooldown: Duration,
+    pub(super) condition: Filter,
+    /// The figures of its events: first those that the condition uses, then those that are always reported.
+    pub(super) figures: Vec<FigureColumn>,
+    /// Number of `figures` that the condition uses.
+    pub(super) condition_figures: usize,
+}
+
+/// The figures reported for every process and group, whatever the condition uses: what a reader of the alert
+/// asks for next.
+const ALWAYS_REPORTED: [&str; 6] = ["pss", "swap", "footprint", "growth", "rss", "count"];
+
+impl Rule {
+    /// Creates a rule without hold or cooldown from a condition in the filter language.
+    ///
+    /// # Errors
+    /// The condition does not parse, is empty, or asks the system for a text.
+    pub fn new(name: &str, target_kind: TargetKind, condition: &str) -> Result<Self, FilterError> {
+        let (catalog, id_of): (&dyn Catalog, fn(usize) -> &'static str) = match target_kind {
+            TargetKind::System => (&SystemCatalogue, |column| SYSTEM[column].id),
+            TargetKind::Process | TargetKind::Group(_) => (&Catalogue, |column| ColumnId(column).get().id),
+        };
+        let condition = Filter::parse(condition, catalog)?;
+        if condition.is_empty() {
+            return Err(FilterError::new(0, "a condition is missing"));
+        }
+        let mut always: Vec<_> = ALWAYS_REPORTED.into();
+        if target_kind == TargetKind::System {
+            always = SYSTEM.iter().map(|figure| figure.id).collect();
+            if condition.asks_words() {
+                let what = format!("the system has only figures: {}", always.join(", "));
+                return Err(FilterError::new(0, what));
+            }
+        }
+        let mut figures: Vec<FigureColumn> = Vec::new();
+        for id in condition.columns().into_iter().map(id_of).chain(always) {
+            let listed = figures.iter().any(|figure| figure.id == id);
+            if let Some((column, unit)) = catalog.column(id).filter(|_| !listed) {
+                figures.push(FigureColumn { id, unit, column });
+            }
+        }
+        Ok(Self {
+            index: 0,
+            name: name.into(),
+            target_kind,
+            hold: Duration::ZERO,
+            cooldown: Duration::ZERO,
+            condition_figures: condition.columns().len(),
+            condition,
+            figures,
+        })
+    }
+
+    /// Returns the data that must be read for each process to evaluate the rule.
+    pub fn needs(&self) -> Needs {
+        match self.target_kind {
+            TargetKind::System => Needs::NOTHING,
+            TargetKind::Process | TargetKind::Group(_) => needs_of_filter(&self.condition),
+        }
+    }
+}
