@@ -3,6 +3,7 @@
 //! A parser takes whatever bytes it is given: what does not read as the kernel's documentation says is a
 //! [`Missing`](crate::model::Missing) reason, never a panic and never a zero.
 
+pub mod areas;
 pub mod cgroup;
 pub mod exe;
 pub mod files;

@@ -1,4 +1,4 @@
-//! Reading whole files into a buffer that is used again and again.
+//! Reads whole files into a buffer that is used again and again.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,17 +9,17 @@ use rustix::io::Errno;
 
 use crate::model::{Missing, Reading};
 
-/// Where the trees are.
+/// The roots of the trees to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// `/proc`, or a tree like it.
     pub proc: PathBuf,
-    /// `/sys`, or a tree like it; none where a captured `/proc` came without.
+    /// `/sys`, or a tree like it; `None` if a captured `/proc` came without one.
     pub sys: Option<PathBuf>,
 }
 
 impl Roots {
-    /// This machine's, or those of another `/proc`: then sysfs is `../sys` beside it, where there is one.
+    /// Returns this machine's roots, or those of another `/proc`, whose sysfs is `../sys` beside it, if it exists.
     pub fn new(proc: Option<&Path>) -> Self {
         proc.map_or_else(
             || Self {
@@ -33,14 +33,13 @@ impl Roots {
         )
     }
 
-    /// Whether the tree is this machine's own `/proc`.
+    /// Returns true if the tree is this machine's own `/proc`.
     pub fn is_own(&self) -> bool {
         self.proc == Path::new("/proc")
     }
 }
 
-/// Why a read failed. ENOENT and ESRCH mean that what was listed is no longer there; where a file may be
-/// absent for another reason the caller knows better.
+/// Returns the reason of a failed read of a process's file. ENOENT and ESRCH mean that the process is gone.
 pub const fn reason(errno: Errno) -> Missing {
     match errno {
         Errno::ACCESS | Errno::PERM => Missing::Denied,
@@ -49,19 +48,26 @@ pub const fn reason(errno: Errno) -> Missing {
     }
 }
 
-/// Opens `path` for reading, whoever is behind it.
+/// Returns the reason of a failed read of a file that not every kernel has.
+pub const fn optional_reason(errno: Errno) -> Missing {
+    match errno {
+        // EOPNOTSUPP is what pressure gives where it is built in but switched off.
+        Errno::NOENT | Errno::NOTDIR | Errno::OPNOTSUPP => Missing::Unsupported,
+        other => reason(other),
+    }
+}
+
+/// The flags to open a file with: a terminal must not become ours, nor a program inherit it.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+
+/// Opens `path` for reading.
 pub fn open(path: &[u8]) -> Result<OwnedFd, Errno> {
     open_at(CWD, path)
 }
 
 /// Opens `name` below the directory `dir` for reading.
 pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(
-        dir,
-        name,
-        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY,
-        Mode::empty(),
-    )
+    rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
 /// Opens the directory `path` only to reach files below it.
@@ -70,22 +76,17 @@ pub fn open_dir(path: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// The same for a name that is known when zmtop is built.
+/// Opens `name`, a constant, below the directory `dir` for reading.
 pub fn open_name(dir: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(
-        dir,
-        name,
-        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY,
-        Mode::empty(),
-    )
+    rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
-/// Reads once, again only after a signal. Of a file that the kernel writes as one record this is all.
+/// Reads once, and again only after a signal. A file that the kernel writes as one record is then complete.
 pub fn read_once(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     rustix::io::retry_on_intr(|| rustix::io::read(&fd, &mut *buf))
 }
 
-/// Reads to the end of the file or of the buffer; returns how much there was.
+/// Reads to the end of the file or of the buffer; returns the number of bytes.
 pub fn read_all(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     let mut len = 0;
     while len < buf.len() {
@@ -97,7 +98,7 @@ pub fn read_all(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     Ok(len)
 }
 
-/// Reads a record that ends in a newline: one read where the kernel gives it whole, more where it was cut.
+/// Reads a record that ends in a newline: by one read if the kernel gives it whole, otherwise by more.
 pub fn read_record(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     let len = read_once(&fd, buf)?;
     if len == 0 || buf[len - 1] == b'\n' {
@@ -106,14 +107,14 @@ pub fn read_record(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     Ok(len + read_all(fd, &mut buf[len..])?)
 }
 
-/// The whole file at `path`, as much as the buffer holds.
+/// Reads the file at `path`, as much of it as the buffer holds.
 pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let fd = open(path)?;
     let len = read_all(fd, buf)?;
     Ok(&buf[..len])
 }
 
-/// The pids listed in the tree at `proc`, in order.
+/// Returns the pids listed in the tree at `proc`, in order.
 pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
     let mut pids = Vec::new();
     each_pid(proc, 32 << 10, |pid| pids.push(pid))?;
@@ -122,7 +123,7 @@ pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
 }
 
 /// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
-/// of pids; read in pieces of so many bytes.
+/// of pids. The directory is read in pieces of `piece` bytes.
 pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading<()> {
     names_by(proc, piece, |name| {
         // The kernel writes no leading zeros; a made tree's would name the same process twice.
@@ -131,10 +132,7 @@ pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading
             pid.into_iter().for_each(&mut each);
         }
     })
-    .map_err(|e| match e {
-        Errno::NOENT | Errno::NOTDIR => Missing::Unsupported,
-        other => reason(other),
-    })
+    .map_err(optional_reason)
 }
 
 /// Calls `each` with every name in the directory at `path`.

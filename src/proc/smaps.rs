@@ -4,8 +4,6 @@
 //! mapping. A header begins with a lower-case hexadecimal address, a figure with an upper-case letter. The
 //! kernel writes a newline in a path as `\012`, so that no path can pass for a figure.
 
-pub mod areas;
-
 use super::parse::{LineBuffer, kib};
 use crate::model::memory::{Memory, MemoryFigure, memory_figures};
 use crate::model::{Missing, Reading};
@@ -25,7 +23,7 @@ macro_rules! define_sums {
     ($($(#[$doc:meta])* $figure:ident: $type:ty = $line:literal,)*) => {
         /// The figures summed up so far.
         #[derive(Debug, Default)]
-        struct Sums {
+        pub(super) struct Sums {
             $($figure: Sum,)*
             malformed: bool,
         }
@@ -66,7 +64,7 @@ impl Sum {
 
 impl Sums {
     /// Adds one line without its newline. Skips headers and unknown names.
-    fn add_line(&mut self, line: &[u8]) {
+    pub(super) fn add_line(&mut self, line: &[u8]) {
         if !line.first().is_some_and(u8::is_ascii_uppercase) {
             return;
         }
@@ -86,7 +84,7 @@ impl Sums {
     }
 
     /// Returns the figures of `mappings` mappings, or of as many as there were.
-    fn finish(&self, mappings: Option<u32>) -> Reading<Memory> {
+    pub(super) fn finish(&self, mappings: Option<u32>) -> Reading<Memory> {
         let mappings = mappings.unwrap_or(self.rss.seen);
         if self.malformed || mappings == 0 {
             return Err(Missing::Malformed);

@@ -1,5 +1,5 @@
-//! The system as a whole. Each file is read for itself, so that a fault in one, or a read that never
-//! returns, is the reason of its own fields only.
+//! Figures of the system as a whole. Each file is read on its own, so that a fault in one, or a read that never
+//! returns, costs its own fields only.
 
 pub mod accounting;
 pub mod memory;
@@ -9,14 +9,13 @@ pub mod zram;
 use std::sync::Arc;
 
 use procfs::prelude::FromRead;
-use rustix::io::Errno;
 
 use super::cgroup::{self, figures};
 use super::files::{self, Roots};
 use crate::model::system::Psi;
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 
-/// What is known of the machine.
+/// The machine: its figures and its identity.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Its figures.
@@ -37,12 +36,12 @@ impl Default for Machine {
     }
 }
 
-/// What one file told, to be put in its place.
-pub type Portion = Box<dyn FnOnce(&mut Machine) + Send>;
+/// The result of reading one file, to be applied to [`Machine`].
+pub type MachineUpdate = Box<dyn FnOnce(&mut Machine) + Send>;
 
-/// One thing to read.
+/// A file, or a few that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum SystemFile {
     /// `/proc/meminfo`.
     Meminfo,
     /// `/proc/vmstat`.
@@ -61,12 +60,12 @@ pub enum Part {
     Host,
     /// `/proc/sys/kernel/random/boot_id`.
     BootId,
-    /// The cgroup that holds zmtop itself: `/proc/self/cgroup`, and the figures of that and those above it.
+    /// `/proc/self/cgroup`, and the figures of that cgroup and those above it.
     Limit,
 }
 
-impl Part {
-    /// All of them.
+impl SystemFile {
+    /// Every file.
     pub const ALL: [Self; 10] = [
         Self::Meminfo,
         Self::Vmstat,
@@ -80,7 +79,7 @@ impl Part {
         Self::Limit,
     ];
 
-    /// Where it is below the proc tree.
+    /// Returns the path below the proc tree.
     const fn path(self) -> &'static str {
         match self {
             Self::Meminfo => "meminfo",
@@ -96,75 +95,58 @@ impl Part {
         }
     }
 
-    /// Reads it. A file that is not there is [`Missing::Unsupported`].
-    pub fn read(self, roots: &Roots, buf: &mut [u8]) -> Portion {
+    /// Reads it. A file that does not exist is [`Missing::Unsupported`].
+    pub fn read(self, roots: &Roots, buf: &mut [u8]) -> MachineUpdate {
         if self == Self::Zram {
             let devices = roots.sys.as_deref().map(zram::read).unwrap_or_default();
-            return Box::new(move |m| m.sample.zram = devices);
+            return update(devices, |m, devices| m.sample.zram = devices);
         }
         if self == Self::Host && roots.is_own() {
             return host(rustix::system::uname().nodename().to_bytes());
         }
         let path = roots.proc.join(self.path());
-        let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), buf).map_err(|e| match e {
-            // Where pressure is built in but switched off, reading it is not supported.
-            Errno::NOENT | Errno::NOTDIR | Errno::OPNOTSUPP => Missing::Unsupported,
-            other => files::reason(other),
-        });
-        if self == Self::Limit {
-            return limit(bytes.and_then(|bytes| {
+        let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), buf).map_err(files::optional_reason);
+        match self {
+            Self::Limit => limit(bytes.and_then(|bytes| {
                 let mounts = figures::mounts(roots)?;
                 let path = cgroup::charged(bytes, mounts.version)?;
                 Ok(figures::tightest(&mounts, path))
-            }));
+            })),
+            Self::Host if bytes.is_err() => host(rustix::system::uname().nodename().to_bytes()),
+            _ => self.parse(bytes),
         }
-        if self == Self::Host && bytes.is_err() {
-            return host(rustix::system::uname().nodename().to_bytes());
-        }
-        self.parse(bytes)
     }
 
-    /// What `bytes`, or the reason that there are none, tell.
-    pub fn parse(self, bytes: Reading<&[u8]>) -> Portion {
+    /// Parses its bytes; if there are none, everything it holds is missing for that reason.
+    pub fn parse(self, bytes: Reading<&[u8]>) -> MachineUpdate {
         match self {
             Self::Meminfo => memory::meminfo(bytes),
             Self::Vmstat => memory::vmstat(bytes),
-            Self::Swaps => {
-                let swaps = bytes.and_then(swaps::parse);
-                Box::new(move |m| m.sample.swaps = swaps)
-            }
-            Self::Zram => Box::new(|m| m.sample.zram.clear()),
-            Self::Pressure => {
-                let psi = bytes.and_then(pressure);
-                Box::new(move |m| m.sample.psi = psi)
-            }
-            Self::Uptime => {
-                let uptime = bytes.and_then(uptime);
-                Box::new(move |m| m.sample.uptime = uptime)
-            }
-            Self::Loadavg => {
-                let loadavg = bytes.and_then(loadavg);
-                Box::new(move |m| m.sample.loadavg = loadavg)
-            }
-            Self::Host => bytes.map_or_else(|_| Box::new(|_: &mut Machine| {}) as Portion, host),
-            Self::BootId => {
-                let id = bytes.and_then(boot_id);
-                Box::new(move |m| m.boot_id = id)
-            }
-            // The bytes alone name a cgroup, whose figures are elsewhere.
+            Self::Swaps => update(bytes.and_then(swaps::parse), |m, swaps| m.sample.swaps = swaps),
+            Self::Zram => update((), |m, ()| m.sample.zram.clear()),
+            Self::Pressure => update(bytes.and_then(pressure), |m, psi| m.sample.psi = psi),
+            Self::Uptime => update(bytes.and_then(uptime), |m, uptime| m.sample.uptime = uptime),
+            Self::Loadavg => update(bytes.and_then(loadavg), |m, loads| m.sample.loadavg = loads),
+            Self::Host => bytes.map_or_else(|_| update((), |_, ()| {}), host),
+            Self::BootId => update(bytes.and_then(boot_id), |m, id| m.boot_id = id),
+            // The bytes only name a cgroup, whose figures are in other files.
             Self::Limit => limit(bytes.and(Err(Missing::Unsupported))),
         }
     }
 }
 
-fn limit(figures: Reading<CgroupFigures>) -> Portion {
-    let figures = figures.unwrap_or_else(CgroupFigures::missing);
-    Box::new(move |m| m.sample.limit = figures)
+/// Returns an update that sets `value`.
+fn update<T: Send + 'static>(value: T, set: fn(&mut Machine, T)) -> MachineUpdate {
+    Box::new(move |machine| set(machine, value))
 }
 
-fn host(name: &[u8]) -> Portion {
-    let name: Arc<[u8]> = name.trim_ascii_end().into();
-    Box::new(move |m| m.host = name)
+fn limit(figures: Reading<CgroupFigures>) -> MachineUpdate {
+    let figures = figures.unwrap_or_else(CgroupFigures::missing);
+    update(figures, |m, figures| m.sample.limit = figures)
+}
+
+fn host(name: &[u8]) -> MachineUpdate {
+    update(name.trim_ascii_end().into(), |m, name| m.host = name)
 }
 
 fn boot_id(bytes: &[u8]) -> Reading<Arc<str>> {
@@ -193,7 +175,7 @@ fn loadavg(bytes: &[u8]) -> Reading<[f32; 3]> {
 }
 
 fn pressure(bytes: &[u8]) -> Reading<Psi> {
-    // The crate cuts each line at its fifth byte without looking.
+    // procfs cuts each line at its fifth byte without a check, and would panic.
     let lines = bytes.split(|b| *b == b'\n').take(2);
     if !bytes.is_ascii() || lines.into_iter().any(|line| line.len() < 5) {
         return Err(Missing::Malformed);

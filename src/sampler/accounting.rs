@@ -7,7 +7,7 @@ use super::Options;
 use crate::model::Missing;
 use crate::model::system::AccountingInputs;
 use crate::proc::files::Roots;
-use crate::proc::system::accounting::Part;
+use crate::proc::system::accounting::AccountingFile;
 
 const STACK: usize = 256 << 10;
 
@@ -19,21 +19,21 @@ pub fn read(options: &Options) -> AccountingInputs {
         sys: options.sys_root.clone(),
     };
     let mut inputs = AccountingInputs::missing(Missing::Unsupported);
-    let (sender, portions) = mpsc::channel();
+    let (sender, updates) = mpsc::channel();
     let mut waiting = Vec::new();
-    for part in Part::ALL {
+    for &file in AccountingFile::ALL {
         let (sender, roots) = (sender.clone(), roots.clone());
         let thread = std::thread::Builder::new()
             .name("zmtop-accounting".into())
             .stack_size(STACK)
             .spawn(move || {
-                let _ = sender.send((part, part.read(&roots)));
+                let _ = sender.send((file, file.read(&roots)));
             });
         match thread {
-            Ok(_) => waiting.push(part),
+            Ok(_) => waiting.push(file),
             Err(e) => {
                 let why = Missing::Errno(e.raw_os_error().unwrap_or(0));
-                part.missing(why)(&mut inputs);
+                file.missing(why)(&mut inputs);
             }
         }
     }
@@ -41,14 +41,14 @@ pub fn read(options: &Options) -> AccountingInputs {
     let began = Instant::now();
     while !waiting.is_empty() {
         let left = options.deadline.saturating_sub(began.elapsed());
-        let Ok((part, portion)) = portions.recv_timeout(left) else {
+        let Ok((file, update)) = updates.recv_timeout(left) else {
             break;
         };
-        waiting.retain(|p| *p != part);
-        portion(&mut inputs);
+        waiting.retain(|other| *other != file);
+        update(&mut inputs);
     }
-    for part in waiting {
-        part.missing(Missing::TimedOut)(&mut inputs);
+    for file in waiting {
+        file.missing(Missing::TimedOut)(&mut inputs);
     }
     inputs
 }

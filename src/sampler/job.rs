@@ -20,7 +20,7 @@ use crate::model::{CgroupFigures, Memory, Reading, Stat};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
-use crate::proc::system::{Part, Portion};
+use crate::proc::system::{MachineUpdate, SystemFile};
 use crate::proc::{own, status, users};
 
 /// The most of a command line that is kept.
@@ -33,7 +33,7 @@ pub(super) enum Token {
     /// The list of processes.
     List,
     /// One thing of the system.
-    Part(Part),
+    Part(SystemFile),
     /// `stat`, of this process and others after it.
     Glance(u64),
     /// `smaps_rollup`.
@@ -88,7 +88,7 @@ pub(super) enum Job {
         /// The pid given out last when the list was read before; where it still is, there is nothing new.
         last: Option<u64>,
     },
-    Part(Part),
+    Part(SystemFile),
     Glance {
         /// Never empty.
         at: Vec<Glance>,
@@ -168,7 +168,7 @@ pub(super) struct Walked {
 pub(super) enum Outcome {
     /// `None` where no pid was given out since the list before.
     List(Option<Reading<Vec<u32>>>, Option<u64>),
-    Part(Part, Portion),
+    Part(SystemFile, MachineUpdate),
     Glance(Vec<Glanced>),
     Walk {
         subject: Subject,

@@ -14,7 +14,7 @@ use super::{Needs, Options};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
 use crate::proc::files::Roots;
 use crate::proc::own;
-use crate::proc::system::{Machine, Part, zram};
+use crate::proc::system::{Machine, SystemFile, zram};
 
 /// How often a wait looks whether threads are stuck.
 const POLL: Duration = Duration::from_millis(10);
@@ -42,7 +42,7 @@ pub struct Scanner {
     pool: Pool,
     table: Table,
     machine: Machine,
-    reading: Vec<Part>,
+    reading: Vec<SystemFile>,
     listing: bool,
     pids: Reading<Vec<u32>>,
     /// The pid given out last when they were listed, and how often they were not since.
@@ -209,20 +209,20 @@ impl Scanner {
 
     /// What every tick begins with, except where the last has not returned.
     fn first_jobs(&mut self, now: Duration) -> Vec<Job> {
-        let mut jobs = Vec::with_capacity(Part::ALL.len() + 1);
+        let mut jobs = Vec::with_capacity(SystemFile::ALL.len() + 1);
         if !std::mem::replace(&mut self.listing, true) {
             // A list now and then whatever the kernel says: a pid can be given out of turn.
             let last = self.last_pid.filter(|_| self.unlisted < UNLISTED);
             jobs.push(Job::List { last });
         }
-        for part in Part::ALL {
+        for part in SystemFile::ALL {
             let known = match part {
-                Part::BootId => self.machine.boot_id.is_ok(),
-                Part::Limit => self.limit_at.is_some_and(|at| now.saturating_sub(at) < LIMIT_HOLDS),
+                SystemFile::BootId => self.machine.boot_id.is_ok(),
+                SystemFile::Limit => self.limit_at.is_some_and(|at| now.saturating_sub(at) < LIMIT_HOLDS),
                 _ => false,
             };
             if !known && !self.reading.contains(&part) {
-                if part == Part::Limit {
+                if part == SystemFile::Limit {
                     self.limit_at = Some(now);
                 }
                 self.reading.push(part);

@@ -9,7 +9,7 @@ use super::target::Target;
 use crate::group::mapping::MappingMerge;
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
-use crate::proc::smaps::areas::Areas;
+use crate::proc::areas::Areas;
 use crate::proc::{files, smaps, stat};
 
 /// Walks the process behind `target`, which started at `starttime`.

@@ -7,7 +7,7 @@ mod scan;
 
 use zmtop::model::mapping::Area;
 use zmtop::model::{Memory, Reading};
-use zmtop::proc::smaps::areas::Areas;
+use zmtop::proc::areas::Areas;
 
 const KB: u64 = 1024;
 

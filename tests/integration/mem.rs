@@ -6,7 +6,7 @@ mod command;
 
 use zmtop::account::ProcessTotals;
 use zmtop::model::{Missing, SystemSample};
-use zmtop::proc::system::{Machine, Part};
+use zmtop::proc::system::{Machine, SystemFile};
 
 const KB: u64 = 1024;
 
@@ -16,7 +16,7 @@ fn meminfo(bytes: &[u8]) -> SystemSample {
         sample: SystemSample::missing(Missing::Unsupported),
         ..Machine::default()
     };
-    Part::Meminfo.parse(Ok(bytes))(&mut machine);
+    SystemFile::Meminfo.parse(Ok(bytes))(&mut machine);
     machine.sample
 }
 

@@ -8,7 +8,7 @@ mod stat;
 mod system;
 
 use proptest::prelude::*;
-use zmtop::proc::system::{Machine, Part};
+use zmtop::proc::system::{Machine, SystemFile};
 use zmtop::proc::{cgroup as groups, smaps as maps, stat as stats, status, users};
 
 /// Bytes that look like `/proc`'s now and then: whole lines, cut and mixed.
@@ -50,7 +50,7 @@ proptest! {
         let _ = groups::mounts::parse(&bytes).map(|m| m.directory(&bytes));
         let _ = groups::figures::limit(&bytes);
         let mut machine = Machine::default();
-        for part in Part::ALL {
+        for part in SystemFile::ALL {
             part.parse(Ok(&bytes))(&mut machine);
         }
         // However it is cut into pieces, smaps sums up the same.

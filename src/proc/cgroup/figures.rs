@@ -3,8 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::io::Errno;
-
 use super::mounts::{self, Mounts, Version};
 use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
@@ -22,10 +20,10 @@ const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
 pub fn mounts(roots: &Roots) -> Reading<Mounts> {
     let path = roots.proc.join("self/mountinfo");
     let mut buf = vec![0; 64 << 10];
-    let fd = files::open(path.as_os_str().as_encoded_bytes()).map_err(absent)?;
+    let fd = files::open(path.as_os_str().as_encoded_bytes()).map_err(files::optional_reason)?;
     let mut len = 0;
     loop {
-        len += files::read_all(&fd, &mut buf[len..]).map_err(absent)?;
+        len += files::read_all(&fd, &mut buf[len..]).map_err(files::optional_reason)?;
         if len < buf.len() || len >= MAX_MOUNTINFO {
             break;
         }
@@ -68,7 +66,7 @@ fn read_v1(dir: &OwnedFd) -> CgroupFigures {
 /// Reads the figures of the cgroup at `path`, with its own limits only.
 pub fn read(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
     let directory = mounts.directory(path).ok_or(Missing::Unsupported);
-    match directory.and_then(|d| files::open_dir(&d).map_err(absent)) {
+    match directory.and_then(|d| files::open_dir(&d).map_err(files::optional_reason)) {
         Ok(dir) if mounts.version == Version::V1 => read_v1(&dir),
         Ok(dir) => read_v2(&dir),
         Err(why) => CgroupFigures::missing(why),
@@ -100,7 +98,7 @@ impl Value for Option<u64> {
 /// Reads the one value of a file.
 fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Reading<T>) -> Reading<T> {
     let mut buf = [0; 64];
-    let fd = files::open_at(dir, name).map_err(absent)?;
+    let fd = files::open_at(dir, name).map_err(files::optional_reason)?;
     let len = files::read_record(fd, &mut buf).map_err(files::reason)?;
     parse(buf[..len].trim_ascii())
 }
@@ -144,11 +142,4 @@ pub fn swap_limit(both: Reading<Option<u64>>, memory: Reading<Option<u64>>) -> R
         (Some(both), memory) => Some(both.saturating_sub(memory.unwrap_or(0))),
         (None, _) => None,
     })
-}
-
-fn absent(errno: Errno) -> Missing {
-    match errno {
-        Errno::NOENT | Errno::NOTDIR => Missing::Unsupported,
-        other => files::reason(other),
-    }
 }

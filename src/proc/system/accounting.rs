@@ -2,118 +2,93 @@
 
 use std::path::Path;
 
-use rustix::io::Errno;
-
 use crate::model::system::AccountingInputs;
 use crate::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
 
-/// Puts what one file or directory says into its place.
-pub type Portion = Box<dyn FnOnce(&mut AccountingInputs) + Send>;
+/// The result of reading one input, to be applied to [`AccountingInputs`].
+pub type InputUpdate = Box<dyn FnOnce(&mut AccountingInputs) + Send>;
 
-/// A file or directory; each is read for itself, so that one that never returns costs its own figures only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// `/proc/zoneinfo`.
-    Zones,
-    /// `/sys/block/zram*`.
-    Zram,
-    /// `/sys/kernel/mm/hugepages`.
-    Huge,
-    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
-    Thp,
-    /// `/sys/kernel/mm/ksm`.
-    Ksm,
-    /// `/sys/module/zswap/parameters/enabled`.
-    Zswap,
-    /// `/proc/pressure/memory`.
-    Pressure,
-}
+/// Defines the inputs, each with the field it fills and the function that reads it.
+macro_rules! define_inputs {
+    ($($(#[$doc:meta])* $input:ident: $field:ident = $read:expr,)*) => {
+        /// A file or a directory that only the account of the system needs. Each is read on its own, so that one
+        /// that never returns costs its own figures only.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum AccountingFile {
+            $($(#[$doc])* $input,)*
+        }
 
-impl Part {
-    /// Lists all of them.
-    pub const ALL: [Self; 7] = [
-        Self::Zones,
-        Self::Zram,
-        Self::Huge,
-        Self::Thp,
-        Self::Ksm,
-        Self::Zswap,
-        Self::Pressure,
-    ];
+        impl AccountingFile {
+            /// Every input.
+            pub const ALL: &[Self] = &[$(Self::$input,)*];
 
-    /// Reads it. What is not there is [`Missing::Unsupported`].
-    pub fn read(self, roots: &Roots) -> Portion {
-        let sys = roots.sys.as_deref().ok_or(Missing::Unsupported);
-        match self {
-            Self::Zones => {
-                let zones = text(&roots.proc, "zoneinfo").and_then(|t| zoneinfo(&t));
-                Box::new(move |d| d.zones = zones)
+            /// Reads it. A file that does not exist is [`Missing::Unsupported`].
+            pub fn read(self, roots: &Roots) -> InputUpdate {
+                match self {
+                    $(Self::$input => {
+                        let read: fn(&Roots) -> _ = $read;
+                        let value = read(roots);
+                        Box::new(move |inputs| inputs.$field = value)
+                    })*
+                }
             }
-            Self::Zram => {
-                let zram = sys.map(zram);
-                Box::new(move |d| d.zram = zram)
-            }
-            Self::Huge => {
-                let pools = sys.and_then(huge);
-                Box::new(move |d| d.huge = pools)
-            }
-            Self::Thp => {
-                let thp = sys.and_then(|s| text(s, "kernel/mm/transparent_hugepage/enabled"));
-                let thp = thp.and_then(|t| chosen(&t));
-                Box::new(move |d| d.thp = thp)
-            }
-            Self::Ksm => {
-                let ksm = sys.and_then(ksm);
-                Box::new(move |d| d.ksm = ksm)
-            }
-            Self::Zswap => {
-                let on = sys.and_then(|s| text(s, "module/zswap/parameters/enabled"));
-                let on = on.and_then(|t| match t.trim_ascii() {
-                    b"Y" | b"1" => Ok(true),
-                    b"N" | b"0" => Ok(false),
-                    _ => Err(Missing::Malformed),
-                });
-                Box::new(move |d| d.zswap_on = on)
-            }
-            Self::Pressure => {
-                let found = text(&roots.proc, "pressure/memory").and_then(|t| pressure(&t));
-                Box::new(move |d| d.pressure = found)
+
+            /// Returns the update for an input that could not be read.
+            pub fn missing(self, why: Missing) -> InputUpdate {
+                match self {
+                    $(Self::$input => Box::new(move |inputs| inputs.$field = Err(why)),)*
+                }
             }
         }
-    }
-
-    /// Returns what it says where it was not read, for `why`.
-    pub fn missing(self, why: Missing) -> Portion {
-        Box::new(move |d| match self {
-            Self::Zones => d.zones = Err(why),
-            Self::Zram => d.zram = Err(why),
-            Self::Huge => d.huge = Err(why),
-            Self::Thp => d.thp = Err(why),
-            Self::Ksm => d.ksm = Err(why),
-            Self::Zswap => d.zswap_on = Err(why),
-            Self::Pressure => d.pressure = Err(why),
-        })
-    }
+    };
 }
 
-/// Reads a whole file; of `zoneinfo` a thousand processors' worth.
-fn text(root: &Path, name: &str) -> Reading<Vec<u8>> {
+define_inputs! {
+    /// `/proc/zoneinfo`.
+    Zones: zones = |roots| zoneinfo(&read_file(&roots.proc, "zoneinfo")?),
+    /// `/sys/block/zram*`.
+    Zram: zram = |roots| sys(roots).map(zram),
+    /// `/sys/kernel/mm/hugepages`.
+    HugePages: huge = |roots| huge_pages(sys(roots)?),
+    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
+    Thp: thp = |roots| chosen(&read_file(sys(roots)?, "kernel/mm/transparent_hugepage/enabled")?),
+    /// `/sys/kernel/mm/ksm`.
+    Ksm: ksm = |roots| ksm(sys(roots)?),
+    /// `/sys/module/zswap/parameters/enabled`.
+    Zswap: zswap_on = |roots| switch(&read_file(sys(roots)?, "module/zswap/parameters/enabled")?),
+    /// `/proc/pressure/memory`.
+    Pressure: pressure = |roots| pressure(&read_file(&roots.proc, "pressure/memory")?),
+}
+
+fn sys(roots: &Roots) -> Reading<&Path> {
+    roots.sys.as_deref().ok_or(Missing::Unsupported)
+}
+
+/// Reads a whole file; of `zoneinfo` enough for a thousand processors.
+fn read_file(root: &Path, name: &str) -> Reading<Vec<u8>> {
     let path = root.join(name);
     let mut buf = vec![0; if name == "zoneinfo" { 4 << 20 } else { 4096 }];
     let read = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf);
-    let len = read.map(<[u8]>::len).map_err(|e| match e {
-        Errno::NOENT | Errno::NOTDIR | Errno::OPNOTSUPP => Missing::Unsupported,
-        other => files::reason(other),
-    })?;
+    let len = read.map(<[u8]>::len).map_err(files::optional_reason)?;
     buf.truncate(len);
     Ok(buf)
 }
 
-fn figure(root: &Path, name: &str) -> Reading<u64> {
-    number(text(root, name)?.trim_ascii()).ok_or(Missing::Malformed)
+/// Reads a file that holds one number.
+fn read_number(root: &Path, name: &str) -> Reading<u64> {
+    number(read_file(root, name)?.trim_ascii()).ok_or(Missing::Malformed)
+}
+
+/// Parses a boolean parameter of a kernel module.
+fn switch(bytes: &[u8]) -> Reading<bool> {
+    match bytes.trim_ascii() {
+        b"Y" | b"1" => Ok(true),
+        b"N" | b"0" => Ok(false),
+        _ => Err(Missing::Malformed),
+    }
 }
 
 /// Parses `zoneinfo` into the sums over all zones of `present`, `managed` and each processor's `count`.
@@ -144,8 +119,8 @@ fn zram(sys: &Path) -> Vec<ZramDevice> {
     let device = |found: crate::model::system::Zram| {
         let dir = sys.join("block").join(&*found.name);
         ZramDevice {
-            size: figure(&dir, "disksize"),
-            on_disk: text(&dir, "bd_stat").and_then(|t| {
+            size: read_number(&dir, "disksize"),
+            on_disk: read_file(&dir, "bd_stat").and_then(|t| {
                 let count = words(&t).next().and_then(number);
                 count.and_then(|n| n.checked_mul(page)).ok_or(Missing::Malformed)
             }),
@@ -157,27 +132,24 @@ fn zram(sys: &Path) -> Vec<ZramDevice> {
     super::zram::read(sys).into_iter().map(device).collect()
 }
 
-/// Reads the pools in `hugepages-2048kB` and their like.
-fn huge(sys: &Path) -> Reading<Vec<HugePool>> {
+/// Reads the pools in `hugepages-2048kB` and the like.
+fn huge_pages(sys: &Path) -> Reading<Vec<HugePool>> {
     let dir = sys.join("kernel/mm/hugepages");
     let mut sizes = Vec::new();
     let listed = files::names(dir.as_os_str().as_encoded_bytes(), |name| {
         let size = name.strip_prefix(b"hugepages-").and_then(|n| n.strip_suffix(b"kB"));
         sizes.extend(size.and_then(number));
     });
-    listed.map_err(|e| match e {
-        Errno::NOENT | Errno::NOTDIR => Missing::Unsupported,
-        other => files::reason(other),
-    })?;
+    listed.map_err(files::optional_reason)?;
     sizes.sort_unstable();
     let pool = |kib: u64| {
         let dir = dir.join(format!("hugepages-{kib}kB"));
         let page = kib.checked_mul(1024).ok_or(Missing::Malformed)?;
-        let of = |count: u64| count.checked_mul(page).ok_or(Missing::Malformed);
+        let bytes = |count: u64| count.checked_mul(page).ok_or(Missing::Malformed);
         Ok(HugePool {
             page,
-            total: of(figure(&dir, "nr_hugepages")?)?,
-            free: of(figure(&dir, "free_hugepages")?)?,
+            total: bytes(read_number(&dir, "nr_hugepages")?)?,
+            free: bytes(read_number(&dir, "free_hugepages")?)?,
         })
     };
     sizes.into_iter().map(pool).collect()
@@ -196,9 +168,9 @@ fn chosen(bytes: &[u8]) -> Reading<Box<str>> {
 fn ksm(sys: &Path) -> Reading<Ksm> {
     let dir = sys.join("kernel/mm/ksm");
     let page = rustix::param::page_size() as u64;
-    let pages = |name| figure(&dir, name)?.checked_mul(page).ok_or(Missing::Malformed);
+    let pages = |name| read_number(&dir, name)?.checked_mul(page).ok_or(Missing::Malformed);
     Ok(Ksm {
-        on: figure(&dir, "run")? == 1,
+        on: read_number(&dir, "run")? == 1,
         shared: pages("pages_shared")?,
         saved: pages("pages_sharing")?,
     })

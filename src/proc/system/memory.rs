@@ -1,6 +1,6 @@
 //! `/proc/meminfo` and `/proc/vmstat`: the figures that [`SystemSample::FIGURES`] lists.
 
-use super::Portion;
+use super::MachineUpdate;
 use crate::model::system::FigureSource;
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::parse::{kib, number};
@@ -28,7 +28,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Reads the figures of `meminfo`.
-pub(super) fn meminfo(bytes: Reading<&[u8]>) -> Portion {
+pub(super) fn meminfo(bytes: Reading<&[u8]>) -> MachineUpdate {
     let lines = bytes.map(|bytes| Lines::split(bytes, b':'));
     let get = |name: &str, parse| lines.as_ref().map_err(|why| *why)?.get(name, parse);
     update(|source| match source {
@@ -50,7 +50,7 @@ pub(super) fn meminfo(bytes: Reading<&[u8]>) -> Portion {
 }
 
 /// Reads the figures of `vmstat`.
-pub(super) fn vmstat(bytes: Reading<&[u8]>) -> Portion {
+pub(super) fn vmstat(bytes: Reading<&[u8]>) -> MachineUpdate {
     let page = rustix::param::page_size() as u64;
     let lines = bytes.map(|bytes| Lines::split(bytes, b' '));
     let get = |name: &str| lines.as_ref().map_err(|why| *why)?.get(name, number);
@@ -64,7 +64,7 @@ pub(super) fn vmstat(bytes: Reading<&[u8]>) -> Portion {
 }
 
 /// Sets every figure whose source `read` knows.
-fn update(read: impl Fn(FigureSource) -> Option<Reading<u64>>) -> Portion {
+fn update(read: impl Fn(FigureSource) -> Option<Reading<u64>>) -> MachineUpdate {
     let figures = SystemSample::FIGURES.iter();
     let values: Vec<_> = figures
         .filter_map(|figure| Some((figure.field, read(figure.source)?)))

@@ -2,7 +2,7 @@
 
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Area, Extent, MappingKind, MappingName};
-use zmtop::proc::smaps::areas::{Areas, MAX_LINE};
+use zmtop::proc::areas::{Areas, MAX_LINE};
 use zmtop::proc::smaps::smaps;
 
 use super::{KB, area, at, read, sum};

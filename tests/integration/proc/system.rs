@@ -2,10 +2,10 @@
 
 use zmtop::model::system::{Psi, SwapArea};
 use zmtop::model::{Missing, SystemSample};
-use zmtop::proc::system::{Machine, Part, zram};
+use zmtop::proc::system::{Machine, SystemFile, zram};
 use zmtop::proc::users;
 
-fn sample(part: Part, bytes: &[u8]) -> SystemSample {
+fn sample(part: SystemFile, bytes: &[u8]) -> SystemSample {
     let mut machine = Machine::default();
     part.parse(Ok(bytes))(&mut machine);
     machine.sample
@@ -17,7 +17,7 @@ const OLD: &str = include_str!("../../fixtures/meminfo/3.10");
 
 #[test]
 fn meminfo_is_read() {
-    let s = sample(Part::Meminfo, WHOLE.as_bytes());
+    let s = sample(SystemFile::Meminfo, WHOLE.as_bytes());
     assert_eq!(s.mem_total, Ok(25_276_514_304));
     assert_eq!(s.mem_available, Ok(24_680_165_376));
     assert_eq!(s.swap_used(), Ok(131_072 * 1024));
@@ -27,7 +27,7 @@ fn meminfo_is_read() {
 
 #[test]
 fn an_older_meminfo_lacks_only_what_it_lacks() {
-    let s = sample(Part::Meminfo, OLD.as_bytes());
+    let s = sample(SystemFile::Meminfo, OLD.as_bytes());
     assert_eq!(s.mem_total, Ok(2_097_152 * 1024));
     assert_eq!(s.mem_available, Err(Missing::Unsupported));
     assert_eq!(s.zswap, Err(Missing::Unsupported));
@@ -44,18 +44,18 @@ fn an_odd_byte_costs_its_own_field_only() {
     ] {
         let odd = WHOLE.replacen(from, to, 1);
         assert_ne!(odd, WHOLE);
-        let s = sample(Part::Meminfo, odd.as_bytes());
+        let s = sample(SystemFile::Meminfo, odd.as_bytes());
         assert_eq!(s.mem_total, Ok(25_276_514_304), "{to}");
         assert_eq!(s.mem_available, Ok(24_680_165_376), "{to}");
     }
     let overflow = WHOLE.replacen("MemTotal:       24684096 kB", "MemTotal: 18014398509481984 kB", 1);
     assert_ne!(overflow, WHOLE);
-    let s = sample(Part::Meminfo, overflow.as_bytes());
+    let s = sample(SystemFile::Meminfo, overflow.as_bytes());
     assert_eq!(s.mem_total, Err(Missing::Malformed));
-    assert_eq!(s.mem_free, sample(Part::Meminfo, WHOLE.as_bytes()).mem_free);
+    assert_eq!(s.mem_free, sample(SystemFile::Meminfo, WHOLE.as_bytes()).mem_free);
     let raw = [WHOLE.as_bytes(), b"\xff\xfe\x00\n"].concat();
-    assert_eq!(sample(Part::Meminfo, &raw).mem_total, Ok(25_276_514_304));
-    let none = sample(Part::Meminfo, b"");
+    assert_eq!(sample(SystemFile::Meminfo, &raw).mem_total, Ok(25_276_514_304));
+    let none = sample(SystemFile::Meminfo, b"");
     assert_eq!(none.mem_total, Err(Missing::Unsupported));
 }
 
@@ -63,18 +63,18 @@ fn an_odd_byte_costs_its_own_field_only() {
 fn swap_counters_are_bytes() {
     let page = rustix::param::page_size() as u64;
     let good = b"nr_free_pages 7\npswpin 10\npswpout 20\npgmajfault 30\n";
-    let s = sample(Part::Vmstat, good);
+    let s = sample(SystemFile::Vmstat, good);
     assert_eq!(
         (s.pswpin, s.pswpout, s.pgmajfault),
         (Ok(10 * page), Ok(20 * page), Ok(30))
     );
     // The crate refuses these whole.
     let odd = b"odd\npswpin 10\npswpout x\n\xff 5\n";
-    let s = sample(Part::Vmstat, odd);
+    let s = sample(SystemFile::Vmstat, odd);
     assert_eq!(s.pswpin, Ok(10 * page));
     assert_eq!(s.pswpout, Err(Missing::Malformed));
     assert_eq!(s.pgmajfault, Err(Missing::Unsupported));
-    let s = sample(Part::Vmstat, b"pswpin 9223372036854775807\npswpout -1\n");
+    let s = sample(SystemFile::Vmstat, b"pswpin 9223372036854775807\npswpout -1\n");
     assert_eq!(
         (s.pswpin, s.pswpout),
         (Err(Missing::Malformed), Err(Missing::Malformed))
@@ -86,7 +86,7 @@ fn swap_areas_keep_their_raw_paths() {
     let bytes = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
         /dev/zram0                              partition\t1048576\t\t4096\t\t100\n\
         /mnt/\\040a\\134\\012\xff\\999\\777               file\t\t8\t\t0\t\t-2\n";
-    let swaps = sample(Part::Swaps, bytes).swaps.unwrap();
+    let swaps = sample(SystemFile::Swaps, bytes).swaps.unwrap();
     let expected = [
         SwapArea {
             path: (*b"/dev/zram0").into(),
@@ -106,7 +106,7 @@ fn swap_areas_keep_their_raw_paths() {
     assert_eq!(*swaps, expected);
     assert!(swaps[0].on_zram() && !swaps[1].on_zram());
     assert_eq!(
-        sample(Part::Swaps, b"Filename Type Size Used Priority\n").swaps,
+        sample(SystemFile::Swaps, b"Filename Type Size Used Priority\n").swaps,
         Ok(Vec::new())
     );
     for bad in [
@@ -115,7 +115,7 @@ fn swap_areas_keep_their_raw_paths() {
         b"Filename\n/a file 1\n",
         b"Filename\n/a file 18446744073709551615 0 0\n",
     ] {
-        assert_eq!(sample(Part::Swaps, bad).swaps, Err(Missing::Malformed));
+        assert_eq!(sample(SystemFile::Swaps, bad).swaps, Err(Missing::Malformed));
     }
 }
 
@@ -126,7 +126,7 @@ fn pressure_load_and_uptime() {
         some_avg10: 1.5,
         full_avg10: 0.25,
     };
-    assert_eq!(sample(Part::Pressure, bytes).psi, Ok(expected));
+    assert_eq!(sample(SystemFile::Pressure, bytes).psi, Ok(expected));
     for bad in [
         &b""[..],
         b"some",
@@ -134,16 +134,16 @@ fn pressure_load_and_uptime() {
         b"some avg10=x\nfull avg10=1\n",
         b"s\xc3\xa9\xc3\xa9\xc3\xa9 avg10=1\nfull ",
     ] {
-        assert_eq!(sample(Part::Pressure, bad).psi, Err(Missing::Malformed));
+        assert_eq!(sample(SystemFile::Pressure, bad).psi, Err(Missing::Malformed));
     }
-    assert_eq!(sample(Part::Uptime, b"12.50 20.00\n").uptime, Ok(12.5));
+    assert_eq!(sample(SystemFile::Uptime, b"12.50 20.00\n").uptime, Ok(12.5));
     assert_eq!(
-        sample(Part::Loadavg, b"0.50 0.25 0.10 1/412 27213\n").loadavg,
+        sample(SystemFile::Loadavg, b"0.50 0.25 0.10 1/412 27213\n").loadavg,
         Ok([0.5, 0.25, 0.1])
     );
     for bad in [&b""[..], b"NaN 1\n", b"-1 1\n", b"inf inf\n", b"\xff\n"] {
-        assert_eq!(sample(Part::Uptime, bad).uptime, Err(Missing::Malformed));
-        assert_eq!(sample(Part::Loadavg, bad).loadavg, Err(Missing::Malformed));
+        assert_eq!(sample(SystemFile::Uptime, bad).uptime, Err(Missing::Malformed));
+        assert_eq!(sample(SystemFile::Loadavg, bad).loadavg, Err(Missing::Malformed));
     }
 }
 

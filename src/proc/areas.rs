@@ -9,7 +9,7 @@
 //!
 //! A file may have tens of megabytes. Only the line being read is held, and of that at most [`MAX_LINE`] bytes.
 
-use super::Sums;
+use super::smaps::Sums;
 use crate::model::mapping::{Area, Extent, MappingKind, MappingName};
 use crate::model::{Missing, Reading};
 use crate::proc::parse::{self, LineBuffer};
