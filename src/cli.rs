@@ -13,8 +13,9 @@ use std::path::PathBuf;
 pub use apply::{UsageError, apply, apply_leaks, apply_ps, apply_units, configure};
 use clap::{Args, Parser, Subcommand};
 pub use exit::{Early, Exit};
-pub use ps::{Format, PsArgs};
+pub use ps::PsArgs;
 
+pub use crate::output::Format;
 use crate::text;
 
 /// zmtop as typed.

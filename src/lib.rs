@@ -26,6 +26,7 @@ pub mod manual;
 pub mod model;
 pub mod output;
 pub mod proc;
+pub mod query;
 pub mod record;
 pub mod run;
 pub mod sampler;

@@ -1,19 +1,20 @@
-//! The wiring: what was typed becomes what is done.
+//! The wiring: runs what the command line asks for.
+//!
+//! A subcommand is one file here with a `run`, one arm in [`subcommand`], and its options in `cli`.
 
 pub mod alert;
-mod clock;
 pub mod configure;
-mod from;
-pub mod leaks;
-pub mod maps;
-pub mod mem;
+mod leaks;
+mod maps;
+mod mem;
 pub mod monitor;
-pub mod ps;
+mod ps;
 mod secure;
+mod snapshot;
 pub mod terminal;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -22,7 +23,9 @@ use monitor::{End, Setup};
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
 use crate::config::settings::{LogSettings, SamplerSettings};
 use crate::config::{Env, log};
+use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
+use crate::units::Units;
 
 /// Does what the command line asks; the value is the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -40,33 +43,79 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             early.exit.into()
         }
         Ok(Cli {
-            command: Some(Command::Config(args)),
-            ..
-        }) => {
-            let done = configure::run(&args, &env, &mut io::stdout().lock(), &mut io::stderr().lock());
-            done.unwrap_or_else(|e| written(Err(e))).into()
-        }
-        Ok(Cli {
-            command: Some(Command::Ps(args)),
-            ..
-        }) => ps::run(&args, &env).into(),
-        Ok(Cli {
-            command: Some(Command::Mem(args)),
-            ..
-        }) => mem::run(&args, &env).into(),
-        Ok(Cli {
-            command: Some(Command::Maps(args)),
-            ..
-        }) => maps::run(&args, &env).into(),
-        Ok(Cli {
-            command: Some(Command::Leaks(args)),
-            ..
-        }) => leaks::run(&args, &env).into(),
+            command: Some(command), ..
+        }) => subcommand(&command, &env).into(),
         Ok(Cli { command: None, monitor }) => live(&monitor, &env),
     }
 }
 
-/// How the runtime is built that sampling, signals and timers go on in: beside the main thread, which may be
+/// Runs a subcommand, and says on stderr why it could not be done.
+fn subcommand(command: &Command, env: &Env) -> Exit {
+    let done = match command {
+        Command::Ps(args) => ps::run(args, env),
+        Command::Mem(args) => mem::run(args, env),
+        Command::Maps(args) => maps::run(args, env),
+        Command::Leaks(args) => leaks::run(args, env),
+        Command::Config(args) => {
+            let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());
+            Ok(done.unwrap_or_else(|error| written(Err(error))))
+        }
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(Failure::Usage(error)) => usage(&error),
+        Err(Failure::Unread(why)) => {
+            complain(&why);
+            Exit::Unread
+        }
+    }
+}
+
+/// The reason why a subcommand has nothing to write.
+#[derive(Debug)]
+enum Failure {
+    /// What was typed, or the configuration, is wrong.
+    Usage(UsageError),
+    /// The data could not be read; the text says why, safe to print.
+    Unread(String),
+}
+
+impl From<UsageError> for Failure {
+    fn from(error: UsageError) -> Self {
+        Self::Usage(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self::Unread(why)
+    }
+}
+
+/// Writes a report to standard output.
+fn print(report: &dyn Report, format: Format) -> Exit {
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    written(output::write(&mut out, report, format).and_then(|()| out.flush()))
+}
+
+/// What is held back before it is written: a table of some hundred rows, in one system call.
+const OUTPUT_BUFFER: usize = 64 << 10;
+
+/// Returns the style of text on standard output: as wide as its terminal, where it is one.
+fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
+    let terminal = io::stdout().is_terminal();
+    let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
+    let no_color = no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
+    OutputStyle {
+        units,
+        // A terminal that does not know its size says 0.
+        width: size.map(|(width, _)| usize::from(width)).filter(|w| *w > 0),
+        color: terminal && !no_color,
+        ascii: !env.utf8,
+    }
+}
+
+/// Returns the builder of the runtime for sampling, signals and timers: beside the main thread, which may be
 /// stuck in a write.
 pub(crate) fn runtime() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -74,12 +123,12 @@ pub(crate) fn runtime() -> tokio::runtime::Builder {
     builder
 }
 
-/// One line of reason on stderr.
+/// Writes a line of reason to stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");
 }
 
-/// What became of writing to stdout.
+/// Returns the exit code of writing to stdout, and says why it failed.
 pub(crate) fn written(result: io::Result<()>) -> Exit {
     match result.and_then(|()| io::stdout().flush()) {
         Ok(()) => Exit::Done,
@@ -126,7 +175,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    let options = options(&config.settings.sampler, args.place.proc_root.as_deref());
+    let options = sampler_options(&config.settings.sampler, args.place.proc_root.as_deref());
     match monitor::run(
         config,
         Setup {
@@ -144,8 +193,8 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
     }
 }
 
-/// The sampler's options by these settings.
-pub(crate) fn options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
+/// Returns the sampler's options by these settings.
+pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         interval: sampler.interval,
         deadline: sampler.deadline,

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{PlaceArgs, TableArgs};
+use super::{Format, PlaceArgs, TableArgs};
 use crate::group::GroupBy;
 
 /// The options of `zmtop ps`.
@@ -79,18 +79,4 @@ pub(super) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> 
         let known: Vec<_> = known.iter().map(|by| by.id()).collect();
         format!("possible values: {}", known.join(", "))
     })
-}
-
-/// How `ps` writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// One object; processes as a snapshot that --from reads, unless --columns chooses.
-    Json,
-    /// The same in one line, with --every a line each time.
-    Ndjson,
-    /// RFC 4180, safe for spreadsheets.
-    Csv,
 }

@@ -1,4 +1,4 @@
-//! What changed from one table to the next, a second: what grew, what shrank, what came and what ended.
+//! What changed from one table to the next, a second: what grew, what shrank, what is new and what ended.
 //!
 //! ```text
 //!      PID USER    ΔSWAP/s  ΔUSS/s  ΔPSS/s  ΔRSS/s COMMAND
@@ -8,67 +8,65 @@
 //!                        0   -1.9G   -2.0G   -2.2G 1 changed, 1 new, 1 ended of 412 processes
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::iter::once;
 use std::time::Duration;
 
-use super::cells::{self, Written, plain};
-use super::layout::{Layout, Line};
-use super::rows::{Item, Query, Rows};
-use super::table::{TableOptions, caption};
+use super::table::{TableOptions, count_label, partial_label};
+use super::text_table::{TextColumn, word};
 use crate::columns::{Cell, CellStyle, Column, Row, SortKey, Unit, Value, order};
 use crate::group::RowKey;
+use crate::query::{Query, Rows};
+use crate::text::Align;
 
 /// Compares each table with the one before.
 #[derive(Debug)]
-pub struct Changes {
+pub struct ChangeTracker {
     /// Rows that did not change are listed too.
     all: bool,
-    before: HashMap<RowKey, Kept>,
+    previous: HashMap<RowKey, PreviousRow>,
+    /// The time of the table before, on the monotonic clock.
     at: Duration,
 }
 
-/// A row as it was.
+/// A row of the table before.
 #[derive(Debug)]
-struct Kept {
-    /// Of each column that counts bytes, and of the one sorted by.
+struct PreviousRow {
+    /// The figures of each column that counts bytes, and of the one sorted by.
     figures: Vec<Option<i64>>,
     cells: Vec<Cell>,
-    matched: bool,
+    passed: bool,
 }
 
-/// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Stayed,
-    Came,
+enum Status {
+    Present,
+    New,
     Ended,
 }
 
-impl Fate {
+impl Status {
     const fn mark(self) -> &'static str {
         match self {
-            Self::Stayed => " ",
-            Self::Came => "+",
+            Self::Present => " ",
+            Self::New => "+",
             Self::Ended => "-",
         }
     }
 }
 
-/// One row of the table of changes.
-struct Moved {
-    fate: Fate,
-    /// A second; `None` where either end is unknown.
+/// A row of the table of changes.
+struct ChangedRow {
+    status: Status,
+    /// Bytes a second; `None` where either end is unknown.
     rates: Vec<Option<f64>>,
     cells: Vec<Cell>,
-    key: SortKey,
+    sort_key: SortKey,
 }
 
-/// The column of the marks.
-static MARK: Column = Column::text("mark", "", "", 1, |_| Value::Blank);
-
-/// Whether a column is shown as what it changed by.
-fn is_summed(column: &Column) -> bool {
+/// Returns true if a column is shown as what it changed by.
+fn is_compared(column: &Column) -> bool {
     column.additive && column.unit == Unit::Bytes
 }
 
@@ -79,28 +77,28 @@ fn figure(column: &Column, row: &Row<'_>) -> Option<i64> {
     }
 }
 
-impl Changes {
+impl ChangeTracker {
     /// Starts from these rows.
-    pub fn since(rows: &Rows<'_>, query: &Query<'_>, options: &TableOptions, all: bool) -> Self {
-        let mut changes = Self {
+    pub fn new(rows: &Rows<'_>, query: &Query<'_>, options: &TableOptions, all: bool) -> Self {
+        let mut tracker = Self {
             all,
-            before: HashMap::new(),
+            previous: HashMap::new(),
             at: Duration::ZERO,
         };
-        changes.keep(rows, &shown(query, options), &Written::new(options));
-        changes
+        tracker.remember(rows, &columns_and_sort(query, options), options);
+        tracker
     }
 
-    fn keep(&mut self, rows: &Rows<'_>, columns: &[&'static Column], written: &Written) {
+    fn remember(&mut self, rows: &Rows<'_>, columns: &[&'static Column], options: &TableOptions) {
         self.at = rows.snapshot().monotonic;
-        self.before.clear();
-        self.before.extend(rows.candidates().map(|(key, row, matched)| {
-            let kept = Kept {
+        self.previous.clear();
+        self.previous.extend(rows.candidates().map(|(key, row, passed)| {
+            let previous = PreviousRow {
                 figures: columns.iter().map(|c| figure(c, &row)).collect(),
-                cells: cells::row(columns, &item(row), written),
-                matched,
+                cells: options.cells(columns, &row),
+                passed,
             };
-            (key, kept)
+            (key, previous)
         }));
     }
 
@@ -115,162 +113,150 @@ impl Changes {
         query: &Query<'_>,
         options: &TableOptions,
     ) -> io::Result<()> {
-        let written = Written::new(options);
-        let with_sort = shown(query, options);
+        let with_sort = columns_and_sort(query, options);
         let columns = &with_sort[..options.columns.len()];
-        let seconds = rows.snapshot().monotonic.saturating_sub(self.at).as_secs_f64();
-        let mut moved = self.moved(rows, query, &with_sort, &written, seconds.max(1e-3));
-        let sums = sums(&moved, columns);
-        let count = |fate| moved.iter().filter(|m| m.fate == fate).count();
-        let (came, ended) = (count(Fate::Came), count(Fate::Ended));
-        let changed = |m: &Moved| m.fate != Fate::Stayed || visible(m, columns, &written);
-        let stayed = moved.iter().filter(|m| changed(m)).count() - came - ended;
-        let label = format!("{stayed} changed, {came} new, {ended} ended of {}", rows.counted());
-        let label = rows.partial().map_or(label.clone(), |why| format!("{label}, {why}"));
+        let mut changed = self.compare(rows, query, &with_sort, options);
+        let sums: Vec<Option<f64>> = (0..columns.len()).map(|i| sum_of_rates(&changed, i)).collect();
+        let count = |status| changed.iter().filter(|row| row.status == status).count();
+        let (new, ended) = (count(Status::New), count(Status::Ended));
+        let is_changed = |row: &ChangedRow| row.status != Status::Present || is_visible(row, columns, options);
+        let moved = changed.iter().filter(|row| is_changed(row)).count() - new - ended;
+        let label = format!("{moved} changed, {new} new, {ended} ended of {}", count_label(rows));
+        let label = once(label).chain(partial_label(rows)).collect::<Vec<_>>().join(", ");
         if !self.all {
-            moved.retain(changed);
+            changed.retain(is_changed);
         }
-        let keys: Vec<SortKey> = moved.iter().map(|m| m.key.clone()).collect();
-        let places = order(&keys, query.descending);
+        let keys: Vec<SortKey> = changed.iter().map(|row| row.sort_key.clone()).collect();
 
-        let mut marked = vec![&MARK];
-        marked.extend_from_slice(columns);
-        let mut lines = Vec::new();
+        let mut table = options.text_table([TextColumn::new(Align::Left)]);
         if options.heading {
-            let titles = options.columns.iter().map(|id| {
-                let title = cells::title(*id, options);
-                if is_summed(id.get()) {
-                    plain(&format!("Δ{title}/s"))
+            let titles = options.columns.iter().map(|id| match options.title(*id) {
+                title if is_compared(id.get()) => word(format!("Δ{title}/s")),
+                title => word(title),
+            });
+            table.push_heading(&once(word(" ")).chain(titles).collect::<Vec<_>>());
+        }
+        for i in order(&keys, query.descending)
+            .into_iter()
+            .take(query.top.unwrap_or(usize::MAX))
+        {
+            let row = &changed[i];
+            let bar = options.bars.and(row.rates.last().copied().flatten()).map(f64::abs);
+            table.push_with_bar(&row.cells(columns, options), bar);
+        }
+        if options.totals {
+            let totals = columns.iter().zip(sums).map(|(column, sum)| {
+                if is_compared(column) {
+                    rate_cell(sum, options)
                 } else {
-                    plain(title)
+                    word("")
                 }
             });
-            lines.push(Line::heading(
-                &std::iter::once(plain(" ")).chain(titles).collect::<Vec<_>>(),
-            ));
+            table.push_totals(&once(word(" ")).chain(totals).collect::<Vec<_>>(), label);
         }
-        lines.extend(places.into_iter().take(query.top.unwrap_or(usize::MAX)).map(|i| {
-            let moved = &moved[i];
-            let mut line = Line::row(&moved.line(columns, &written));
-            line.bar = options.bars.and(moved.rates.last().copied().flatten()).map(f64::abs);
-            line
-        }));
-        if options.totals {
-            let totals = columns.iter().zip(sums).map(|(c, sum)| match (is_summed(c), sum) {
-                (true, Some(sum)) => written.rate(sum),
-                (true, None) => missing(),
-                (false, _) => plain(""),
-            });
-            lines.push(Line::totals(
-                &std::iter::once(plain(" ")).chain(totals).collect::<Vec<_>>(),
-                label,
-            ));
-        }
-        self.keep(rows, &with_sort, &written);
-        caption(out, options)?;
-        Layout::new(&marked, &lines, options).write_all(out, &lines)
+        self.remember(rows, &with_sort, options);
+        options.write_caption(out)?;
+        table.write(out, &options.style)
     }
 
-    fn moved(
+    /// Compares the rows that pass with the table before; those that ended come last.
+    fn compare(
         &self,
         rows: &Rows<'_>,
         query: &Query<'_>,
         columns: &[&'static Column],
-        written: &Written,
-        seconds: f64,
-    ) -> Vec<Moved> {
+        options: &TableOptions,
+    ) -> Vec<ChangedRow> {
+        let seconds = rows
+            .snapshot()
+            .monotonic
+            .saturating_sub(self.at)
+            .as_secs_f64()
+            .max(1e-3);
         let sort = query.sort.get();
-        let by_change = is_summed(sort);
-        let key = |rates: &[Option<f64>], own: SortKey| match rates.last() {
-            Some(rate) if by_change => rate.map_or(SortKey::Missing, |x| SortKey::Number(x.abs())),
+        let sort_key = |rates: &[Option<f64>], own: SortKey| match rates.last() {
+            Some(rate) if is_compared(sort) => rate.map_or(SortKey::Missing, |x| SortKey::Number(x.abs())),
             _ => own,
         };
         let rate = |then: Option<i64>, now: Option<i64>| Some((now? - then?) as f64 / seconds);
-        let mut moved = Vec::new();
-        let mut there = std::collections::HashSet::new();
-        for (id, row, matches) in rows.candidates() {
-            if matches {
-                let before = self.before.get(&id);
-                let now = columns.iter().enumerate().map(|(i, c)| {
-                    let then = before.map_or(Some(0), |kept| kept.figures[i]);
-                    rate(then, figure(c, &row))
-                });
-                let rates: Vec<_> = now.collect();
-                moved.push(Moved {
-                    fate: if before.is_some() { Fate::Stayed } else { Fate::Came },
-                    key: key(&rates, sort.sort_key(&row)),
-                    cells: cells::row(columns, &item(row), written),
+        let mut changed = Vec::new();
+        let mut present = HashSet::new();
+        for (key, row, passes) in rows.candidates() {
+            if passes {
+                let previous = self.previous.get(&key);
+                // A new row had nothing before.
+                let then = |i: usize| previous.map_or(Some(0), |previous| previous.figures[i]);
+                let rates = columns.iter().enumerate().map(|(i, c)| rate(then(i), figure(c, &row)));
+                let rates: Vec<_> = rates.collect();
+                changed.push(ChangedRow {
+                    status: if previous.is_some() {
+                        Status::Present
+                    } else {
+                        Status::New
+                    },
+                    sort_key: sort_key(&rates, sort.sort_key(&row)),
+                    cells: options.cells(columns, &row),
                     rates,
                 });
             }
-            there.insert(id);
+            present.insert(key);
         }
-        let mut ended: Vec<_> = self
-            .before
+        let ended = self
+            .previous
             .iter()
-            .filter(|(id, kept)| kept.matched && !there.contains(*id))
-            .collect();
-        ended.sort_by(|a, b| a.0.cmp(b.0));
-        moved.extend(ended.into_iter().map(|(_, kept)| {
-            let rates: Vec<_> = kept.figures.iter().map(|then| rate(*then, Some(0))).collect();
-            Moved {
-                fate: Fate::Ended,
-                key: key(&rates, SortKey::Missing),
-                cells: kept.cells.clone(),
+            .filter(|(key, row)| row.passed && !present.contains(*key));
+        let mut ended: Vec<_> = ended.collect();
+        ended.sort_by_key(|(key, _)| *key);
+        changed.extend(ended.into_iter().map(|(_, previous)| {
+            let rates: Vec<_> = previous.figures.iter().map(|then| rate(*then, Some(0))).collect();
+            ChangedRow {
+                status: Status::Ended,
+                sort_key: sort_key(&rates, SortKey::Missing),
+                cells: previous.cells.clone(),
                 rates,
             }
         }));
-        moved
+        changed
     }
 }
 
-impl Moved {
-    fn line(&self, columns: &[&Column], written: &Written) -> Vec<Cell> {
-        let cells = columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| match (is_summed(c), self.rates[i]) {
-                (true, Some(rate)) => written.rate(rate),
-                (true, None) => missing(),
-                (false, _) => self.cells[i].clone(),
-            });
-        std::iter::once(plain(self.fate.mark())).chain(cells).collect()
+impl ChangedRow {
+    fn cells(&self, columns: &[&Column], options: &TableOptions) -> Vec<Cell> {
+        let cells = columns.iter().enumerate().map(|(i, column)| {
+            if is_compared(column) {
+                rate_cell(self.rates[i], options)
+            } else {
+                self.cells[i].clone()
+            }
+        });
+        once(word(self.status.mark())).chain(cells).collect()
     }
 }
 
-/// Whether anything of a row's change can be seen.
-fn visible(moved: &Moved, columns: &[&Column], written: &Written) -> bool {
-    let rates = columns.iter().zip(&moved.rates).filter(|(c, _)| is_summed(c));
+fn rate_cell(rate: Option<f64>, options: &TableOptions) -> Cell {
+    rate.map_or_else(
+        || Cell {
+            text: "-".into(),
+            style: CellStyle::Missing,
+        },
+        |rate| options.rate_cell(rate),
+    )
+}
+
+/// Returns true if anything of a row's change can be seen in these units.
+fn is_visible(row: &ChangedRow, columns: &[&Column], options: &TableOptions) -> bool {
+    let rates = columns.iter().zip(&row.rates).filter(|(c, _)| is_compared(c));
     rates
         .filter_map(|(_, rate)| *rate)
-        .any(|rate| written.rate(rate).style != CellStyle::Zero)
+        .any(|rate| options.rate_cell(rate).style != CellStyle::Zero)
 }
 
-fn sums(moved: &[Moved], columns: &[&Column]) -> Vec<Option<f64>> {
-    let sum = |i: usize| {
-        let known = moved.iter().filter_map(|m| m.rates[i]);
-        known.fold(None, |sum: Option<f64>, rate| Some(sum.unwrap_or(0.0) + rate))
-    };
-    (0..columns.len()).map(sum).collect()
+fn sum_of_rates(changed: &[ChangedRow], column: usize) -> Option<f64> {
+    let known = changed.iter().filter_map(|row| row.rates[column]);
+    known.fold(None, |sum: Option<f64>, rate| Some(sum.unwrap_or(0.0) + rate))
 }
 
-/// The columns shown, and after them the one sorted by.
-fn shown(query: &Query<'_>, options: &TableOptions) -> Vec<&'static Column> {
+/// Returns the columns shown, and after them the one sorted by.
+fn columns_and_sort(query: &Query<'_>, options: &TableOptions) -> Vec<&'static Column> {
     options.columns.iter().chain([&query.sort]).map(|id| id.get()).collect()
-}
-
-const fn item(row: Row<'_>) -> Item<'_> {
-    Item {
-        row,
-        guide: "",
-        depth: 0,
-        matches: true,
-    }
-}
-
-fn missing() -> Cell {
-    Cell {
-        text: "-".to_owned(),
-        style: CellStyle::Missing,
-    }
 }

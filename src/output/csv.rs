@@ -10,87 +10,30 @@ use std::io::{self, Write};
 
 use ::csv::{ErrorKind, Terminator, WriterBuilder};
 
-use super::Line;
-use crate::columns::{Column, DataValue};
+use super::data::DataTable;
+use crate::columns::DataValue;
 use crate::text;
 
-/// Writes the headings, which are the columns' ids, and the rows.
+/// Writes a table: its names, if it has any, and its rows.
 ///
 /// # Errors
-/// Those of `out`.
-pub fn rows<'a>(
-    out: impl Write,
-    columns: &[&Column],
-    rows: impl IntoIterator<Item = impl Into<Line<'a>>>,
-) -> io::Result<()> {
-    let mut sheet = Sheet::new(out);
-    let mut rows = rows.into_iter().map(Into::into).peekable();
-    let before = rows.peek().map(|line| line.before.as_slice()).unwrap_or_default();
-    let names = before.iter().map(|(name, _)| *name);
-    sheet.heading(names.chain(columns.iter().map(|column| column.id)))?;
-    for line in rows {
-        sheet.line(columns, line)?;
+/// Those of `out`; a row of another number of values than those before it.
+pub fn write(out: impl Write, table: DataTable<'_>) -> io::Result<()> {
+    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    if let Some(names) = table.names {
+        writer.write_record(names).map_err(io_error)?;
     }
-    sheet.finish()
-}
-
-/// CSV, line by line: for tables that are written one after another, and for those that are none of the
-/// column table's.
-pub struct Sheet<W: Write>(::csv::Writer<W>);
-
-impl<W: Write> std::fmt::Debug for Sheet<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sheet").finish_non_exhaustive()
-    }
-}
-
-impl<W: Write> Sheet<W> {
-    /// An empty one.
-    pub fn new(out: W) -> Self {
-        let mut options = WriterBuilder::new();
-        Self(options.terminator(Terminator::CRLF).from_writer(out))
-    }
-
-    /// Writes a line of names; they are zmtop's own.
-    ///
-    /// # Errors
-    /// Those of the output.
-    pub fn heading(&mut self, names: impl IntoIterator<Item = &'static str>) -> io::Result<()> {
-        self.0.write_record(names).map_err(reason)
-    }
-
-    /// Writes a row of the column table.
-    ///
-    /// # Errors
-    /// Those of the output; a line of another number of cells than those before it.
-    pub fn line(&mut self, columns: &[&Column], line: Line<'_>) -> io::Result<()> {
-        let row = line.row;
-        let before = line.before.into_iter().map(|(_, value)| value);
-        self.row(before.chain(columns.iter().map(|column| (column.value)(&row).into_data())))
-    }
-
-    /// Writes a line of values.
-    ///
-    /// # Errors
-    /// Those of the output; a line of another number of cells than those before it.
-    pub fn row<'a>(&mut self, values: impl IntoIterator<Item = DataValue<'a>>) -> io::Result<()> {
-        for value in values {
-            self.0.write_field(cell(&value)).map_err(reason)?;
+    for row in table.rows {
+        for value in &row {
+            writer.write_field(cell(value)).map_err(io_error)?;
         }
-        self.0.write_record(None::<&[u8]>).map_err(reason)
+        writer.write_record(None::<&[u8]>).map_err(io_error)?;
     }
-
-    /// Hands on what is still held back.
-    ///
-    /// # Errors
-    /// Those of the output.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.0.flush()
-    }
+    writer.flush()
 }
 
-/// The output's own error, so that a closed pipe is known as one.
-fn reason(error: ::csv::Error) -> io::Error {
+/// Returns the output's own error, so that a closed pipe is known as one.
+fn io_error(error: ::csv::Error) -> io::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
@@ -103,12 +46,12 @@ fn cell(value: &DataValue<'_>) -> String {
         DataValue::Integer(n) => n.to_string(),
         DataValue::Signed(n) => n.to_string(),
         DataValue::Float(x) => x.to_string(),
-        DataValue::Text(bytes) => word(bytes),
+        DataValue::Text(bytes) => harmless_text(bytes),
     }
 }
 
-/// Text that does nothing wherever it is opened.
-fn word(bytes: &[u8]) -> String {
+/// Returns text that does nothing wherever it is opened.
+fn harmless_text(bytes: &[u8]) -> String {
     let text = text::lossless(bytes);
     let mut out = String::with_capacity(text.len() + 1);
     // Some readers pass over blanks before they look for a formula; the wide forms are signs to some.

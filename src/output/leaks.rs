@@ -1,4 +1,4 @@
-//! Who leaks, as a table or as data.
+//! The report of suspects: what grows, how fast, and how sure it is.
 //!
 //! ```text
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
@@ -16,233 +16,153 @@
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0}]}
 //! ```
 //!
-//! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s`
-//! where no wall is in the way, `ended` while it lives.
+//! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user`
+//! and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
+//! `ended` while it lives.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
-
-use super::csv::Sheet;
-use super::grid::{Grid, Kind, Paper};
-use super::json;
-use crate::columns::DataValue;
+use super::data::{DataTable, Document, Node, Object};
+use super::text_table::TextTable;
+use super::{OutputStyle, Report};
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
+use crate::columns::{Cell, DataValue};
 use crate::group::{Coverage, GroupBy};
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
-use crate::text::lossless;
-use crate::units::{self, Units};
+use crate::units;
 
-/// What is told, and of what.
+/// The suspects found in what was watched.
 #[derive(Clone, Debug)]
-pub struct Leaks<'a> {
-    /// The last of what was seen.
+pub struct LeaksReport<'a> {
+    /// The last snapshot.
     pub snapshot: &'a Snapshot,
-    /// Over how long.
+    /// Time from the first snapshot to the last.
     pub watched: Duration,
     /// The kind of group asked for.
     pub by: Option<GroupBy>,
-    /// Those to tell of, in order.
+    /// The suspects to list, in order.
     pub suspects: &'a [Suspect],
-    /// How many more there are.
+    /// Number of suspects beyond those.
     pub more: usize,
+    /// How text is written.
+    pub style: OutputStyle,
 }
 
-/// How a table is written.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeaksOptions {
-    /// How bytes are written.
-    pub units: Units,
-    /// The terminal's columns: no line is longer.
-    pub width: Option<usize>,
-    /// With escape sequences for bold and dim.
-    pub color: bool,
+/// One field of a suspect as data: its name in JSON and CSV, and its value.
+type Field = (&'static str, for<'s> fn(&LeaksReport<'_>, &'s Suspect) -> DataValue<'s>);
+
+/// The fields in order; a new one is one line at the end.
+const FIELDS: &[Field] = &[
+    ("pid", |_, s| {
+        optional(s.key.process(), |id| DataValue::Integer(id.pid.into()))
+    }),
+    ("starttime", |_, s| {
+        optional(s.key.process(), |id| DataValue::Integer(id.starttime))
+    }),
+    ("user", |_, s| {
+        let user = s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok());
+        optional(user, |user| DataValue::Text(user.into()))
+    }),
+    ("group", |_, s| {
+        optional(s.command.as_deref(), |name| DataValue::Text(name.into()))
+    }),
+    ("command", |_, s| {
+        optional(s.facts.as_ref(), |facts| DataValue::Text(facts.command()))
+    }),
+    ("count", |_, s| DataValue::Integer(s.count as u64)),
+    ("verdict", |_, s| {
+        DataValue::Text(s.judgement.verdict.id().as_bytes().into())
+    }),
+    ("metric", |_, s| {
+        DataValue::Text(s.judgement.metric.id().as_bytes().into())
+    }),
+    ("footprint", |_, s| DataValue::Integer(s.footprint)),
+    ("slope_bytes_per_s", |_, s| DataValue::float(s.judgement.slope)),
+    ("confidence", |_, s| DataValue::float(s.judgement.confidence)),
+    ("since", |report, s| {
+        optional(s.judgement.since, |at| report.wall_clock(at))
+    }),
+    ("eta_s", |_, s| optional(s.eta, DataValue::float)),
+    ("ended", |report, s| optional(s.ended, |at| report.wall_clock(at))),
+    ("times", |_, s| DataValue::Integer(s.times as u64)),
+];
+
+fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> DataValue<'s> {
+    value.map_or(DataValue::Null, plain)
 }
 
-#[derive(Serialize)]
-struct Told<'a> {
-    pid: Option<u32>,
-    starttime: Option<u64>,
-    user: Option<String>,
-    group: Option<String>,
-    command: Option<String>,
-    count: usize,
-    verdict: &'a str,
-    metric: &'a str,
-    footprint: u64,
-    slope_bytes_per_s: f64,
-    confidence: f64,
-    since: Option<String>,
-    eta_s: Option<f64>,
-    ended: Option<String>,
-    times: usize,
+impl LeaksReport<'_> {
+    /// Returns a moment of the monotonic clock as a time of the day.
+    fn wall_clock(&self, at: Duration) -> DataValue<'static> {
+        let ago = self.snapshot.monotonic.saturating_sub(at);
+        let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
+        DataValue::Text(time_text(time).into_bytes().into())
+    }
+
+    fn object<'s>(&self, suspect: &'s Suspect) -> Object<'s> {
+        let put = |object: Object<'s>, (name, value): &Field| object.put(*name, value(self, suspect));
+        FIELDS.iter().fold(Object::default(), put)
+    }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'a str,
-    time: String,
-    host: String,
-    by: Option<&'a str>,
-    watched_s: f64,
-    processes: usize,
-    unreadable: usize,
-    leaks: Vec<Told<'a>>,
-}
-
-impl Leaks<'_> {
-    /// Writes a table, or the one line that there is nothing to tell.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn table(&self, out: &mut dyn Write, options: LeaksOptions) -> io::Result<()> {
+impl Report for LeaksReport<'_> {
+    /// Writes a table, or one line that nothing grows.
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.suspects.is_empty() {
-            return writeln!(out, "{}", self.nothing());
+            let coverage = Coverage::of(self.snapshot);
+            let hidden = match coverage.hidden {
+                0 => String::new(),
+                hidden => format!(", {hidden} more could not be read"),
+            };
+            let (readable, watched) = (coverage.readable, units::span(self.watched));
+            return writeln!(
+                out,
+                "nothing to tell of: {readable} processes seen over {watched}{hidden}"
+            );
         }
-        let room = options.width.unwrap_or(200);
-        let mut grid = Grid::new(COLUMNS.iter().map(|c| (c.title, c.align)));
+        // A pipe gets long command lines, but not a page of one.
+        let room = self.style.width.unwrap_or(200);
+        let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align)));
         for suspect in self.suspects {
             let row = SuspectRow {
                 suspect,
                 now: self.snapshot.monotonic,
             };
-            let cells = COLUMNS.iter().map(|c| suspect_cell(c, &row, options.units, room));
-            grid.push(Kind::Row, cells.collect());
+            let cell = |column| suspect_cell(column, &row, self.style.units, room);
+            let cells: Vec<Cell> = COLUMNS.iter().map(cell).collect();
+            table.push(&cells);
         }
-        grid.write(
-            out,
-            Paper {
-                width: options.width,
-                color: options.color,
-            },
-        )?;
+        table.write(out, &self.style)?;
         match self.more {
             0 => Ok(()),
             more => writeln!(out, "and {more} more"),
         }
     }
 
-    fn nothing(&self) -> String {
+    fn document(&self) -> Document<'_> {
         let coverage = Coverage::of(self.snapshot);
-        let hidden = match coverage.hidden {
-            0 => String::new(),
-            hidden => format!(", {hidden} more could not be read"),
-        };
-        format!(
-            "nothing to tell of: {} processes seen over {}{hidden}",
-            coverage.readable,
-            units::span(self.watched)
+        let suspects: Vec<_> = self.suspects.iter().map(|s| self.object(s)).collect();
+        Document::Object(
+            Object::default()
+                .put("schema", "zmtop-leaks/1")
+                .put("time", time_text(self.snapshot.time))
+                .put("host", Node::bytes(&self.snapshot.host))
+                .put("by", self.by.map(GroupBy::id))
+                .put("watched_s", self.watched.as_secs_f64())
+                .put("processes", coverage.readable)
+                .put("unreadable", coverage.hidden)
+                .put("leaks", suspects),
         )
     }
 
-    /// Writes one object, over many lines or on one.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn json(&self, out: &mut dyn Write, one_line: bool) -> io::Result<()> {
-        let coverage = Coverage::of(self.snapshot);
-        let document = Document {
-            schema: "zmtop-leaks/1",
-            time: time_text(self.snapshot.time),
-            host: lossless(&self.snapshot.host).into_owned(),
-            by: self.by.map(GroupBy::id),
-            watched_s: self.watched.as_secs_f64(),
-            processes: coverage.readable,
-            unreadable: coverage.hidden,
-            leaks: self.suspects.iter().map(|s| self.told(s)).collect(),
-        };
-        if one_line {
-            json::line(out, &document)
-        } else {
-            json::document(out, &document)
+    fn table(&self) -> DataTable<'_> {
+        let row = |s| FIELDS.iter().map(|(_, value)| value(self, s)).collect();
+        DataTable {
+            names: Some(FIELDS.iter().map(|(name, _)| *name).collect()),
+            rows: Box::new(self.suspects.iter().map(row)),
         }
-    }
-
-    fn told<'a>(&self, suspect: &'a Suspect) -> Told<'a> {
-        let process = suspect.key.process().zip(suspect.facts.as_ref());
-        let text = |bytes: &[u8]| lossless(bytes).into_owned();
-        Told {
-            pid: process.map(|(id, _)| id.pid),
-            starttime: process.map(|(id, _)| id.starttime),
-            user: process.and_then(|(_, facts)| facts.user.as_deref().ok().map(text)),
-            group: suspect.command.as_deref().map(text),
-            command: process.map(|(_, facts)| text(&facts.command())),
-            count: suspect.count,
-            verdict: suspect.judgement.verdict.id(),
-            metric: suspect.judgement.metric.id(),
-            footprint: suspect.footprint,
-            slope_bytes_per_s: suspect.judgement.slope,
-            confidence: suspect.judgement.confidence,
-            since: suspect.judgement.since.map(|at| self.clock(at)),
-            eta_s: suspect.eta.filter(|eta| eta.is_finite()),
-            ended: suspect.ended.map(|at| self.clock(at)),
-            times: suspect.times,
-        }
-    }
-
-    /// A moment of the monotonic clock on the wall.
-    fn clock(&self, at: Duration) -> String {
-        let ago = self.snapshot.monotonic.saturating_sub(at);
-        time_text(self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH))
-    }
-
-    /// Writes RFC 4180 CSV, with the fields of the JSON.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn csv(&self, out: impl Write) -> io::Result<()> {
-        let mut sheet = Sheet::new(out);
-        sheet.heading(NAMES)?;
-        for suspect in self.suspects {
-            let told = self.told(suspect);
-            let facts = suspect.facts.as_ref();
-            // Foreign bytes, which are made harmless as they are written.
-            let raw = |bytes: Option<Cow<'_, [u8]>>| {
-                bytes.map_or(DataValue::Null, |b| DataValue::Text(b.into_owned().into()))
-            };
-            let word = |text: Option<String>| text.map_or(DataValue::Null, |t| DataValue::Text(t.into_bytes().into()));
-            let whole = |n: usize| DataValue::Integer(n as u64);
-            sheet.row([
-                told.pid.map_or(DataValue::Null, |n| DataValue::Integer(n.into())),
-                told.starttime.map_or(DataValue::Null, DataValue::Integer),
-                raw(facts.and_then(|facts| Some(Cow::Borrowed(facts.user.as_deref().ok()?)))),
-                raw(suspect.command.as_deref().map(Cow::Borrowed)),
-                raw(facts.map(|facts| facts.command())),
-                whole(told.count),
-                word(Some(told.verdict.into())),
-                word(Some(told.metric.into())),
-                DataValue::Integer(told.footprint),
-                DataValue::float(told.slope_bytes_per_s),
-                DataValue::float(told.confidence),
-                word(told.since),
-                told.eta_s.map_or(DataValue::Null, DataValue::float),
-                word(told.ended),
-                whole(told.times),
-            ])?;
-        }
-        sheet.finish()
     }
 }
-
-/// The fields in order.
-const NAMES: [&str; 15] = [
-    "pid",
-    "starttime",
-    "user",
-    "group",
-    "command",
-    "count",
-    "verdict",
-    "metric",
-    "footprint",
-    "slope_bytes_per_s",
-    "confidence",
-    "since",
-    "eta_s",
-    "ended",
-    "times",
-];

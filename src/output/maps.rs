@@ -1,4 +1,4 @@
-//! The mappings of processes, as tables or as data.
+//! The report of mappings of processes.
 //!
 //! ```text
 //! AREAS   SIZE  SWPSS  SWAP  DIRTY    USS    PSS    RSS  MAPPING
@@ -9,40 +9,36 @@
 
 use std::io::{self, Write};
 
-use super::csv::Sheet;
-use super::grid::{Grid, Kind, Paper, word};
-use super::json;
-use super::node::{Map, Node};
+use super::data::{DataTable, Document, Node, Object};
+use super::text_table::{TextTable, value_cell, word};
+use super::{OutputStyle, Report};
 use crate::columns::mapping::{MapRow, Mappings};
-use crate::columns::{Cell, CellStyle, Column, DataValue, Label, Value, cell, order};
+use crate::columns::{Cell, Column, DataValue, Label, Value, order};
 use crate::group::mapping::total;
 use crate::model::mapping::Extent;
 use crate::model::{Memory, Missing, Reading};
 use crate::text::safe;
-use crate::units::Units;
 
-/// What is written, and how.
+/// The mappings of some processes, and what is wanted of them.
 #[derive(Clone, Debug)]
-pub struct MapsOptions {
+pub struct MapsReport<'a> {
+    /// The processes, in the order asked for.
+    pub processes: Vec<ProcessMappings<'a>>,
     /// The columns, from left to right.
     pub columns: Vec<&'static Column<Mappings>>,
-    /// The column sorted by; what is unknown comes last.
+    /// The column sorted by; unknown values come last.
     pub sort: &'static Column<Mappings>,
     /// Greatest first.
     pub descending: bool,
-    /// No more rows of a process than that; its totals are of all.
+    /// Maximum number of rows of a process; its totals are of all.
     pub top: Option<usize>,
-    /// How bytes are written in tables.
-    pub units: Units,
-    /// The terminal's columns: no line of a table is longer.
-    pub width: Option<usize>,
-    /// With escape sequences for bold and dim.
-    pub color: bool,
+    /// How text is written.
+    pub style: OutputStyle,
 }
 
 /// One process and its mappings.
 #[derive(Clone, Debug)]
-pub struct Maps<'a> {
+pub struct ProcessMappings<'a> {
     /// Its id.
     pub pid: u32,
     /// When it started; why nothing of it could be read.
@@ -55,14 +51,25 @@ pub struct Maps<'a> {
     pub noun: &'static str,
 }
 
-struct Sums {
+/// The sums over all mappings of a process.
+struct MappingTotals {
     areas: u64,
     memory: Reading<Memory>,
     extent: Extent,
-    unread: usize,
+    unreadable: usize,
 }
 
-impl Sums {
+impl MappingTotals {
+    fn new(rows: &[MapRow<'_>]) -> Self {
+        let (areas, memory, extent) = total(rows.iter().map(|r| (r.areas, r.memory, r.extent)));
+        Self {
+            areas,
+            memory,
+            extent,
+            unreadable: rows.iter().filter(|r| r.memory.is_err()).count(),
+        }
+    }
+
     fn row(&self) -> MapRow<'_> {
         MapRow {
             name: None,
@@ -74,162 +81,131 @@ impl Sums {
     }
 }
 
-impl<'a> Maps<'a> {
-    /// The rows in order, no more than are wanted.
-    fn sorted(&self, options: &MapsOptions) -> Vec<&MapRow<'a>> {
-        let keys: Vec<_> = self.rows.iter().map(|r| options.sort.sort_key(r)).collect();
-        let mut sorted = order(&keys, options.descending);
-        sorted.truncate(options.top.unwrap_or(usize::MAX));
-        sorted.into_iter().map(|at| &self.rows[at]).collect()
+impl MapsReport<'_> {
+    /// Returns the rows of a process in order, no more than are wanted.
+    fn sorted<'p, 'a>(&self, process: &'p ProcessMappings<'a>) -> Vec<&'p MapRow<'a>> {
+        let keys: Vec<_> = process.rows.iter().map(|r| self.sort.sort_key(r)).collect();
+        let mut sorted = order(&keys, self.descending);
+        sorted.truncate(self.top.unwrap_or(usize::MAX));
+        sorted.into_iter().map(|at| &process.rows[at]).collect()
     }
 
-    fn sums(&self) -> Sums {
-        let (areas, memory, extent) = total(self.rows.iter().map(|r| (r.areas, r.memory, r.extent)));
-        let unread = self.rows.iter().filter(|r| r.memory.is_err()).count();
-        Sums {
-            areas,
-            memory,
-            extent,
-            unread,
-        }
-    }
-
-    /// Writes a table of it; under its pid and name if `titled`.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn table(&self, out: &mut dyn Write, options: &MapsOptions, titled: bool) -> io::Result<()> {
-        if titled {
-            writeln!(out, "{} {}", self.pid, safe(self.comm))?;
-        }
-        let mut grid = Grid::new(options.columns.iter().map(|c| (c.title, c.align)));
-        let shown = self.sorted(options);
+    fn write_table(&self, out: &mut dyn Write, process: &ProcessMappings<'_>) -> io::Result<()> {
+        let mut table = TextTable::titled(self.columns.iter().map(|c| (c.title, c.align)));
+        let shown = self.sorted(process);
         for row in &shown {
-            grid.push(
-                Kind::Row,
-                options.columns.iter().map(|c| text(c, row, options.units)).collect(),
-            );
+            let cells: Vec<Cell> = self.columns.iter().map(|c| self.cell(c, row)).collect();
+            table.push(&cells);
         }
-        let sums = self.sums();
-        let totals = sums.row();
-        let label = self.label(shown.len(), &sums);
-        let cells = options.columns.iter().map(|c| match c.label {
-            Label::Group => word(label.clone()),
-            _ => text(c, &totals, options.units),
+        let totals = MappingTotals::new(&process.rows);
+        let cells = self.columns.iter().map(|c| match c.label {
+            Label::Group => word(totals_label(process, shown.len(), &totals)),
+            _ => self.cell(c, &totals.row()),
         });
-        grid.push(Kind::Totals, cells.collect());
-        let paper = Paper {
-            width: options.width,
-            color: options.color,
-        };
-        grid.write(out, paper)
+        table.push_totals(&cells.collect::<Vec<_>>(), "");
+        table.write(out, &self.style)
     }
 
-    /// `41 mappings, 10 shown, partial: 1 malformed`.
-    fn label(&self, shown: usize, sums: &Sums) -> String {
-        let plural = if self.rows.len() == 1 { "" } else { "s" };
-        let mut parts = vec![format!("{} {}{plural}", self.rows.len(), self.noun)];
-        if shown < self.rows.len() {
-            parts.push(format!("{shown} shown"));
+    fn cell(&self, column: &Column<Mappings>, row: &MapRow<'_>) -> Cell {
+        let mut cell = value_cell(&(column.value)(row), self.style.units, usize::MAX);
+        if column.label == Label::Group && row.name.is_some_and(|n| n.deleted) {
+            cell.text += " [deleted]";
         }
-        if sums.unread > 0 {
-            parts.push(format!("partial: {} unreadable", sums.unread));
-        }
-        parts.join(", ")
+        cell
     }
 
-    /// Its values by column; why it has none, where it has not.
-    fn map(&self, options: &MapsOptions) -> Map<'_> {
-        let head = Map::default()
-            .put("pid", u64::from(self.pid))
-            .put("starttime", self.read);
-        let head = match self.read {
-            Ok(_) => head.put("comm", Node::bytes(self.comm)),
-            Err(_) => head.put("comm", Node::Known(DataValue::Null)),
+    fn values<'r>(&self, pid: u32, row: &'r MapRow<'r>) -> Vec<DataValue<'r>> {
+        let values = self.columns.iter().map(|c| (c.value)(row).into_data());
+        [DataValue::Integer(pid.into())].into_iter().chain(values).collect()
+    }
+
+    fn object<'s>(&'s self, process: &'s ProcessMappings<'_>) -> Object<'s> {
+        let row = |row: &'s MapRow<'s>| {
+            let put = |object: Object<'s>, c: &&Column<Mappings>| object.put(c.id, (c.value)(row));
+            self.columns.iter().fold(Object::default(), put).with_unread()
         };
-        let object = |row| {
-            let columns = options.columns.iter();
-            let map = columns.fold(Map::default(), |map, column| map.put(column.id, (column.value)(row)));
-            map.with_unread()
-        };
-        let rows: Vec<_> = self.sorted(options).into_iter().map(object).collect();
-        let sums = self.sums();
-        let mut totals = Map::default();
-        for column in options
+        let totals = MappingTotals::new(&process.rows);
+        let summed = self
             .columns
             .iter()
-            .filter(|c| self.read.is_ok() && c.label != Label::Group)
-        {
-            let value: Node<'_> = match (column.value)(&sums.row()) {
-                Value::Bytes(n) | Value::Count(n) => n.into(),
-                Value::Missing(why) => Node::Unknown(why),
-                _ => continue,
-            };
-            totals = totals.put(column.id, value);
-        }
-        head.put("mappings", rows)
-            .put("totals", totals)
-            .put("partial", sums.unread > 0 || self.read.is_err())
-            .put("unread", self.read.err().map(|why| why.to_string()))
+            .filter(|c| process.read.is_ok() && c.label != Label::Group);
+        let sums = summed.fold(Object::default(), |sums, c| match (c.value)(&totals.row()) {
+            Value::Bytes(n) | Value::Count(n) => sums.put(c.id, n),
+            Value::Missing(why) => sums.put(c.id, Node::Unknown(why)),
+            _ => sums,
+        });
+        Object::default()
+            .put("pid", process.pid)
+            .put("starttime", process.read)
+            .put("comm", process.read.ok().map(|_| Node::bytes(process.comm)))
+            .put(
+                "mappings",
+                self.sorted(process).into_iter().map(row).collect::<Vec<_>>(),
+            )
+            .put("totals", sums)
+            .put("partial", totals.unreadable > 0 || process.read.is_err())
+            .put("unread", process.read.err().map(|why| why.to_string()))
     }
 }
 
-fn text(column: &Column<Mappings>, row: &MapRow<'_>, units: Units) -> Cell {
-    let value = (column.value)(row);
-    let mut cell = cell(&value, units, usize::MAX);
-    if cell.style == CellStyle::Missing {
-        "-".clone_into(&mut cell.text);
+/// Returns what the totals are the sums of: `41 mappings, 10 shown, partial: 1 unreadable`.
+fn totals_label(process: &ProcessMappings<'_>, shown: usize, totals: &MappingTotals) -> String {
+    let all = process.rows.len();
+    let plural = if all == 1 { "" } else { "s" };
+    let mut parts = vec![format!("{all} {}{plural}", process.noun)];
+    if shown < all {
+        parts.push(format!("{shown} shown"));
     }
-    if column.label == Label::Group && row.name.is_some_and(|n| n.deleted) {
-        cell.text += " [deleted]";
+    if totals.unreadable > 0 {
+        parts.push(format!("partial: {} unreadable", totals.unreadable));
     }
-    cell
-}
-
-/// Writes these processes as one JSON document.
-///
-/// # Errors
-/// Those of `out`.
-pub fn json(out: &mut dyn Write, all: &[Maps<'_>], options: &MapsOptions) -> io::Result<()> {
-    let processes: Vec<_> = all.iter().map(|p| p.map(options)).collect();
-    json::document(out, &Map::default().put("schema", SCHEMA).put("processes", processes))
-}
-
-/// Writes each of these processes as one line of JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn ndjson(out: &mut dyn Write, all: &[Maps<'_>], options: &MapsOptions) -> io::Result<()> {
-    for process in all {
-        let map = Map::default()
-            .put("schema", SCHEMA)
-            .put("process", process.map(options));
-        json::line(out, &map)?;
-    }
-    Ok(())
+    parts.join(", ")
 }
 
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-maps/1";
 
-/// Writes a line for each mapping of these processes, the pid first. Of a process that could not be read
-/// there is none.
-///
-/// # Errors
-/// Those of `out`.
-pub fn csv(out: &mut dyn Write, all: &[Maps<'_>], options: &MapsOptions) -> io::Result<()> {
-    let mut sheet = Sheet::new(out);
-    sheet.heading(["pid"].into_iter().chain(options.columns.iter().map(|c| c.id)))?;
-    for process in all {
-        for row in process.sorted(options) {
-            let values = options.columns.iter().map(|c| (c.value)(row).into_data());
-            sheet.row([DataValue::Integer(process.pid.into())].into_iter().chain(values))?;
+impl Report for MapsReport<'_> {
+    /// Writes a table for each process that could be read; under its pid and name where several were asked for.
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let readable = self.processes.iter().filter(|process| process.read.is_ok());
+        for (i, process) in readable.enumerate() {
+            if i > 0 {
+                writeln!(out)?;
+            }
+            if self.processes.len() > 1 {
+                writeln!(out, "{} {}", process.pid, safe(process.comm))?;
+            }
+            self.write_table(out, process)?;
+        }
+        Ok(())
+    }
+
+    fn document(&self) -> Document<'_> {
+        let processes: Vec<_> = self.processes.iter().map(|p| self.object(p)).collect();
+        Document::Object(Object::default().put("schema", SCHEMA).put("processes", processes))
+    }
+
+    /// Returns a document for each process.
+    fn lines(&self) -> Vec<Document<'_>> {
+        let line = |p| Document::Object(Object::default().put("schema", SCHEMA).put("process", self.object(p)));
+        self.processes.iter().map(line).collect()
+    }
+
+    /// Returns a row for each mapping, the pid first. Of a process that could not be read there is none.
+    fn table(&self) -> DataTable<'_> {
+        let rows = self.processes.iter().flat_map(move |process| {
+            let values = move |row| self.values(process.pid, row);
+            self.sorted(process).into_iter().map(values)
+        });
+        DataTable {
+            names: Some(["pid"].into_iter().chain(self.columns.iter().map(|c| c.id)).collect()),
+            rows: Box::new(rows),
         }
     }
-    sheet.finish()
 }
 
-/// Why a process has no mappings to show, in words.
+/// Returns why a process has no mappings to show, in words.
 pub fn reason(pid: u32, why: Missing) -> String {
     match why {
         Missing::Gone => format!("{pid}: no such process"),

@@ -1,81 +1,57 @@
-//! The account of the system, as text or as data.
+//! The report of the system's memory: what there is, what is compressed, and where the RAM went.
 
 mod data;
-mod more;
+mod details;
 mod text;
 
 use std::io::{self, Write};
 
+use super::data::{DataTable, Document};
+use super::{OutputStyle, Report};
 use crate::account;
 use crate::account::swap::SwapAccount;
 use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
 use crate::model::system::AccountingInputs;
-use crate::output::json;
-use crate::units::Units;
 
-/// How it is written.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemOptions {
-    /// How bytes are written in text.
-    pub units: Units,
-    /// The terminal's columns: no line of text is longer.
-    pub width: Option<usize>,
-    /// With escape sequences for bold and dim.
-    pub color: bool,
-}
-
-/// All that is told of the system.
+/// The account of the system.
 #[derive(Debug)]
-pub struct Mem<'a> {
+pub struct MemReport<'a> {
     snapshot: &'a Snapshot,
     inputs: &'a AccountingInputs,
-    userland: ProcessTotals,
+    processes: ProcessTotals,
     account: Account,
     swap: SwapAccount,
+    style: OutputStyle,
 }
 
-impl<'a> Mem<'a> {
-    /// Accounts for what was seen.
-    pub fn new(snapshot: &'a Snapshot, inputs: &'a AccountingInputs) -> Self {
-        let userland = ProcessTotals::of(snapshot);
+impl<'a> MemReport<'a> {
+    /// Accounts for what was read.
+    pub fn new(snapshot: &'a Snapshot, inputs: &'a AccountingInputs, style: OutputStyle) -> Self {
+        let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
         Self {
-            account: account::account(system, inputs, &userland),
-            swap: account::swap::account(system, &userland),
+            account: account::account(system, inputs, &processes),
+            swap: account::swap::account(system, &processes),
             snapshot,
             inputs,
-            userland,
+            processes,
+            style,
         }
     }
+}
 
-    /// Writes it for people.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn text(&self, out: &mut dyn Write, options: MemOptions) -> io::Result<()> {
-        text::write(self, out, options)
+impl Report for MemReport<'_> {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        text::write(self, out)
     }
 
-    /// Writes it as one JSON object, over some lines or on one. Bytes are integers, what is unknown is
-    /// null, and `unread` says why, by path.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn json(&self, out: &mut dyn Write, one_line: bool) -> io::Result<()> {
-        let map = data::map(self).with_unread();
-        if one_line {
-            json::line(out, &map)
-        } else {
-            json::document(out, &map)
-        }
+    fn document(&self) -> Document<'_> {
+        Document::Object(data::object(self).with_unread())
     }
 
-    /// Writes it as CSV: a line for each figure, with its path in the JSON.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        data::map(self).csv(out)
+    /// Returns a row for each figure, with its path in the document.
+    fn table(&self) -> DataTable<'_> {
+        data::object(self).into_table()
     }
 }

@@ -21,13 +21,13 @@ use super::input::LineEdit;
 use super::layout::Layout;
 use super::popup::Popup;
 use super::scope::Scope;
-use super::table::Line;
 use crate::alert::Alerts;
 use crate::columns::Row;
 use crate::config::{Config, UiSettings, alerts};
 use crate::group::{Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::query::RowRef;
 use crate::sampler::Wanted;
 
 /// What the user who runs zmtop may read; decides what the header advises.
@@ -161,7 +161,7 @@ impl App {
     }
 
     /// The group of a table line, where it is one.
-    pub fn group(&self, line: &Line) -> Option<&Group> {
+    pub fn group(&self, line: &RowRef) -> Option<&Group> {
         match &self.query.scope {
             Scope::Processes | Scope::Members(_) => None,
             Scope::Groups(_) => self.rows.groups.get(line.index),
@@ -170,7 +170,7 @@ impl App {
     }
 
     /// The row of a table line; a folded one shows the sum of its subtree.
-    pub fn row<'a>(&'a self, snapshot: &'a Snapshot, line: &Line) -> Option<Row<'a>> {
+    pub fn row<'a>(&'a self, snapshot: &'a Snapshot, line: &RowRef) -> Option<Row<'a>> {
         if self.query.scope.groups().is_some() {
             let group = self.group(line)?;
             return Some(self.group_row(group, snapshot));
@@ -236,7 +236,7 @@ impl App {
             .tables
             .shown()
             .iter()
-            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).filter_map(|l| l.id.process()));
+            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).filter_map(|l| l.key.process()));
         let panel = self.panel_process();
         let mut ids: Vec<Identity> = shown
             .chain(panel)

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use super::app::App;
 use super::event::Effect;
-use super::rows::rebuild;
-use super::rows::sieve::Sieve;
+use super::rows::{self, rebuild};
 use super::scope::Scope;
 use crate::group::Group;
-use crate::group::totals::one_of_each;
 use crate::model::Snapshot;
+use crate::query::{Query, address_spaces};
 use crate::sampler::mappings::{Mappings, Shared};
 
 /// A reading that is under way.
@@ -51,8 +50,11 @@ pub(super) fn ask(app: &mut App) -> Vec<Effect> {
     let (Some(snapshot), None) = (app.data.snapshot.clone(), app.requests.scan) else {
         return Vec::new();
     };
-    let sieve = Sieve::new(app, &snapshot);
-    let ids = one_of_each(snapshot.rows().iter().filter(|s| sieve.sums(s)));
+    let query = Query {
+        filter: &app.query.process_filter().filter,
+        ..rows::query(app)
+    };
+    let ids = address_spaces(&rows::source(app, &snapshot), &query);
     app.requests.scans += 1;
     let number = app.requests.scans;
     let all = ids.len();

@@ -1,50 +1,124 @@
-//! Which rows a table shows, and in which order.
+//! Rows of the tables on screen.
 
-mod groups;
-mod processes;
-pub(super) mod sieve;
-
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::mem::take;
 
 use super::app::App;
-use super::table::{Line, Table};
-use crate::columns::{SortKey, order};
-use crate::group::RowKey;
+use crate::columns::{Row, RowSubject};
+use crate::filter::{Filter, Subject, Word};
+use crate::group::{GroupBy, RowKey};
+use crate::model::Snapshot;
+use crate::query::{MappingCount, Query, RowRef, RowSource, Selection};
 
-/// Makes every table's rows anew from the snapshot, the filter and the order.
+/// Makes the rows of every table anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
     let Some(snapshot) = app.data.snapshot.clone() else {
         return;
     };
-    match app.query.scope.groups() {
-        None => processes::rebuild(app, &snapshot),
-        Some(by) => groups::rebuild(app, &snapshot, by),
-    }
-}
+    let of_mappings = app.query.scope.groups() == Some(GroupBy::Mapping);
+    let mut found = app.data.mappings.take_if(|_| of_mappings);
+    let selection = match &mut found {
+        Some(found) => {
+            let count = MappingCount {
+                read: found.read,
+                unreadable: found.missing,
+            };
+            let filter = &app.query.filter.filter;
+            let groups = take(&mut found.groups);
+            Selection::of_mappings(&source(app, &snapshot), groups, count, |row| {
+                passes_mapping(filter, row)
+            })
+        }
+        None => Selection::new(&source(app, &snapshot), &query(app)),
+    };
+    // Making a key to look for takes a moment, and mostly there is no tag.
+    let tagged = |i| !app.tables.tags.is_empty() && app.tables.tags.contains(&selection.key(&snapshot, i));
+    let tagged = selection.sum(&source(app, &snapshot), tagged);
+    let ordered = order(app, &snapshot, &selection);
 
-/// Gives every table its rows.
-fn put(app: &mut App, lines: impl Fn(&App, &Table) -> Vec<Line>) {
-    let height = app.rows_shown();
-    let follow = app.tables.follow;
-    let made: Vec<Vec<Line>> = app.tables.shown().iter().map(|table| lines(app, table)).collect();
-    for (table, lines) in app.tables.shown_mut().iter_mut().zip(made) {
-        table.lines = lines;
+    app.rows.matching = selection.count();
+    app.rows.totals = selection.totals;
+    app.rows.tagged = tagged;
+    app.rows.subtrees = selection.subtrees;
+    app.rows.groups = selection.groups;
+    if let Some(mut found) = found {
+        found.groups = take(&mut app.rows.groups);
+        app.data.mappings = Some(found);
+    }
+    let (height, follow) = (app.rows_shown(), app.tables.follow);
+    for (table, rows) in app.tables.shown_mut().iter_mut().zip(ordered) {
+        table.lines = rows;
         table.reselect(follow, height);
     }
 }
 
-/// The place of each candidate in the table's order, by its key. A frozen order keeps the rows there are where
-/// they are; what is new comes after them.
-fn placed(app: &App, table: &Table, keys: &[SortKey], id: impl Fn(usize) -> RowKey) -> Vec<usize> {
-    let mut rank = vec![0; keys.len()];
-    for (place, index) in order(keys, table.descending).into_iter().enumerate() {
-        rank[index] = place;
+/// Returns the rows of each table in its own order.
+fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRef>> {
+    let tables = app.tables.shown().iter().map(|table| {
+        let places = || table.lines.iter().enumerate().map(|(at, row)| (&row.key, at)).collect();
+        let frozen: Option<HashMap<&RowKey, usize>> = app.tables.frozen.then(places);
+        let query = Query {
+            sort: table.sort,
+            descending: table.descending,
+            frozen: frozen.as_ref(),
+            ..query(app)
+        };
+        selection.order(&source(app, snapshot), &query)
+    });
+    tables.collect()
+}
+
+/// Returns the query that the state asks, in any order.
+pub(super) fn query(app: &App) -> Query<'_> {
+    Query {
+        by: app.query.scope.groups(),
+        tree: app.query.tree,
+        members_of: app.query.scope.opened(),
+        user: app.query.user.as_deref(),
+        kernel_threads: app.query.kernel_threads,
+        folded: Some(&app.query.folded),
+        ..Query::new(&app.query.filter.filter)
     }
-    if app.tables.frozen {
-        let kept: HashMap<&RowKey, usize> = table.lines.iter().enumerate().map(|(at, l)| (&l.id, at)).collect();
-        for (index, place) in rank.iter_mut().enumerate() {
-            *place = kept.get(&id(index)).copied().unwrap_or(*place + kept.len());
+}
+
+/// Returns what the values of rows are taken from.
+pub(super) fn source<'a>(app: &'a App, snapshot: &'a Snapshot) -> RowSource<'a> {
+    RowSource {
+        snapshot,
+        history: Some(&app.data.history),
+        mark: app.data.marks.current(),
+        span: Some(app.screen.chart.span().time),
+    }
+}
+
+/// Returns true if a mapping passes: a word asks its name, as a mapping has no command and no user.
+fn passes_mapping(filter: &Filter, row: &Row<'_>) -> bool {
+    filter.matches(&MappingSubject(RowSubject(*row)))
+}
+
+struct MappingSubject<'a>(RowSubject<'a>);
+
+impl Subject for MappingSubject<'_> {
+    fn word(&self, word: Word) -> Option<Cow<'_, [u8]>> {
+        match word {
+            Word::Command | Word::Name | Word::Group => self.0.word(Word::Group),
+            Word::User
+            | Word::Unit
+            | Word::Container
+            | Word::Cgroup
+            | Word::Exe
+            | Word::Replaced
+            | Word::Unread
+            | Word::State => None,
         }
     }
-    rank
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        self.0.number(column)
+    }
 }

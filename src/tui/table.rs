@@ -2,34 +2,7 @@
 
 use crate::columns::ColumnId;
 use crate::group::RowKey;
-
-/// One row to draw.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The process, by its place in the snapshot; or the group, by its place in the state.
-    pub index: usize,
-    /// Which process or group that is.
-    pub id: RowKey,
-    /// The tree's lines before the command; empty in a flat table.
-    pub guide: String,
-    /// It has children below it in the tree.
-    pub parent: bool,
-    /// They are folded away, and the row shows the sum.
-    pub folded: bool,
-}
-
-impl Line {
-    /// A row that stands by itself.
-    pub const fn flat(index: usize, id: RowKey) -> Self {
-        Self {
-            index,
-            id,
-            guide: String::new(),
-            parent: false,
-            folded: false,
-        }
-    }
-}
+use crate::query::RowRef;
 
 /// One table.
 #[derive(Clone, Debug)]
@@ -41,7 +14,7 @@ pub struct Table {
     /// Greatest first.
     pub descending: bool,
     /// The rows, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<RowRef>,
     /// The selected process or group.
     pub selected: Option<RowKey>,
     /// Its place in `lines`.
@@ -92,7 +65,7 @@ impl Table {
     /// Moves the selection to a row, the last one at most.
     pub fn go(&mut self, row: usize, height: usize) {
         self.cursor = row.min(self.lines.len().saturating_sub(1));
-        self.selected = self.lines.get(self.cursor).map(|l| l.id.clone());
+        self.selected = self.lines.get(self.cursor).map(|l| l.key.clone());
         self.show(height);
     }
 
@@ -111,7 +84,7 @@ impl Table {
     /// Where a row is.
     fn place(&self, id: Option<&RowKey>) -> Option<usize> {
         let id = id?;
-        self.lines.iter().position(|l| l.id == *id)
+        self.lines.iter().position(|l| l.key == *id)
     }
 
     /// Selects a row wherever it is; the first one where it is not there.
@@ -132,7 +105,7 @@ impl Table {
     }
 
     /// The line of the selection.
-    pub fn current(&self) -> Option<&Line> {
+    pub fn current(&self) -> Option<&RowRef> {
         self.lines.get(self.cursor)
     }
 }

@@ -6,3 +6,22 @@ mod made;
 mod python;
 mod source;
 mod wire;
+
+use zmtop::columns::Row;
+use zmtop::model::Snapshot;
+use zmtop::output::row_table::{DataRow, RowTable};
+
+/// A table of these rows, without sums.
+fn row_table<'a>(snapshot: &'a Snapshot, rows: impl IntoIterator<Item = Row<'a>>) -> RowTable<'a> {
+    let row = |row| DataRow {
+        before: Vec::new(),
+        row,
+    };
+    RowTable {
+        snapshot,
+        by: None,
+        before: Vec::new(),
+        rows: rows.into_iter().map(row).collect(),
+        totals: None,
+    }
+}

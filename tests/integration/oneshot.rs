@@ -16,8 +16,8 @@ use std::time::Duration;
 use zmtop::columns::{Catalogue, ColumnId, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
-use zmtop::output::rows::{Query, Rows};
 use zmtop::output::table::{TableOptions, write};
+use zmtop::query::{Query, Rows};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 

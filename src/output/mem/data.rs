@@ -1,23 +1,22 @@
-//! The account as data.
+//! The account as a document.
 
-use super::Mem;
+use super::MemReport;
 use crate::account::{Part, overview};
-use crate::columns::DataValue;
 use crate::model::system::SwapArea;
-use crate::output::node::{Map, Node};
+use crate::output::data::{Node, Object};
 use crate::record;
 
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-mem/1";
 
-pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
+pub(super) fn object<'a>(mem: &'a MemReport<'_>) -> Object<'a> {
     let (s, inputs) = (&mem.snapshot.system, mem.inputs);
-    Map::default()
+    Object::default()
         .put("schema", SCHEMA)
         .put("time", record::time_text(mem.snapshot.time))
         .put("host", Node::bytes(&mem.snapshot.host))
-        .put("ram", line(&overview::ram(s)))
-        .put("swap", line(&overview::swap(s)))
+        .put("ram", overview_line(&overview::ram(s)))
+        .put("swap", overview_line(&overview::swap(s)))
         .put("compressed", compressed(mem))
         .put(
             "swaps",
@@ -30,7 +29,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         .put("processes", processes(mem))
         .put(
             "swap_account",
-            Map::default()
+            Object::default()
                 .put("used", mem.swap.used)
                 .put("processes", mem.swap.processes)
                 .put("swap_cache", mem.swap.cache)
@@ -49,7 +48,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         .put("locked", s.mlocked)
         .put(
             "huge_pages",
-            Map::default()
+            Object::default()
                 .put("mode", inputs.thp.as_deref().map_err(|e| *e))
                 .put("anon", s.anon_huge)
                 .put("shmem", s.shmem_huge)
@@ -58,7 +57,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         .put(
             "ksm",
             inputs.ksm.map(|k| {
-                Map::default()
+                Object::default()
                     .put("on", k.on)
                     .put("shared", k.shared)
                     .put("saved", k.saved)
@@ -67,7 +66,7 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         .put("balloon", s.balloon)
         .put(
             "cgroup",
-            Map::default()
+            Object::default()
                 .put("current", s.limit.current)
                 .put("limit", s.limit.limit)
                 .put("swap", s.limit.swap)
@@ -75,20 +74,20 @@ pub(super) fn map<'a>(mem: &'a Mem<'a>) -> Map<'a> {
         )
 }
 
-fn line(l: &overview::OverviewRow) -> Map<'static> {
-    Map::default()
-        .put("total", l.total)
-        .put("used", l.used)
-        .put("free", l.free)
-        .put("shared", l.shared)
-        .put("cache", l.cache)
-        .put("available", l.available)
+fn overview_line(line: &overview::OverviewRow) -> Object<'static> {
+    Object::default()
+        .put("total", line.total)
+        .put("used", line.used)
+        .put("free", line.free)
+        .put("shared", line.shared)
+        .put("cache", line.cache)
+        .put("available", line.available)
 }
 
-fn compressed(mem: &Mem<'_>) -> Vec<Map<'static>> {
+fn compressed(mem: &MemReport<'_>) -> Vec<Object<'static>> {
     let all = overview::compressed(&mem.snapshot.system, mem.inputs).into_iter();
     let one = |c: overview::CompressedPool| {
-        Map::default()
+        Object::default()
             .put("name", c.name.to_string())
             .put("stored", c.stored)
             .put("in_ram", c.in_ram)
@@ -99,8 +98,8 @@ fn compressed(mem: &Mem<'_>) -> Vec<Map<'static>> {
     all.map(one).collect()
 }
 
-fn area(area: &SwapArea) -> Map<'_> {
-    Map::default()
+fn area(area: &SwapArea) -> Object<'_> {
+    Object::default()
         .put("path", Node::bytes(&area.path))
         .put("kind", &*area.kind)
         .put("size", area.size)
@@ -108,16 +107,12 @@ fn area(area: &SwapArea) -> Map<'_> {
         .put("priority", area.priority)
 }
 
-fn account<'a>(mem: &Mem<'_>) -> Map<'a> {
+fn account<'a>(mem: &MemReport<'_>) -> Object<'a> {
     let a = &mem.account;
     let named = |parts: &mut dyn Iterator<Item = &Part>| {
-        let mut map = Map::default();
-        for part in parts {
-            map = map.put(part.id, part.bytes);
-        }
-        map
+        parts.fold(Object::default(), |object, part| object.put(part.id, part.bytes))
     };
-    Map::default()
+    Object::default()
         .put("total", a.total)
         .put("parts", named(&mut a.parts.iter()))
         .put("rest", a.rest)
@@ -125,30 +120,28 @@ fn account<'a>(mem: &Mem<'_>) -> Map<'a> {
         .put("reserved", a.reserved)
 }
 
-fn processes<'a>(mem: &Mem<'_>) -> Map<'a> {
-    let u = &mem.userland;
+fn processes<'a>(mem: &MemReport<'_>) -> Object<'a> {
+    let u = &mem.processes;
     let s = &mem.snapshot.system;
-    Map::default()
-        .put("readable", u.readable as u64)
-        .put("of", u.of as u64)
+    Object::default()
+        .put("readable", u.readable)
+        .put("of", u.of)
         .put("partial", u.partial())
         .put("pss", u.pss)
         .put("uss", u.uss)
         .put("anon_and_mapped", overview::sum(s.anon_pages, s.mapped))
 }
 
-fn pressure<'a>(mem: &Mem<'_>) -> Node<'a> {
+fn pressure<'a>(mem: &MemReport<'_>) -> Node<'a> {
     let averages = |values: [f32; 3]| {
-        let mut map = Map::default();
-        for (name, x) in ["avg10", "avg60", "avg300"].into_iter().zip(values) {
-            // As the kernel wrote it, in hundredths.
-            let hundredths = (f64::from(x) * 100.0).round();
-            map = map.put(name, Node::Known(DataValue::float(hundredths / 100.0)));
-        }
-        map
+        let values = ["avg10", "avg60", "avg300"].into_iter().zip(values);
+        values.fold(Object::default(), |object, (name, x)| {
+            // The kernel writes hundredths, which a float of half the size does not hold exactly.
+            object.put(name, (f64::from(x) * 100.0).round() / 100.0)
+        })
     };
     let both = |p: crate::model::system::accounting::Pressure| {
-        Map::default()
+        Object::default()
             .put("some", averages(p.some))
             .put("full", averages(p.full))
     };

@@ -1,3 +1,5 @@
+//! The account as text: tables below each other.
+//!
 //! ```text
 //!       TOTAL   USED   FREE  SHARED  CACHE  AVAILABLE
 //! RAM   23.5G   1.1G   8.3G    8.6M  15.0G      22.4G
@@ -16,52 +18,44 @@
 
 use std::io::{self, Write};
 
-use super::{Mem, MemOptions, more};
+use super::{MemReport, details};
 use crate::account::{Part, overview};
-use crate::columns::{Cell, CellStyle, Value, cell};
+use crate::columns::{Cell, Value};
 use crate::model::{Missing, Reading};
-use crate::output::grid::{Grid, Kind, Paper, word};
+use crate::output::text_table::{TextTable, value_cell, word};
 use crate::text::{Align, safe};
-use crate::units::Units;
 
-pub(super) fn write(mem: &Mem<'_>, out: &mut dyn Write, options: MemOptions) -> io::Result<()> {
-    let paper = Paper {
-        width: options.width,
-        color: options.color,
-    };
-    let units = options.units;
-    let (parts, untold) = parts(mem, units);
-    glance(mem, units).write(out, paper)?;
-    for table in [compressed(mem, units), areas(mem, units), Some(parts)]
-        .iter()
-        .flatten()
-    {
-        writeln!(out)?;
-        table.write(out, paper)?;
+pub(super) fn write(mem: &MemReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (account, unsupported) = account(mem);
+    totals(mem).write(out, &mem.style)?;
+    let upper = [compressed(mem), swap_areas(mem), Some(account)];
+    write_tables(mem, out, upper.into_iter().flatten())?;
+    if !unsupported.is_empty() {
+        let text = format!("not told by this kernel: {}", unsupported.join("; "));
+        write_wrapped(out, &text, mem.style.width)?;
     }
-    if !untold.is_empty() {
-        wrapped(out, &format!("not told by this kernel: {}", untold.join("; ")), paper)?;
-    }
-    let more = [
-        Some(more::processes(mem, units)),
-        more::swap(mem, units),
-        more::pressure(mem),
-        Some(more::rest(mem, units)),
-    ];
-    for table in more.iter().flatten() {
-        writeln!(out)?;
-        table.write(out, paper)?;
-    }
-    Ok(())
+    write_tables(mem, out, details::tables(mem))
 }
 
-/// ASCII words of our own, on as many lines as it takes.
-fn wrapped(out: &mut dyn Write, text: &str, paper: Paper) -> io::Result<()> {
-    let most = paper.width.unwrap_or(100).min(100);
+fn write_tables(
+    mem: &MemReport<'_>,
+    out: &mut dyn Write,
+    tables: impl IntoIterator<Item = TextTable>,
+) -> io::Result<()> {
+    tables.into_iter().try_for_each(|table| {
+        writeln!(out)?;
+        table.write(out, &mem.style)
+    })
+}
+
+/// Writes ASCII words of our own on as many lines as it takes.
+fn write_wrapped(out: &mut dyn Write, text: &str, width: Option<usize>) -> io::Result<()> {
+    // Longer lines are hard to read on a wide terminal.
+    let width = width.unwrap_or(100).min(100);
     let mut line = String::new();
     for word in text.split(' ') {
-        if !line.is_empty() && line.len() + 1 + word.len() > most {
-            writeln!(out, "{}", &line[..line.len().min(most)])?;
+        if !line.is_empty() && line.len() + 1 + word.len() > width {
+            writeln!(out, "{}", &line[..line.len().min(width)])?;
             line = " ".into();
         }
         if !line.is_empty() {
@@ -69,31 +63,39 @@ fn wrapped(out: &mut dyn Write, text: &str, paper: Paper) -> io::Result<()> {
         }
         line.push_str(word);
     }
-    writeln!(out, "{}", &line[..line.len().min(most)])
+    writeln!(out, "{}", &line[..line.len().min(width)])
 }
 
-pub(super) fn bytes(reading: Reading<u64>, units: Units) -> Cell {
-    let mut cell = cell(&Value::bytes(reading), units, 16);
-    if cell.style == CellStyle::Missing {
-        "-".clone_into(&mut cell.text);
+impl MemReport<'_> {
+    /// Returns a cell of bytes in the units asked for.
+    pub(super) fn bytes(&self, reading: Reading<u64>) -> Cell {
+        value_cell(&Value::bytes(reading), self.style.units, 16)
     }
-    cell
+
+    /// Returns a cell of bytes that may be less than nothing.
+    pub(super) fn signed_bytes(&self, reading: Reading<i64>) -> Cell {
+        let size = self.bytes(reading.map(i64::unsigned_abs));
+        match reading {
+            Ok(n) if n < 0 => word(format!("-{}", size.text)),
+            _ => size,
+        }
+    }
 }
 
-fn glance(mem: &Mem<'_>, units: Units) -> Grid {
-    let right = |title| (title, Align::Right);
-    let titles = ["TOTAL", "USED", "FREE", "SHARED", "CACHE", "AVAILABLE"].map(right);
-    let mut grid = Grid::new([("", Align::Left)].into_iter().chain(titles));
-    let (ram, swap) = (
-        overview::ram(&mem.snapshot.system),
-        overview::swap(&mem.snapshot.system),
-    );
-    let both = overview::both(&ram, &swap);
-    for (kind, name, line) in [
-        (Kind::Row, "RAM", ram),
-        (Kind::Row, "swap", swap),
-        (Kind::Totals, "both", both),
-    ] {
+/// Titles of figures, which stand on the right, after one of names.
+fn titles<const N: usize>(
+    name: &'static str,
+    figures: [&'static str; N],
+) -> impl Iterator<Item = (&'static str, Align)> {
+    let figures = figures.map(|title| (title, Align::Right));
+    [(name, Align::Left)].into_iter().chain(figures)
+}
+
+/// RAM and swap, as `free` shows them.
+fn totals(mem: &MemReport<'_>) -> TextTable {
+    let figures = ["TOTAL", "USED", "FREE", "SHARED", "CACHE", "AVAILABLE"];
+    let mut table = TextTable::titled(titles("", figures));
+    let cells = |name: &str, line: &overview::OverviewRow| {
         let figures = [
             line.total,
             line.used,
@@ -102,17 +104,23 @@ fn glance(mem: &Mem<'_>, units: Units) -> Grid {
             line.cache,
             line.available,
         ];
-        let cells = figures.map(|f| bytes(f, units));
-        grid.push(kind, [word(name)].into_iter().chain(cells).collect());
-    }
-    grid
+        [word(name)]
+            .into_iter()
+            .chain(figures.map(|f| mem.bytes(f)))
+            .collect::<Vec<_>>()
+    };
+    let system = &mem.snapshot.system;
+    let (ram, swap) = (overview::ram(system), overview::swap(system));
+    table.push(&cells("RAM", &ram));
+    table.push(&cells("swap", &swap));
+    table.push_totals(&cells("both", &overview::both(&ram, &swap)), "");
+    table
 }
 
-/// zswap and zram, where there is any.
-fn compressed(mem: &Mem<'_>, units: Units) -> Option<Grid> {
-    let right = |title| (title, Align::Right);
-    let titles = ["STORED", "IN RAM", "RATIO", "ON DISK", "SIZE"].map(right);
-    let mut grid = Grid::new([("COMPRESSED", Align::Left)].into_iter().chain(titles));
+/// zswap and zram; `None` where there is none.
+fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
+    let figures = ["STORED", "IN RAM", "RATIO", "ON DISK", "SIZE"];
+    let mut table = TextTable::titled(titles("COMPRESSED", figures));
     let mut any = false;
     for item in overview::compressed(&mem.snapshot.system, mem.inputs) {
         let is_zswap = &*item.name == "zswap";
@@ -124,75 +132,63 @@ fn compressed(mem: &Mem<'_>, units: Units) -> Option<Grid> {
         any = true;
         let ratio = match item.ratio() {
             Ok(Some(ratio)) => word(format!("{ratio:.1}x")),
-            _ => bytes(Err(Missing::Unsupported), units),
+            _ => mem.bytes(Err(Missing::Unsupported)),
         };
-        let mut cells = vec![word(safe(item.name.as_bytes())), bytes(item.stored, units)];
-        cells.extend([
-            bytes(item.in_ram, units),
+        table.push(&[
+            word(safe(item.name.as_bytes())),
+            mem.bytes(item.stored),
+            mem.bytes(item.in_ram),
             ratio,
-            bytes(item.on_disk, units),
-            bytes(item.size, units),
+            mem.bytes(item.on_disk),
+            mem.bytes(item.size),
         ]);
-        grid.push(Kind::Row, cells);
     }
-    any.then_some(grid)
+    any.then_some(table)
 }
 
-/// The areas of swap, where there is any.
-fn areas(mem: &Mem<'_>, units: Units) -> Option<Grid> {
+/// The areas of swap; `None` where there are none.
+fn swap_areas(mem: &MemReport<'_>) -> Option<TextTable> {
     let areas = mem.snapshot.system.swaps.as_deref().ok().filter(|a| !a.is_empty())?;
-    let titles = [
+    let mut table = TextTable::titled([
         ("SWAP AREA", Align::Left),
         ("KIND", Align::Left),
         ("SIZE", Align::Right),
         ("USED", Align::Right),
         ("PRIORITY", Align::Right),
-    ];
-    let mut grid = Grid::new(titles);
+    ]);
     for area in areas {
-        let priority = match area.priority {
-            Ok(n) => word(n.to_string()),
-            Err(why) => bytes(Err(why), units),
-        };
-        grid.push(
-            Kind::Row,
-            vec![
-                word(safe(&area.path)),
-                word(safe(area.kind.as_bytes())),
-                bytes(Ok(area.size), units),
-                bytes(Ok(area.used), units),
-                priority,
-            ],
-        );
+        table.push(&[
+            word(safe(&area.path)),
+            word(safe(area.kind.as_bytes())),
+            mem.bytes(Ok(area.size)),
+            mem.bytes(Ok(area.used)),
+            area.priority
+                .map_or_else(|why| mem.bytes(Err(why)), |n| word(n.to_string())),
+        ]);
     }
-    Some(grid)
+    Some(table)
 }
 
 /// Where the RAM is, without what holds nothing; and the names of what this kernel does not tell.
-fn parts(mem: &Mem<'_>, units: Units) -> (Grid, Vec<&'static str>) {
+fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
     let account = &mem.account;
-    let mut grid = Grid::new([
-        ("WHERE THE RAM IS", Align::Left),
-        ("BYTES", Align::Right),
-        ("%", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = TextTable::titled(titles("WHERE THE RAM IS", ["BYTES", "%"]).chain([("", Align::Left)]));
     let share = |n: f64| match account.total {
         Ok(total) if total > 0 => word(format!("{:.1}", 100.0 * n / total as f64)),
         _ => word("-"),
     };
-    let mut untold: Vec<&'static str> = Vec::new();
+    let mut unsupported: Vec<&'static str> = Vec::new();
     let mut push = |part: &Part, indent: &str, whole: bool| match part.bytes {
-        Err(Missing::Unsupported) if whole => untold.push(part.title),
+        Err(Missing::Unsupported) if whole => unsupported.push(part.title),
         Ok(0) | Err(Missing::Unsupported) => {}
         reading => {
-            let name = word(format!("{indent}{}", part.title));
             let share = match reading {
                 Ok(n) if whole => share(n as f64),
                 _ => word(""),
             };
             let why = reading.err().map(|why| why.to_string()).unwrap_or_default();
-            grid.push(Kind::Row, vec![name, bytes(reading, units), share, word(why)]);
+            let name = word(format!("{indent}{}", part.title));
+            table.push(&[name, mem.bytes(reading), share, word(why)]);
         }
     };
     for part in &account.parts {
@@ -201,31 +197,17 @@ fn parts(mem: &Mem<'_>, units: Units) -> (Grid, Vec<&'static str>) {
             push(inner, "  ", false);
         }
     }
+    let size = mem.signed_bytes(account.rest);
     match account.rest {
-        Ok(rest) => {
-            let size = bytes(Ok(rest.unsigned_abs()), units);
-            let cells = if rest < 0 {
-                let size = word(format!("-{}", size.text));
-                vec![word("counted twice"), size, share(rest as f64)]
-            } else {
-                vec![word("not accounted for"), size, share(rest as f64)]
-            };
-            grid.push(Kind::Row, cells);
-        }
-        Err(why) => grid.push(Kind::Row, vec![word("not accounted for"), bytes(Err(why), units)]),
+        Ok(rest) if rest < 0 => table.push(&[word("counted twice"), size, share(rest as f64)]),
+        Ok(rest) => table.push(&[word("not accounted for"), size, share(rest as f64)]),
+        Err(_) => table.push(&[word("not accounted for"), size]),
     }
-    let total = vec![
-        word("MemTotal"),
-        bytes(account.total, units),
-        share(account.total.unwrap_or(0) as f64),
-    ];
-    grid.push(Kind::Totals, total);
-    grid.push(
-        Kind::Row,
-        vec![
-            word("outside it: kernel image, page structs, firmware"),
-            bytes(account.reserved, units),
-        ],
-    );
-    (grid, untold)
+    let total = share(account.total.unwrap_or(0) as f64);
+    table.push_totals(&[word("MemTotal"), mem.bytes(account.total), total], "");
+    table.push(&[
+        word("outside it: kernel image, page structs, firmware"),
+        mem.bytes(account.reserved),
+    ]);
+    (table, unsupported)
 }

@@ -6,59 +6,62 @@ use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use crate::columns::{Row, RowSubject};
-use crate::group::totals::one_of_each;
-use crate::model::Snapshot;
-use crate::output::rows::Rows;
+use crate::model::{Missing, Snapshot};
+use crate::query::{MappingCount, RowSource, Rows, Selection, address_spaces};
 use crate::sampler::mappings::{self, Shared};
 
-/// How often the progress is told.
-const TELL: Duration = Duration::from_millis(100);
+/// Time between two lines of progress: as often as an eye follows.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reads the whole `smaps` of every process that the filter's words choose, and sums it up by mapping.
 pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     let query = plan.query();
-    let chosen = snapshot
-        .rows()
-        .iter()
-        .filter(|s| !s.stat.is_kernel_thread())
-        .filter(|s| query.filter.may_match(&RowSubject(Row::of(s, None, snapshot))));
-    let ids = one_of_each(chosen);
+    let source = RowSource::new(snapshot, None);
+    let ids = address_spaces(&source, &query);
     let mut progress = Progress::new();
-    let found = mappings::scan(&plan.sampling, &ids, |done, all| progress.tell(done, all));
-    progress.end();
-    let hidden = found.missing.iter().map(|(_, why)| *why).collect();
-    let read = found.read;
+    let found = mappings::scan(&plan.sampling, &ids, |done, all| progress.update(done, all));
+    progress.clear();
+    let unreadable: Vec<Missing> = found.missing.iter().map(|(_, why)| *why).collect();
+    let count = MappingCount {
+        read: found.read,
+        unreadable: unreadable.len(),
+    };
     let groups = found.shared.into_iter().map(Shared::into_group).collect();
-    Rows::of_mappings(snapshot, groups, (read, hidden), &query)
+    // Words were asked of the processes; figures judge the mappings.
+    let no_members = || std::iter::empty::<RowSubject<'_>>();
+    let passes = |row: &Row<'_>| query.filter.matches_group(&RowSubject(*row), no_members());
+    let selection = Selection::of_mappings(&source, groups, count, passes);
+    Rows::of_selection(source, selection, unreadable, &query)
 }
 
-/// A line on the terminal that says how far it is; none where nobody looks.
+/// A line of progress on stderr, where that is a terminal.
 struct Progress {
-    shown: bool,
+    interactive: bool,
     last: Instant,
-    any: bool,
+    /// There is a line to clear.
+    shown: bool,
 }
 
 impl Progress {
     fn new() -> Self {
         Self {
-            shown: io::stderr().is_terminal(),
+            interactive: io::stderr().is_terminal(),
             last: Instant::now(),
-            any: false,
+            shown: false,
         }
     }
 
-    fn tell(&mut self, done: usize, all: usize) -> ControlFlow<()> {
-        if self.shown && done < all && self.last.elapsed() >= TELL {
+    fn update(&mut self, done: usize, all: usize) -> ControlFlow<()> {
+        if self.interactive && done < all && self.last.elapsed() >= PROGRESS_INTERVAL {
             self.last = Instant::now();
-            self.any = true;
+            self.shown = true;
             let _ = write!(io::stderr(), "\rreading mappings: {done} of {all} processes\x1b[K");
         }
         ControlFlow::Continue(())
     }
 
-    fn end(&self) {
-        if self.any {
+    fn clear(&self) {
+        if self.shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -1,6 +1,5 @@
-//! What the options of `ps` come to.
+//! Resolves the options of `ps` into a query, and into how it is printed.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,42 +10,45 @@ use crate::filter::Filter;
 use crate::group::GroupBy;
 use crate::history::HistoryConfig;
 use crate::model::Missing;
-use crate::output::rows::{Item, Query, Rows, View};
 use crate::output::table::{self, TableOptions};
+use crate::query::{Query, Rows, ShownRow};
+use crate::run::output_style;
+use crate::run::snapshot::{parse_at, scan_options};
 use crate::sampler::quick::Wants;
-use crate::sampler::{Options, Policy, Scanner};
+use crate::sampler::{Options, Scanner};
 use crate::source::At;
 use crate::units::Units;
 
-/// Everything that is to be done.
+/// The options of `ps`, understood.
 #[derive(Debug)]
 pub(super) struct Plan {
     filter: Filter,
-    pub(super) view: View,
+    pub(super) by: Option<GroupBy>,
+    pub(super) tree: bool,
     pub(super) sort: ColumnId,
     descending: bool,
     top: Option<usize>,
     pub(super) options: TableOptions,
     percent: bool,
     pub(super) total_only: bool,
-    /// Again and again.
+    /// Time between tables, if there are several.
     pub(super) every: Option<Duration>,
     pub(super) count: Option<u64>,
-    /// What did not change too.
+    /// Rows that did not change are listed too.
     pub(super) all: bool,
     pub(super) sampling: Options,
-    /// What is read beside every process's memory.
+    /// Figures to read beside every process's memory.
     pub(super) needs: Needs,
     pub(super) format: Format,
-    /// The columns were asked for by name.
+    /// Columns were asked for by name.
     pub(super) chosen_columns: bool,
-    /// Where snapshots come from, if not from this machine; and which of them.
+    /// The file that snapshots come from instead of this machine, and which of them.
     pub(super) from: Option<PathBuf>,
     pub(super) at: Option<At>,
-    /// How histories are kept.
-    pub(super) config: HistoryConfig,
-    /// What a quick look has to see; `None` where it does not do.
-    pub(super) wants: Option<Wants>,
+    /// Retention of histories.
+    pub(super) history: HistoryConfig,
+    /// What a quick scan has to read; `None` where a whole scan is needed.
+    pub(super) quick: Option<Wants>,
 }
 
 fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
@@ -57,7 +59,7 @@ fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
 }
 
 impl Plan {
-    /// Understands the options.
+    /// Resolves the options.
     ///
     /// # Errors
     /// The first that is wrong, or every fault of the configuration.
@@ -65,29 +67,20 @@ impl Plan {
         let settings = configure(args, env)?;
         let filter =
             Filter::parse(&settings.ui.filter, &Catalogue).map_err(|error| wrong("FILTER", error.to_string()))?;
-        let view = match args.by {
-            Some(by) => View::Groups(by),
-            None if args.tree => View::Tree,
-            None => View::Processes,
-        };
-        let options = options(args, &settings, env, view);
+        let options = options(args, &settings, env);
         let shown = options.columns.iter().chain([&settings.ui.sort]);
         let shown: Needs = shown.map(|column| column.get().needs).collect();
         let plan = Self {
             needs: shown.and(needs_of_filter(&filter)),
-            wants: quick(args, shown, &settings),
+            quick: quick(args, shown, &settings),
             format: args.format,
             chosen_columns: args.table.columns.is_some(),
             from: args.from.clone(),
-            at: args
-                .at
-                .as_deref()
-                .map(At::parse)
-                .transpose()
-                .map_err(|error| wrong("--at", error.to_string()))?,
-            config: settings.history_config(settings.ui.delta),
+            at: parse_at(args.at.as_deref())?,
+            history: settings.history_config(settings.ui.delta),
             filter,
-            view,
+            by: args.by,
+            tree: args.tree,
             sort: settings.ui.sort,
             descending: settings.ui.descending,
             top: args.top.map(|n| n as usize),
@@ -97,12 +90,12 @@ impl Plan {
             every: args.every.is_some().then_some(settings.sampler.interval),
             count: args.count,
             all: args.all,
-            sampling: sampling(args, &settings),
+            sampling: scan_options(&settings.sampler, args.place.proc_root.as_deref()),
         };
         plan.check()
     }
 
-    /// Refuses what cannot be.
+    /// Refuses options that contradict each other.
     fn check(self) -> Result<Self, UsageError> {
         let sort = self.sort.get();
         if self.every.is_some() && self.format == Format::Json {
@@ -115,7 +108,7 @@ impl Plan {
                 return Err(wrong(option, "is for tables; other formats have plain figures"));
             }
         }
-        if self.from.is_some() && self.view == View::Groups(GroupBy::Mapping) {
+        if self.from.is_some() && self.by == Some(GroupBy::Mapping) {
             return Err(wrong("--by", "mappings are not in a file of snapshots"));
         }
         if self.every.is_none()
@@ -138,33 +131,33 @@ impl Plan {
         Ok(self)
     }
 
-    /// A scanner that reads what is wanted.
+    /// Returns a scanner that reads what is wanted.
     pub(super) fn scanner(&self) -> Scanner {
         let mut scanner = Scanner::new(self.sampling.clone());
         scanner.set_needs(self.needs);
         scanner
     }
 
-    /// A column asked for that one snapshot cannot fill.
+    /// Returns a column asked for that one snapshot cannot fill.
     fn over_time(&self) -> Option<ColumnId> {
         let possible: Vec<ColumnId> = table::columns_of_one_snapshot().collect();
         let mut asked = self.options.columns.iter().chain([&self.sort]).copied();
         asked.find(|c| !possible.contains(c))
     }
 
-    /// What is asked of a snapshot.
-    pub(super) const fn query(&self) -> Query<'_> {
+    /// Returns the query of a snapshot.
+    pub(super) fn query(&self) -> Query<'_> {
         Query {
-            view: self.view,
-            filter: &self.filter,
+            by: self.by,
+            tree: self.tree,
             sort: self.sort,
             descending: self.descending,
-            kernel_threads: false,
             top: self.top,
+            ..Query::new(&self.filter)
         }
     }
 
-    /// How a snapshot's table is written.
+    /// Returns the options of one snapshot's table.
     pub(super) fn table(&self, rows: &Rows<'_>) -> TableOptions {
         let ram = rows.snapshot().system.mem_total.ok().filter(|_| self.percent);
         let mut options = TableOptions {
@@ -172,12 +165,13 @@ impl Plan {
             ..self.options.clone()
         };
         // Why rows have no figures stands beside them where there is room.
-        let hidden = |item: Item<'_>| {
-            item.row
+        let hidden = |shown: ShownRow<'_>| {
+            shown
+                .row
                 .sample
                 .is_some_and(|s| s.walk.is_err_and(Missing::hides_memory))
         };
-        if !self.chosen_columns && options.width.is_some_and(|w| w >= WIDE) && rows.items().any(hidden) {
+        if !self.chosen_columns && options.style.width.is_some_and(|w| w >= WIDE) && rows.shown().any(hidden) {
             let last = options.columns.len() - 1;
             options.columns.insert(last, layout::UNREAD);
         }
@@ -185,10 +179,10 @@ impl Plan {
     }
 }
 
-/// A terminal of so many columns has room for reasons.
+/// Least width of a terminal that has room for reasons.
 const WIDE: usize = 100;
 
-/// The config's settings with the options over them.
+/// Returns the settings of the configuration with the options over them.
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = Settings::load(args.place.config.as_deref(), env)?;
     // The monitor's own order and filter are not those of a table that scripts read.
@@ -198,44 +192,26 @@ fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     Ok(settings)
 }
 
-fn options(args: &PsArgs, settings: &Settings, env: &Env, view: View) -> TableOptions {
-    let terminal = io::stdout().is_terminal();
-    let columns = match view {
+fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
+    let columns = match args.by {
         _ if args.table.columns.is_some() => settings.ui.columns.clone(),
-        View::Processes => layout::PS.to_vec(),
-        View::Tree => layout::PS_TREE.to_vec(),
-        View::Groups(by) => layout::ps_by(by).to_vec(),
+        Some(by) => layout::ps_by(by).to_vec(),
+        None if args.tree => layout::PS_TREE.to_vec(),
+        None => layout::PS.to_vec(),
     };
-    let name = match view {
-        View::Groups(by) => layout::ps_by(by).last().map(|id| (*id, by.title())),
-        View::Processes | View::Tree => None,
-    };
-    let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
-    let no_color = args.table.no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
+    let naming = |by| layout::ps_by(by).last().map(|id| (*id, by.title()));
+    // A sum alone is for scripts.
     let bytes = args.total_only && args.table.units.is_none();
+    let units = if bytes { Units::Bytes } else { settings.ui.units };
     TableOptions {
         columns,
-        units: if bytes { Units::Bytes } else { settings.ui.units },
+        style: output_style(units, args.table.no_color, env),
         percent_of: None,
-        width: size.map(|(width, _)| width.into()),
-        color: terminal && !no_color,
-        ascii: !env.utf8,
-        name,
+        name: args.by.and_then(naming),
         heading: !args.no_header,
         totals: !args.no_totals,
         bars: args.bars.then_some(settings.ui.sort),
         caption: None,
-    }
-}
-
-fn sampling(args: &PsArgs, settings: &Settings) -> Options {
-    Options {
-        // A table is a whole one, whatever the monitor may spend.
-        policy: Policy {
-            budget: None,
-            ..Policy::default()
-        },
-        ..crate::run::options(&settings.sampler, args.place.proc_root.as_deref())
     }
 }
 

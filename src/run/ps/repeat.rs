@@ -12,24 +12,24 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::plan::Plan;
+use super::print::Printer;
 use super::readable;
-use super::tell::Teller;
 use crate::cli::Exit;
 use crate::history::{History, HistoryConfig};
-use crate::run::written;
+use crate::run::{Failure, written};
 
-/// How long a table that is being written may take once the user wants no more.
+/// Time that a table that is being written may take after SIGINT.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// Prints until `count` tables are printed, the reader goes away or SIGINT comes.
-pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, String> {
+pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, Failure> {
     crate::sampler::make_room();
-    let start = |error: io::Error| format!("cannot start the runtime: {error}");
-    let runtime = crate::run::runtime().build().map_err(start)?;
+    let failed = |error: io::Error| format!("cannot start the runtime: {error}");
+    let runtime = crate::run::runtime().build().map_err(failed)?;
     let stop = Arc::new(Notify::new());
     {
         let _inside = runtime.enter();
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(start)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let stop = Arc::clone(&stop);
         runtime.spawn(async move {
             interrupt.recv().await;
@@ -43,16 +43,16 @@ pub(super) fn run(plan: &Plan, every: Duration) -> Result<Exit, String> {
     done
 }
 
-async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, String> {
+async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Failure> {
     let mut scanner = plan.scanner();
     let mut ticker = tokio::time::interval_at(Instant::now(), every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // Changes are those since the table before.
     let mut history = History::with_config(HistoryConfig {
         window: every,
-        ..plan.config
+        ..plan.history
     });
-    let mut teller = Teller::new(plan);
+    let mut printer = Printer::new(plan);
     for _ in 0..plan.count.unwrap_or(u64::MAX) {
         let snapshot = tokio::select! {
             biased;
@@ -62,9 +62,9 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Str
         // Whole before any of it is written, so that no line is ever half there.
         let mut text = Vec::new();
         history.push(&snapshot);
-        let told = teller.tell(&mut text, &snapshot, Some(&history));
+        let done = printer.print(&mut text, &snapshot, Some(&history));
         let mut out = io::stdout().lock();
-        if let Err(error) = told.and_then(|()| out.write_all(&text)).and_then(|()| out.flush()) {
+        if let Err(error) = done.and_then(|()| out.write_all(&text)).and_then(|()| out.flush()) {
             return Ok(written(Err(error)));
         }
     }

@@ -1,15 +1,15 @@
 //! Searching for a command.
 
+use crate::query::RowRef;
 use crate::text;
 use crate::tui::app::App;
-use crate::tui::table::Line;
 
 /// Whether a row is found by the (lower-cased) search.
-pub(crate) fn found(app: &App, line: &Line, search: &str) -> bool {
+pub(crate) fn found(app: &App, line: &RowRef, search: &str) -> bool {
     if search.is_empty() {
         return false;
     }
-    if let Some(key) = line.id.group() {
+    if let Some(key) = line.key.group() {
         return text::safe(key.label()).to_lowercase().contains(search);
     }
     let Some(sample) = app.data.snapshot.as_ref().and_then(|s| s.rows().get(line.index)) else {

@@ -197,7 +197,7 @@ fn fold(app: &mut App) {
     else {
         return;
     };
-    let Some(id) = line.id.process() else { return };
+    let Some(id) = line.key.process() else { return };
     if !app.query.folded.remove(&id) {
         app.query.folded.insert(id);
     }
@@ -216,7 +216,7 @@ fn fold_all(app: &mut App) {
             .lines
             .iter()
             .filter(|l| l.parent && !l.guide.is_empty())
-            .filter_map(|l| l.id.process())
+            .filter_map(|l| l.key.process())
             .collect();
     } else {
         app.query.folded.clear();

@@ -59,7 +59,7 @@ pub(super) fn next(app: &mut App, forward: bool) {
 fn process(app: &App) -> Option<Identity> {
     let line = app.tables.current().current()?;
     let snapshot: &Snapshot = app.data.snapshot.as_ref()?;
-    if let Some(id) = line.id.process() {
+    if let Some(id) = line.key.process() {
         return Some(id);
     }
     let members = app.group(line)?.members.iter().filter_map(|i| snapshot.rows().get(*i));

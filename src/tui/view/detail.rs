@@ -32,7 +32,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         .tables
         .current()
         .current()
-        .filter(|l| l.id.process().is_some())
+        .filter(|l| l.key.process().is_some())
         .and_then(|l| snapshot.rows().get(l.index))
     else {
         return;

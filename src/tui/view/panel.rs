@@ -44,7 +44,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(group) = app.tables.current().current().and_then(|line| app.group(line)) {
         return group::draw(app, snapshot, group, area, buf);
     }
-    let selected = app.tables.current().current().filter(|l| l.id.process().is_some());
+    let selected = app.tables.current().current().filter(|l| l.key.process().is_some());
     let Some(sample) = selected.and_then(|l| snapshot.rows().get(l.index)) else {
         put(
             buf,

@@ -14,11 +14,12 @@ use super::put::put as cells;
 use crate::columns::{CellStyle, Column, Label, Row, Unit, cell, layout};
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::Missing;
+use crate::query::RowRef;
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
 use crate::tui::layout::Placed;
 use crate::tui::scope::Scope;
-use crate::tui::table::{Line, Table};
+use crate::tui::table::Table;
 use crate::tui::update::found;
 
 /// Draws the heading and the rows.
@@ -68,13 +69,13 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
 }
 
-fn base_style(app: &App, line: &Line) -> Style {
+fn base_style(app: &App, line: &RowRef) -> Style {
     let theme = &app.config.theme;
-    if app.tables.tags.contains(&line.id) {
+    if app.tables.tags.contains(&line.key) {
         theme.tagged
     } else if app.query.search.as_deref().is_some_and(|s| found(app, line, s)) {
         theme.found
-    } else if crate::tui::alerts::is_firing(app, &line.id) {
+    } else if crate::tui::alerts::is_firing(app, &line.key) {
         theme.alert
     } else {
         theme.text
@@ -122,7 +123,15 @@ fn put(buf: &mut Buffer, x: u16, area: Rect, width: usize, text: &str, style: St
     }
 }
 
-fn draw_cell(app: &App, table: &Table, spot: Placed, row: &Row<'_>, line: Option<&Line>, area: Rect, buf: &mut Buffer) {
+fn draw_cell(
+    app: &App,
+    table: &Table,
+    spot: Placed,
+    row: &Row<'_>,
+    line: Option<&RowRef>,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let id = table.columns[spot.index];
     let column = id.get();
     let width = usize::from(spot.width);
@@ -171,7 +180,7 @@ fn draw_name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffe
 }
 
 /// The command with the tree's lines before it, and how much is folded below it.
-fn command(line: &Line, row: &Row<'_>, text: &str) -> String {
+fn command(line: &RowRef, row: &Row<'_>, text: &str) -> String {
     let hidden = row
         .subtree
         .filter(|_| line.folded)
@@ -180,7 +189,7 @@ fn command(line: &Line, row: &Row<'_>, text: &str) -> String {
     format!("{}{hidden}{text}", line.guide)
 }
 
-fn tone(app: &App, column: &Column, tone: CellStyle, row: &Row<'_>, line: Option<&Line>) -> Style {
+fn tone(app: &App, column: &Column, tone: CellStyle, row: &Row<'_>, line: Option<&RowRef>) -> Style {
     let theme = &app.config.theme;
     match tone {
         CellStyle::Zero => theme.zero,

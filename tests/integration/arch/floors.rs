@@ -10,7 +10,7 @@ fn floor(module: &str) -> Option<u8> {
         "account" | "group" | "trend" => 2,
         "filter" | "history" => 3,
         "columns" => 4,
-        "alert" => 5,
+        "alert" | "query" => 5,
         "proc" | "record" => 6,
         "act" | "sampler" | "source" => 7,
         "config" => 8,

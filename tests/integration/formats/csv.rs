@@ -7,10 +7,12 @@ use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Column, DataValue, Row, Unit, find};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
-use zmtop::output::Line;
-use zmtop::output::csv::{self, Sheet};
+use zmtop::output::csv;
+use zmtop::output::data::DataTable;
+use zmtop::output::row_table::{DataRow, RowTable};
 
 use super::made::{any_snapshot, hostile, small};
+use super::row_table;
 
 fn all() -> Vec<&'static Column> {
     COLUMNS.iter().collect()
@@ -22,7 +24,7 @@ fn written(snapshot: &Snapshot, columns: &[&'static Column]) -> String {
     let rows = snapshot.rows().iter();
     let rows = rows.map(|sample| Row::of(sample, history.get(sample.id), snapshot));
     let mut out = Vec::new();
-    csv::rows(&mut out, columns, rows).unwrap();
+    csv::write(&mut out, row_table(snapshot, rows).table(columns.to_vec())).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -49,11 +51,15 @@ fn a_table_looks_so() {
 
 #[track_caller]
 fn cell(bytes: &[u8], want: &str) {
+    let row = vec![DataValue::Text(bytes.into()), DataValue::Null];
+    assert_eq!(table(None, row), format!("{want},\r\n"));
+}
+
+fn table(names: Option<Vec<&'static str>>, row: Vec<DataValue<'_>>) -> String {
     let mut out = Vec::new();
-    let mut sheet = Sheet::new(&mut out);
-    sheet.row([DataValue::Text(bytes.into()), DataValue::Null]).unwrap();
-    sheet.finish().unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), format!("{want},\r\n"));
+    let rows = Box::new([row].into_iter());
+    csv::write(&mut out, DataTable { names, rows }).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
@@ -69,21 +75,15 @@ fn each_kind_of_cell() {
     }
     cell(b"\t=1", "'\\t=1");
     cell(b"1-1", "1-1");
-    let mut out = Vec::new();
-    let mut sheet = Sheet::new(&mut out);
-    sheet.heading(["a", "b", "c", "d", "e"]).unwrap();
-    let series = DataValue::Series(vec![Some(1), None]);
-    sheet
-        .row([
-            DataValue::Integer(u64::MAX),
-            DataValue::Signed(-4096),
-            DataValue::Float(-0.5),
-            DataValue::float(f64::NAN),
-            series,
-        ])
-        .unwrap();
-    sheet.finish().unwrap();
-    assert_eq!(out, b"a,b,c,d,e\r\n18446744073709551615,-4096,-0.5,,\r\n");
+    let row = vec![
+        DataValue::Integer(u64::MAX),
+        DataValue::Signed(-4096),
+        DataValue::Float(-0.5),
+        DataValue::float(f64::NAN),
+        DataValue::Series(vec![Some(1), None]),
+    ];
+    let out = table(Some(vec!["a", "b", "c", "d", "e"]), row);
+    assert_eq!(out, "a,b,c,d,e\r\n18446744073709551615,-4096,-0.5,,\r\n");
 }
 
 #[test]
@@ -91,14 +91,19 @@ fn what_is_no_column_comes_first() {
     let made = small();
     let pid = [find("pid").unwrap().get()];
     let mut out = Vec::new();
-    let line = |sample| Line {
-        before: vec![("time", DataValue::Text(b"now"[..].into()))],
+    let row = |sample| DataRow {
+        before: vec![DataValue::Text(b"now"[..].into())],
         row: Row::of(sample, None, &made),
     };
-    csv::rows(&mut out, &pid, made.rows()[..2].iter().map(line)).unwrap();
+    let table = RowTable {
+        before: vec!["time"],
+        rows: made.rows()[..2].iter().map(row).collect(),
+        ..row_table(&made, [])
+    };
+    csv::write(&mut out, table.table(pid.to_vec())).unwrap();
     assert_eq!(out, b"time,pid\r\nnow,1\r\nnow,2\r\n");
     let mut out = Vec::new();
-    csv::rows(&mut out, &pid, Vec::<Line<'_>>::new()).unwrap();
+    csv::write(&mut out, row_table(&made, []).table(pid.to_vec())).unwrap();
     assert_eq!(out, b"pid\r\n");
 }
 
@@ -120,7 +125,7 @@ fn a_closed_pipe_is_known_as_one() {
     let made = hostile();
     let rows = made.rows().iter().cycle().take(999);
     let rows = rows.map(|sample| Row::of(sample, None, &made));
-    let error = csv::rows(Closed, &all(), rows).unwrap_err();
+    let error = csv::write(Closed, row_table(&made, rows).table(all())).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     let error = zmtop::output::json::snapshot(&mut Closed, &made).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use zmtop::columns::{Column, DataValue, Row, find};
 use zmtop::group::Totals;
 use zmtop::history::History;
-use zmtop::output::json::Table;
-use zmtop::output::{Line, json};
+use zmtop::output::json;
+use zmtop::output::row_table::{DataRow, RowTable};
 use zmtop::record::Record;
 
 use super::made::{hostile, small};
@@ -64,27 +64,30 @@ fn a_table_has_chosen_columns() {
     let rows: Vec<_> = all
         .rows()
         .iter()
-        .map(|sample| Line {
-            before: vec![("depth", DataValue::Integer(sample.stat.ppid.into()))],
+        .map(|sample| DataRow {
+            before: vec![DataValue::Integer(sample.stat.ppid.into())],
             row: Row::of(sample, history.get(sample.id), &all),
         })
         .collect();
     let totals = Totals::of(all.rows(), |_| None);
-    let table = Table {
+    let table = RowTable {
         snapshot: &all,
         by: None,
-        columns: &columns,
-        rows: &rows,
+        before: vec!["depth"],
+        rows,
         totals: Some(Row::of_totals(&totals, &all)),
     };
-    insta::assert_snapshot!("json-table", text(|out| json::document(out, &table)));
-    let none = Table {
-        rows: &[],
+    insta::assert_snapshot!("json-table", text(|out| json::document(out, &table.document(&columns))));
+    let none = RowTable {
+        rows: Vec::new(),
         totals: None,
         by: Some("command"),
         ..table
     };
-    assert!(text(|out| json::document(out, &none)).ends_with("\"by\":\"command\",\"rows\":[],\"totals\":null}\n"));
+    assert!(
+        text(|out| json::document(out, &none.document(&columns)))
+            .ends_with("\"by\":\"command\",\"rows\":[],\"totals\":null}\n")
+    );
 }
 
 /// Nothing that a terminal could act on, in either layout; and no line begins inside a string.

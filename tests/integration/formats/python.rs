@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use zmtop::columns::{DataValue, Row, find};
+use zmtop::output::data::DataTable;
 use zmtop::output::{csv, json};
 use zmtop::record::Record;
 
 use super::made::{HOSTILE, hostile};
+use super::row_table;
 use crate::support::skip;
 
 /// Undoes the lossless escape, and prints what it got as hexadecimal digits.
@@ -83,9 +85,9 @@ fn json_is_byte_exact_to_python() {
 fn csv_is_the_same_cells_to_python() {
     let made = hostile();
     let columns = ["pid", "comm", "user", "pss"].map(|id| find(id).unwrap().get());
-    let row = |sample| Row::of(sample, None, &made);
+    let rows = made.rows().iter().map(|sample| Row::of(sample, None, &made));
     let mut out = Vec::new();
-    csv::rows(&mut out, &columns, made.rows().iter().map(row)).unwrap();
+    csv::write(&mut out, row_table(&made, rows).table(columns.to_vec())).unwrap();
     let Some(got) = python(CSV, &out) else { return };
     let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(&out[..]);
     let want: Vec<String> = reader
@@ -106,15 +108,17 @@ fn csv_is_the_same_cells_to_python() {
 #[test]
 fn numbers_are_the_same_to_python() {
     let mut out = Vec::new();
-    let mut sheet = csv::Sheet::new(&mut out);
     let values = [
         f64::MIN_POSITIVE,
         -1e300,
         0.1 + 0.2,
         Duration::from_nanos(1).as_secs_f64(),
     ];
-    sheet.row(values.map(DataValue::float)).unwrap();
-    sheet.finish().unwrap();
+    let table = DataTable {
+        names: None,
+        rows: Box::new([values.map(DataValue::float).to_vec()].into_iter()),
+    };
+    csv::write(&mut out, table).unwrap();
     let script = "import sys; print(*[float(x).hex() for x in sys.stdin.read().split(',')], sep='\\n')";
     let Some(got) = python(script, &out) else { return };
     let exact = values.map(|x| format!("{x:e}")).join(",");

@@ -1,7 +1,7 @@
 //! Bars beside the rows.
 
 use zmtop::columns::find;
-use zmtop::output::bars::bar;
+use zmtop::output::text_table::bar;
 use zmtop::text::width;
 
 use super::{machine, table};
@@ -41,7 +41,7 @@ fn the_greatest_fills_what_is_left_of_the_terminal() {
     for columns in [60, 80, 120, 200] {
         let text = table(rows.clone(), "", |q, o| {
             o.bars = Some(q.sort);
-            o.width = Some(columns);
+            o.style.width = Some(columns);
         });
         let bars: Vec<usize> = text.lines().map(|l| l.matches('█').count()).collect();
         assert_eq!(width(text.lines().nth(1).unwrap()), columns, "{text}");
@@ -55,7 +55,7 @@ fn the_greatest_fills_what_is_left_of_the_terminal() {
     // A terminal too narrow for any.
     let text = table(rows, "", |q, o| {
         o.bars = Some(q.sort);
-        o.width = Some(20);
+        o.style.width = Some(20);
     });
     assert!(!text.contains('█') && text.lines().all(|l| width(l) <= 20), "{text}");
 }
@@ -65,7 +65,7 @@ fn bars_in_a_pipe_in_a_plain_locale() {
     let text = table(machine(), "", |q, o| {
         q.sort = find("swap").unwrap();
         o.bars = Some(q.sort);
-        o.ascii = true;
+        o.style.ascii = true;
     });
     let expected = format!(" python3 train.py --epochs 10             {}\n", "#".repeat(40));
     assert!(text.contains(&expected), "{text}");

@@ -5,9 +5,9 @@ use std::time::Duration;
 use zmtop::columns::{Catalogue, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
-use zmtop::output::changes::Changes;
-use zmtop::output::rows::{Query, Rows};
+use zmtop::output::changes::ChangeTracker;
 use zmtop::output::table::TableOptions;
+use zmtop::query::{Query, Rows};
 
 use super::ids;
 use crate::support::rows::{MIB, process, snapshot, walk};
@@ -37,7 +37,7 @@ fn changes(
     let first = snapshot(Duration::from_secs(100), before);
     let second = snapshot(Duration::from_secs(100 + seconds), after);
     let rows = Rows::select(&first, None, &query);
-    let mut changes = Changes::since(&rows, &query, &options, all);
+    let mut changes = ChangeTracker::new(&rows, &query, &options, all);
     let mut out = Vec::new();
     let rows = Rows::select(&second, None, &query);
     changes.write(&mut out, &rows, &query, &options).unwrap();

@@ -4,8 +4,8 @@ use zmtop::columns::find;
 use zmtop::columns::layout::ps_by;
 use zmtop::group::GroupBy;
 use zmtop::model::ProcessSample;
-use zmtop::output::rows::{Query, View};
 use zmtop::output::table::TableOptions;
+use zmtop::query::Query;
 
 use super::{ids, table, user};
 use crate::support::rows::{MIB, process, walk};
@@ -26,7 +26,7 @@ fn machine() -> Vec<ProcessSample> {
 
 fn by(by: GroupBy) -> impl Fn(&mut Query<'_>, &mut TableOptions) {
     move |q, o| {
-        q.view = View::Groups(by);
+        q.by = Some(by);
         o.columns = ps_by(by).to_vec();
         o.name = Some((*ps_by(by).last().unwrap(), by.title()));
     }

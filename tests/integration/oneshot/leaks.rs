@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::model::{Facts, Identity};
-use zmtop::output::leaks::{Leaks, LeaksOptions};
+use zmtop::output::leaks::LeaksReport;
+use zmtop::output::{Format, OutputStyle, write};
 use zmtop::trend::{Judgement, Metric, Verdict};
 
 use crate::support::pty::ZMTOP;
@@ -88,54 +89,52 @@ fn some() -> Vec<Suspect> {
     ]
 }
 
-fn written(suspects: &[Suspect], write: impl Fn(&Leaks<'_>, &mut Vec<u8>)) -> String {
+fn written(suspects: &[Suspect], format: Format, width: Option<usize>) -> String {
     let mut snap = snapshot(NOW, vec![process(1, 0, "init")]);
     snap.time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-    let leaks = Leaks {
+    let report = LeaksReport {
         snapshot: &snap,
         watched: Duration::from_secs(600),
         by: None,
         suspects,
         more: 2,
+        style: OutputStyle {
+            width,
+            ..OutputStyle::default()
+        },
     };
     let mut out = Vec::new();
-    write(&leaks, &mut out);
+    write(&mut out, &report, format).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn as_a_table() {
-    let text = written(&some(), |leaks, out| leaks.table(out, LeaksOptions::default()).unwrap());
+    let text = written(&some(), Format::Table, None);
     insta::assert_snapshot!("leaks-table", text);
     // Nothing is wider than the terminal, and nothing of a name is raw.
     for width in [1, 20, 60, 80, 200] {
-        let options = LeaksOptions {
-            width: Some(width),
-            ..LeaksOptions::default()
-        };
-        let text = written(&some(), |leaks, out| leaks.table(out, options).unwrap());
+        let text = written(&some(), Format::Table, Some(width));
         let all = text.lines().take(4).all(|line| zmtop::text::width(line) <= width);
         assert!(
             all && !text.contains('\x1b') && !text.contains('\u{202e}'),
             "{width}:\n{text}"
         );
     }
-    let none = written(&[], |leaks, out| leaks.table(out, LeaksOptions::default()).unwrap());
+    let none = written(&[], Format::Table, None);
     assert_eq!(none, "nothing to tell of: 1 processes seen over 10m00\n");
 }
 
 #[test]
 fn as_data() {
-    let json = written(&some(), |leaks, out| leaks.json(out, false).unwrap());
+    let json = written(&some(), Format::Json, None);
     insta::assert_snapshot!("leaks-json", json);
-    let line = written(&some(), |leaks, out| leaks.json(out, true).unwrap());
+    let line = written(&some(), Format::Ndjson, None);
     assert_eq!(line.lines().count(), 1);
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(read(&json), read(&line));
-    insta::assert_snapshot!(
-        "leaks-csv",
-        written(&some(), |leaks, out| leaks.csv(out).unwrap()).replace("\r\n", "\n")
-    );
+    let csv = written(&some(), Format::Csv, None);
+    insta::assert_snapshot!("leaks-csv", csv.replace("\r\n", "\n"));
 }
 
 #[test]

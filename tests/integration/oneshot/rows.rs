@@ -5,7 +5,8 @@ use std::time::Duration;
 use zmtop::columns::{Catalogue, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
-use zmtop::output::rows::{Query, Rows, View};
+use zmtop::output::table::partial_label;
+use zmtop::query::{Query, Rows, ShownRow};
 
 use super::{ids, machine, table};
 use crate::support::rows::{MIB, process, snapshot, walk};
@@ -29,14 +30,14 @@ fn family() -> Vec<ProcessSample> {
 fn tree(rows: Vec<ProcessSample>, filter: &str, change: impl FnOnce(&mut Query<'_>)) -> Vec<(u32, usize)> {
     let filter = Filter::parse(filter, &Catalogue).unwrap();
     let mut query = Query {
-        view: View::Tree,
+        tree: true,
         ..Query::new(&filter)
     };
     change(&mut query);
     let snapshot = snapshot(Duration::ZERO, rows);
     let chosen = Rows::select(&snapshot, None, &query);
-    let pid = |item: zmtop::output::rows::Item<'_>| (item.row.sample.unwrap().id.pid, item.depth);
-    chosen.items().map(pid).collect()
+    let pid = |shown: ShownRow<'_>| (shown.row.sample.unwrap().id.pid, shown.depth);
+    chosen.shown().map(pid).collect()
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn a_tree_has_its_siblings_in_order_of_what_they_hold_with_all_below() {
 fn a_filtered_tree_keeps_the_ancestors_and_sums_what_matches() {
     assert_eq!(tree(family(), "worker", |_| {}), [(1, 0), (2, 1), (3, 2)]);
     let text = table(family(), "worker", |q, o| {
-        q.view = View::Tree;
+        q.tree = true;
         o.columns = ids(&["pid", "pss", "tree_pss", "command"]);
     });
     assert_eq!(
@@ -87,9 +88,9 @@ fn the_first_of_a_tree_are_those_that_hold_most_with_all_below() {
     };
     assert_eq!(tree(family(), "pid>2", last), [(1, 0), (2, 1), (3, 2)]);
     let text = table(family(), "", |q, o| {
-        q.view = View::Tree;
+        q.tree = true;
         q.top = Some(2);
-        o.ascii = true;
+        o.style.ascii = true;
         o.columns = ids(&["comm", "pss"]);
     });
     assert_eq!(
@@ -120,10 +121,13 @@ fn why_sums_are_too_small_is_counted_by_reason() {
     let filter = Filter::default();
     let chosen = Rows::select(&snapshot, None, &Query::new(&filter));
     assert_eq!(chosen.hidden(), [(Missing::Denied, 2), (Missing::TimedOut, 1)]);
-    assert_eq!(chosen.partial().unwrap(), "partial: 2 permission denied, 1 timed out");
+    assert_eq!(
+        partial_label(&chosen).unwrap(),
+        "partial: 2 permission denied, 1 timed out"
+    );
     assert_eq!(chosen.totals().count, 5);
     assert!(chosen.totals().partial);
     let none = Filter::parse("nothing-like-it", &Catalogue).unwrap();
     let chosen = Rows::select(&snapshot, None, &Query::new(&none));
-    assert_eq!((chosen.items().len(), chosen.partial()), (0, None));
+    assert_eq!((chosen.shown().len(), partial_label(&chosen)), (0, None));
 }

@@ -7,8 +7,8 @@ use zmtop::columns::{COLUMNS, Catalogue, ColumnId, find};
 use zmtop::filter::Filter;
 use zmtop::history::History;
 use zmtop::model::Missing;
-use zmtop::output::rows::{Query, Rows};
 use zmtop::output::table::{TableOptions, columns_of_one_snapshot, write};
+use zmtop::query::{Query, Rows};
 use zmtop::text::width;
 use zmtop::units::Units;
 
@@ -40,7 +40,7 @@ fn filtered_sorted_cut_and_without_totals() {
     assert_eq!(
         table(machine(), "!user:root | init", |q, o| {
             by_pid(q, o);
-            o.units = Units::M;
+            o.style.units = Units::M;
         }),
         "\
 \x20 PID   PSS NAME
@@ -87,12 +87,12 @@ fn a_terminal_is_never_overrun_and_a_pipe_gets_the_whole_command() {
     let argv = "x".repeat(5000);
     rows.push(process(5000, 1, &format!("java {argv}")));
     for columns in [0, 1, 2, 3, 10, 20, 40, 80, 200] {
-        let text = table(rows.clone(), "", |_, o| o.width = Some(columns));
+        let text = table(rows.clone(), "", |_, o| o.style.width = Some(columns));
         for line in text.lines() {
             assert!(width(line) <= columns, "{columns}: {line}");
         }
     }
-    let text = table(rows.clone(), "", |_, o| o.width = Some(80));
+    let text = table(rows.clone(), "", |_, o| o.style.width = Some(80));
     assert!(text.lines().any(|l| l.ends_with("xx…") && width(l) == 80), "{text}");
     let whole = format!(" java {argv}");
     assert!(table(rows.clone(), "", |_, _| {}).lines().any(|l| l.ends_with(&whole)));
@@ -105,7 +105,7 @@ fn a_terminal_is_never_overrun_and_a_pipe_gets_the_whole_command() {
 fn a_command_between_others_leaves_them_their_room() {
     let text = table(machine(), "", |_, o| {
         o.columns = ids(&["pid", "command", "pss"]);
-        o.width = Some(30);
+        o.style.width = Some(30);
     });
     assert_eq!(
         text,
@@ -145,8 +145,8 @@ fn hostile_names_stay_in_their_cells() {
         for color in [false, true] {
             let text = table(rows.clone(), "", |_, o| {
                 o.columns.clone_from(&everything);
-                o.width = width_of;
-                o.color = color;
+                o.style.width = width_of;
+                o.style.color = color;
             });
             assert_eq!(text.lines().count(), plain);
             let bare = ["\x1b[0m", "\x1b[1m", "\x1b[2m"]

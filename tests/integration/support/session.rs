@@ -151,7 +151,7 @@ impl Session {
     pub(crate) fn group_names(&self) -> Vec<String> {
         let lines = self.app.tables.current().lines.iter();
         lines
-            .filter_map(|l| Some(String::from_utf8_lossy(l.id.group()?.label()).into_owned()))
+            .filter_map(|l| Some(String::from_utf8_lossy(l.key.group()?.label()).into_owned()))
             .collect()
     }
 
@@ -204,7 +204,7 @@ impl Session {
             .current()
             .lines
             .iter()
-            .filter_map(|l| Some(l.id.process()?.pid))
+            .filter_map(|l| Some(l.key.process()?.pid))
             .collect()
     }
 

@@ -1,0 +1,237 @@
+//! Named values, as data: the documents and tables that JSON and CSV are written from.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use crate::columns::{DataValue, Value};
+use crate::model::{Missing, Reading};
+use crate::record::Record;
+
+/// One document of a report.
+#[derive(Debug)]
+pub enum Document<'a> {
+    /// Named values; a schema's fields are only ever added to.
+    Object(Object<'a>),
+    /// A snapshot that can be read back, schema `zmtop/1`.
+    Snapshot(Record<'a>),
+}
+
+/// A table of values, for CSV.
+pub struct DataTable<'a> {
+    /// The names of the columns; `None` for a table that continues one with the same names.
+    pub names: Option<Vec<&'static str>>,
+    /// The values, row by row.
+    pub rows: Box<dyn Iterator<Item = Vec<DataValue<'a>>> + 'a>,
+}
+
+/// A value, or a tree of values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node<'a> {
+    /// A known value.
+    Known(DataValue<'a>),
+    /// A value that is unknown, and why.
+    Unknown(Missing),
+    /// A switch.
+    Bool(bool),
+    /// Values by name.
+    Object(Object<'a>),
+    /// Values in a row.
+    List(Vec<Node<'a>>),
+}
+
+/// Values by name, in the order they were put in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object<'a>(Vec<(Cow<'static, str>, Node<'a>)>);
+
+/// The field with the reasons of what is unknown.
+pub(super) const UNREAD: &str = "unread";
+
+impl<'a> Object<'a> {
+    /// Adds a value.
+    pub fn put(mut self, name: impl Into<Cow<'static, str>>, node: impl Into<Node<'a>>) -> Self {
+        self.0.push((name.into(), node.into()));
+        self
+    }
+
+    /// Adds `unread`: an object of the reasons of unknown values by path; null where all are known.
+    pub fn with_unread(self) -> Self {
+        let reasons = self.reasons();
+        self.put(UNREAD, by_path(reasons))
+    }
+
+    /// Adds `unread` in its short form: the one reason that all unknown values have, or an object of them.
+    pub fn with_short_unread(self) -> Self {
+        let mut reasons = self.reasons();
+        match reasons.as_slice() {
+            [(_, first), rest @ ..] if rest.iter().all(|(_, why)| why == first) => {
+                let first = first.to_string();
+                self.put(UNREAD, first)
+            }
+            _ => {
+                reasons.sort_unstable();
+                self.put(UNREAD, by_path(reasons))
+            }
+        }
+    }
+
+    /// Returns why values are unknown, by their paths.
+    fn reasons(&self) -> Vec<(String, Missing)> {
+        let unknown = |(path, node): (String, &Node<'a>)| match node {
+            Node::Unknown(why) => Some((path, *why)),
+            _ => None,
+        };
+        let leaves = self.leaves(|node| matches!(node, Node::Unknown(_)));
+        leaves.into_iter().filter_map(unknown).collect()
+    }
+
+    /// Returns the object as a table of its leaves: path, value, and why it has none.
+    pub fn into_table(self) -> DataTable<'a> {
+        let text = |text: String| DataValue::Text(text.into_bytes().into());
+        let row = move |(path, node): (String, &Node<'a>)| {
+            let (value, why) = match node {
+                Node::Known(plain) => (plain.clone(), DataValue::Null),
+                Node::Unknown(why) => (DataValue::Null, text(why.to_string())),
+                Node::Bool(on) => (text(on.to_string()), DataValue::Null),
+                Node::Object(_) | Node::List(_) => (DataValue::Null, DataValue::Null),
+            };
+            vec![text(path), value, why]
+        };
+        let rows: Vec<_> = self.leaves(|_| true).into_iter().map(row).collect();
+        DataTable {
+            names: Some(vec!["figure", "value", UNREAD]),
+            rows: Box::new(rows.into_iter()),
+        }
+    }
+
+    /// Returns the values to keep that are no objects or lists, by their paths.
+    fn leaves(&self, keep: fn(&Node<'a>) -> bool) -> Vec<(String, &Node<'a>)> {
+        let mut leaves = Vec::new();
+        self.collect_leaves("", keep, &mut leaves);
+        leaves
+    }
+
+    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Node<'a>) -> bool, leaves: &mut Vec<(String, &'n Node<'a>)>) {
+        for (name, node) in &self.0 {
+            // Paths are made for what is kept alone: mostly that is nothing.
+            let path = || {
+                if path.is_empty() {
+                    name.to_string()
+                } else {
+                    format!("{path}.{name}")
+                }
+            };
+            match node {
+                Node::Object(_) | Node::List(_) => node.collect_leaves(&path(), keep, leaves),
+                leaf if keep(leaf) => leaves.push((path(), leaf)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Returns foreign bytes as text.
+    pub const fn bytes(bytes: &'a [u8]) -> Self {
+        Self::Known(DataValue::Text(Cow::Borrowed(bytes)))
+    }
+
+    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Self) -> bool, leaves: &mut Vec<(String, &'n Self)>) {
+        match self {
+            Self::Object(object) => object.collect_leaves(path, keep, leaves),
+            Self::List(list) => {
+                for (at, node) in list.iter().enumerate() {
+                    node.collect_leaves(&format!("{path}.{at}"), keep, leaves);
+                }
+            }
+            leaf if keep(leaf) => leaves.push((path.to_owned(), leaf)),
+            _ => {}
+        }
+    }
+}
+
+/// Returns reasons as an object; `None` if there are none.
+fn by_path(reasons: Vec<(String, Missing)>) -> Option<Object<'static>> {
+    let named = |(path, why): (String, Missing)| (path.into(), why.to_string().into());
+    let object = Object(reasons.into_iter().map(named).collect());
+    (!object.0.is_empty()).then_some(object)
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Object(object) => object.serialize(to),
+            Self::Snapshot(record) => record.serialize(to),
+        }
+    }
+}
+
+impl Serialize for Node<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(plain) => plain.serialize(to),
+            Self::Unknown(_) => to.serialize_none(),
+            Self::Bool(on) => to.serialize_bool(*on),
+            Self::Object(object) => object.serialize(to),
+            Self::List(list) => to.collect_seq(list),
+        }
+    }
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, node)| (name, node)))
+    }
+}
+
+/// Conversions of plain values, so that a document is written as a list of `put`s.
+macro_rules! from {
+    ($($type:ty: $value:ident => $node:expr;)*) => {$(
+        impl<'a> From<$type> for Node<'a> {
+            fn from($value: $type) -> Self {
+                $node
+            }
+        }
+    )*};
+}
+
+from! {
+    Object<'a>: object => Self::Object(object);
+    DataValue<'a>: plain => Self::Known(plain);
+    u64: n => Self::Known(DataValue::Integer(n));
+    usize: n => Self::Known(DataValue::Integer(n as u64));
+    u32: n => Self::Known(DataValue::Integer(n.into()));
+    i64: n => Self::Known(DataValue::Signed(n));
+    i32: n => Self::Known(DataValue::Signed(n.into()));
+    f64: x => Self::Known(DataValue::float(x));
+    bool: on => Self::Bool(on);
+    &'a str: text => Self::bytes(text.as_bytes());
+    String: text => Self::Known(DataValue::Text(text.into_bytes().into()));
+}
+
+impl<'a> From<Value<'a>> for Node<'a> {
+    fn from(value: Value<'a>) -> Self {
+        match value {
+            Value::Missing(why) => Self::Unknown(why),
+            known => Self::Known(known.into_data()),
+        }
+    }
+}
+
+impl<T: Into<Self>> From<Reading<T>> for Node<'_> {
+    fn from(reading: Reading<T>) -> Self {
+        reading.map_or_else(Self::Unknown, Into::into)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Node<'_> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Known(DataValue::Null), Into::into)
+    }
+}
+
+impl<T: Into<Self>> From<Vec<T>> for Node<'_> {
+    fn from(list: Vec<T>) -> Self {
+        Self::List(list.into_iter().map(Into::into).collect())
+    }
+}

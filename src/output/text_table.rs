@@ -1,0 +1,334 @@
+//! A table of text: lines of cells in columns as wide as what they hold.
+//!
+//! Every table that a command prints is one of these; whoever makes one says how each column behaves.
+
+use std::io::{self, Write};
+
+use super::OutputStyle;
+use crate::columns::{Cell, CellStyle, Value, cell};
+use crate::text::{Align, fit, width};
+use crate::units::Units;
+
+/// How one column behaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextColumn {
+    /// The side that figures or words stand on.
+    pub(super) align: Align,
+    /// It is the column that gives way where the terminal is too narrow, and that is written whole where there
+    /// is none. The label of the totals stands in it.
+    pub(super) grows: bool,
+    /// Least width of a column that gives way.
+    pub(super) min: usize,
+    /// Greatest width; longer cells are cut.
+    pub(super) max: usize,
+}
+
+impl TextColumn {
+    /// Returns a column as wide as what it holds.
+    pub(super) const fn new(align: Align) -> Self {
+        Self {
+            align,
+            grows: false,
+            min: 0,
+            max: usize::MAX,
+        }
+    }
+}
+
+/// A table of text.
+#[derive(Debug)]
+pub(super) struct TextTable {
+    columns: Vec<TextColumn>,
+    /// Blanks between columns.
+    gap: usize,
+    /// Lines may have bars.
+    bars: bool,
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LineKind {
+    Heading,
+    Row,
+    /// Sums, and what they are sums of.
+    Totals(String),
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    kind: LineKind,
+    /// The text of every cell, one after the other: there may be very many lines.
+    text: Box<str>,
+    /// Where each cell's text ends, and how it is meant.
+    cells: Box<[(u32, CellStyle)]>,
+    /// The figure that the line's bar stands for.
+    bar: Option<f64>,
+}
+
+impl Line {
+    fn new(kind: LineKind, cells: &[Cell], bar: Option<f64>) -> Self {
+        let text: String = cells.iter().map(|cell| cell.text.as_str()).collect();
+        let ends = cells.iter().scan(0_usize, |end, cell| {
+            *end += cell.text.len();
+            Some((u32::try_from(*end).unwrap_or(u32::MAX), cell.style))
+        });
+        Self {
+            kind,
+            cells: ends.collect(),
+            text: text.into(),
+            bar,
+        }
+    }
+
+    /// Returns what stands in a column; a total's label stands in the one that grows.
+    fn text(&self, column: usize, grows: bool) -> Option<&str> {
+        if let (LineKind::Totals(label), true) = (&self.kind, grows) {
+            return Some(label);
+        }
+        let end = self.cells.get(column)?.0 as usize;
+        let start = column.checked_sub(1).map_or(0, |before| self.cells[before].0 as usize);
+        self.text.get(start..end)
+    }
+}
+
+const BOLD: &str = "\x1b[1m";
+const DIM: &str = "\x1b[2m";
+const CYAN: &str = "\x1b[36m";
+const PLAIN: &str = "\x1b[0m";
+
+/// The width of a column that grows, and of bars beside it, where there is no terminal to fill.
+pub(super) const BESIDE_BARS: usize = 40;
+/// The least width that a column that grows leaves to the bars.
+const LEAST_BARS: usize = 24;
+
+impl TextTable {
+    /// Returns an empty table with `gap` blanks between its columns.
+    pub(super) fn new(columns: impl IntoIterator<Item = TextColumn>, gap: usize) -> Self {
+        Self {
+            columns: columns.into_iter().collect(),
+            gap,
+            bars: false,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Returns a small table under these titles: nothing grows, and what is too wide is cut at the right.
+    pub(super) fn titled(titles: impl IntoIterator<Item = (&'static str, Align)>) -> Self {
+        let (titles, columns): (Vec<Cell>, Vec<TextColumn>) = titles
+            .into_iter()
+            .map(|(title, align)| (word(title), TextColumn::new(align)))
+            .unzip();
+        let mut table = Self::new(columns, 2);
+        table.push_heading(&titles);
+        table
+    }
+
+    /// Returns the table with room for bars beside its rows.
+    pub(super) fn with_bars(mut self, bars: bool) -> Self {
+        self.bars = bars;
+        self
+    }
+
+    /// Adds a line of titles.
+    pub(super) fn push_heading(&mut self, cells: &[Cell]) {
+        self.lines.push(Line::new(LineKind::Heading, cells, None));
+    }
+
+    /// Adds a row.
+    pub(super) fn push(&mut self, cells: &[Cell]) {
+        self.push_with_bar(cells, None);
+    }
+
+    /// Adds a row with a bar beside it.
+    pub(super) fn push_with_bar(&mut self, cells: &[Cell], bar: Option<f64>) {
+        self.lines.push(Line::new(LineKind::Row, cells, bar));
+    }
+
+    /// Adds a line of sums; the label stands in the column that grows, or after the last one.
+    pub(super) fn push_totals(&mut self, cells: &[Cell], label: impl Into<String>) {
+        self.lines.push(Line::new(LineKind::Totals(label.into()), cells, None));
+    }
+
+    /// Writes the table. No line is wider than the terminal, or ends in a blank.
+    pub(super) fn write(&self, out: &mut dyn Write, style: &OutputStyle) -> io::Result<()> {
+        let layout = Layout::new(self, style);
+        let mut text = String::new();
+        self.lines.iter().try_for_each(|line| {
+            text.clear();
+            layout.write_line(&mut text, line);
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            out.write_all(text.as_bytes())
+        })
+    }
+}
+
+/// The widths of a table's columns on one terminal.
+struct Layout<'t> {
+    table: &'t TextTable,
+    style: &'t OutputStyle,
+    widths: Vec<usize>,
+    /// How wide the longest bar is, and the figure that it stands for.
+    longest_bar: (usize, f64),
+}
+
+impl<'t> Layout<'t> {
+    fn new(table: &'t TextTable, style: &'t OutputStyle) -> Self {
+        let widest = |(i, column): (usize, &TextColumn)| {
+            let texts = table.lines.iter().filter_map(|line| line.text(i, column.grows));
+            texts.map(width).max().unwrap_or(0).min(column.max)
+        };
+        let mut widths: Vec<usize> = table.columns.iter().enumerate().map(widest).collect();
+        let used = |widths: &[usize]| widths.iter().map(|width| width + table.gap).sum::<usize>();
+        let wanted = if table.bars {
+            used(&widths) + LEAST_BARS
+        } else {
+            used(&widths).saturating_sub(table.gap)
+        };
+        let excess = wanted.saturating_sub(style.width.unwrap_or(usize::MAX));
+        for (width, column) in widths.iter_mut().zip(&table.columns).filter(|(_, c)| c.grows) {
+            *width = width.saturating_sub(excess).max(column.min);
+        }
+        let left = style
+            .width
+            .map_or(BESIDE_BARS, |total| total.saturating_sub(used(&widths)));
+        let greatest = table.lines.iter().filter_map(|line| line.bar).fold(0.0, f64::max);
+        Self {
+            table,
+            style,
+            widths,
+            longest_bar: (left, greatest),
+        }
+    }
+
+    fn write_line(&self, text: &mut String, line: &Line) {
+        let mut left = self.style.width.unwrap_or(usize::MAX);
+        let columns = &self.table.columns;
+        for (i, (_, style)) in line.cells.iter().enumerate() {
+            let shown = line.text(i, columns[i].grows).unwrap_or_default();
+            let last = i + 1 == line.cells.len() && line.bar.is_none();
+            let wide = self.cell_width(line, i, width(shown), last);
+            let gap = if i == 0 { 0 } else { self.table.gap };
+            let escape = self.escape(line, *style);
+            put(text, &mut left, gap, (shown, wide, columns[i].align), escape);
+        }
+        if let LineKind::Totals(label) = &line.kind
+            && !columns.iter().any(|column| column.grows)
+        {
+            let escape = self.escape(line, CellStyle::Plain);
+            put(
+                text,
+                &mut left,
+                self.table.gap,
+                (label, width(label), Align::Left),
+                escape,
+            );
+        }
+        if let Some(figure) = line.bar {
+            let (room, greatest) = self.longest_bar;
+            let bar = bar(figure / greatest, room, self.style.ascii);
+            let escape = if self.style.color { CYAN } else { "" };
+            put(
+                text,
+                &mut left,
+                self.table.gap,
+                (&bar, width(&bar), Align::Left),
+                escape,
+            );
+        }
+    }
+
+    /// Returns how wide a cell is written: the last word of a line is not padded, and a column that grows is
+    /// whole where there is no terminal to fit.
+    fn cell_width(&self, line: &Line, at: usize, content: usize, last: bool) -> usize {
+        let (column, width) = (self.table.columns[at], self.widths[at]);
+        let unbounded = self.style.width.is_none();
+        match (column.grows, last, column.align) {
+            (true, ..) if line.bar.is_some() && unbounded => width,
+            (true, true, _) => content,
+            (true, false, _) if unbounded => width.max(content),
+            (false, true, Align::Left) => width.min(content),
+            _ => width,
+        }
+    }
+
+    const fn escape(&self, line: &Line, style: CellStyle) -> &'static str {
+        match (&line.kind, style) {
+            _ if !self.style.color => "",
+            (LineKind::Heading | LineKind::Totals(_), _) => BOLD,
+            (LineKind::Row, CellStyle::Zero | CellStyle::Missing) => DIM,
+            (
+                LineKind::Row,
+                CellStyle::Plain | CellStyle::Up | CellStyle::Down | CellStyle::Chart | CellStyle::Leak,
+            ) => "",
+        }
+    }
+}
+
+/// Writes a cell, with the gap before it, in what is left of the line.
+fn put(text: &mut String, left: &mut usize, gap: usize, (cell, wide, align): (&str, usize, Align), escape: &str) {
+    let gap = gap.min(*left);
+    let wide = wide.min(*left - gap);
+    *left -= gap + wide;
+    let escaped = !escape.is_empty() && wide > 0 && !cell.trim().is_empty();
+    text.extend(std::iter::repeat_n(' ', gap));
+    if escaped {
+        text.push_str(escape);
+    }
+    if cell.is_ascii() && cell.len() <= wide {
+        // The common case, without a string of its own.
+        let pad = std::iter::repeat_n(' ', wide - cell.len());
+        match align {
+            Align::Left => {
+                text.push_str(cell);
+                text.extend(pad);
+            }
+            Align::Right => {
+                text.extend(pad);
+                text.push_str(cell);
+            }
+        }
+    } else {
+        text.push_str(&fit(cell, wide, align));
+    }
+    if escaped {
+        text.push_str(PLAIN);
+    }
+}
+
+/// Eighths of a character, from one to seven.
+const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// Returns `share` (0 to 1) of `width` columns as a bar, to an eighth of a column. What is more than nothing is
+/// seen. In `ascii`, whole `#`.
+pub fn bar(share: f64, width: usize, ascii: bool) -> String {
+    if share.is_nan() || share <= 0.0 || width == 0 {
+        return String::new();
+    }
+    let share = share.min(1.0);
+    if ascii {
+        return "#".repeat(((share * width as f64).round() as usize).max(1));
+    }
+    let eighths = ((share * width as f64 * 8.0).round() as usize).max(1);
+    let mut text = "█".repeat(eighths / 8);
+    text.extend(EIGHTHS.get((eighths % 8).wrapping_sub(1)));
+    text
+}
+
+/// Returns a cell of our own words.
+pub(super) fn word(text: impl Into<String>) -> Cell {
+    Cell {
+        text: text.into(),
+        style: CellStyle::Plain,
+    }
+}
+
+/// Returns a value as a cell of at most about `width` columns; `-` where it is unknown, as in a printed table
+/// nothing is still to come.
+pub(super) fn value_cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
+    let mut cell = cell(value, units, width);
+    if cell.style == CellStyle::Missing {
+        "-".clone_into(&mut cell.text);
+    }
+    cell
+}

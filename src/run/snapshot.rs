@@ -1,0 +1,112 @@
+//! Where the one-shot commands take snapshots from: one scan of this machine, or a file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, TimestampRound, Unit};
+
+use super::{Failure, complain};
+use crate::cli::UsageError;
+use crate::config::settings::SamplerSettings;
+use crate::history::{History, HistoryConfig};
+use crate::model::Snapshot;
+use crate::sampler::{self, Options, Policy, Scanner};
+use crate::source::{At, Source, span};
+
+/// Returns the options of a scan that reads everything, whatever the monitor may spend.
+pub(super) fn scan_options(settings: &SamplerSettings, proc_root: Option<&Path>) -> Options {
+    Options {
+        policy: Policy {
+            budget: None,
+            ..Policy::default()
+        },
+        ..super::sampler_options(settings, proc_root)
+    }
+}
+
+/// Reads this machine once.
+///
+/// # Errors
+/// The runtime cannot be started.
+pub(super) fn scan(mut scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
+    sampler::make_room();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let snapshot = runtime.block_on(async { scanner.full().await });
+    // Reads may be stuck for ever: nobody waits for them.
+    runtime.shutdown_background();
+    Ok(snapshot)
+}
+
+/// Understands `--at`.
+///
+/// # Errors
+/// It is no moment.
+pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
+    let at = typed.map(At::parse).transpose();
+    at.map_err(|error| UsageError::Option {
+        option: "--at",
+        what: error.to_string(),
+    })
+}
+
+/// Returns the file's last snapshot, or the last one not after `at`, with the history of those before it.
+/// Damage is reported, and passed over where what is whole can be used.
+///
+/// # Errors
+/// There is no such snapshot.
+pub(super) fn read(path: &Path, at: Option<&At>, config: &HistoryConfig) -> Result<(Arc<Snapshot>, History), Failure> {
+    let until = at.map(|at| resolve(path, at)).transpose()?;
+    let mut history = History::with_config(*config);
+    let mut last: Option<Arc<Snapshot>> = None;
+    let mut first = None;
+    let source = Source::open(path).map_err(|error| error.to_string())?;
+    let name = source.name().to_owned();
+    for found in source {
+        match found {
+            Ok(snapshot) => {
+                first.get_or_insert(snapshot.time);
+                if until.is_some_and(|until| snapshot.time > until) {
+                    // Time may go back: a file may be of several hosts, or the clock was set.
+                    continue;
+                }
+                history.push(&snapshot);
+                last = Some(snapshot);
+            }
+            // The rest is used.
+            Err(error) if !error.ends() || last.is_some() => complain(&error.to_string()),
+            Err(error) => return Err(error.to_string().into()),
+        }
+    }
+    last.map(|last| (last, history)).ok_or_else(|| {
+        Failure::Unread(match first {
+            Some(first) => format!("{name} begins later, at {}", local_time(first)),
+            None => format!("{name} holds no snapshot"),
+        })
+    })
+}
+
+fn resolve(path: &Path, at: &At) -> Result<SystemTime, String> {
+    if !at.needs_last() {
+        return Ok(at.resolve(SystemTime::UNIX_EPOCH));
+    }
+    if path == Path::new("-") {
+        return Err("--at: where standard input ends is not known before; write a whole time".into());
+    }
+    let (_, last) = span(path).map_err(|error| error.to_string())?;
+    Ok(at.resolve(last))
+}
+
+/// Returns a moment in the user's own time zone, to the tenth of a second: `2026-11-20 23:51:00.1 +01:00`.
+pub(super) fn local_time(time: SystemTime) -> String {
+    let Ok(stamp) = Timestamp::try_from(time) else {
+        return String::new();
+    };
+    let tenth = stamp.round(TimestampRound::new().smallest(Unit::Millisecond).increment(100));
+    let zoned = tenth.unwrap_or(stamp).to_zoned(TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M:%S%.1f %:z").to_string()
+}
