@@ -116,7 +116,7 @@ impl Judge {
                 judged.metric = Metric::Anonymous;
             }
         }
-        case.latest = judged.after(&case.latest);
+        case.latest = judged.with_hysteresis(&case.latest);
     }
 
     fn look(&mut self, levels: &TimeSeries, born: Option<Duration>) -> Judgement {

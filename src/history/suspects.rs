@@ -11,7 +11,7 @@ use crate::history::{History, RowHistory};
 use crate::model::process::{Facts, Identity, ProcessSample, Stat};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
-use crate::trend::{Judgement, Verdict, eta};
+use crate::trend::{Judgement, Verdict};
 
 /// Somebody whose footprint grows, or does what was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +105,7 @@ fn living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Ve
             count: 1,
             judgement: *series.trend(),
             footprint: newest(series),
-            eta: eta(series.trend(), headroom::headroom(snapshot, cgroup)),
+            eta: series.trend().eta(headroom::headroom(snapshot, cgroup)),
             ended: None,
             times: 0,
         });
@@ -184,7 +184,7 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
         } else {
             own
         };
-        suspect.eta = eta(&suspect.judgement, headroom::headroom(snapshot, cgroup));
+        suspect.eta = suspect.judgement.eta(headroom::headroom(snapshot, cgroup));
     }
 }
 

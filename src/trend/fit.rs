@@ -1,138 +1,137 @@
-//! What a row of floors looks like: its line, its bend, its noise.
+//! Statistics of a row of floors: its line, its curvature, its noise.
 
-use crate::trend::floors::{Row, SPANS};
+use crate::trend::floors::Row;
+use crate::trend::parameters::{
+    AUTOCORRELATION_BIAS, DROPPED_JUMPS, MAX_AUTOCORRELATION, MIN_FLOORS_TO_FIT, MIN_FLOORS_TO_JUDGE, MIN_NOISE, SPANS,
+};
 
-/// The fewest floors that a line is drawn through.
-const FEWEST: usize = 8;
-
-/// The fewest that are judged: a horizon of which less is known says nothing for itself.
-const ENOUGH: usize = 12;
-
-/// The least noise taken for a floor, in bytes: a page or two come and go unseen.
-const QUANTUM: f64 = 16.0 * 1024.0;
-
-/// Of the jumps between floors, how many of the largest are left out to see whether the rest grew too.
-const JUMPS: usize = 4;
-
-/// A line and a bend through the floors of one horizon.
+/// A line and a parabola fitted to the floors of one horizon.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
-    /// How many spans it is over.
+    /// The number of floors.
     pub(super) spans: usize,
-    /// The first floor, bytes.
+    /// The first floor, in bytes.
     pub(super) first: f64,
-    /// The lowest floor, bytes.
+    /// The lowest floor, in bytes.
     pub(super) lowest: f64,
-    /// The last floor, bytes.
+    /// The last floor, in bytes.
     pub(super) last: f64,
-    /// Growth over the whole, bytes, by the robust slope.
+    /// Growth over the whole by the robust slope, in bytes.
     pub(super) growth: f64,
-    /// Bytes a span: the median over pairs half the row apart (Theil's incomplete method).
+    /// Robust slope in bytes a span: the median over pairs half the row apart (Theil's incomplete method).
     pub(super) slope: f64,
-    /// How many times its own error the line's slope is, after the noise's autocorrelation.
-    pub(super) sure: f64,
-    /// The same for the bend: negative where the growth slows down.
-    pub(super) bend: f64,
-    /// The second half's slope as a share of the first half's.
-    pub(super) lasting: f64,
-    /// The share of the growth that is left without its largest jumps.
-    pub(super) spread: f64,
-    /// Growth over the last quarter, bytes.
-    pub(super) lately: f64,
+    /// The least-squares slope divided by its standard error, which allows for autocorrelation.
+    pub(super) t_statistic: f64,
+    /// The same of the parabola: negative where the growth slows down.
+    pub(super) curvature: f64,
+    /// The second half's slope divided by the first half's.
+    pub(super) slope_ratio: f64,
+    /// Share of the growth that is left without its largest jumps.
+    pub(super) share_without_jumps: f64,
+    /// Growth over the last quarter, in bytes.
+    pub(super) recent_growth: f64,
 }
 
-/// A row of floors made ready: smoothed, and with lines over its gaps.
+/// A row of floors, smoothed and with its gaps interpolated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ready {
+pub(super) struct PreparedRow {
     filled: Row,
-    /// The same with its gaps.
-    gappy: Row,
-    /// Where it begins to be known.
+    /// The smoothed floors, still with their gaps.
+    smoothed: Row,
+    /// The first known floor.
     start: usize,
     /// How many floors are known.
     known: usize,
 }
 
-impl Ready {
-    /// A row made ready; `None` where too little of it is known to draw a line through.
-    pub(super) fn of(row: &Row) -> Option<Self> {
+impl PreparedRow {
+    /// Smooths and interpolates a row; `None` where too little of it is known for a line.
+    pub(super) fn new(row: &Row) -> Option<Self> {
         let start = row.iter().position(|floor| !floor.is_nan())?;
-        let gappy = smooth(row);
-        let mut filled = gappy;
-        let known = fill(&mut filled[start..])?;
-        (known >= FEWEST).then_some(Self {
+        let smoothed = smooth(row);
+        let mut filled = smoothed;
+        let known = interpolate(&mut filled[start..])?;
+        (known >= MIN_FLOORS_TO_FIT).then_some(Self {
             filled,
-            gappy,
+            smoothed,
             start,
             known,
         })
     }
 
-    /// Whether enough is known to judge by it.
+    /// Returns true if enough is known for a verdict.
     pub(super) const fn is_enough(&self) -> bool {
-        self.known >= ENOUGH
+        self.known >= MIN_FLOORS_TO_JUDGE
     }
 
-    /// The lowest and the highest floor, bytes.
+    /// Returns the lowest and the highest floor, in bytes.
     pub(super) fn range(&self) -> (f64, f64) {
         let floors = &self.filled[self.start..];
         (lowest(floors), floors.iter().copied().fold(f64::MIN, f64::max))
     }
 
-    /// The growth over the whole as [`Fit::growth`] has it, bytes.
+    /// Returns [`Fit::growth`] without the rest of the fit, in bytes.
     pub(super) fn growth(&self) -> f64 {
         let floors = &self.filled[self.start..];
-        theil(floors) * (floors.len() as f64 - 1.0)
+        theil_slope(floors) * (floors.len() as f64 - 1.0)
     }
 
-    /// The fit of all of it.
-    pub(super) fn whole(&self) -> Fit {
-        Fit::through(&self.filled[self.start..], spread(&self.gappy[self.start..]))
+    /// Fits all of it.
+    pub(super) fn fit_whole(&self) -> Fit {
+        self.fit_from(self.start)
     }
 
-    /// The fit without the oldest quarter of what is known.
-    pub(super) fn recent(&self) -> Fit {
-        let from = self.start + (SPANS - self.start) / 4;
-        Fit::through(&self.filled[from..], spread(&self.gappy[from..]))
+    /// Fits all but the oldest quarter of what is known.
+    pub(super) fn fit_recent(&self) -> Fit {
+        self.fit_from(self.start + (SPANS - self.start) / 4)
+    }
+
+    fn fit_from(&self, start: usize) -> Fit {
+        Fit::new(&self.filled[start..], share_without_jumps(&self.smoothed[start..]))
     }
 }
 
 impl Fit {
-    fn through(floors: &[f64], spread: f64) -> Self {
+    fn new(floors: &[f64], share_without_jumps: f64) -> Self {
         let count = floors.len() as f64;
         let mean = floors.iter().sum::<f64>() / count;
         let centre = (count - 1.0) / 2.0;
-        let level = (count * count - 1.0) / 12.0;
-        let along = |i: usize| i as f64 - centre;
-        // Sums of squares of the line and of the bow, which is orthogonal to it.
-        let line = count * level;
-        let bow = line * (count * count - 4.0) / 15.0;
-        let (mut rise, mut curve) = (0.0, 0.0);
+        let mean_square = (count * count - 1.0) / 12.0;
+        let centred = |i: usize| i as f64 - centre;
+        // Sums of squares of the line and of the parabola, which is orthogonal to it.
+        let line_squares = count * mean_square;
+        let parabola_squares = line_squares * (count * count - 4.0) / 15.0;
+        let (mut line, mut parabola) = (0.0, 0.0);
         for (i, floor) in floors.iter().enumerate() {
-            let at = along(i);
-            rise += at * (floor - mean);
-            curve += at.mul_add(at, -level) * (floor - mean);
+            let x = centred(i);
+            line += x * (floor - mean);
+            parabola += x.mul_add(x, -mean_square) * (floor - mean);
         }
-        rise /= line;
-        curve /= bow;
+        line /= line_squares;
+        parabola /= parabola_squares;
 
-        let (mut squares, mut products, mut before) = (0.0, 0.0, 0.0);
+        let (mut squares, mut products, mut previous) = (0.0, 0.0, 0.0);
         for (i, floor) in floors.iter().enumerate() {
-            let at = along(i);
-            let rest = (floor - mean) - rise * at - curve * at.mul_add(at, -level);
-            squares += rest * rest;
-            products += rest * before;
-            before = rest;
+            let x = centred(i);
+            let residual = (floor - mean) - line * x - parabola * x.mul_add(x, -mean_square);
+            squares += residual * residual;
+            products += residual * previous;
+            previous = residual;
         }
-        let noise = (squares / (count - 3.0)).sqrt().max(QUANTUM);
-        // Residuals of so few values show less autocorrelation than there is.
-        let memory = if squares > 0.0 { products / squares + 0.2 } else { 0.0 };
-        let memory = memory.clamp(0.0, 0.9);
-        let worth = ((1.0 - memory) / (1.0 + memory)).sqrt();
+        // Three degrees of freedom go to the mean, the line and the parabola.
+        let noise = (squares / (count - 3.0)).sqrt().max(MIN_NOISE);
+        let autocorrelation = if squares > 0.0 {
+            products / squares + AUTOCORRELATION_BIAS
+        } else {
+            0.0
+        };
+        let autocorrelation = autocorrelation.clamp(0.0, MAX_AUTOCORRELATION);
+        // The share of the values that count as independent, for an autoregressive process of first order.
+        let independence = ((1.0 - autocorrelation) / (1.0 + autocorrelation)).sqrt();
 
-        let slope = theil(floors);
-        let half = curve * count / 2.0;
-        let (early, late) = (rise - half, rise + half);
+        let slope = theil_slope(floors);
+        let half_bend = parabola * count / 2.0;
+        let (early_slope, late_slope) = (line - half_bend, line + half_bend);
         let newest = floors.len() - 1;
         let last = floors[newest];
         Self {
@@ -142,17 +141,21 @@ impl Fit {
             last,
             growth: slope * (count - 1.0),
             slope,
-            sure: rise * line.sqrt() / noise * worth,
-            bend: curve * bow.sqrt() / noise * worth,
-            lasting: if early > 0.0 { late / early } else { f64::INFINITY },
-            spread,
-            lately: last - floors[newest - floors.len() / 4],
+            t_statistic: line * line_squares.sqrt() / noise * independence,
+            curvature: parabola * parabola_squares.sqrt() / noise * independence,
+            slope_ratio: if early_slope > 0.0 {
+                late_slope / early_slope
+            } else {
+                f64::INFINITY
+            },
+            share_without_jumps,
+            recent_growth: last - floors[newest - floors.len() / 4],
         }
     }
 }
 
-/// Without what stands alone: a floor that is above or below both its neighbours takes the nearer one's height
-/// (the running median of three, the ends by Tukey's rule).
+/// Smooths a row by the running median of three, its ends by Tukey's rule: a floor that stands alone above or below
+/// both its neighbours takes the nearer one's height.
 fn smooth(row: &Row) -> Row {
     let mut out = *row;
     for i in 1..SPANS - 1 {
@@ -164,7 +167,7 @@ fn smooth(row: &Row) -> Row {
     out
 }
 
-/// The middle one of three; `b` where another is not known.
+/// Returns the median of three; `b` where another is unknown.
 fn median(a: f64, b: f64, c: f64) -> f64 {
     if a.is_nan() || c.is_nan() {
         b
@@ -173,8 +176,8 @@ fn median(a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
-/// Draws lines over gaps; how many were known, or `None` where the last is not.
-fn fill(x: &mut [f64]) -> Option<usize> {
+/// Interpolates gaps linearly and returns how many values were known; `None` where the last is unknown.
+fn interpolate(x: &mut [f64]) -> Option<usize> {
     if x.last()?.is_nan() {
         return None;
     }
@@ -182,54 +185,55 @@ fn fill(x: &mut [f64]) -> Option<usize> {
         return Some(x.len());
     }
     let mut known = 0;
-    let mut before = 0;
+    let mut previous = 0;
     for i in 0..x.len() {
         if x[i].is_nan() {
             continue;
         }
         known += 1;
-        for gap in before + 1..i {
-            let share = (gap - before) as f64 / (i - before) as f64;
-            x[gap] = (x[i] - x[before]).mul_add(share, x[before]);
+        for gap in previous + 1..i {
+            let share = (gap - previous) as f64 / (i - previous) as f64;
+            x[gap] = (x[i] - x[previous]).mul_add(share, x[previous]);
         }
-        before = i;
+        previous = i;
     }
     Some(known)
 }
 
-fn lowest(floors: &[f64]) -> f64 {
+/// Returns the lowest floor.
+pub(super) fn lowest(floors: &[f64]) -> f64 {
     floors.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// The median slope over all pairs that lie half the row apart.
-fn theil(x: &[f64]) -> f64 {
-    let apart = x.len() / 2;
-    let mut slopes = [0.0; SPANS / 2 + 1];
-    let pairs = x.len() - apart;
-    for (slope, (a, b)) in slopes.iter_mut().zip(x.iter().zip(&x[apart..])) {
-        *slope = b - a;
+/// Returns the median slope over all pairs that lie half the row apart, per step.
+fn theil_slope(x: &[f64]) -> f64 {
+    let distance = x.len() / 2;
+    let mut rises = [0.0; SPANS / 2 + 1];
+    let pairs = x.len() - distance;
+    for (rise, (a, b)) in rises.iter_mut().zip(x.iter().zip(&x[distance..])) {
+        *rise = b - a;
     }
-    let slopes = &mut slopes[..pairs];
-    // By insertion: they are eight at most.
+    let rises = &mut rises[..pairs];
+    // An insertion sort: there are nine at most, and this is the hottest loop of judging.
     for sorted in 1..pairs {
         let mut at = sorted;
-        while at > 0 && slopes[at - 1] > slopes[at] {
-            slopes.swap(at - 1, at);
+        while at > 0 && rises[at - 1] > rises[at] {
+            rises.swap(at - 1, at);
             at -= 1;
         }
     }
-    let middle = f64::midpoint(slopes[(pairs - 1) / 2], slopes[pairs / 2]);
-    middle / apart as f64
+    let median = f64::midpoint(rises[(pairs - 1) / 2], rises[pairs / 2]);
+    median / distance as f64
 }
 
-/// The share of the rise that is left without the largest jumps; 0 where it did not rise. What happened in a
-/// gap was one jump.
-fn spread(x: &[f64]) -> f64 {
-    let mut largest = [0.0_f64; JUMPS];
-    let (mut total, mut before) = (0.0, f64::NAN);
+/// Returns the share of the rise that is left without the largest jumps; 0 where it did not rise. A gap counts as one
+/// jump.
+fn share_without_jumps(x: &[f64]) -> f64 {
+    let mut largest = [0.0_f64; DROPPED_JUMPS];
+    let (mut total, mut previous) = (0.0, f64::NAN);
     for floor in x.iter().copied().filter(|floor| !floor.is_nan()) {
-        let mut jump = floor - before;
-        before = floor;
+        let mut jump = floor - previous;
+        previous = floor;
         if jump.is_nan() {
             continue;
         }

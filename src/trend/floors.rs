@@ -1,55 +1,43 @@
 //! The floors of a series: its lowest value in each of a few equal spans, for horizons that double.
 
 use crate::trend::Point;
+use crate::trend::parameters::{DENSITY_POINTS, HORIZONS, MIN_POINTS_PER_SPAN, PEAK_HORIZONS, SHORTEST_SPAN_MS, SPANS};
 
-/// Spans in a horizon.
-pub(super) const SPANS: usize = 16;
-
-/// How many horizons there are: 100 s, 200 s, 400 s … 38 days.
-pub(super) const HORIZONS: usize = 16;
-
-/// The shortest span, in milliseconds: sixteen of them are 100 s.
-const SHORTEST: u64 = 6_250;
-
-/// The floors over one horizon, oldest first, in bytes; NaN where nothing is known.
+/// The floors of one horizon, oldest first, in bytes; NaN where nothing is known.
 pub(super) type Row = [f64; SPANS];
 
-/// The floors over every horizon that ends now.
+/// The floors of every horizon that ends now.
 #[derive(Debug)]
 pub(super) struct Floors {
     rows: [Row; HORIZONS],
     /// How many of the rows hold anything.
     used: usize,
-    /// How long the series was seen, milliseconds.
-    seen: u64,
-    /// How far apart its newest values lie, milliseconds.
-    apart: u64,
+    /// How long the series was observed, in milliseconds.
+    observed: u64,
+    /// Average distance of its newest values, in milliseconds.
+    spacing: u64,
 }
 
-/// How many of the newest points tell how far apart they lie.
-const NEWEST: usize = 9;
-
-/// How long a span of that horizon is, in seconds.
-pub(super) fn span(horizon: usize) -> f64 {
-    (SHORTEST << horizon) as f64 / 1000.0
+/// Returns the length of a span of that horizon, in seconds.
+pub(super) fn span_seconds(horizon: usize) -> f64 {
+    (SHORTEST_SPAN_MS << horizon) as f64 / 1000.0
 }
 
 impl Floors {
-    /// The floors of points in order of time, as seen at the last one's end.
+    /// Computes the floors of points in order of time, as seen at the end of the last one.
     ///
-    /// Each point is looked at once: it is entered in the shortest horizon that reaches it, and the newer half
-    /// of a horizon is the shorter one folded in two.
+    /// One pass: a point is entered in the shortest horizon that reaches back to it, and the newer half of each
+    /// horizon is the shorter one folded in two.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut floors = Self {
             rows: [[f64::NAN; SPANS]; HORIZONS],
             used: 0,
-            seen: 0,
-            apart: apart(points),
+            observed: 0,
+            spacing: spacing(points),
         };
         let Some(newest) = points.last() else { return floors };
-        let now = newest.end();
-        let oldest = now.saturating_sub(points.first().map_or(now, Point::begin));
-        floors.seen = oldest;
+        let now = newest.end_ms();
+        floors.observed = now.saturating_sub(points.first().map_or(now, Point::start_ms));
         let mut points = points.iter().rev().peekable();
         for horizon in 0..HORIZONS {
             if horizon > 0 {
@@ -58,81 +46,77 @@ impl Floors {
                     floors.rows[horizon][SPANS / 2 + i] = pair[0].min(pair[1]);
                 }
             }
-            let reach = (SHORTEST << horizon) * SPANS as u64;
-            let from = if horizon == 0 { 0 } else { reach / 2 };
+            let length = (SHORTEST_SPAN_MS << horizon) * SPANS as u64;
+            // The newer half is known from the shorter horizon.
+            let from = if horizon == 0 { 0 } else { length / 2 };
             floors.used = horizon + 1;
             while let Some(point) = points.peek() {
-                let young = now.saturating_sub(point.end());
-                if young >= reach {
+                let end_age = now.saturating_sub(point.end_ms());
+                if end_age >= length {
                     break;
                 }
-                let old = now.saturating_sub(point.begin()).max(young);
-                enter(
-                    &mut floors.rows[horizon],
-                    horizon,
-                    young.max(from),
-                    old,
-                    point.min as f64,
-                );
-                // One that reaches further back is entered in the next horizon too.
-                if old >= reach {
+                let start_age = now.saturating_sub(point.start_ms()).max(end_age);
+                let row = &mut floors.rows[horizon];
+                lower(row, horizon, end_age.max(from), start_age, point.min as f64);
+                // A point that reaches further back belongs to the next horizon too.
+                if start_age >= length {
                     break;
                 }
                 points.next();
             }
-            if oldest < reach {
+            if floors.observed < length {
                 break;
             }
         }
         floors
     }
 
-    /// The floors over one horizon; `None` beyond what was seen.
+    /// Returns the floors of one horizon; `None` beyond what was observed.
     pub(super) fn row(&self, horizon: usize) -> Option<&Row> {
         self.rows[..self.used].get(horizon)
     }
 
-    /// How many horizons hold anything.
+    /// Returns how many horizons hold anything.
     pub(super) const fn used(&self) -> usize {
         self.used
     }
 
-    /// How long the series was seen, in seconds.
-    pub(super) fn seen(&self) -> f64 {
-        self.seen as f64 / 1000.0
+    /// Returns how long the series was observed, in seconds.
+    pub(super) fn observed(&self) -> f64 {
+        self.observed as f64 / 1000.0
     }
 
-    /// Whether the spans of that horizon hold enough values, each, to have a floor: two or more.
-    pub(super) const fn is_fine(&self, horizon: usize) -> bool {
-        2 * self.apart <= SHORTEST << horizon
+    /// Returns true if each span of that horizon holds enough values to have a floor.
+    pub(super) const fn is_dense(&self, horizon: usize) -> bool {
+        MIN_POINTS_PER_SPAN * self.spacing <= SHORTEST_SPAN_MS << horizon
     }
 
-    /// The highest floor of the three horizons before this one: what the series did in the past, over seven
-    /// times as long. NaN where it was not seen.
-    pub(super) fn peak_before(&self, horizon: usize) -> f64 {
-        (horizon + 1..(horizon + 4).min(self.used))
+    /// Returns the highest floor of the time before this horizon, over seven times its length; NaN where that was not
+    /// observed.
+    pub(super) fn earlier_peak(&self, horizon: usize) -> f64 {
+        (horizon + 1..(horizon + 1 + PEAK_HORIZONS).min(self.used))
             .flat_map(|h| &self.rows[h][..SPANS / 2])
             .fold(f64::NAN, |peak, floor| peak.max(*floor))
     }
 }
 
-/// How far apart the newest points lie, in milliseconds, on the average.
-fn apart(points: &[Point]) -> u64 {
-    let newest = &points[points.len().saturating_sub(NEWEST)..];
+/// Returns the average distance of the newest points, in milliseconds.
+fn spacing(points: &[Point]) -> u64 {
+    let newest = &points[points.len().saturating_sub(DENSITY_POINTS)..];
     let gaps: u64 = newest
         .windows(2)
-        .map(|pair| pair[1].begin().saturating_sub(pair[0].end()))
+        .map(|pair| pair[1].start_ms().saturating_sub(pair[0].end_ms()))
         .sum();
     gaps / (newest.len() as u64 - 1).max(1)
 }
 
-/// Enters a value that held from `old` to `young` milliseconds ago.
-fn enter(row: &mut Row, horizon: usize, young: u64, old: u64, value: f64) {
-    // Not by the span itself: a division by a constant is a product.
-    let back = |ago: u64| ((ago / SHORTEST) >> horizon) as usize;
-    let (first, last) = (back(young), back(old).min(SPANS - 1));
+/// Lowers the floors of the spans from `start_age` to `end_age` milliseconds ago to a value that held there.
+fn lower(row: &mut Row, horizon: usize, end_age: u64, start_age: u64, value: f64) {
+    // Dividing by a constant and shifting is cheaper than dividing by the span: it compiles to a product.
+    let spans_back = |age: u64| ((age / SHORTEST_SPAN_MS) >> horizon) as usize;
+    let (first, last) = (spans_back(end_age), spans_back(start_age).min(SPANS - 1));
     for back in first..=last {
-        let cell = &mut row[SPANS - 1 - back];
-        *cell = cell.min(value);
+        let floor = &mut row[SPANS - 1 - back];
+        *floor = floor.min(value);
     }
 }

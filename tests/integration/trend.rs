@@ -3,12 +3,13 @@
 mod cases;
 mod corpus;
 mod goals;
+mod parameters;
 mod recorded;
 mod verdicts;
 
 use std::time::Duration;
 
-use corpus::RowHistory;
+use corpus::Series;
 use zmtop::history::time_series::TimeSeries;
 use zmtop::trend::{Judgement, Params, Point, judge};
 
@@ -17,14 +18,14 @@ const EVERY: u64 = 10;
 
 /// A series as it is taken in, and judged on the way.
 struct Watch<'a> {
-    series: &'a RowHistory,
+    series: &'a Series,
     levels: TimeSeries,
     points: Vec<Point>,
     next: usize,
 }
 
 impl<'a> Watch<'a> {
-    fn new(series: &'a RowHistory) -> Self {
+    fn new(series: &'a Series) -> Self {
         Self {
             series,
             levels: TimeSeries::default(),
@@ -45,7 +46,7 @@ impl<'a> Watch<'a> {
 }
 
 /// When a series is judged, as the number of values seen: as often as a history does it.
-fn moments(series: &RowHistory) -> impl Iterator<Item = usize> {
+fn moments(series: &Series) -> impl Iterator<Item = usize> {
     let (step, all) = (series.step, series.values.len());
     let next = move |until: &usize| {
         let every = if (*until as u64) * step < 3600 {

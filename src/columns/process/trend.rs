@@ -4,7 +4,6 @@ use super::read::{growth_time, trend};
 use super::{Entry, OVER_TIME};
 use crate::account::headroom;
 use crate::columns::{Needs, Priority, Unit, Value};
-use crate::trend::eta;
 
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure(
@@ -67,7 +66,7 @@ pub(super) const COLUMNS: &[Entry] = &[
          and limit − what its processes hold.",
         Unit::Seconds,
         7,
-        |r| growth_time(r, |r, t| eta(t, headroom::headroom(r.snapshot, r.limiting_cgroup()))),
+        |r| growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup()))),
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::trend::{Judgement, Params, Point, Verdict, eta, judge};
+use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
 
 const MB: u64 = 1_000_000;
 const START: u64 = 100_000;
@@ -94,12 +94,12 @@ fn runs_and_single_values_are_judged_alike() {
 #[test]
 fn the_wall_is_as_far_as_the_pace_says() {
     let leak = of_old(&points(1200, |s| 200 * MB + s.saturating_sub(600) * MB / 6));
-    let seconds = eta(&leak, Some(100 * MB)).unwrap();
+    let seconds = leak.eta(Some(100 * MB)).unwrap();
     assert!((570.0..630.0).contains(&seconds), "{seconds}");
-    assert_eq!(eta(&leak, Some(0)), Some(0.0));
-    assert_eq!(eta(&leak, None), None);
+    assert_eq!(leak.eta(Some(0)), Some(0.0));
+    assert_eq!(leak.eta(None), None);
     let steady = of_old(&points(1200, |_| 200 * MB));
-    assert_eq!(eta(&steady, Some(200 * MB)), None);
+    assert_eq!(steady.eta(Some(200 * MB)), None);
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn what_was_proven_holds_while_it_grows() {
         confidence: 0.95,
         ..of(Verdict::Leaking)
     };
-    let held = of(Verdict::Growing).after(&leak);
+    let held = of(Verdict::Growing).with_hysteresis(&leak);
     assert_eq!(
         (held.verdict, held.confidence.to_bits()),
         (Verdict::Leaking, 0.95f64.to_bits())
     );
     for verdict in [Verdict::Warming, Verdict::Steady, Verdict::Shrinking, Verdict::Unknown] {
-        assert_eq!(of(verdict).after(&leak), of(verdict));
-        assert_eq!(of(Verdict::Growing).after(&of(verdict)), of(Verdict::Growing));
+        assert_eq!(of(verdict).with_hysteresis(&leak), of(verdict));
+        assert_eq!(of(Verdict::Growing).with_hysteresis(&of(verdict)), of(Verdict::Growing));
     }
 }
 

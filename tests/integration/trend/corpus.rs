@@ -22,7 +22,7 @@ pub(super) struct Shape {
     pub(super) name: &'static str,
     /// Whether it leaks.
     pub(super) leaks: bool,
-    pub(super) make: fn(&mut Rng, &Noise) -> RowHistory,
+    pub(super) make: fn(&mut Rng, &Noise) -> Series,
 }
 
 /// Every shape, by name.
@@ -48,7 +48,7 @@ pub(super) const SHAPES: [Shape; 19] = [
     quiet("warmup", quiet::warmup),
 ];
 
-const fn leak(name: &'static str, make: fn(&mut Rng, &Noise) -> RowHistory) -> Shape {
+const fn leak(name: &'static str, make: fn(&mut Rng, &Noise) -> Series) -> Shape {
     Shape {
         name,
         leaks: true,
@@ -56,7 +56,7 @@ const fn leak(name: &'static str, make: fn(&mut Rng, &Noise) -> RowHistory) -> S
     }
 }
 
-const fn quiet(name: &'static str, make: fn(&mut Rng, &Noise) -> RowHistory) -> Shape {
+const fn quiet(name: &'static str, make: fn(&mut Rng, &Noise) -> Series) -> Shape {
     Shape {
         name,
         leaks: false,
@@ -71,7 +71,7 @@ pub(super) const fn held_out(number: usize) -> bool {
 
 /// What a process, or a group of them, used over time.
 #[derive(Clone, Debug)]
-pub(super) struct RowHistory {
+pub(super) struct Series {
     /// Seconds from one value to the next.
     pub(super) step: u64,
     /// Bytes; `None` where it could not be read.
@@ -85,7 +85,7 @@ pub(super) struct RowHistory {
 /// When the clock stands at the first value: long after the machine started.
 const EPOCH: u64 = 40 * 86_400;
 
-impl RowHistory {
+impl Series {
     /// A series of `seconds`, its values from a function of the seconds passed.
     pub(super) fn of(seconds: u64, step: u64, mut value: impl FnMut(f64) -> f64) -> Self {
         let values = (0..seconds / step).map(|i| Some(value((i * step) as f64))).collect();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use zmtop::trend::Verdict;
 
-use super::corpus::{Noise, Rng, RowHistory};
+use super::corpus::{Noise, Rng, Series};
 use super::{EVERY, Watch, say};
 
 const BASE: f64 = 200e6;
@@ -45,7 +45,7 @@ fn measure(per_minute: f64, quiet: u64, age: u64) -> Vec<Found> {
 fn delay(noise: &Noise, which: usize, seed: u64, per_minute: f64, quiet: u64, age: u64) -> f64 {
     let mut rng = Rng::new(900 + which, seed);
     let pace = per_minute / 60.0;
-    let series = RowHistory::of(quiet + 1200, 1, |t| pace.mul_add((t - quiet as f64).max(0.0), BASE)).aged(age);
+    let series = Series::of(quiet + 1200, 1, |t| pace.mul_add((t - quiet as f64).max(0.0), BASE)).aged(age);
     let drawn = noise.of_program(&mut rng, which, series.values.len(), BASE);
     let series = series.with(&drawn);
     let mut watch = Watch::new(&series);

@@ -13,7 +13,7 @@ use zmtop::model::Missing;
 use zmtop::output::json;
 use zmtop::record::Record;
 
-use super::corpus::{Noise, Rng, RowHistory, SHAPES};
+use super::corpus::{Noise, Rng, SHAPES, Series};
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{process, snapshot, walk};
 
@@ -24,7 +24,7 @@ const UPTIME: f64 = 39.0 * 86_400.0;
 const RECORDED: u64 = 2;
 
 /// Writes what these processes used as snapshots, one a line.
-fn record(path: &Path, series: &[RowHistory]) {
+fn record(path: &Path, series: &[Series]) {
     let mut out = BufWriter::new(File::create(path).unwrap());
     let longest = series.iter().map(|s| s.values.len()).max().unwrap_or(0);
     for i in 0..longest {
@@ -67,7 +67,7 @@ fn recordings_of_the_corpus_are_told_apart() {
     let (mut found, mut all, mut alarms) = (0, 0, 0);
     for (number, shape) in SHAPES.iter().enumerate() {
         let made = |seed| (shape.make)(&mut Rng::new(number, seed), &noise);
-        let mut series: Vec<RowHistory> = (0..RECORDED).map(made).collect();
+        let mut series: Vec<Series> = (0..RECORDED).map(made).collect();
         // A day by the minute and more is long to write and to read, and nothing new on the way.
         match series.iter().map(|s| s.values.len()).max().unwrap_or(0) {
             0..=2000 => {}

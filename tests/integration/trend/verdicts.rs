@@ -9,7 +9,7 @@ use std::thread;
 
 use zmtop::trend::{Judgement, Verdict};
 
-use super::corpus::{Noise, Rng, RowHistory, SEEDS, SHAPES, held_out};
+use super::corpus::{Noise, Rng, SEEDS, SHAPES, Series, held_out};
 use super::{Watch, moments, say};
 
 /// What became of the series of one shape.
@@ -54,7 +54,7 @@ fn leaks_are_told_from_what_only_looks_like_one() {
 fn no_recorded_program_leaks() {
     for (name, values) in Noise::recorded().recordings {
         let mut values = values.into_iter();
-        let series = RowHistory::of(values.len() as u64, 1, |_| values.next().unwrap_or_default()).aged(0);
+        let series = Series::of(values.len() as u64, 1, |_| values.next().unwrap_or_default()).aged(0);
         let mut watch = Watch::new(&series);
         for until in moments(&series) {
             let judgement = watch.judge(until);
@@ -98,7 +98,7 @@ fn one(number: usize, noise: &Noise) -> Count {
         let mut watch = Watch::new(&series);
         let (mut called, mut early, mut last) = (None, false, Judgement::default());
         for until in moments(&series) {
-            last = watch.judge(until).after(&last);
+            last = watch.judge(until).with_hysteresis(&last);
             count.said[Verdict::ALL.iter().position(|v| *v == last.verdict).unwrap()] += 1;
             if last.verdict == Verdict::Leaking {
                 early |= until <= series.onset;

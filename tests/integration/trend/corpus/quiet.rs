@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Noise, Rng, RowHistory};
+use super::{Noise, Rng, Series};
 
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 86_400.0;
@@ -75,30 +75,30 @@ pub(super) fn day_load(rng: &mut Rng) -> impl Fn(f64) -> f64 + use<> {
 }
 
 /// Nothing but noise.
-pub(super) fn steady(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn steady(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let (seconds, step) = span(rng);
-    let series = RowHistory::of(seconds, step, |_| base);
+    let series = Series::of(seconds, step, |_| base);
     series.aged(old(rng)).noisy(rng, noise)
 }
 
 /// A collected heap with a level floor.
-pub(super) fn teeth(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn teeth(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let (seconds, step) = span(rng);
     let mut teeth = Teeth::new(rng, 5.0, 180.0);
-    let series = RowHistory::of(seconds, step, |t| base * (1.0 + teeth.at(t, rng)));
+    let series = Series::of(seconds, step, |t| base * (1.0 + teeth.at(t, rng)));
     series.aged(old(rng)).noisy(rng, noise)
 }
 
 /// A program that starts: one or two stretches that level off, within seconds or minutes.
-pub(super) fn warmup(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn warmup(rng: &mut Rng, noise: &Noise) -> Series {
     let start = rng.scale(5e6, 500e6);
     let gain = start * rng.scale(0.3, 5.0);
     let first = rng.scale(5.0, 120.0);
     let second = rng.scale(20.0, 120.0);
     let share = if rng.chance(0.5) { 1.0 } else { rng.range(0.5, 0.9) };
-    let series = RowHistory::of(2400, 1, |t| {
+    let series = Series::of(2400, 1, |t| {
         let up = |tau: f64| 1.0 - (-t / tau).exp();
         gain.mul_add(share * up(first) + (1.0 - share) * up(second), start)
     });
@@ -106,17 +106,17 @@ pub(super) fn warmup(rng: &mut Rng, noise: &Noise) -> RowHistory {
 }
 
 /// One step up, over as much as half a minute, and then level.
-pub(super) fn step(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn step(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let gain = base * rng.scale(0.05, 1.0);
     let at = rng.range(0.0, 1800.0);
     let takes = rng.scale(1.0, 30.0);
-    let series = RowHistory::of(2400, 1, |t| gain.mul_add(((t - at) / takes).clamp(0.0, 1.0), base));
+    let series = Series::of(2400, 1, |t| gain.mul_add(((t - at) / takes).clamp(0.0, 1.0), base));
     series.aged(old(rng)).noisy(rng, noise)
 }
 
 /// Two to four steps up at any time, and down again.
-pub(super) fn steps(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn steps(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let count = 2 + rng.below(3);
     let peak = rng.range(0.4, 0.7);
@@ -133,7 +133,7 @@ pub(super) fn steps(rng: &mut Rng, noise: &Noise) -> RowHistory {
         }
     }
     let seconds = 5400.0;
-    let series = RowHistory::of(seconds as u64, 2, |t| {
+    let series = Series::of(seconds as u64, 2, |t| {
         let done = edges.iter().filter(|(at, _)| at * seconds <= t);
         base + done.map(|(_, gain)| gain).sum::<f64>()
     });
@@ -142,7 +142,7 @@ pub(super) fn steps(rng: &mut Rng, noise: &Noise) -> RowHistory {
 
 /// A cache that fills and levels off: as the square root of time until it is full, as its logarithm, or as
 /// what is left to fill.
-pub(super) fn cache(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn cache(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let gain = base * rng.scale(0.3, 3.0);
     let kind = rng.below(3);
@@ -150,7 +150,7 @@ pub(super) fn cache(rng: &mut Rng, noise: &Noise) -> RowHistory {
     let soon = rng.scale(10.0, 300.0);
     let tau = rng.scale(60.0, 300.0);
     let quiet = if rng.chance(0.5) { 0.0 } else { rng.range(300.0, 1200.0) };
-    let series = RowHistory::of(3 * HOUR as u64, 5, |t| {
+    let series = Series::of(3 * HOUR as u64, 5, |t| {
         let t = (t - quiet).max(0.0);
         let filled = match kind {
             0 => (t / full).sqrt().min(1.0),
@@ -164,15 +164,15 @@ pub(super) fn cache(rng: &mut Rng, noise: &Noise) -> RowHistory {
 }
 
 /// The load of the day, for five days.
-pub(super) fn day(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn day(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let load = day_load(rng);
-    let series = RowHistory::of(5 * DAY as u64, 120, |t| base * (1.0 + load(t)));
+    let series = Series::of(5 * DAY as u64, 120, |t| base * (1.0 + load(t)));
     series.aged(old(rng)).noisy(rng, noise)
 }
 
 /// A walk at random that is drawn back to its middle within minutes, or hours.
-pub(super) fn walk(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn walk(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let wide = rng.scale(0.01, 0.08);
     let (seconds, step) = if rng.chance(0.5) {
@@ -183,7 +183,7 @@ pub(super) fn walk(rng: &mut Rng, noise: &Noise) -> RowHistory {
     let back = rng.scale(60.0, if step == 5 { 1800.0 } else { 3.0 * HOUR });
     let keep = (-(step as f64) / back).exp();
     let mut at = rng.normal();
-    let series = RowHistory::of(seconds, step, |_| {
+    let series = Series::of(seconds, step, |_| {
         at = at.mul_add(keep, (1.0 - keep * keep).sqrt() * rng.normal());
         base * (1.0 + wide * at)
     });
@@ -191,7 +191,7 @@ pub(super) fn walk(rng: &mut Rng, noise: &Noise) -> RowHistory {
 }
 
 /// A worker that takes a lot for a moment, and gives it back.
-pub(super) fn churn(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn churn(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let (seconds, step) = span(rng);
     let apart = rng.scale(10.0, 200.0);
@@ -199,7 +199,7 @@ pub(super) fn churn(rng: &mut Rng, noise: &Noise) -> RowHistory {
     let height = rng.scale(0.1, 3.0);
     let mut jobs: Vec<(f64, f64)> = Vec::new();
     let mut next = 0.0;
-    let series = RowHistory::of(seconds, step, |t| {
+    let series = Series::of(seconds, step, |t| {
         while next <= t {
             jobs.push((next + rng.waiting(takes), height * rng.range(0.2, 1.0)));
             next += rng.waiting(apart);
@@ -211,14 +211,14 @@ pub(super) fn churn(rng: &mut Rng, noise: &Noise) -> RowHistory {
 }
 
 /// A group whose process is started anew, and warms up each time.
-pub(super) fn restarts(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn restarts(rng: &mut Rng, noise: &Noise) -> Series {
     let full = base(rng);
     let start = full * rng.range(0.1, 0.6);
     let every = rng.scale(300.0, 2400.0);
     let tau = rng.scale(5.0, 60.0);
     let mut begin = -every * rng.unit();
     let mut end = begin + every;
-    let series = RowHistory::of(3 * HOUR as u64, 5, |t| {
+    let series = Series::of(3 * HOUR as u64, 5, |t| {
         if t >= end {
             begin = t;
             end = t + every * rng.range(0.5, 1.5);
@@ -229,13 +229,13 @@ pub(super) fn restarts(rng: &mut Rng, noise: &Noise) -> RowHistory {
 }
 
 /// A steady process on a machine that sleeps, or one that cannot always be read.
-pub(super) fn gaps(rng: &mut Rng, noise: &Noise) -> RowHistory {
+pub(super) fn gaps(rng: &mut Rng, noise: &Noise) -> Series {
     let mut level = base(rng);
     let (seconds, step) = span(rng);
     let apart = seconds as f64 * rng.range(0.05, 0.3);
     let mut next = rng.waiting(apart);
     let mut until = 0.0;
-    let mut series = RowHistory::of(seconds, step, |t| {
+    let mut series = Series::of(seconds, step, |t| {
         if t >= next {
             until = t + apart * rng.range(0.02, 0.8);
             next = until + rng.waiting(apart);

@@ -1,0 +1,211 @@
+//! Every tuning constant of the method, in one table.
+//!
+//! The table stands at [`TABLE`]; a test checks that each entry has a reason, and that the tests it names exist. What
+//! users may set is in [`Params`], one field for each key of `[trend]` in the configuration file; the rest is fixed.
+
+use std::time::Duration;
+
+/// One tuning constant of the method.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The constant, or the field of [`Params`].
+    pub name: &'static str,
+    /// The value, as Rust writes it.
+    pub value: &'static str,
+    /// The unit; `1` for a number without one.
+    pub unit: &'static str,
+    /// What the parameter guards against.
+    pub guards_against: &'static str,
+    /// The tests that show it, `module::function` in `tests/integration/trend`; `corpus:` names shapes of the corpus.
+    pub shown_by: &'static str,
+}
+
+/// Defines each parameter once: as a field of [`Params`] or as a constant, and as a row of [`TABLE`].
+macro_rules! parameters {
+    (
+        settings { $($(#[doc = $about:literal])+ $field:ident: $kind:ty = $default:expr, $unit:literal, $guard:literal, $test:literal;)+ }
+        fixed { $($(#[doc = $fact:literal])+ $name:ident: $type:ty = $value:expr, $of:literal, $against:literal, $shown:literal;)+ }
+    ) => {
+        /// The parameters that users may set: what growth must show to be called a leak.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Params {
+            $($(#[doc = $about])+ pub $field: $kind,)+
+        }
+
+        impl Default for Params {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        $($(#[doc = $fact])+ pub(super) const $name: $type = $value;)+
+
+        /// All parameters, the settings first.
+        ///
+        /// | parameter | value | unit | guards against | shown by |
+        /// |---|---|---|---|---|
+        $(#[doc = concat!("| [`", stringify!($field), "`](Params::", stringify!($field), ") | `", stringify!($default), "` | ", $unit, " | ", $guard, " | `", $test, "` |")])+
+        $(#[doc = concat!("| `", stringify!($name), "` | `", stringify!($value), "` | ", $of, " | ", $against, " | `", $shown, "` |")])+
+        pub const TABLE: &[Parameter] = &[
+            $(Parameter { name: stringify!($field), value: stringify!($default), unit: $unit, guards_against: $guard, shown_by: $test },)+
+            $(Parameter { name: stringify!($name), value: stringify!($value), unit: $of, guards_against: $against, shown_by: $shown },)+
+        ];
+    };
+}
+
+parameters! {
+    settings {
+        /// Minimum confidence of a leak, 0 to 1. A higher one is later and surer.
+        confidence: f64 = 0.9, "1",
+            "calling a leak on evidence that just suffices", "corpus: walk churn";
+        /// Minimum growth of the floor, in bytes; below it nothing grows.
+        least_bytes: u64 = 1 << 20, "bytes",
+            "allocators, which take and return memory by the megabyte", "corpus: steady";
+        /// Minimum growth of the floor, as a share of it.
+        least_share: f64 = 0.025, "1",
+            "large processes, which wander by a percent or two", "corpus: steady walk";
+        /// Minimum t-statistic of the floor's slope.
+        significance: f64 = 8.0, "1",
+            "random walks, which often reach 4: every series is judged thousands of times", "corpus: walk churn";
+        /// Minimum pace of the second half as a share of the first half's: 1 for even growth, 0.45 for growth as the square
+        /// root of time.
+        level_off: f64 = 0.85, "1",
+            "caches that fill and level off", "cases::what_levels_off_is_warming corpus: cache";
+        /// Time that a program may take to load and grow after its start.
+        warmup: Duration = Duration::from_secs(600), "duration",
+            "programs that are starting", "cases::a_young_program_may_multiply corpus: warmup restarts";
+        /// Growth per hour, as a share of the floor, below which it may follow the load of the day. Load that doubles within
+        /// six hours has 0.11.
+        day_rate: f64 = 0.10, "1/h",
+            "load that comes and goes with the day", "corpus: day leak-day";
+    }
+    fixed {
+        /// Floors of a horizon: enough to fit a line and a curve, few enough to fit them at every evaluation.
+        SPANS: usize = 16, "floors",
+            "saw-teeth: a floor is the lowest value of a sixteenth", "corpus: teeth leak-teeth";
+        /// Horizons, each twice the one before: 100 s to 38 days.
+        HORIZONS: usize = 16, "horizons",
+            "missing a leak for its pace", "corpus: leak-fast leak-slow";
+        /// Length of a floor of the shortest horizon.
+        SHORTEST_SPAN_MS: u64 = 6_250, "ms",
+            "a slow verdict: the shortest horizon is 100 s", "goals::ten_megabytes_a_minute_are_called_within_two";
+        /// Newest points whose distance tells how dense a series is.
+        DENSITY_POINTS: usize = 9, "points",
+            "floors made of a single value, in sparse series", "corpus: gaps";
+        /// Values that a span must hold on average to have a floor.
+        MIN_POINTS_PER_SPAN: u64 = 2, "points",
+            "floors made of a single value, in sparse series", "corpus: gaps";
+        /// Observed time before any verdict.
+        MIN_OBSERVED_MS: u64 = 75_000, "ms",
+            "verdicts on next to nothing", "cases::nothing_is_said_of_what_was_hardly_seen";
+        /// Known floors that a line is fitted to.
+        MIN_FLOORS_TO_FIT: usize = 8, "floors",
+            "lines through a few values", "cases::a_gap_hides_no_leak_and_makes_none";
+        /// Known floors of a horizon that has a verdict of its own.
+        MIN_FLOORS_TO_JUDGE: usize = 12, "floors",
+            "verdicts on a horizon that is mostly unknown", "cases::a_gap_hides_no_leak_and_makes_none";
+        /// Noise assumed for each floor: a few pages come and go unseen.
+        MIN_NOISE: f64 = 16.0 * 1024.0, "bytes",
+            "infinite certainty where a series has no noise", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Added to the autocorrelation of the residuals, which so few values underestimate.
+        AUTOCORRELATION_BIAS: f64 = 0.2, "1",
+            "slow wander taken for a trend", "corpus: walk";
+        /// Upper bound of the autocorrelation.
+        MAX_AUTOCORRELATION: f64 = 0.9, "1",
+            "a slope that no evidence could prove", "corpus: leak-staircase";
+        /// Largest jumps left out to see whether the rest grew too.
+        DROPPED_JUMPS: usize = 4, "jumps",
+            "growth that is a few steps", "corpus: step steps-up-down";
+        /// Share of the growth that must be left without them.
+        MIN_GROWTH_WITHOUT_JUMPS: f64 = 0.25, "1",
+            "growth that is a few steps", "corpus: step steps-up-down leak-staircase";
+        /// Share of the minimum growth from which a horizon is said to move at all.
+        MOVEMENT_SHARE: f64 = 0.5, "1",
+            "fitting what will not matter", "cases::what_shrinks_or_steps_or_spikes_does_not_leak";
+        /// Minimum t-statistic of a slope to be called growing or shrinking.
+        MIN_T_STATISTIC: f64 = 4.0, "1",
+            "noise called growth", "corpus: steady walk";
+        /// Minimum share of the growth that the last quarter must have.
+        MIN_RECENT_SHARE: f64 = 1.0 / 16.0, "1",
+            "growth that has stopped", "corpus: step warmup";
+        /// Minimum t-statistic of a curvature for a slowdown to count.
+        MIN_CURVATURE: f64 = 1.0, "1",
+            "noise taken for a slowdown", "corpus: leak-slow";
+        /// The same where another horizon than the one judged shows the slowdown.
+        MIN_CURVATURE_ELSEWHERE: f64 = 1.75, "1",
+            "noise taken for a slowdown", "corpus: leak-late";
+        /// Pace of the second half, as a share of the first half's, that is a slowdown whatever the noise.
+        CLEAR_SLOWDOWN: f64 = 0.7, "1",
+            "slowdowns hidden by noise", "corpus: cache warmup";
+        /// Multiples of the significance that the shortest horizons need.
+        SHORT_HORIZON_FACTORS: [f64; 2] = [2.0, 1.5], "1",
+            "curves, which look straight from near by", "corpus: cache warmup";
+        /// Longer horizons asked, without their oldest quarter, whether growth levels off.
+        LONGER_HORIZONS_RECENT: usize = 3, "horizons",
+            "a filling cache whose last part looks straight", "corpus: cache";
+        /// Longer horizons asked the same as a whole.
+        LONGER_HORIZONS_WHOLE: usize = 4, "horizons",
+            "a filling cache whose last part looks straight", "corpus: cache";
+        /// Shorter horizons asked the same: growth that began within a horizon looks even over all of it.
+        SHORTER_HORIZONS: usize = 1, "horizons",
+            "growth that began and levels off within the horizon", "corpus: cache warmup";
+        /// Longer horizons whose older halves give the earlier peak: seven times the length together.
+        PEAK_HORIZONS: usize = 3, "horizons",
+            "what comes back every hour", "corpus: churn teeth";
+        /// Share of the growth that must lie above the earlier peak.
+        MIN_ABOVE_PEAK: f64 = 0.7, "1",
+            "wander within what the series reached before", "corpus: walk churn";
+        /// Horizons that a short growth of an old program must have been watched for.
+        MIN_WATCHED_HORIZONS: f64 = 3.0, "horizons",
+            "the flank of a single saw-tooth", "corpus: teeth";
+        /// The slope, extrapolated back over the process's age, must exceed this multiple of its footprint to rule out that
+        /// it always grew like this.
+        MIN_EXTRAPOLATION_RATIO: f64 = 2.0, "1",
+            "the flank of a single saw-tooth", "corpus: teeth";
+        /// Growth of a young program, as a share of its floor, that is a creep rather than a start.
+        MAX_STARTUP_CREEP: f64 = 0.2, "1",
+            "missing a leak for the age of its program", "goals::ten_megabytes_a_minute_are_called_within_two";
+        /// Multiple of the significance that shows a young program's growth to be a straight line.
+        STRAIGHT_LINE_FACTOR: f64 = 12.0, "1",
+            "missing a fast leak for the age of its program", "corpus: leak-fast";
+        /// Time that a program may take until it is loaded; those points are left out.
+        LOADING_TIME: Duration = Duration::from_secs(30), "duration",
+            "all later growth looking slower than the start", "goals::ten_megabytes_a_minute_are_called_within_two";
+        /// Share of a program's age that is left out as its loading, at most.
+        MAX_LOADING_SHARE: u32 = 16, "1/share",
+            "leaving out most of a young program", "goals::ten_megabytes_a_minute_are_called_within_two";
+        /// Points that must be left without the loading.
+        MIN_LOADED_POINTS: usize = 8, "points",
+            "leaving out most of a short series", "cases::a_young_program_may_multiply";
+        /// How much earlier the same growth must have been seen, as a share of the horizon.
+        RECHECK_SHARE: f64 = 0.2, "1",
+            "a line seen by chance at one evaluation", "corpus: walk churn";
+        /// The same for horizons shorter than the warm-up, where there is little time to lose.
+        RECHECK_SHARE_SHORT: f64 = 0.06, "1",
+            "a line seen by chance at one evaluation", "goals::ten_megabytes_a_minute_are_called_within_two";
+        /// Upper bound of the evidence for growth that is not called a leak.
+        MAX_EVIDENCE_WITHOUT_LEAK: f64 = 0.9, "1",
+            "a confidence that contradicts the verdict", "cases::what_levels_off_is_warming";
+        /// The confidence of that evidence, `1 − 10^−0.9`, rounded down.
+        MAX_CONFIDENCE_WITHOUT_LEAK: f64 = 0.874, "1",
+            "a confidence that contradicts the verdict", "cases::what_levels_off_is_warming";
+        /// Parts of a day compared with the same parts of the day before.
+        DAY_PARTS: usize = 16, "parts",
+            "load that comes and goes with the day", "corpus: day leak-day";
+        /// Days compared.
+        DAYS: usize = 3, "days",
+            "one busy day", "corpus: day leak-day";
+        /// Parts that must stand above the same part of the day before.
+        MIN_RISEN_PARTS: usize = 14, "parts",
+            "a day that was busier at some hours", "corpus: day leak-day";
+        /// Share of a day's parts that count as independent, as its inverse: neighbouring hours are alike.
+        DEPENDENT_PARTS: f64 = 4.0, "1",
+            "too small an error of the daily rise", "corpus: day";
+        /// Multiple of the evidence of days: their parts are compared with themselves, not with a line.
+        DAILY_EVIDENCE_FACTOR: f64 = 3.0, "1",
+            "missing a leak slower than the day's load", "corpus: leak-day";
+        /// Share of the growth by which a value may exceed the level that the growth began from.
+        ONSET_SLACK: f64 = 1.0 / 16.0, "1",
+            "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+    }
+}
