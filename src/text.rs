@@ -211,6 +211,24 @@ pub fn fit(text: &str, width: usize, align: Align) -> String {
     out
 }
 
+/// Cuts a text to at most `width` terminal columns, with a closing `…` where something is missing; does not pad.
+pub fn truncate(text: &str, width: usize) -> String {
+    if self::width(text) <= width {
+        return text.to_owned();
+    }
+    fit(text, width, Align::Left)
+}
+
+/// Cuts the beginning of a text so that at most `width` terminal columns are left, with a leading `…`.
+pub fn truncate_start(text: &str, width: usize) -> String {
+    let have = self::width(text);
+    match width {
+        _ if have <= width => text.to_owned(),
+        0 => String::new(),
+        _ => format!("…{}", skip(text, have - width + 1)),
+    }
+}
+
 /// `text` without its first `columns` terminal columns, for scrolling sideways; a wide character cut in
 /// half leaves a space.
 pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {

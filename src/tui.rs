@@ -4,22 +4,25 @@
 //! nothing. The wiring feeds events in, performs the effects, and draws when something changed.
 
 pub mod act;
-pub mod alerts;
 pub mod app;
 pub mod chart;
 pub mod event;
 pub mod growth;
-pub mod input;
+mod labels;
 pub mod layout;
-pub mod leaks;
-pub mod mappings;
-pub mod panel;
+mod mappings;
+mod marks;
+mod navigation;
+mod panel;
 pub mod popup;
+pub mod prompt;
 pub mod rows;
 pub mod scope;
+mod search;
 pub mod table;
 pub mod update;
 pub mod view;
+pub mod widgets;
 
 pub use app::App;
 pub use event::{Effect, Event};

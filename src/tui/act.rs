@@ -3,14 +3,18 @@
 //! A dialog is about the processes that were there when it was opened. Opening it orders them to be pinned, so
 //! that whatever is ordered later reaches those processes or nobody; closing it lets go of them.
 
+mod draw;
+mod keys;
+mod reply;
 mod words;
 
 use std::collections::VecDeque;
 
-use super::app::{App, Message, Mode};
-use super::input::LineEdit;
-use super::popup::Place;
-use crate::act::{ActError, ProcessAction, Reply, RequestId, Tunable, TunableValues};
+pub(super) use keys::on_action;
+pub(super) use reply::on_reply;
+
+use super::widgets::{ListState, TextInput};
+use crate::act::{ActError, RequestId, Tunable, TunableValues};
 use crate::model::Identity;
 
 /// A process that a dialog is about.
@@ -30,7 +34,7 @@ pub struct Target {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// Where the cursor is in [`signals::ALL`](crate::act::signals::ALL).
-    pub place: Place,
+    pub list: ListState,
     /// What was typed to get there.
     pub query: String,
     /// It is asked whether to send it.
@@ -43,7 +47,7 @@ pub struct Adjust {
     /// Which number.
     pub tunable: Tunable,
     /// As typed, or as it is now.
-    pub line: LineEdit,
+    pub line: TextInput,
     /// Something was typed: what is reported no longer changes it.
     pub touched: bool,
     /// It was ordered, and no answer has come.
@@ -149,90 +153,4 @@ impl Acts {
     fn forget(&mut self, number: RequestId) {
         self.under_way.retain(|one| one.number != number);
     }
-}
-
-/// The number of the open dialog.
-pub(super) const fn open(app: &App) -> Option<u64> {
-    match &app.mode {
-        Mode::Act(dialog) => Some(dialog.number),
-        Mode::Table | Mode::Input(..) | Mode::Popup(_) => None,
-    }
-}
-
-/// The open dialog, if it has that number.
-fn dialog(app: &mut App, number: RequestId) -> Option<&mut Dialog> {
-    match &mut app.mode {
-        Mode::Act(dialog) if dialog.number == number => Some(dialog),
-        _ => None,
-    }
-}
-
-fn say(app: &mut App, (text, bad): (String, bool)) {
-    app.screen.message = Some(Message { text, bad });
-}
-
-/// Takes in what came of an order; that of a dialog that is no longer open changes no other.
-pub(super) fn report(app: &mut App, report: Reply) {
-    match report {
-        Reply::Pinned(number, pins) => pinned(app, number, pins),
-        Reply::Exited(number, ended) => {
-            if let Some(dialog) = dialog(app, number) {
-                dialog.ended = ended;
-            }
-        }
-        Reply::Performed(number, deed, results) => done(app, number, deed, &results),
-        Reply::Outcome {
-            request: number,
-            signal,
-            exited: ended,
-            running: there,
-        } => {
-            let sent = app.requests.acts.find(number);
-            app.requests.acts.forget(number);
-            if let Some(told) = sent.and_then(|sent| words::fate(&sent, signal, ended, there)) {
-                say(app, told);
-            }
-        }
-    }
-}
-
-fn pinned(app: &mut App, number: RequestId, pins: Vec<Result<TunableValues, ActError>>) {
-    let Some(dialog) = dialog(app, number) else { return };
-    if pins.iter().all(Result::is_err) {
-        let told = (words::refused(&dialog.name(), &pins), true);
-        app.mode = Mode::Table;
-        return say(app, told);
-    }
-    dialog.pins = Some(pins);
-    let spans = Tunable::ALL.map(|tunable| dialog.present(tunable));
-    if let Asks::Number(adjust) = &mut dialog.asks
-        && !adjust.touched
-        && let Some((least, most)) = spans[adjust.tunable as usize]
-        && least == most
-    {
-        adjust.line = LineEdit::new(&least.to_string());
-    }
-}
-
-fn done(app: &mut App, number: RequestId, deed: ProcessAction, results: &[Result<i32, ActError>]) {
-    let Some(ordered) = app.requests.acts.find(number) else {
-        return;
-    };
-    let told = words::done(&ordered.name, deed, results);
-    // What becomes of those that a signal reached is told later.
-    if !(matches!(deed, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok)) {
-        app.requests.acts.forget(number);
-    }
-    if let Some(dialog) = dialog(app, number)
-        && let Asks::Number(adjust) = &mut dialog.asks
-    {
-        adjust.waits = false;
-        if told.1 {
-            // It stays open, to try another number.
-            adjust.error = Some(told.0);
-            return;
-        }
-        app.mode = Mode::Table;
-    }
-    say(app, told);
 }

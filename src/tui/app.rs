@@ -5,21 +5,20 @@
 
 mod columns;
 mod data;
+mod modal;
 mod query;
 mod requests;
 mod screen;
 mod tables;
 
-pub use data::Data;
-pub use query::{FilterState, Query};
-pub use requests::Requests;
+pub use data::{Data, MappingScan};
+pub use modal::{Hint, Modal, Response};
+pub use query::{FilterState, QueryState};
+pub use requests::{Requests, ScanProgress};
 pub use screen::{Message, Screen};
 pub use tables::Tables;
 
-use super::act::Dialog;
-use super::input::LineEdit;
 use super::layout::Layout;
-use super::popup::Popup;
 use super::scope::Scope;
 use crate::alert::Alerts;
 use crate::columns::Row;
@@ -30,7 +29,7 @@ use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::query::RowRef;
 use crate::sampler::Wanted;
 
-/// What the user who runs zmtop may read; decides what the header advises.
+/// The privilege of the user who runs zmtop; decides what the header advises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Privilege {
     /// Effective uid 0.
@@ -39,31 +38,7 @@ pub struct Privilege {
     pub capability: &'static str,
 }
 
-/// Which line of text is being edited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prompt {
-    /// The filter.
-    Filter,
-    /// A search.
-    Search,
-    /// The interval.
-    Interval,
-}
-
-/// Where keys go.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Mode {
-    /// The table.
-    Table,
-    /// A line of text, and what it was before.
-    Input(Prompt, LineEdit, String),
-    /// Something over the table.
-    Popup(Popup),
-    /// What is asked before processes are acted on.
-    Act(Box<Dialog>),
-}
-
-/// What the query found in the last snapshot.
+/// The rows that the query found in the last snapshot.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// Every group, whether the filter lets it through or not; empty where processes are listed.
@@ -88,7 +63,7 @@ pub struct App {
     /// What was sampled.
     pub data: Data,
     /// Which rows are asked for.
-    pub query: Query,
+    pub query: QueryState,
     /// What the query found.
     pub rows: Rows,
     /// The tables that show it.
@@ -97,8 +72,8 @@ pub struct App {
     pub screen: Screen,
     /// What is asked of the rest of the program.
     pub requests: Requests,
-    /// Where keys go.
-    pub mode: Mode,
+    /// What takes the keys in place of the table.
+    pub modal: Option<Box<dyn Modal>>,
 }
 
 impl App {
@@ -109,19 +84,19 @@ impl App {
         let mut app = Self {
             privilege,
             data: Data::new(history, Alerts::new(alerts::rules(&settings.alerts))),
-            query: Query::new(&settings.ui),
+            query: QueryState::new(&settings.ui),
             rows: Rows::default(),
             tables: Tables::new(&settings.ui),
             screen: Screen::new(&settings.ui, size),
             requests: Requests::new(settings.sampler.interval),
-            mode: Mode::Table,
+            modal: None,
             config,
         };
         app.apply_columns();
         app
     }
 
-    /// Where everything goes on screen.
+    /// Returns where everything goes on screen.
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
         let mut layout = Layout::new(self.screen.size, self.tables.two, self.screen.totals_row, tagged);
@@ -135,7 +110,7 @@ impl App {
         }
     }
 
-    /// The panel is on the screen: it is of processes and of groups of them.
+    /// Returns true if the panel is on the screen: it shows processes and groups of them, no mappings.
     pub const fn shows_panel(&self) -> bool {
         self.screen.panel_open && !self.query.shows_mappings()
     }
@@ -146,12 +121,12 @@ impl App {
         selected.filter(|_| self.shows_panel())?.process()
     }
 
-    /// How many rows a table shows.
+    /// Returns how many rows a table shows.
     pub fn rows_shown(&self) -> usize {
         usize::from(self.layout().tables[0].height.saturating_sub(1))
     }
 
-    /// The tagged rows of the kind that is shown.
+    /// Returns the tagged rows of the kind that is shown.
     pub fn tagged_rows(&self) -> impl Iterator<Item = &RowKey> {
         let by = self.query.scope.groups();
         self.tables
@@ -160,40 +135,80 @@ impl App {
             .filter(move |id| id.group().map(|key| key.by) == by)
     }
 
-    /// The group of a table line, where it is one.
-    pub fn group(&self, line: &RowRef) -> Option<&Group> {
+    /// Returns the group of a table's row, where it is one.
+    pub fn group(&self, row: &RowRef) -> Option<&Group> {
         match &self.query.scope {
             Scope::Processes | Scope::Members(_) => None,
-            Scope::Groups(_) => self.rows.groups.get(line.index),
-            Scope::Mappings(_) => self.data.mappings.as_ref()?.groups.get(line.index),
+            Scope::Groups(_) => self.rows.groups.get(row.index),
+            Scope::Mappings(_) => self.data.mappings.as_ref()?.groups.get(row.index),
         }
     }
 
-    /// The row of a table line; a folded one shows the sum of its subtree.
-    pub fn row<'a>(&'a self, snapshot: &'a Snapshot, line: &RowRef) -> Option<Row<'a>> {
+    /// Returns the values of a table's row; those of a folded one are the sums of its subtree.
+    pub fn row<'a>(&'a self, snapshot: &'a Snapshot, row: &RowRef) -> Option<Row<'a>> {
         if self.query.scope.groups().is_some() {
-            let group = self.group(line)?;
+            let group = self.group(row)?;
             return Some(self.group_row(group, snapshot));
         }
-        let sample = snapshot.rows().get(line.index)?;
-        let mut row = self.process_row(sample, snapshot);
-        if let Some(subtree) = self.rows.subtrees.get(line.index).filter(|_| self.query.tree) {
-            row.subtree = Some(subtree);
-            if line.folded {
-                row.memory = subtree.memory.as_ref().map_err(|e| *e);
-                row.change = Some(&subtree.change);
+        let sample = snapshot.rows().get(row.index)?;
+        let mut values = self.process_row(sample, snapshot);
+        if let Some(subtree) = self.rows.subtrees.get(row.index).filter(|_| self.query.tree) {
+            values.subtree = Some(subtree);
+            if row.folded {
+                values.memory = subtree.memory.as_ref().map_err(|e| *e);
+                values.change = Some(&subtree.change);
             }
         }
-        Some(row)
+        Some(values)
     }
 
-    /// The row of one process, with its history and the mark.
+    /// Returns the group of the selected row, where it is one.
+    pub fn selected_group(&self) -> Option<&Group> {
+        self.group(self.tables.current().current()?)
+    }
+
+    /// Returns the process of the selected row, where it is one.
+    pub fn selected_sample<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {
+        let row = self.tables.current().current()?;
+        row.key.process()?;
+        snapshot.rows().get(row.index)
+    }
+
+    /// Selects a row in every table; the first one where it is not there.
+    pub fn select_row(&mut self, key: Option<&RowKey>) {
+        let height = self.rows_shown();
+        for table in self.tables.shown_mut() {
+            table.select(key, height);
+        }
+    }
+
+    /// Scrolls every table to its selection: the tables have another height.
+    pub fn scroll_to_selection(&mut self) {
+        let height = self.rows_shown();
+        for table in self.tables.shown_mut() {
+            table.scroll_to_selection(height);
+        }
+    }
+
+    /// Moves the selection of the current table by rows.
+    pub fn move_selection(&mut self, rows: isize) {
+        let height = self.rows_shown();
+        self.tables.current_mut().step(rows, height);
+    }
+
+    /// Moves the selection of the current table by a page.
+    pub fn page_selection(&mut self, down: bool) {
+        let page = self.rows_shown().max(1).cast_signed();
+        self.move_selection(if down { page } else { -page });
+    }
+
+    /// Returns the values of one process, with its history and the mark.
     pub fn process_row<'a>(&'a self, sample: &'a ProcessSample, snapshot: &'a Snapshot) -> Row<'a> {
         let row = Row::of(sample, self.data.history.get(sample.id), snapshot);
         row.since(self.data.marks.current()).over(self.screen.chart.span().time)
     }
 
-    /// The row of one group, likewise.
+    /// Returns the values of one group, with its history and the mark.
     pub fn group_row<'a>(&'a self, group: &'a Group, snapshot: &'a Snapshot) -> Row<'a> {
         let row = Row::of_group(group, self.data.history.group(&group.key), snapshot);
         row.since(self.data.marks.current()).over(self.screen.chart.span().time)
@@ -228,15 +243,17 @@ impl App {
         }
     }
 
-    /// The processes that are looked at: on screen, or tagged; in order of pid. The members of groups are not:
-    /// they may be every process there is, and those that changed are read first anyway.
+    /// Returns the processes that are looked at, on screen or tagged, in order of pid. The members of groups are not
+    /// among them: they may be every process there is, and those that changed are read first anyway.
     pub fn focus(&self) -> Vec<Identity> {
         let rows = self.rows_shown();
-        let shown = self
-            .tables
-            .shown()
-            .iter()
-            .flat_map(|t| t.lines.iter().skip(t.offset).take(rows).filter_map(|l| l.key.process()));
+        let shown = self.tables.shown().iter().flat_map(|t| {
+            t.rows
+                .iter()
+                .skip(t.list.offset)
+                .take(rows)
+                .filter_map(|r| r.key.process())
+        });
         let panel = self.panel_process();
         let mut ids: Vec<Identity> = shown
             .chain(panel)

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use super::app::App;
-use crate::config::Action;
-
 /// A span of time to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -78,7 +75,7 @@ impl Chart {
     }
 
     /// The next longer or shorter span. What the cursor is on stays in sight.
-    fn zoom(&mut self, out: bool) {
+    pub(super) fn zoom(&mut self, out: bool) {
         self.place = if out {
             (self.place + 1).min(SPANS.len() - 1)
         } else {
@@ -92,7 +89,7 @@ impl Chart {
     }
 
     /// Moves the cursor by so many of `width` columns; it comes from the right edge, and leaves there.
-    fn step(&mut self, columns: i32, now: Duration, width: usize) {
+    pub(super) fn step(&mut self, columns: i32, now: Duration, width: usize) {
         let cell = self.span().time / u32::try_from(width.max(1)).unwrap_or(u32::MAX);
         let by = cell.saturating_mul(columns.unsigned_abs());
         let at = self.cursor.unwrap_or(now);
@@ -119,37 +116,4 @@ impl Chart {
         });
         Window { end, span, cursor }
     }
-}
-
-/// How many columns the panel's chart has.
-fn width(app: &App) -> usize {
-    usize::from(app.screen.size.0).saturating_sub(2)
-}
-
-/// Does what a key asks of charts.
-pub(super) fn act(app: &mut App, action: Action) {
-    match action {
-        Action::SpanLonger => app.screen.chart.zoom(true),
-        Action::SpanShorter => app.screen.chart.zoom(false),
-        Action::CursorLeft => step(app, -1),
-        Action::CursorRight => step(app, 1),
-        Action::CursorLeftFast => step(app, -10),
-        Action::CursorRightFast => step(app, 10),
-        _ => {}
-    }
-}
-
-/// Moves the cursor of the panel's chart, where there is one.
-fn step(app: &mut App, columns: i32) {
-    let Some(now) = app
-        .data
-        .snapshot
-        .as_ref()
-        .map(|s| s.monotonic)
-        .filter(|_| app.shows_panel())
-    else {
-        return;
-    };
-    let width = width(app);
-    app.screen.chart.step(columns, now, width);
 }

@@ -1,4 +1,4 @@
-//! Where everything goes on a screen of any size.
+//! The areas of a screen of any size.
 //!
 //! ```text
 //! title
@@ -47,7 +47,7 @@ impl Layout {
     /// Lays out a screen of `size`.
     pub fn new((width, height): (u16, u16), two_tables: bool, totals: bool, tagged: bool) -> Self {
         let screen = Rect::new(0, 0, width, height);
-        // In order of need: each takes its line only if the table keeps enough.
+        // In order of priority: each takes its line only if the table keeps enough.
         let mut left = height;
         let mut take = |wanted: bool, keep: u16| {
             let given = u16::from(wanted && left > keep);
@@ -109,7 +109,7 @@ impl Layout {
         }
     }
 
-    /// The same with a line about leaks above the table, which keeps five lines.
+    /// Adds a line about leaks above the table, which keeps five lines.
     #[must_use]
     pub fn with_leaks(mut self) -> Self {
         let table = self.tables[0];
@@ -123,10 +123,10 @@ impl Layout {
         self
     }
 
-    /// Below so many lines the panel has the screen to itself.
+    /// On a screen with fewer lines the panel has it to itself.
     pub const PANEL_BESIDE: u16 = 30;
 
-    /// The same with the panel of the selected process: in place of the lower part of the table and the line of
+    /// Adds the panel of the selected row: in place of the lower part of the table and the line of
     /// detail; on a low screen in place of everything but the title and the footer.
     #[must_use]
     pub fn with_panel(mut self) -> Self {
@@ -153,7 +153,7 @@ impl Layout {
         self
     }
 
-    /// The area of a popup that would like `width` by `height`, in the middle of what lies above the footer,
+    /// Returns the area of a popup that would like `width` by `height`, in the middle of what lies above the footer,
     /// whose keys stay in sight.
     pub fn popup(&self, width: u16, height: u16) -> Rect {
         let above = self.screen.height - self.footer.height;
@@ -161,87 +161,4 @@ impl Layout {
         let height = height.min(above);
         Rect::new((self.screen.width - width) / 2, (above - height) / 2, width, height)
     }
-}
-
-/// One column of a table as placed on screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// Its place among the table's columns.
-    pub index: usize,
-    /// Left edge, from the table's.
-    pub x: u16,
-    /// Width.
-    pub width: u16,
-    /// How many terminal columns of its text are scrolled away.
-    pub skip: usize,
-}
-
-/// What is known of a column before it is placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its width, the least one if it grows.
-    pub width: u16,
-    /// It takes what is left over.
-    pub grows: bool,
-    /// Where there is room for few, those of least need are left out first, the rightmost of equal ones;
-    /// one of `u8::MAX` never.
-    pub need: u8,
-}
-
-/// Places columns side by side, a space between; the one that grows takes what is left over.
-///
-/// Where not all fit, those of least need are left out: a figure without its command says nothing. `scroll` instead takes columns away on the left, as long as not all fit, and then scrolls
-/// the text of the growing one by eights.
-pub fn place(columns: &[Wanted], width: u16, scroll: usize) -> Vec<Placed> {
-    let width = usize::from(width);
-    let need = |list: &[usize]| {
-        list.iter()
-            .map(|i| usize::from(columns[*i].width) + 1)
-            .sum::<usize>()
-            .saturating_sub(1)
-    };
-    let mut list: Vec<usize> = (0..columns.len()).collect();
-    let mut hidden = 0;
-    if scroll == 0 {
-        while need(&list) > width {
-            let least = list
-                .iter()
-                .map(|i| columns[*i].need)
-                .min()
-                .filter(|need| *need < u8::MAX);
-            let Some(at) = list.iter().rposition(|i| Some(columns[*i].need) == least) else {
-                break;
-            };
-            list.remove(at);
-        }
-    } else {
-        while hidden < scroll && list.len() > 1 && need(&list) > width {
-            list.remove(0);
-            hidden += 1;
-        }
-    }
-    let spare = width.saturating_sub(need(&list)) as u16;
-    let mut placed = Vec::new();
-    let mut x = 0_u16;
-    for index in list {
-        let left = (width as u16).saturating_sub(x);
-        if left == 0 {
-            break;
-        }
-        let column = columns[index];
-        let own = if column.grows {
-            column.width.saturating_add(spare)
-        } else {
-            column.width
-        };
-        let skip = if column.grows { (scroll - hidden) * 8 } else { 0 };
-        placed.push(Placed {
-            index,
-            x,
-            width: own.min(left),
-            skip,
-        });
-        x = x.saturating_add(own).saturating_add(1);
-    }
-    placed
 }

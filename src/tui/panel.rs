@@ -1,59 +1,144 @@
-//! Opening and closing the panel of the selected row, and what it asks for.
+//! The panel of the selected row: a process in full, and which of its mappings grew; or a group.
+//!
+//! ```text
+//!  27213 python3                                                                     alice
+//!  sleeping  ·  4 threads  ·  runs 3m  ·  parent 900 bash  ·  /usr/bin/python3.13
+//!  /usr/bin/python3 train.py --epochs 40
+//!  /user.slice/session-2.scope  ·  cgroup 2.0G of 4.0G
+//!  PSS 1.3G ██████████████████████████▒▒▒░  anon 1.2G file 96M shmem 0  ·  USS 1.2G  RSS 1.3G  swap 0
+//!  footprint over 5 min: 1.1G to 1.3G                            5 min ago at the left, now at the right
+//!                                                         ▂▄▆█████
+//!                              ▁▂▃▄▅▆▇████████████████████████████
+//!  what grew in 2m  ·  +120M in all  ·  read 3s ago
+//!  GROWTH   HELD AREAS KIND
+//!   +118M   1.1G    41 anon    [anon]
+//! ```
+//!
+//! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
+
+mod chart;
+pub(super) mod group;
+mod growth;
+pub(super) mod process;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use super::app::App;
 use super::event::{Effect, Inspect};
-use crate::model::mapping::Mapping;
-use crate::model::{Identity, Reading};
+use super::widgets::{StatusLine, draw_line, line};
+use crate::columns::Row;
+use crate::config::Action;
+use crate::history::RowHistory;
+use crate::model::Snapshot;
 
 /// Opens the panel, or closes it.
 pub(super) fn toggle(app: &mut App) {
-    if app.query.shows_mappings() {
-        return;
+    if !app.query.shows_mappings() {
+        app.screen.panel_open = !app.shows_panel();
+        app.scroll_to_selection();
     }
-    app.screen.panel_open = !app.shows_panel();
-    settle(app);
 }
 
-/// Closes it; whether it was open.
+/// Closes the panel; returns false if it is not open.
 pub(super) fn close(app: &mut App) -> bool {
-    let was = app.shows_panel();
-    if was {
-        app.screen.panel_open = false;
-        settle(app);
+    let open = app.shows_panel();
+    if open {
+        toggle(app);
     }
-    was
+    open
 }
 
-/// Keeps the selection in sight with the rows there are now.
-fn settle(app: &mut App) {
-    let rows = app.rows_shown();
-    for table in app.tables.shown_mut() {
-        table.show(rows);
-    }
-}
-
-/// Asks for the mappings of what is shown now, or now and then for those of a suspect; while sampling is stopped,
-/// for none.
-pub(super) fn ask(app: &mut App) -> Option<Effect> {
+/// Asks for the mappings of the process that is shown, or now and then for those of a leaking one; while sampling is
+/// stopped, for none. Returns an effect only when that changes.
+pub(super) fn request(app: &mut App) -> Option<Effect> {
     let shown = app.panel_process().map(|id| Inspect { id, closely: true });
-    let suspect = || app.data.tracked().map(|id| Inspect { id, closely: false });
-    let wanted = shown.or_else(suspect).filter(|_| !app.requests.paused);
+    let tracked = || app.data.tracked().map(|id| Inspect { id, closely: false });
+    let wanted = shown.or_else(tracked).filter(|_| !app.requests.paused);
     (wanted != app.requests.inspected).then(|| {
         app.requests.inspected = wanted;
         Effect::Inspect(wanted)
     })
 }
 
-/// Takes in what was read of a process.
-pub(super) fn take(app: &mut App, id: Identity, read: &Reading<Vec<Mapping>>) {
-    if let Some(snapshot) = &app.data.snapshot {
-        app.data.growth.record(snapshot, id, read);
+/// Changes what the charts span, or moves the cursor of the panel's chart.
+pub(super) fn on_action(app: &mut App, action: Action) {
+    let columns = match action {
+        Action::SpanLonger => return app.screen.chart.zoom(true),
+        Action::SpanShorter => return app.screen.chart.zoom(false),
+        Action::CursorLeft => -1,
+        Action::CursorRight => 1,
+        Action::CursorLeftFast => -10,
+        Action::CursorRightFast => 10,
+        _ => return,
+    };
+    if let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| app.shows_panel()) {
+        let width = chart_width(app.screen.size.0);
+        app.screen.chart.step(columns, snapshot.monotonic, width);
     }
 }
 
-/// Counts growth of the process shown from its last reading on: a mark was set.
-pub(super) fn mark(app: &mut App) {
-    if let Some(id) = app.panel_process() {
-        app.data.growth.mark(id);
+/// Draws the panel.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let theme = &app.config.theme;
+    buf.set_style(line(area, 0), theme.heading);
+    let Some(snapshot) = &app.data.snapshot else { return };
+    if let Some(group) = app.selected_group() {
+        group::draw(app, snapshot, group, area, buf);
+    } else if let Some(sample) = app.selected_sample(snapshot) {
+        process::draw(app, snapshot, sample, area, buf);
+    } else {
+        draw_line(buf, area, " nothing selected", theme.heading);
+    }
+}
+
+/// Returns how many columns a chart has on a screen of that width: a space is left at both edges.
+fn chart_width(width: u16) -> usize {
+    usize::from(width.saturating_sub(2))
+}
+
+/// Draws lines below the heading and a chart below them; returns what is left of the area for the rest, or nothing
+/// where there is no room.
+fn draw_facts(
+    app: &App,
+    snapshot: &Snapshot,
+    facts: Vec<StatusLine>,
+    chart: Option<(&RowHistory, Row<'_>)>,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<Rect> {
+    let below = |y: u16| Rect {
+        y: area.y + y,
+        height: area.height - y,
+        ..area
+    };
+    let mut y = 1;
+    let left = (area.height - 1).saturating_sub(facts.len() as u16);
+    for fact in facts {
+        if y == area.height {
+            return None;
+        }
+        fact.draw(line(area, y), buf);
+        y += 1;
+    }
+    let height = chart_height(left);
+    if let Some((history, row)) = chart.filter(|_| height > 0) {
+        let place = Rect { height, ..below(y) };
+        chart::draw(app, snapshot, history, &row, place, buf);
+        y += height;
+    }
+    Some(below(y)).filter(|rest| rest.height > 0)
+}
+
+/// Returns how many of the lines that are left go to the chart: a third, so that what grew has the rest, and none
+/// where both would be too low to read.
+fn chart_height(left: u16) -> u16 {
+    match left {
+        0..=6 => 0,
+        7..=9 => 3,
+        _ => (left / 3).clamp(3, 12),
     }
 }

@@ -48,7 +48,7 @@ pub fn rebuild(app: &mut App) {
     }
     let (height, follow) = (app.rows_shown(), app.tables.follow);
     for (table, rows) in app.tables.shown_mut().iter_mut().zip(ordered) {
-        table.lines = rows;
+        table.rows = rows;
         table.reselect(follow, height);
     }
 }
@@ -56,7 +56,7 @@ pub fn rebuild(app: &mut App) {
 /// Returns the rows of each table in its own order.
 fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRef>> {
     let tables = app.tables.shown().iter().map(|table| {
-        let places = || table.lines.iter().enumerate().map(|(at, row)| (&row.key, at)).collect();
+        let places = || table.rows.iter().enumerate().map(|(at, row)| (&row.key, at)).collect();
         let frozen: Option<HashMap<&RowKey, usize>> = app.tables.frozen.then(places);
         let query = Query {
             sort: table.sort,

@@ -1,5 +1,6 @@
-//! The state of one table: its order, its rows, and where the user is in it.
+//! The state of one table: its columns, its order, its rows, and the selection.
 
+use super::widgets::ListState;
 use crate::columns::ColumnId;
 use crate::group::RowKey;
 use crate::query::RowRef;
@@ -9,35 +10,32 @@ use crate::query::RowRef;
 pub struct Table {
     /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
-    /// What it is sorted by.
+    /// The column it is sorted by.
     pub sort: ColumnId,
-    /// Greatest first.
+    /// The greatest comes first.
     pub descending: bool,
     /// The rows, in order.
-    pub lines: Vec<RowRef>,
+    pub rows: Vec<RowRef>,
     /// The selected process or group.
     pub selected: Option<RowKey>,
-    /// Its place in `lines`.
-    pub cursor: usize,
-    /// The first row on screen.
-    pub offset: usize,
+    /// Its index in `rows`, and the first row on screen.
+    pub list: ListState,
 }
 
 impl Table {
-    /// An empty table.
+    /// Returns an empty table.
     pub fn new(columns: Vec<ColumnId>, sort: ColumnId, descending: bool) -> Self {
         Self {
             columns,
             sort,
             descending,
-            lines: Vec::new(),
+            rows: Vec::new(),
             selected: None,
-            cursor: 0,
-            offset: 0,
+            list: ListState::default(),
         }
     }
 
-    /// Sorts by `column`: the other way round if it does so already.
+    /// Sorts by a column; the other way round if it is sorted by it already.
     pub fn sort_by(&mut self, column: ColumnId) {
         if self.sort == column {
             self.descending = !self.descending;
@@ -57,55 +55,43 @@ impl Table {
         }
     }
 
-    /// Moves the selection by rows.
+    /// Moves the selection by rows, with `height` of them on screen.
     pub fn step(&mut self, rows: isize, height: usize) {
-        self.go(self.cursor.saturating_add_signed(rows), height);
+        self.go(self.list.cursor.saturating_add_signed(rows), height);
     }
 
-    /// Moves the selection to a row, the last one at most.
-    pub fn go(&mut self, row: usize, height: usize) {
-        self.cursor = row.min(self.lines.len().saturating_sub(1));
-        self.selected = self.lines.get(self.cursor).map(|l| l.key.clone());
-        self.show(height);
+    /// Selects a row by its index, the last one at most.
+    pub fn go(&mut self, index: usize, height: usize) {
+        self.list.select(index, self.rows.len(), height);
+        self.selected = self.current().map(|row| row.key.clone());
     }
 
     /// Finds the selection among new rows. It stays with its process or group; at the first row it stays at the top
-    /// unless `follow` holds it; where that is gone it stays at its place.
+    /// unless `follow` holds it; where its row is gone it stays at its index.
     pub fn reselect(&mut self, follow: bool, height: usize) {
-        let found = self.place(self.selected.as_ref());
-        let row = match found {
-            Some(_) if self.cursor == 0 && !follow => 0,
-            Some(row) => row,
-            None => self.cursor,
-        };
-        self.go(row, height);
+        let cursor = self.list.cursor;
+        let found = self.position(self.selected.as_ref());
+        self.go(found.filter(|_| follow || cursor > 0).unwrap_or(cursor), height);
     }
 
-    /// Where a row is.
-    fn place(&self, id: Option<&RowKey>) -> Option<usize> {
-        let id = id?;
-        self.lines.iter().position(|l| l.key == *id)
+    fn position(&self, key: Option<&RowKey>) -> Option<usize> {
+        let key = key?;
+        self.rows.iter().position(|row| row.key == *key)
     }
 
     /// Selects a row wherever it is; the first one where it is not there.
-    pub fn select(&mut self, id: Option<&RowKey>, height: usize) {
-        self.offset = 0;
-        self.go(self.place(id).unwrap_or(0), height);
+    pub fn select(&mut self, key: Option<&RowKey>, height: usize) {
+        self.list.offset = 0;
+        self.go(self.position(key).unwrap_or(0), height);
     }
 
-    /// Scrolls as little as is needed for the selection to be on screen and no space to be wasted.
-    pub fn show(&mut self, height: usize) {
-        let height = height.max(1);
-        let most = self.lines.len().saturating_sub(height);
-        self.offset = self
-            .offset
-            .min(self.cursor)
-            .max((self.cursor + 1).saturating_sub(height))
-            .min(most);
+    /// Scrolls as little as is needed for the selection to be on screen.
+    pub fn scroll_to_selection(&mut self, height: usize) {
+        self.list.select(self.list.cursor, self.rows.len(), height);
     }
 
-    /// The line of the selection.
+    /// Returns the selected row.
     pub fn current(&self) -> Option<&RowRef> {
-        self.lines.get(self.cursor)
+        self.rows.get(self.list.cursor)
     }
 }

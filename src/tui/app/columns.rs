@@ -1,14 +1,16 @@
-//! Which columns the tables have, by what their rows are; and what must be read for them.
+//! The columns of the tables, by what their rows are; where they stand; and what must be read for them.
 
 use super::App;
 use crate::alert::Rule;
-use crate::columns::{AppliesTo, ColumnId, Needs, layout, needs_of_filter};
+use crate::columns::{AppliesTo, ColumnId, Label, Needs, layout, needs_of_filter};
 use crate::group::GroupBy;
 use crate::tui::scope::Scope;
+use crate::tui::table::Table;
+use crate::tui::widgets::{ColumnLayout, PlacedColumn, place_columns};
 
 impl App {
-    /// The columns chosen for what the rows are now.
-    pub const fn chosen(&self) -> &Vec<ColumnId> {
+    /// Returns the columns chosen for what the rows are now.
+    pub const fn chosen_columns(&self) -> &Vec<ColumnId> {
         match self.query.scope {
             Scope::Processes | Scope::Members(_) => &self.tables.columns,
             Scope::Groups(_) => &self.tables.group_columns,
@@ -16,8 +18,8 @@ impl App {
         }
     }
 
-    /// Chooses others.
-    pub fn choose(&mut self, columns: Vec<ColumnId>) {
+    /// Chooses columns for what the rows are now.
+    pub fn choose_columns(&mut self, columns: Vec<ColumnId>) {
         match self.query.scope {
             Scope::Processes | Scope::Members(_) => self.tables.columns = columns,
             Scope::Groups(_) => self.tables.group_columns = columns,
@@ -29,7 +31,7 @@ impl App {
     /// Gives the tables the chosen columns. A tree shows the sums of its subtrees first; groups that are no
     /// cgroups have none of the figures of cgroups.
     pub fn apply_columns(&mut self) {
-        let chosen = self.chosen();
+        let chosen = self.chosen_columns();
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
         let no_cgroups = matches!(self.query.scope, Scope::Groups(GroupBy::Command | GroupBy::User));
         let left_out = |c: &ColumnId| no_cgroups && c.get().applies_to == AppliesTo::CgroupRows;
@@ -37,7 +39,7 @@ impl App {
         // Where nothing but those was chosen, they stay: a table has a column.
         let columns = if columns.is_empty() { chosen.clone() } else { columns };
         self.tables.single.columns = sums.into_iter().chain(columns).collect();
-        self.show_marked();
+        self.insert_mark_column();
         let pair = match self.query.scope {
             Scope::Processes | Scope::Members(_) => layout::PROCESS_PAIR,
             Scope::Groups(_) => layout::GROUP_PAIR,
@@ -48,10 +50,14 @@ impl App {
         }
     }
 
-    /// With a mark there is a column of changes since, beside that of the last changes, unless one was chosen.
-    fn show_marked(&mut self) {
-        let chosen = self.chosen().iter().any(|c| c.get().needs.contains(Needs::MARK));
-        if self.data.marks.is_empty() || chosen || matches!(self.query.scope, Scope::Mappings(_)) {
+    /// Adds the column of changes since the mark, if there is one, beside that of the last changes, unless such a
+    /// column was chosen.
+    fn insert_mark_column(&mut self) {
+        let chosen = self
+            .chosen_columns()
+            .iter()
+            .any(|c| c.get().needs.contains(Needs::MARK));
+        if self.data.marks.is_empty() || chosen || self.query.shows_mappings() {
             return;
         }
         let columns = &mut self.tables.single.columns;
@@ -60,13 +66,42 @@ impl App {
         columns.insert(at.map_or(0, |at| at + 1), layout::MARK_PSS);
     }
 
+    /// Places the columns of a table in its width.
+    pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
+        let by = self.query.scope.groups();
+        // The name of a unit or a path is of no use if only a few letters of it are seen.
+        let min_name_width = match by {
+            Some(GroupBy::Command | GroupBy::User) | None => 0,
+            Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
+        };
+        let layout = |id: &ColumnId| {
+            let column = id.get();
+            let grows = column.grows || column.label == Label::Group && by.is_some();
+            let stays = grows || *id == table.sort;
+            ColumnLayout {
+                width: column
+                    .width_in(self.screen.units)
+                    .max(if grows { min_name_width } else { 0 }),
+                grows,
+                priority: if stays {
+                    ColumnLayout::ALWAYS
+                } else {
+                    column.priority as u8
+                },
+                align: column.align,
+            }
+        };
+        let columns: Vec<ColumnLayout> = table.columns.iter().map(layout).collect();
+        place_columns(&columns, width, 1, self.tables.scroll)
+    }
+
     /// Returns what must be read for some part of the screen, for the filter or for a rule.
     pub(super) fn needs(&self) -> Needs {
         let by_cgroup = matches!(
             self.query.scope.groups(),
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
         );
-        let shown = self.chosen().iter().chain([&self.tables.current().sort]);
+        let shown = self.chosen_columns().iter().chain([&self.tables.current().sort]);
         let shown: Needs = shown.map(|c| c.get().needs).collect();
         let table = shown.and(needs_of_filter(&self.query.filter.filter));
         let rules: Needs = self.data.alerts.rules().map(Rule::needs).collect();

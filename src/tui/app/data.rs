@@ -1,15 +1,15 @@
 //! What was sampled, and what is derived from it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::alert::Alerts;
-use crate::group::Change;
+use crate::alert::{AlertEvent, Alerts, Target};
+use crate::group::{Change, Group, RowKey};
 use crate::history::suspects::Suspect;
 use crate::history::{History, Marks, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::trend::Verdict;
 use crate::tui::growth::GrowthTracker;
-use crate::tui::mappings::Found;
 
 /// Maximum number of suspects whose mappings are tracked: each costs a read of `smaps` now and then.
 const MAX_TRACKED: usize = 8;
@@ -28,7 +28,7 @@ pub struct Data {
     /// The marks that changes are shown since.
     pub marks: Marks,
     /// The mappings of all processes, as read last.
-    pub mappings: Option<Found>,
+    pub mappings: Option<MappingScan>,
     /// The mappings of single processes, as read again and again.
     pub growth: GrowthTracker,
 }
@@ -63,5 +63,39 @@ impl Data {
     pub fn tracked(&self) -> Option<Identity> {
         let processes = self.leaks().filter_map(|suspect| suspect.key.process());
         processes.take(MAX_TRACKED).min_by_key(|id| self.growth.read_at(*id))
+    }
+
+    /// Evaluates the alert rules on the last snapshot; returns what fired and what was resolved.
+    pub fn evaluate_alerts(&mut self) -> Vec<AlertEvent> {
+        let Some(snapshot) = self.snapshot.clone() else {
+            return Vec::new();
+        };
+        self.alerts.evaluate(&snapshot, &self.history)
+    }
+
+    /// Returns true if an alert is firing for this row.
+    pub fn has_alert(&self, key: &RowKey) -> bool {
+        // Most users have no rules: for them no key is cloned.
+        self.alerts.rules().len() > 0 && self.alerts.is_firing(&Target::Row(key.clone()))
+    }
+}
+
+/// The mappings of all processes, as read by one scan.
+#[derive(Clone, Debug)]
+pub struct MappingScan {
+    /// The mappings, each with what all processes hold of it.
+    pub groups: Vec<Group>,
+    /// How many processes were read.
+    pub read: usize,
+    /// How many could not be read, whose memory the sums lack.
+    pub missing: usize,
+    /// When the scan began, on the snapshots' monotonic clock.
+    pub at: Duration,
+}
+
+impl MappingScan {
+    /// Returns how old it is.
+    pub const fn age(&self, snapshot: &Snapshot) -> Duration {
+        snapshot.monotonic.saturating_sub(self.at)
     }
 }

@@ -11,7 +11,7 @@ use crate::tui::scope::Scope;
 
 /// What the user asked to see of the snapshot.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct QueryState {
     /// What the rows are.
     pub scope: Scope,
     /// The filter of the rows.
@@ -30,7 +30,7 @@ pub struct Query {
     pub kernel_threads: bool,
 }
 
-impl Query {
+impl QueryState {
     /// Starts from the settings.
     pub fn new(ui: &UiSettings) -> Self {
         let mut filter = FilterState::default();

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::tui::act::Acts;
 use crate::tui::event::Inspect;
-use crate::tui::mappings::Scan;
 
 /// What the sampler is to do, and what is under way.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub struct Requests {
     /// How often a snapshot was asked for by hand.
     pub refresh: u64,
     /// The mappings of all processes are being read.
-    pub scan: Option<Scan>,
+    pub scan: Option<ScanProgress>,
     /// How many such scans there were.
     pub scans: u64,
     /// The process whose mappings are read again and again.
@@ -38,4 +37,17 @@ impl Requests {
             acts: Acts::default(),
         }
     }
+}
+
+/// How far a scan of the mappings of all processes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanProgress {
+    /// The scan's number: what another one reports is not taken in.
+    pub number: u64,
+    /// How many processes were read.
+    pub done: usize,
+    /// How many are to be read.
+    pub all: usize,
+    /// When it began, on the snapshots' monotonic clock.
+    pub began: Duration,
 }

@@ -1,86 +1,85 @@
 //! Keys on the table.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use super::{marks, search, turn};
 use crate::columns::{ColumnId, layout};
 use crate::config::Action;
 use crate::history::Marks;
-use crate::tui::app::{App, Message, Mode, Prompt};
+use crate::tui::app::App;
 use crate::tui::event::Effect;
-use crate::tui::input::LineEdit;
-use crate::tui::popup::{Chooser, Place, Popup, User};
+use crate::tui::popup::alerts::AlertList;
+use crate::tui::popup::columns::ColumnChooser;
+use crate::tui::popup::help::Help;
+use crate::tui::popup::leaks::LeakList;
+use crate::tui::popup::sort::SortMenu;
+use crate::tui::popup::users::UserPicker;
+use crate::tui::prompt::{Prompt, PromptKind};
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
-use crate::tui::{chart, leaks, mappings, panel};
+use crate::tui::table::Table;
+use crate::tui::{act, mappings, marks, navigation, panel, search};
 use crate::units;
+
+/// Maximum number of columns scrolled away: enough for the widest set, and for a command line of thousands of
+/// characters, which scrolls by eight.
+const MAX_SCROLL: usize = 1000;
 
 /// Performs an action on the table.
 #[expect(clippy::too_many_lines, reason = "an arm an action")]
-pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
+pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     let height = app.rows_shown();
-    let page = height.max(1).cast_signed();
     match action {
         Action::Quit => return vec![Effect::Quit],
-        Action::Suspend => return vec![Effect::Suspend],
         Action::Redraw => return vec![Effect::Redraw],
+        Action::Suspend => return vec![Effect::Suspend],
         Action::Save => return vec![Effect::Save(Box::new(app.saved()))],
         Action::SampleNow => app.requests.refresh += 1,
         Action::Pause => app.requests.paused = !app.requests.paused,
 
-        Action::Up => app.tables.current_mut().step(-1, height),
-        Action::Down => app.tables.current_mut().step(1, height),
-        Action::PageUp => app.tables.current_mut().step(-page, height),
-        Action::PageDown => app.tables.current_mut().step(page, height),
+        Action::Up => app.move_selection(-1),
+        Action::Down => app.move_selection(1),
+        Action::PageUp => app.page_selection(false),
+        Action::PageDown => app.page_selection(true),
         Action::First => app.tables.current_mut().go(0, height),
         Action::Last => app.tables.current_mut().go(usize::MAX, height),
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
-        Action::Help => app.mode = Mode::Popup(Popup::Help(0)),
-        Action::Filter => edit(app, Prompt::Filter, &app.query.filter.text.clone()),
-        Action::Search => edit(app, Prompt::Search, ""),
-        Action::Interval => edit(app, Prompt::Interval, &units::span_exact(app.requests.interval)),
-        Action::SortMenu => {
-            let at = app.tables.current().sort.0;
-            let mut place = Place::default();
-            place.go(at, usize::MAX, usize::MAX);
-            app.mode = Mode::Popup(Popup::Sort(place));
-        }
+        Action::Help => app.open(Help::default()),
+        Action::SortMenu => app.open(SortMenu::new(app)),
         Action::Users => pick_user(app),
-        Action::Leaks => leaks::open(app),
+        Action::Leaks => app.open(LeakList::new(app)),
+        Action::Alerts => app.open(AlertList::default()),
+        Action::Columns => app.open(ColumnChooser::new(app.chosen_columns())),
+        Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
+        Action::Search => app.open(Prompt::new(PromptKind::Search, "")),
+        Action::Interval => {
+            let interval = units::span_exact(app.requests.interval);
+            app.open(Prompt::new(PromptKind::Interval, &interval));
+        }
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
+            return act::on_action(app, action);
+        }
+
+        Action::Panel => panel::toggle(app),
         Action::SpanLonger
         | Action::SpanShorter
         | Action::CursorLeft
         | Action::CursorRight
         | Action::CursorLeftFast
-        | Action::CursorRightFast => chart::act(app, action),
-        Action::Alerts => app.mode = Mode::Popup(Popup::Alerts(Place::default())),
-        Action::Columns => {
-            app.mode = Mode::Popup(Popup::Columns(Place::default(), Chooser::new(app.chosen())));
-        }
+        | Action::CursorRightFast => panel::on_action(app, action),
 
         Action::ClearFilter => {
             app.query.filter.set("");
-            if !matches!(app.query.scope, Scope::Mappings(_)) {
+            if !app.query.shows_mappings() {
                 app.query.user = None;
             }
             rebuild(app);
         }
-        Action::Cancel => {
-            if turn::cancel(app) {
-                return vec![Effect::BreakOff];
-            }
+        Action::NextGroups | Action::PreviousGroups | Action::Open | Action::Back | Action::Cancel => {
+            return navigation::on_action(app, action).into_iter().collect();
         }
-        Action::NextGroups => turn::next(app, true),
-        Action::PreviousGroups => turn::next(app, false),
-        Action::Open => turn::open(app),
-        Action::Panel => panel::toggle(app),
-        Action::Back => turn::back(app),
-        Action::Mappings => return mappings::ask(app),
-        Action::SearchNext => search::next(app, 1),
-        Action::SearchPrevious => search::next(app, -1),
+        Action::Mappings => return mappings::start(app).into_iter().collect(),
+        Action::SearchNext => search::select_match(app, 1, 1),
+        Action::SearchPrevious => search::select_match(app, -1, -1),
 
         Action::Mark => marks::set(app),
         Action::Unmark => marks::change(app, Marks::unset),
@@ -94,7 +93,7 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortSwap => sort_by(app, &[layout::SWAP]),
         Action::SortGrowth => sort_by(app, layout::BY_GROWTH),
 
-        Action::Tree => tree(app),
+        Action::Tree => toggle_tree(app),
         Action::Fold => fold(app),
         Action::FoldAll => fold_all(app),
         Action::TwoTables => {
@@ -114,11 +113,8 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.tables.frozen = !app.tables.frozen;
             rebuild(app);
         }
-        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
-            return super::act::begin(app, action);
-        }
         Action::Units => app.screen.units = app.screen.units.next(),
-        Action::KernelThreads => kernel_threads(app),
+        Action::KernelThreads => toggle_kernel_threads(app),
 
         Action::Accept
         | Action::MoveUp
@@ -132,15 +128,8 @@ pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Enough for the widest set of columns and a command line of thousands of characters.
-const MAX_SCROLL: usize = 1000;
-
-fn edit(app: &mut App, prompt: Prompt, text: &str) {
-    app.mode = Mode::Input(prompt, LineEdit::new(text), text.into());
-}
-
 /// Changes the order, which ends a frozen one.
-fn sort(app: &mut App, change: impl FnOnce(&mut crate::tui::table::Table)) {
+fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
     app.tables.frozen = false;
     change(app.tables.current_mut());
     rebuild(app);
@@ -156,25 +145,24 @@ fn sort_by(app: &mut App, columns: &[ColumnId]) {
     });
 }
 
-/// A tree is of processes.
-fn tree(app: &mut App) {
+/// Shows processes in a tree, or flat; groups are left for the tree.
+fn toggle_tree(app: &mut App) {
     if app.query.scope.lists_processes() {
         app.query.tree = !app.query.tree;
         app.apply_columns();
         rebuild(app);
     } else {
         app.query.tree = true;
-        turn::turn_to(app, Scope::Processes, None);
+        navigation::show_scope(app, Scope::Processes, None);
     }
 }
 
-fn kernel_threads(app: &mut App) {
+fn toggle_kernel_threads(app: &mut App) {
     if app.query.scope == Scope::Processes {
         app.query.kernel_threads = !app.query.kernel_threads;
         rebuild(app);
     } else {
-        let text = "kernel threads have no memory: they are in no group".into();
-        app.screen.message = Some(Message { text, bad: false });
+        app.screen.say("kernel threads have no memory: they are in no group");
     }
 }
 
@@ -189,15 +177,15 @@ fn tag(app: &mut App, height: usize) {
 }
 
 fn fold(app: &mut App) {
-    let Some(line) = app
+    let Some(row) = app
         .tables
         .current()
         .current()
-        .filter(|l| l.parent && app.query.shows_tree())
+        .filter(|row| row.parent && app.query.shows_tree())
     else {
         return;
     };
-    let Some(id) = line.key.process() else { return };
+    let Some(id) = row.key.process() else { return };
     if !app.query.folded.remove(&id) {
         app.query.folded.insert(id);
     }
@@ -213,10 +201,10 @@ fn fold_all(app: &mut App) {
         app.query.folded = app
             .tables
             .current()
-            .lines
+            .rows
             .iter()
-            .filter(|l| l.parent && !l.guide.is_empty())
-            .filter_map(|l| l.key.process())
+            .filter(|row| row.parent && !row.guide.is_empty())
+            .filter_map(|row| row.key.process())
             .collect();
     } else {
         app.query.folded.clear();
@@ -225,32 +213,10 @@ fn fold_all(app: &mut App) {
 }
 
 fn pick_user(app: &mut App) {
-    if matches!(app.query.scope, Scope::Mappings(_)) {
-        let text = "a user is picked before the mappings are read: Esc goes back".into();
-        app.screen.message = Some(Message { text, bad: false });
+    if app.query.shows_mappings() {
+        app.screen
+            .say("a user is picked before the mappings are read: Esc goes back");
     } else {
-        app.mode = Mode::Popup(Popup::Users(Place::default(), users(app)));
+        app.open(UserPicker::new(app));
     }
-}
-
-/// Who has processes, by what they hold.
-fn users(app: &App) -> Vec<User> {
-    let mut by_name: HashMap<&Arc<[u8]>, (usize, u64)> = HashMap::new();
-    for sample in app.data.snapshot.iter().flat_map(|s| s.rows()) {
-        if let Ok(name) = &sample.facts.user {
-            let (count, pss) = by_name.entry(name).or_default();
-            *count += 1;
-            *pss += sample.memory().map_or(0, |m| m.pss);
-        }
-    }
-    let mut users: Vec<User> = by_name
-        .into_iter()
-        .map(|(name, (count, pss))| User {
-            name: name.clone(),
-            count,
-            pss,
-        })
-        .collect();
-    users.sort_by(|a, b| b.pss.cmp(&a.pss).then_with(|| a.name.cmp(&b.name)));
-    users
 }

@@ -2,87 +2,108 @@
 //!
 //! ```text
 //!  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
+//!  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  oldest 4s
 //! ```
-
-pub(super) mod group;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::strip::Strip;
-use crate::model::{Missing, ProcessSample};
-use crate::text;
+use crate::group::{Group, GroupBy};
+use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::tui::app::App;
+use crate::tui::labels;
+use crate::tui::widgets::StatusLine;
+use crate::{text, units};
+
+/// A command is never cut to less: the rest of the line goes first.
+const MIN_COMMAND_WIDTH: usize = 20;
 
 /// Draws the line.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
-    let theme = &app.config.theme;
-    if area.is_empty() {
-        return;
-    }
-    if super::footer::fault(app, area, buf) {
-        return;
-    }
-    buf.set_style(area, theme.dim);
-    let Some(snapshot) = &app.data.snapshot else { return };
-    if let Some(group) = app.tables.current().current().and_then(|line| app.group(line)) {
-        return group::draw(app, snapshot, group, area, buf);
-    }
-    let Some(sample) = app
-        .tables
-        .current()
-        .current()
-        .filter(|l| l.key.process().is_some())
-        .and_then(|l| snapshot.rows().get(l.index))
-    else {
+    buf.set_style(area, app.config.theme.dim);
+    let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
-    let facts = &sample.facts;
-    let mut strip = Strip::default();
-    strip.text(90, format!(" {} ", sample.id.pid), theme.text);
-    let reasons = reasons(sample);
-    let place = facts
-        .container
-        .as_deref()
-        .map(|c| format!("container {}", text::safe_prefix(c, 16)))
-        .or_else(|| facts.unit.as_deref().map(|u| text::safe_prefix(u, 32).into_owned()));
-    let tail: usize = text::width(&reasons) + place.as_deref().map_or(0, text::width) + 12;
-    let room = usize::from(area.width).saturating_sub(tail).max(20);
-    let command = text::safe_prefix(&facts.command(), room).into_owned();
-    let command = text::fit(&command, room.min(text::width(&command)), text::Align::Left);
-    strip.text(60, command, theme.text);
-    if let Some(place) = place {
-        strip.text(40, format!("  ·  {place}"), theme.dim);
+    let width = usize::from(area.width);
+    if let Some(group) = app.selected_group() {
+        group_line(app, snapshot, group, width).draw(area, buf);
+    } else if let Some(sample) = app.selected_sample(snapshot) {
+        process_line(app, sample, width).draw(area, buf);
     }
-    if !reasons.is_empty() {
-        strip.text(80, format!("  ·  {reasons}"), theme.warning);
-    }
-    strip.draw(area, buf);
 }
 
-/// Why figures of this row are missing.
-pub(super) fn reasons(sample: &ProcessSample) -> String {
+fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
+    let theme = &app.config.theme;
     let facts = &sample.facts;
-    let memory = sample.walk.as_ref().err().copied();
-    let mut list: Vec<(&str, Missing)> = Vec::new();
-    list.extend(memory.filter(|e| *e != Missing::Pending).map(|e| ("memory", e)));
-    let others = [
-        ("command line", facts.cmdline.as_ref().err()),
-        ("user", facts.uid.as_ref().err()),
-        ("cgroup", facts.cgroup.as_ref().err()),
-    ];
-    list.extend(
-        others
-            .into_iter()
-            .filter_map(|(name, e)| Some((name, *e?)))
-            .filter(|(_, e)| *e != Missing::Pending),
-    );
-    match list.as_slice() {
-        [] => String::new(),
-        [(_, e @ (Missing::KernelThread | Missing::Zombie)), ..] => format!("{e}: no memory of its own"),
-        list => {
-            let words: Vec<String> = list.iter().map(|(name, e)| format!("{name}: {e}")).collect();
-            words.join(", ")
-        }
+    let reasons = labels::missing_reasons(sample);
+    let container = facts.container.as_deref();
+    let place = container
+        .map(|c| format!("container {}", text::safe_prefix(c, 16)))
+        .or_else(|| facts.unit.as_deref().map(|u| text::safe_prefix(u, 32).into_owned()));
+    // The pid, and a separator before each of the others.
+    let rest = text::width(&reasons) + place.as_deref().map_or(0, text::width) + 12;
+    let command_width = width.saturating_sub(rest).max(MIN_COMMAND_WIDTH);
+    let command = text::truncate(&text::safe_prefix(&facts.command(), command_width), command_width);
+    let mut line = StatusLine::default();
+    line.text(90, format!(" {} ", sample.id.pid), theme.text);
+    line.text(60, command, theme.text);
+    if let Some(place) = place {
+        line.text(40, format!("  ·  {place}"), theme.dim);
     }
+    if !reasons.is_empty() {
+        line.text(80, format!("  ·  {reasons}"), theme.warning);
+    }
+    line
+}
+
+fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> StatusLine {
+    let theme = &app.config.theme;
+    let count = labels::process_count(group);
+    let count = match group.key.by {
+        GroupBy::Mapping => format!("mapped by {count}"),
+        _ if group.totals.partial => format!("{count}, {} readable", group.readable),
+        _ => count,
+    };
+    let mut parts = vec![(80, format!("  ·  {count}"), theme.dim)];
+    if let Some((what, count)) = group.replaced {
+        let what = labels::replaced(what);
+        parts.push((85, format!(", {count} to start anew ({what})"), theme.warning));
+    }
+    let memory = memory_parts(app, group).into_iter();
+    parts.extend(memory.map(|(priority, text)| (priority, text, theme.dim)));
+    if let Some(cgroup) = &group.cgroup {
+        let figures = labels::cgroup_figures(cgroup, app.screen.units);
+        parts.push((75, format!("  ·  {figures}"), theme.dim));
+    }
+    if let Some(at) = group.walked {
+        let age = units::span(snapshot.monotonic.saturating_sub(at));
+        parts.push((50, format!("  ·  oldest {age}"), theme.dim));
+    }
+    // The name has what the others leave; before it is cut to less than a third, some of them go.
+    let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();
+    let name_width = width.saturating_sub(rest + 1).max(width / 3);
+    let mut line = StatusLine::default();
+    let name = labels::group_name(&group.key, name_width);
+    line.text(90, format!(" {name}"), theme.text);
+    for (priority, text, style) in parts {
+        line.text(priority, text, style);
+    }
+    line
+}
+
+/// Returns the figures of a group's memory, each with its priority.
+fn memory_parts(app: &App, group: &Group) -> Vec<(u8, String)> {
+    let memory = match &group.totals.memory {
+        Ok(memory) => memory,
+        Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
+        Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
+    };
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let shared = memory.pss.saturating_sub(memory.uss());
+    vec![
+        (70, format!("  ·  PSS {}", bytes(memory.pss))),
+        (62, format!("  USS {}", bytes(memory.uss()))),
+        (60, format!("  shared {}", bytes(shared))),
+        (65, format!("  swap {}", bytes(memory.swap))),
+    ]
 }

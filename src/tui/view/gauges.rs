@@ -10,16 +10,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::strip::Strip;
 use crate::columns::cell::sparkline;
 use crate::model::{Reading, SystemSample};
 use crate::tui::app::App;
+use crate::tui::widgets::StatusLine;
 use crate::units::{Units, bytes, growth};
 
-/// A part of a bar: how much, its glyph (so that it tells without colour), its style.
+/// A part of a bar: how much, its glyph (so that it can be told without colour), its style.
 type Part = (u64, char, Style);
 
-/// The width of both bars on a screen this wide; none on a narrow one.
+/// Returns the width of both bars on a screen this wide; none on a narrow one, which needs the figures.
 fn bar_width(width: u16) -> usize {
     if width < 60 {
         0
@@ -28,7 +28,7 @@ fn bar_width(width: u16) -> usize {
     }
 }
 
-/// A bar of `total`: each part as wide as its share, rounded so that the sum is right.
+/// Returns a bar of `total`: each part as wide as its share, rounded so that the sum is right.
 fn bar(parts: &[Part], total: u64, width: usize, rest: Style) -> Vec<(String, Style)> {
     let mut spans = Vec::new();
     let mut sum = 0_u64;
@@ -50,18 +50,18 @@ fn bar(parts: &[Part], total: u64, width: usize, rest: Style) -> Vec<(String, St
     spans
 }
 
-/// The memory line.
+/// Draws the line about memory.
 pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let Some(snapshot) = &app.data.snapshot else { return };
     let s = &snapshot.system;
-    let mut strip = Strip::default();
-    strip.text(90, " Mem  ", theme.dim);
+    let mut line = StatusLine::default();
+    line.text(90, " Mem  ", theme.dim);
     let total = match s.mem_total {
         Ok(total) => total,
         Err(why) => {
-            strip.text(80, format!("unknown: {why}"), theme.missing);
-            return strip.draw(area, buf);
+            line.text(80, format!("unknown: {why}"), theme.missing);
+            return line.draw(area, buf);
         }
     };
     let file = file_pages(s);
@@ -77,10 +77,10 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
             .iter()
             .map(|(_, n, g, style)| (n.unwrap_or(0), *g, *style))
             .collect();
-        strip.add(70, bar(&amounts, total, width, theme.bar_free));
+        line.spans(70, bar(&amounts, total, width, theme.bar_free));
     }
     let used = s.mem_available.map(|a| total.saturating_sub(a));
-    strip.text(
+    line.text(
         85,
         format!("  {:>5}/{:<5}", amount(used), bytes(total, Units::Auto)),
         theme.text,
@@ -91,21 +91,21 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
         } else {
             format!(" {name} ")
         };
-        strip.add(50 - at as u8, vec![(label, theme.dim), (amount(*n), *style)]);
+        line.spans(50 - at as u8, vec![(label, theme.dim), (amount(*n), *style)]);
     }
-    strip.add(
+    line.spans(
         60,
         vec![("  avail ".into(), theme.dim), (amount(s.mem_available), theme.text)],
     );
-    strip.text(
+    line.text(
         30,
         format!("  {}", sparkline(&app.data.history.system().mem(), 10)),
         theme.chart,
     );
-    strip.draw(area, buf);
+    line.draw(area, buf);
 }
 
-/// Page cache that is file data: without shmem.
+/// Returns the page cache that is file data: without shmem.
 fn file_pages(s: &SystemSample) -> Reading<u64> {
     Ok(s.cached?
         .saturating_add(s.buffers.unwrap_or(0))
@@ -116,19 +116,19 @@ fn amount(n: Reading<u64>) -> String {
     n.map_or_else(|_| "-".into(), |n| bytes(n, Units::Auto))
 }
 
-/// The swap line.
+/// Draws the line about swap.
 pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let Some(snapshot) = &app.data.snapshot else { return };
     let s = &snapshot.system;
-    let mut strip = Strip::default();
-    strip.text(90, " Swap ", theme.dim);
+    let mut line = StatusLine::default();
+    line.text(90, " Swap ", theme.dim);
     match (s.swap_total, s.swap_used()) {
         (Err(why), _) | (_, Err(why)) => {
-            strip.text(80, format!("unknown: {why}"), theme.missing);
-            return strip.draw(area, buf);
+            line.text(80, format!("unknown: {why}"), theme.missing);
+            return line.draw(area, buf);
         }
-        (Ok(0), _) => strip.text(80, "none", theme.dim),
+        (Ok(0), _) => line.text(80, "none", theme.dim),
         (Ok(total), Ok(used)) => {
             let disk = on_disk(s, used);
             let width = bar_width(area.width);
@@ -138,9 +138,9 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
                     (compressed, '▓', theme.bar_zram),
                     (disk.unwrap_or(0), '█', theme.bar_disk),
                 ];
-                strip.add(70, bar(&parts, total, width, theme.bar_free));
+                line.spans(70, bar(&parts, total, width, theme.bar_free));
             }
-            strip.text(
+            line.text(
                 85,
                 format!("  {:>5}/{:<5}", bytes(used, Units::Auto), bytes(total, Units::Auto)),
                 theme.text,
@@ -160,7 +160,7 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
         };
         let style = if busy { theme.warning } else { theme.text };
         let text = rate.map_or("-".into(), |r| format!("{}/s", bytes(r as u64, Units::Auto)));
-        strip.add(60, vec![(label, theme.dim), (text, style)]);
+        line.spans(60, vec![(label, theme.dim), (text, style)]);
     }
     for (name, stored, held) in compressed(s) {
         let ratio = if held == 0 {
@@ -169,24 +169,24 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
             format!(" {:.1}×", stored as f64 / held as f64)
         };
         let text = format!("{}→{}{ratio}", bytes(stored, Units::Auto), bytes(held, Units::Auto));
-        strip.add(50, vec![(format!("  {name} "), theme.dim), (text, theme.bar_zram)]);
+        line.spans(50, vec![(format!("  {name} "), theme.dim), (text, theme.bar_zram)]);
     }
     if let Ok(used) = s.swap_used()
         && s.swap_total != Ok(0)
     {
-        strip.add(
+        line.spans(
             45,
             vec![
                 ("  disk ".into(), theme.dim),
                 (amount(on_disk(s, used)), theme.bar_disk),
             ],
         );
-        strip.text(30, format!("  {}", sparkline(&system.swap(), 10)), theme.chart);
+        line.text(30, format!("  {}", sparkline(&system.swap(), 10)), theme.chart);
     }
-    strip.draw(area, buf);
+    line.draw(area, buf);
 }
 
-/// zram (all devices that hold swap) and zswap: what is stored, and the RAM that holds it.
+/// Returns zram (all devices that hold swap) and zswap: what is stored, and the RAM that holds it.
 fn compressed(s: &SystemSample) -> Vec<(&'static str, u64, u64)> {
     let zram = s.zram.iter().filter(|z| z.is_swap).fold((0_u64, 0_u64), |(a, b), z| {
         (a.saturating_add(z.stored), b.saturating_add(z.compressed))
@@ -198,7 +198,7 @@ fn compressed(s: &SystemSample) -> Vec<(&'static str, u64, u64)> {
         .collect()
 }
 
-/// Swap that lies on a disk: what the areas outside zram hold, less what zswap keeps back in RAM.
+/// Returns the swap that lies on a disk: what the areas outside zram hold, less what zswap keeps back in RAM.
 fn on_disk(s: &SystemSample, used: u64) -> Reading<u64> {
     let zram: u64 = s
         .swaps
@@ -211,23 +211,23 @@ fn on_disk(s: &SystemSample, used: u64) -> Reading<u64> {
     Ok(used.saturating_sub(zram).saturating_sub(s.zswapped.unwrap_or(0)))
 }
 
-/// The pressure line.
+/// Draws the line about pressure and faults.
 pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let Some(snapshot) = &app.data.snapshot else { return };
-    let mut strip = Strip::default();
-    strip.text(90, " PSI  ", theme.dim);
+    let mut line = StatusLine::default();
+    line.text(90, " PSI  ", theme.dim);
     match snapshot.system.psi {
         Ok(psi) => {
             let tone = |x: f32| if x >= 1.0 { theme.warning } else { theme.text };
-            strip.add(
+            line.spans(
                 80,
                 vec![
                     ("some ".into(), theme.dim),
                     (format!("{:.1}%", psi.some_avg10), tone(psi.some_avg10)),
                 ],
             );
-            strip.add(
+            line.spans(
                 75,
                 vec![
                     (" full ".into(), theme.dim),
@@ -235,10 +235,10 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
                 ],
             );
         }
-        Err(why) => strip.text(80, why.to_string(), theme.missing),
+        Err(why) => line.text(80, why.to_string(), theme.missing),
     }
     let faults = app.data.history.system().majfault;
-    strip.add(
+    line.spans(
         60,
         vec![
             ("  major faults ".into(), theme.dim),
@@ -246,7 +246,7 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
         ],
     );
     if let Ok([one, five, fifteen]) = snapshot.system.loadavg {
-        strip.add(
+        line.spans(
             30,
             vec![
                 ("  load ".into(), theme.dim),
@@ -255,7 +255,7 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
         );
     }
     if let Some(rate) = app.rows.totals.change.growth.filter(|r| r.abs() >= 1024.0) {
-        strip.add(40, vec![("  footprint ".into(), theme.dim), (growth(rate), theme.text)]);
+        line.spans(40, vec![("  footprint ".into(), theme.dim), (growth(rate), theme.text)]);
     }
-    strip.draw(area, buf);
+    line.draw(area, buf);
 }

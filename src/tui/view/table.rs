@@ -9,49 +9,41 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::placed;
-use super::put::put as cells;
 use crate::columns::{CellStyle, Column, Label, Row, Unit, cell, layout};
-use crate::group::{Group, GroupBy, GroupKey, Totals};
+use crate::group::{Group, Totals};
 use crate::model::Missing;
 use crate::query::RowRef;
-use crate::text::{self, Align, fit};
+use crate::text::{self, Align};
 use crate::tui::app::App;
-use crate::tui::layout::Placed;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
-use crate::tui::update::found;
+use crate::tui::widgets::{PlacedColumn, draw_line, line};
+use crate::tui::{labels, search};
 
 /// Draws the heading and the rows.
 pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let columns = placed(app, table, area);
-    heading(app, table, active, &columns, area, buf);
+    let columns = app.place_columns(table, area.width);
+    draw_heading(app, table, active, &columns, area, buf);
     let Some(snapshot) = &app.data.snapshot else { return };
-    let rows = usize::from(area.height - 1);
-    for (at, line) in table.lines.iter().enumerate().skip(table.offset).take(rows) {
-        let y = area.y + 1 + (at - table.offset) as u16;
-        let Some(row) = app.row(snapshot, line) else { continue };
-        let base = base_style(app, line);
-        let place = Rect { y, height: 1, ..area };
+    let rows = table.rows.iter().enumerate().skip(table.list.offset);
+    for ((at, row), y) in rows.zip(1..area.height) {
+        let Some(values) = app.row(snapshot, row) else { continue };
+        let place = line(area, y);
+        let base = row_style(app, row);
         if base != Style::default() {
             buf.set_style(place, base);
         }
-        for spot in &columns {
-            draw_cell(app, table, *spot, &row, Some(line), place, buf);
+        for column in &columns {
+            draw_cell(app, table, column, &values, row, place, buf);
         }
-        if active && at == table.cursor {
+        if active && at == table.list.cursor {
             buf.set_style(place, app.config.theme.selected);
         }
     }
-    if table.lines.is_empty() && rows > 0 {
-        let place = Rect {
-            y: area.y + 1,
-            height: 1,
-            ..area
-        };
+    if table.rows.is_empty() && area.height > 1 {
         let why = match app.query.scope {
             _ if snapshot.rows().is_empty() => "no processes",
             Scope::Processes => "no process matches",
@@ -59,163 +51,124 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             Scope::Groups(_) => "no group matches",
             Scope::Mappings(_) => "no mapping matches",
         };
-        buf.set_stringn(
-            place.x + 1,
-            place.y,
-            why,
-            usize::from(place.width.saturating_sub(1)),
-            app.config.theme.dim,
-        );
+        draw_line(buf, line(area, 1), &format!(" {why}"), app.config.theme.dim);
     }
 }
 
-fn base_style(app: &App, line: &RowRef) -> Style {
+/// Returns the style of a whole row.
+fn row_style(app: &App, row: &RowRef) -> Style {
     let theme = &app.config.theme;
-    if app.tables.tags.contains(&line.key) {
+    let search = app.query.search.as_deref();
+    if app.tables.tags.contains(&row.key) {
         theme.tagged
-    } else if app.query.search.as_deref().is_some_and(|s| found(app, line, s)) {
+    } else if search.is_some_and(|search| search::matches(app, row, search)) {
         theme.found
-    } else if crate::tui::alerts::is_firing(app, &line.key) {
+    } else if app.data.has_alert(&row.key) {
         theme.alert
     } else {
         theme.text
     }
 }
 
-fn heading(app: &App, table: &Table, active: bool, columns: &[Placed], area: Rect, buf: &mut Buffer) {
+fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn], area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let place = Rect { height: 1, ..area };
+    let place = line(area, 0);
     buf.set_style(place, theme.heading);
-    for spot in columns {
-        let id = table.columns[spot.index];
+    for placed in columns {
+        let id = table.columns[placed.index];
         let column = id.get();
         let sorted = id == table.sort;
-        let mark = if table.descending { '▼' } else { '▲' };
-        let width = usize::from(spot.width);
-        // The mark takes the place of padding, never that of the title.
-        let named = match (column.label, app.query.scope.groups()) {
+        let title = match (column.label, app.query.scope.groups()) {
             (Label::Group, Some(by)) => by.title(),
             _ if column.unit == Unit::Chart => app.screen.chart.span().title,
             _ => column.title,
         };
-        let title = if sorted && named.chars().count() < width {
-            match column.align {
-                Align::Right => format!("{mark}{named}"),
-                Align::Left => format!("{named}{mark}"),
-            }
-        } else {
-            named.to_owned()
+        // The mark takes the place of padding, never that of the title.
+        let has_room = title.chars().count() < usize::from(placed.width);
+        let mark = if table.descending { '▼' } else { '▲' };
+        let title = match column.align {
+            _ if !(sorted && has_room) => title.to_owned(),
+            Align::Right => format!("{mark}{title}"),
+            Align::Left => format!("{title}{mark}"),
         };
         let style = if sorted && active {
             theme.heading_sorted
         } else {
             theme.heading
         };
-        put(buf, spot.x, place, width, &fit(&title, width, column.align), style);
-    }
-}
-
-fn put(buf: &mut Buffer, x: u16, area: Rect, width: usize, text: &str, style: Style) {
-    let x = area.x + x;
-    let room = usize::from(area.right().saturating_sub(x)).min(width);
-    if room > 0 {
-        cells(buf, x, area.y, text, room, style);
+        let whole = PlacedColumn { skip: 0, ..*placed };
+        whole.draw(buf, place, &title, style);
     }
 }
 
 fn draw_cell(
     app: &App,
     table: &Table,
-    spot: Placed,
-    row: &Row<'_>,
-    line: Option<&RowRef>,
+    placed: &PlacedColumn,
+    values: &Row<'_>,
+    row: &RowRef,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let id = table.columns[spot.index];
+    let id = table.columns[placed.index];
     let column = id.get();
-    let width = usize::from(spot.width);
-    let value = (column.value)(row);
-    let written = cell(&value, app.screen.units, width + spot.skip);
-    let mut text = written.text;
-    if let (Some(line), layout::COMMAND) = (line, id) {
-        text = command(line, row, &text);
+    if let (Label::Group, Some(group), 0) = (column.label, values.group, placed.skip) {
+        return draw_group_name(app, group, placed, area, buf);
     }
-    let shown = if spot.skip > 0 {
-        text::skip(&text, spot.skip).into_owned()
-    } else {
-        text
-    };
-    let style = tone(app, column, written.style, row, line);
-    if let (Label::Group, Some(group), 0) = (column.label, row.group, spot.skip) {
-        return draw_name(app, group, spot, area, buf);
+    let width = usize::from(placed.width) + placed.skip;
+    let mut cell = cell(&(column.value)(values), app.screen.units, width);
+    if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
+        cell.text = in_tree(row, values, &cell.text);
     }
-    put(buf, spot.x, area, width, &fit(&shown, width, column.align), style);
+    let style = cell_style(app, column, cell.style, values, row);
+    placed.draw(buf, area, &cell.text, style);
 }
 
-/// The name of a group in at most `room` columns. Of a longer path the end is shown: the beginning is mostly the
-/// same.
-pub(super) fn name(key: &GroupKey, room: usize) -> String {
-    if !matches!(key.by, GroupBy::Cgroup | GroupBy::Mapping) {
-        let name = text::safe_prefix(key.label(), room);
-        return fit(&name, text::width(&name).min(room), Align::Left);
-    }
-    let name = text::safe(key.label());
-    match text::width(&name).checked_sub(room) {
-        Some(excess @ 1..) if room > 0 => format!("…{}", text::skip(&name, excess + 1)),
-        _ => name.into_owned(),
-    }
-}
-
-/// The name of a group; the mark of what must be started anew stays in sight however long the name is.
-fn draw_name(app: &App, group: &Group, spot: Placed, area: Rect, buf: &mut Buffer) {
-    let width = usize::from(spot.width);
+/// Draws the name of a group; the mark of one that must be started anew stays in sight however long the name is.
+fn draw_group_name(app: &App, group: &Group, placed: &PlacedColumn, area: Rect, buf: &mut Buffer) {
+    let width = usize::from(placed.width);
     let mark = group.replaced_label().unwrap_or_default();
-    let room = width.saturating_sub(mark.len()).max(width.min(8));
-    let name = name(&group.key, room);
-    put(buf, spot.x, area, width, &name, Style::default());
-    let taken = text::width(&name);
-    let at = spot.x.saturating_add(taken as u16);
-    put(buf, at, area, width - taken, &mark, app.config.theme.warning);
+    let name_width = width.saturating_sub(mark.len()).max(width.min(8));
+    let name = labels::group_name(&group.key, name_width);
+    placed.draw_at(buf, area, 0, &name, Style::default());
+    let from = text::width(&name) as u16;
+    placed.draw_at(buf, area, from, &mark, app.config.theme.warning);
 }
 
-/// The command with the tree's lines before it, and how much is folded below it.
-fn command(line: &RowRef, row: &Row<'_>, text: &str) -> String {
-    let hidden = row
-        .subtree
-        .filter(|_| line.folded)
-        .map(|t| format!("[+{}] ", t.count - 1))
-        .unwrap_or_default();
-    format!("{}{hidden}{text}", line.guide)
+/// Returns a command with the tree's lines before it, and how much is folded below it.
+fn in_tree(row: &RowRef, values: &Row<'_>, command: &str) -> String {
+    let subtree = values.subtree.filter(|_| row.folded);
+    let folded = subtree.map(|t| format!("[+{}] ", t.count - 1)).unwrap_or_default();
+    format!("{}{folded}{command}", row.guide)
 }
 
-fn tone(app: &App, column: &Column, tone: CellStyle, row: &Row<'_>, line: Option<&RowRef>) -> Style {
+fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, row: &RowRef) -> Style {
     let theme = &app.config.theme;
-    match tone {
+    match style {
         CellStyle::Zero => theme.zero,
         CellStyle::Up => theme.up,
         CellStyle::Down => theme.down,
         CellStyle::Chart => theme.chart,
         CellStyle::Leak => theme.leak,
-        CellStyle::Missing => match row.memory {
+        CellStyle::Missing => match values.memory {
             Err(e) if e.hides_memory() && e != Missing::Pending => theme.missing,
             _ => theme.zero,
         },
-        CellStyle::Plain if line.is_some_and(|l| l.folded) && column.additive => theme.totals,
-        CellStyle::Plain if row.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
-        CellStyle::Plain if column.additive && row.sample.is_some_and(|s| s.stale) => theme.stale,
+        CellStyle::Plain if row.folded && column.additive => theme.totals,
+        CellStyle::Plain if values.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
+        CellStyle::Plain if column.additive && values.sample.is_some_and(|s| s.stale) => theme.stale,
         CellStyle::Plain => Style::default(),
     }
 }
 
 /// Draws the sums of the rows that are shown.
-pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) => (
             app.data.snapshot.as_ref().map_or(0, |s| s.rows().len()),
             ["process", "processes"],
         ),
-        (Scope::Mappings(_), Some(found)) => (found.groups.len(), ["mapping", "mappings"]),
+        (Scope::Mappings(_), Some(scan)) => (scan.groups.len(), ["mapping", "mappings"]),
         (Scope::Groups(_) | Scope::Mappings(_), _) => (app.rows.groups.len(), ["group", "groups"]),
     };
     let count = if app.rows.matching == all {
@@ -225,57 +178,51 @@ pub(super) fn totals(app: &App, table: &Table, table_area: Rect, area: Rect, buf
     };
     let what = names[usize::from(count != "1")];
     let labels = [format!("Σ {count} {what}"), format!("Σ {count}")];
-    sums(app, table, &app.rows.totals, &labels, table_area, area, buf);
+    draw_sums(app, table, &app.rows.totals, &labels, area, buf);
 }
 
 /// Draws the sums of the tagged rows.
-pub(super) fn tagged(app: &App, table: &Table, table_area: Rect, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
     let labels = [format!("Σ {count} tagged"), format!("Σ {count}")];
-    sums(app, table, &app.rows.tagged, &labels, table_area, area, buf);
+    draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
 }
 
-fn sums(app: &App, table: &Table, totals: &Totals, labels: &[String], table_area: Rect, area: Rect, buf: &mut Buffer) {
+/// Draws sums below their columns, and the first of the labels that fits below the others.
+fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area: Rect, buf: &mut Buffer) {
     let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
-    let row = Row::of_totals(totals, snapshot);
-    let columns = placed(app, table, table_area);
-    let additive = |spot: &Placed| table.columns[spot.index].get().additive;
-    for spot in columns.iter().filter(|s| additive(s)) {
-        let column = table.columns[spot.index].get();
-        let width = usize::from(spot.width);
-        let written = cell(&(column.value)(&row), app.screen.units, width);
-        put(
-            buf,
-            spot.x,
-            area,
-            width,
-            &fit(&written.text, width, column.align),
-            theme.totals,
-        );
+    let values = Row::of_totals(totals, snapshot);
+    let columns = app.place_columns(table, area.width);
+    let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
+    for placed in columns.iter().filter(|placed| additive(placed)) {
+        let column = table.columns[placed.index].get();
+        let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
+        placed.draw(buf, area, &cell.text, theme.totals);
     }
     // The label goes below the widest run of columns that have no sum.
     let runs = columns
         .chunk_by(|a, b| !additive(a) && !additive(b))
         .filter(|run| !additive(&run[0]));
-    let span = |run: &[Placed]| run.last().map_or(0, |l| l.x + l.width - run[0].x);
+    let span = |run: &[PlacedColumn]| run.last().map_or(0, |last| last.x + last.width - run[0].x);
     let Some(run) = runs.max_by_key(|run| span(run)) else {
         return;
     };
-    let width = usize::from(span(run));
+    let width = span(run);
     let notes: &[&str] = if totals.partial {
         &[" (partial: some rows cannot be read)", " (partial)", "*"]
     } else {
         &[""]
     };
-    let fitting = labels
+    let label = labels
         .iter()
-        .flat_map(|l| notes.iter().map(move |n| format!("{l}{n}")))
-        .find(|l| text::width(l) <= width);
-    if let Some(label) = fitting {
-        put(buf, run[0].x, area, width, &label, theme.totals);
+        .flat_map(|label| notes.iter().map(move |note| format!("{label}{note}")))
+        .find(|label| text::width(label) <= usize::from(width));
+    if let Some(label) = label {
+        let place = PlacedColumn { width, ..run[0] };
+        place.draw_at(buf, area, 0, &label, theme.totals);
     }
 }

@@ -9,27 +9,26 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::strip::Strip;
 use crate::group::Coverage;
 use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
-use crate::tui::scope::Scope;
+use crate::tui::widgets::StatusLine;
 use crate::units::{self, Units};
 
 /// Draws the line.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let mut strip = Strip::default();
-    strip.text(90, " zmtop", theme.title);
+    let mut line = StatusLine::default();
+    line.text(90, " zmtop", theme.title);
     let Some(snapshot) = &app.data.snapshot else {
-        strip.text(50, "  reading /proc …", theme.dim);
-        return strip.draw(area, buf);
+        line.text(50, "  reading /proc …", theme.dim);
+        return line.draw(area, buf);
     };
     let host = text::fit(&text::safe_prefix(&snapshot.host, 24), 24, text::Align::Left);
-    strip.text(60, format!(" {}", host.trim_end()), theme.title);
+    line.text(60, format!(" {}", host.trim_end()), theme.title);
     if let Ok(up) = snapshot.system.uptime {
-        strip.text(
+        line.text(
             20,
             format!(
                 "  up {}",
@@ -38,36 +37,36 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             theme.dim,
         );
     }
-    strip.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
+    line.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
 
     let count = snapshot.rows().len();
     let coverage = Coverage::of(snapshot);
     let (readable, of) = (coverage.readable, coverage.total());
     match &snapshot.processes {
-        Err(why) => strip.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
+        Err(why) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
         Ok(_) if readable == of => {
-            strip.text(55, format!("  {count} procs"), theme.text);
-            strip.text(30, format!(" ({readable} readable)"), theme.dim);
+            line.text(55, format!("  {count} procs"), theme.text);
+            line.text(30, format!(" ({readable} readable)"), theme.dim);
         }
         Ok(_) if coverage.pending > 0 => {
-            strip.text(55, format!("  {count} procs"), theme.text);
-            strip.text(50, format!(" (reading {readable} of {of})"), theme.dim);
+            line.text(55, format!("  {count} procs"), theme.text);
+            line.text(50, format!(" (reading {readable} of {of})"), theme.dim);
         }
         Ok(_) => {
-            strip.text(85, format!("  {readable} of {of} readable"), theme.warning);
-            strip.text(65, advice(app), theme.warning);
+            line.text(85, format!("  {readable} of {of} readable"), theme.warning);
+            line.text(65, advice(app), theme.warning);
         }
     }
     let sampling = &snapshot.sampling;
-    strip.text(40, format!("  walks {}/{of}", sampling.walks), theme.dim);
+    line.text(40, format!("  walks {}/{of}", sampling.walks), theme.dim);
     if sampling.waiting > 0 {
-        strip.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
+        line.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
     }
     if let Some(oldest) = coverage.oldest {
-        strip.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
+        line.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
     }
     if sampling.stuck > 0 {
-        strip.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
+        line.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
     }
     let mut own = vec!["  self".to_owned()];
     if let Some(cpu) = app.data.history.system().own_cpu {
@@ -79,7 +78,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let (Some(budget), Some(spent)) = (sampling.budget, app.data.history.system().walked) {
         own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
     }
-    strip.text(45, own.join(" "), theme.dim);
+    line.text(45, own.join(" "), theme.dim);
 
     for (on, label) in [
         (app.requests.paused, "PAUSED"),
@@ -87,17 +86,17 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         (app.tables.follow, "FOLLOW"),
     ] {
         if on {
-            strip.right(75, format!(" {label} "), theme.warning);
+            line.text_right(75, format!(" {label} "), theme.warning);
         }
     }
     if app.config.settings.ui.readonly {
-        strip.right(73, " read only ", theme.title);
+        line.text_right(73, " read only ", theme.title);
     }
-    if let Some(label) = super::alerts::label(app) {
-        strip.right(79, label, theme.alert);
+    if let Some(label) = count_label(app.data.alerts.firing(), "! ", "alert") {
+        line.text_right(79, label, theme.alert);
     }
-    if let Some(label) = super::leaks::label(app) {
-        strip.right(78, label, theme.leak);
+    if let Some(label) = count_label(app.data.leaks().count(), "", "leak") {
+        line.text_right(78, label, theme.leak);
     }
     if let Some(mark) = app.data.marks.current() {
         let which = match app.data.marks.place() {
@@ -105,11 +104,11 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
             (at, all) => format!(" {at}/{all}"),
         };
         let age = units::span(mark.age(snapshot));
-        strip.right(74, format!(" mark{which} {age} ago "), theme.title);
+        line.text_right(74, format!(" mark{which} {age} ago "), theme.title);
     }
-    scope(app, snapshot, &mut strip);
+    add_scope(app, snapshot, &mut line);
     if let Some(user) = &app.query.user {
-        strip.right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
+        line.text_right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
     let of_mappings = app
         .query
@@ -122,41 +121,45 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     {
         if !filter.trim().is_empty() {
             let shown = text::fit(&text::safe_prefix(filter.as_bytes(), 30), 30, text::Align::Left);
-            strip.right(72, format!(" {what} {} ", shown.trim_end()), theme.warning);
+            line.text_right(72, format!(" {what} {} ", shown.trim_end()), theme.warning);
         }
     }
-    strip.draw(area, buf);
+    line.draw(area, buf);
 }
 
-/// What the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
-fn scope(app: &App, snapshot: &Snapshot, strip: &mut Strip) {
+/// Adds what the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
+fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     let theme = &app.config.theme;
-    if let Some(found) = app
-        .data
-        .mappings
-        .as_ref()
-        .filter(|_| matches!(app.query.scope, Scope::Mappings(_)))
-    {
-        strip.right(
+    if let Some(found) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
+        line.text_right(
             77,
             format!(" mappings {} old ", units::span(found.age(snapshot))),
             theme.warning,
         );
     } else if let Some(by) = app.query.scope.groups() {
-        strip.right(58, format!(" by {} ", by.id()), theme.title);
+        line.text_right(58, format!(" by {} ", by.id()), theme.title);
     }
     if let Some(key) = app.query.scope.opened() {
         let name = text::safe_prefix(key.label(), 24);
         let name = text::fit(&name, text::width(&name).min(24), text::Align::Left);
-        strip.right(76, format!(" {} {name} ", key.by.id()), theme.warning);
+        line.text_right(76, format!(" {} {name} ", key.by.id()), theme.warning);
     }
 }
 
-/// What would let the user read the rest.
+/// Returns what would let the user read the rest.
 fn advice(app: &App) -> String {
     if app.privilege.root {
         String::new()
     } else {
         format!(": run as root, or grant {}", app.privilege.capability)
+    }
+}
+
+/// Returns a count to show at the right edge: ` ! 2 alerts `; nothing for none.
+fn count_label(count: usize, mark: &str, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!(" {mark}1 {what} ")),
+        n => Some(format!(" {mark}{n} {what}s ")),
     }
 }

@@ -149,7 +149,7 @@ impl Session {
 
     /// The names of the groups of the active table, in order.
     pub(crate) fn group_names(&self) -> Vec<String> {
-        let lines = self.app.tables.current().lines.iter();
+        let lines = self.app.tables.current().rows.iter();
         lines
             .filter_map(|l| Some(String::from_utf8_lossy(l.key.group()?.label()).into_owned()))
             .collect()
@@ -202,7 +202,7 @@ impl Session {
         self.app
             .tables
             .current()
-            .lines
+            .rows
             .iter()
             .filter_map(|l| Some(l.key.process()?.pid))
             .collect()

@@ -7,7 +7,6 @@ use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable, TunableValues
 use zmtop::config::Env;
 use zmtop::model::Identity;
 use zmtop::tui::act::{Asks, Choice, Dialog};
-use zmtop::tui::app::Mode;
 use zmtop::tui::{Effect, Event};
 
 use crate::support::rows::process;
@@ -36,10 +35,8 @@ fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
 }
 
 fn dialog(session: &Session) -> &Dialog {
-    match &session.app.mode {
-        Mode::Act(dialog) => dialog,
-        other => panic!("no dialog is open: {other:?}"),
-    }
+    let dialog = session.app.modal::<Dialog>();
+    dialog.unwrap_or_else(|| panic!("no dialog is open: {:?}", session.app.modal))
 }
 
 fn choice(session: &Session) -> &Choice {
@@ -50,7 +47,7 @@ fn choice(session: &Session) -> &Choice {
 }
 
 fn chosen(session: &Session) -> &'static str {
-    signals::ALL[choice(session).place.cursor].name
+    signals::ALL[choice(session).list.cursor].name
 }
 
 fn message(session: &Session) -> &str {
@@ -81,7 +78,7 @@ fn a_signal_is_chosen_asked_for_and_sent() {
     assert!(choice(&session).asks);
     assert_eq!(chosen(&session), "KILL");
     session.types("y");
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     let sent = Command::Perform(1, ProcessAction::Signal(Signal::KILL));
     assert_eq!(commands(&session)[1..], [sent, Command::Release(1)]);
     reply(
@@ -115,7 +112,7 @@ fn nothing_but_y_sends() {
     session.keys("Enter Esc");
     assert!(!choice(&session).asks, "back to the list");
     session.keys("Esc");
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     assert_eq!(
         commands(&session),
         [Command::Pin(1, vec![id(900)]), Command::Release(1)]
@@ -250,7 +247,7 @@ fn what_cannot_be_pinned_closes_the_dialog_and_says_why() {
         let mut session = ready();
         session.keys("F9");
         reply(&mut session, Reply::Pinned(1, vec![Err(why)]));
-        assert_eq!(session.app.mode, Mode::Table);
+        assert!(session.app.modal.is_none());
         assert_eq!(message(&session), format!("900 python3: {why}"));
         assert_eq!(commands(&session).last(), Some(&Command::Release(1)));
     }
@@ -330,7 +327,7 @@ fn nothing_to_act_on_is_said() {
     session.keys("F9");
     assert_eq!(message(&session), "no process is selected");
     session.keys("F8 o i");
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     assert!(commands(&session).is_empty());
 }
 
@@ -360,7 +357,7 @@ fn readonly_has_none_of_it() {
     for key in ["F9", "o", "i", "F7", "F8", "[", "]"] {
         session.keys("Left").keys(key);
         assert_eq!(message(&session), "read only: nothing is changed", "{key}");
-        assert_eq!(session.app.mode, Mode::Table);
+        assert!(session.app.modal.is_none());
     }
     assert!(commands(&session).is_empty());
     let mut help = session.keys("?").picture();
@@ -393,6 +390,6 @@ fn clicks_and_the_wheel_choose_and_never_send() {
     session.click(40, y);
     assert_eq!(chosen(&session), "INT");
     session.click(0, 0);
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     assert_eq!(commands(&session).len(), 2, "pinned and let go");
 }

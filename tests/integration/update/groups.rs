@@ -100,7 +100,7 @@ fn the_selection_goes_along_from_one_kind_to_the_next() {
     session.keys("BackTab BackTab BackTab");
     assert_eq!(session.selected(), Some(400));
     session.keys("Home Tab");
-    assert_eq!(session.app.tables.current().cursor, 0, "the top stays the top");
+    assert_eq!(session.app.tables.current().list.cursor, 0, "the top stays the top");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use zmtop::tui::app::Mode;
-use zmtop::tui::input::LineEdit;
+use zmtop::tui::prompt::Prompt;
+use zmtop::tui::widgets::TextInput;
 use zmtop::tui::{Effect, Event};
 
 use crate::support::session::Session;
@@ -27,7 +27,7 @@ fn editing() {
     for (keys, after) in table {
         let mut session = Session::new(80, 24);
         session.minute().keys("F3").types("abc déf").keys(keys);
-        let Mode::Input(_, line, _) = &session.app.mode else {
+        let Some(Prompt { input: line, .. }) = session.app.modal() else {
             panic!("the line closed after {keys:?}")
         };
         let (before, rest) = line.split();
@@ -37,7 +37,7 @@ fn editing() {
 
 #[test]
 fn clusters_are_one_character() {
-    let mut line = LineEdit::new("e\u{301}👩‍🚀x");
+    let mut line = TextInput::new("e\u{301}👩‍🚀x");
     line.left();
     line.backspace();
     assert_eq!(line.text(), "e\u{301}x");
@@ -52,14 +52,10 @@ fn pasted_text_is_one_bounded_line() {
         .minute()
         .keys("F3")
         .feed(Event::Paste("one\ntwo\x1b[31m".into()));
-    let Mode::Input(_, line, _) = &session.app.mode else {
-        panic!()
-    };
+    let line = &session.app.modal::<Prompt>().unwrap().input;
     assert_eq!(line.text(), "one two [31m");
     session.feed(Event::Paste("x".repeat(100_000)));
-    let Mode::Input(_, line, _) = &session.app.mode else {
-        panic!()
-    };
+    let line = &session.app.modal::<Prompt>().unwrap().input;
     assert!(line.text().len() <= 4096);
     session.keys("Esc").feed(Event::Paste("q".into()));
     assert!(session.effects.is_empty(), "pasting on the table does nothing");

@@ -7,8 +7,7 @@ use zmtop::group::{GroupBy, RowKey};
 use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::trend::Verdict;
-use zmtop::tui::app::Mode;
-use zmtop::tui::popup::Popup;
+use zmtop::tui::popup::leaks::LeakList;
 use zmtop::tui::scope::Scope;
 use zmtop::tui::{Effect, Event};
 
@@ -131,7 +130,7 @@ fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
     session.keys("L");
     assert!(session.picture().contains("nothing leaks so far"));
     session.keys("Enter");
-    assert!(matches!(session.app.mode, Mode::Table));
+    assert!(session.app.modal.is_none());
     assert!(!session.effects.iter().any(|e| matches!(e, Effect::Inspect(Some(_)))));
 }
 
@@ -177,9 +176,9 @@ fn a_program_and_one_that_ended() {
 fn the_cursor_stays_with_whom_it_is_on() {
     let mut session = leaking(120, 40, 900);
     session.keys("L j");
-    let at = |session: &Session| match &session.app.mode {
-        Mode::Popup(Popup::Leaks(place)) => session.app.data.suspects[place.cursor].key.clone(),
-        other => panic!("{other:?}"),
+    let at = |session: &Session| {
+        let cursor = session.app.modal::<LeakList>().unwrap().list.cursor;
+        session.app.data.suspects[cursor].key.clone()
     };
     let who = at(&session);
     for second in 900..1010 {

@@ -2,8 +2,7 @@
 
 use zmtop::columns::find;
 use zmtop::sampler::Needs;
-use zmtop::tui::app::Mode;
-use zmtop::tui::popup::Popup;
+use zmtop::tui::popup::help::Help;
 
 use crate::support::session::Session;
 
@@ -18,7 +17,7 @@ fn the_sort_menu_chooses() {
     let down = find("uss").unwrap().0;
     session.keys("Home").keys(&"j ".repeat(down)).keys("Enter");
     assert_eq!(session.app.tables.current().sort, find("uss").unwrap());
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
 }
 
 #[test]
@@ -94,14 +93,12 @@ fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
 fn the_help_scrolls_within_its_lines() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? k");
-    assert_eq!(session.app.mode, Mode::Popup(Popup::Help(0)));
+    assert_eq!(session.app.modal::<Help>().unwrap().list.cursor, 0);
     session.keys("End");
-    let Mode::Popup(Popup::Help(end)) = session.app.mode else {
-        panic!()
-    };
+    let end = session.app.modal::<Help>().unwrap().list.cursor;
     session.keys("j PageDown");
-    assert_eq!(session.app.mode, Mode::Popup(Popup::Help(end)));
+    assert_eq!(session.app.modal::<Help>().unwrap().list.cursor, end);
     session.keys("q");
-    assert_eq!(session.app.mode, Mode::Table, "q closes the help, not the monitor");
+    assert!(session.app.modal.is_none(), "q closes the help, not the monitor");
     assert!(session.effects.is_empty());
 }

@@ -83,7 +83,7 @@ fn mappings_stay_as_they_were_read_and_age() {
         session.group_names(),
         ["/usr/lib/libc.so.6", "[heap]", "/usr/lib/old.so (deleted)"]
     );
-    assert_eq!(session.app.tables.current().cursor, 0);
+    assert_eq!(session.app.tables.current().list.cursor, 0);
     assert!(
         session.line("libc").contains("150M"),
         "on average: {}",

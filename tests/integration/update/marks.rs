@@ -55,11 +55,11 @@ fn rows_are_sorted_and_filtered_by_it() {
     assert_eq!(session.pids()[0], 900);
     // By group as well.
     session.keys("Tab /").types("mark_pss>100M").keys("Enter");
-    assert_eq!(session.app.tables.current().lines.len(), 1);
+    assert_eq!(session.app.tables.current().rows.len(), 1);
     let held = session.app.data.marks.current().unwrap();
     let snapshot = session.app.data.snapshot.clone().unwrap();
     let since = held.group(
-        &session.app.rows.groups[session.app.tables.current().lines[0].index],
+        &session.app.rows.groups[session.app.tables.current().rows[0].index],
         &snapshot,
     );
     assert_eq!(since.unwrap().pss, 150 * MIB.cast_signed());
@@ -90,7 +90,7 @@ fn a_column_that_was_chosen_stays_where_it_is() {
     let chosen = ["pid", "mark_swap", "pss", "command"];
     session
         .app
-        .choose(chosen.map(|id| zmtop::columns::find(id).unwrap()).to_vec());
+        .choose_columns(chosen.map(|id| zmtop::columns::find(id).unwrap()).to_vec());
     session.tick(1, busy(0)).keys("b");
     assert_eq!(columns(&session), chosen);
     session.tick(5, busy(5));

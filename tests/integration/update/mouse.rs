@@ -1,7 +1,6 @@
 //! The wheel and clicks.
 
 use crossterm::event::MouseEventKind;
-use zmtop::tui::app::Mode;
 
 use crate::support::session::Session;
 
@@ -35,9 +34,9 @@ fn a_click_on_a_heading_sorts_and_a_second_one_reverses() {
 fn the_wheel_moves_the_selection_and_lists() {
     let mut session = Session::new(120, 40);
     session.minute().mouse(MouseEventKind::ScrollDown, 10, 10);
-    assert_eq!(session.app.tables.current().cursor, 3);
+    assert_eq!(session.app.tables.current().list.cursor, 3);
     session.mouse(MouseEventKind::ScrollUp, 10, 10);
-    assert_eq!(session.app.tables.current().cursor, 0);
+    assert_eq!(session.app.tables.current().list.cursor, 0);
     session
         .keys("s Home")
         .mouse(MouseEventKind::ScrollDown, 60, 20)
@@ -57,7 +56,7 @@ fn a_click_in_the_other_table_goes_there() {
 fn a_click_beside_a_popup_closes_it_and_one_on_an_entry_chooses() {
     let mut session = Session::new(120, 40);
     session.minute().keys("u").click(0, 0);
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     session.keys("u");
     let picture = session.picture();
     let (y, line) = picture
@@ -67,6 +66,6 @@ fn a_click_beside_a_popup_closes_it_and_one_on_an_entry_chooses() {
         .unwrap();
     let x = line.chars().position(|c| c == 'a').unwrap();
     session.click(u16::try_from(x).unwrap(), u16::try_from(y).unwrap());
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     assert_eq!(session.pids(), [900, 901]);
 }

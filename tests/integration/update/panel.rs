@@ -145,7 +145,7 @@ fn the_selection_stays_in_sight_beside_it() {
     session.tick(1, many).keys("End Enter");
     let table = session.app.tables.current();
     let rows = session.app.rows_shown();
-    assert!((table.offset..table.offset + rows).contains(&table.cursor));
+    assert!((table.list.offset..table.list.offset + rows).contains(&table.list.cursor));
     let pid = session.selected().unwrap();
     let picture = session.picture();
     assert_eq!(
@@ -161,5 +161,5 @@ fn the_selection_stays_in_sight_beside_it() {
     assert!(session.picture().contains(&format!(" {pid} worker")));
     session.keys("Esc");
     let table = session.app.tables.current();
-    assert!((table.offset..table.offset + session.app.rows_shown()).contains(&table.cursor));
+    assert!((table.list.offset..table.list.offset + session.app.rows_shown()).contains(&table.list.cursor));
 }

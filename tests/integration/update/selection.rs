@@ -10,7 +10,7 @@ fn it_stays_with_its_process() {
     // 901 overtakes 402 and becomes the first row.
     session.tick(5, busy(34));
     assert_eq!(session.selected(), Some(901));
-    assert_eq!(session.app.tables.current().cursor, 0);
+    assert_eq!(session.app.tables.current().list.cursor, 0);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn unless_it_is_followed() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("S F").tick(5, busy(34));
     assert_eq!(session.selected(), Some(402));
-    assert_eq!(session.app.tables.current().cursor, 1);
+    assert_eq!(session.app.tables.current().list.cursor, 1);
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn it_is_always_on_screen() {
     for keys in ["End", "Home", "PageDown", "PageUp", "j j j j j j j j j", "k k"] {
         session.keys(keys);
         let table = session.app.tables.current();
-        let shown = table.offset..table.offset + session.app.rows_shown();
+        let shown = table.list.offset..table.list.offset + session.app.rows_shown();
         assert!(
-            shown.contains(&table.cursor),
+            shown.contains(&table.list.cursor),
             "after {keys}: {} not in {shown:?}",
-            table.cursor
+            table.list.cursor
         );
     }
 }

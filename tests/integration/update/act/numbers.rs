@@ -3,7 +3,6 @@
 use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable};
 use zmtop::tui::Event;
 use zmtop::tui::act::Asks;
-use zmtop::tui::app::Mode;
 
 use super::{commands, dialog, id, message, ready, reply, values};
 use crate::support::session::Session;
@@ -57,7 +56,7 @@ fn a_number_is_prefilled_checked_and_set() {
         Reply::Performed(1, ProcessAction::Set(Tunable::OomScoreAdj, 300), vec![Ok(300)]),
     );
     assert_eq!(message(&session), "oom_score_adj of 900 python3 is 300");
-    assert_eq!(session.app.mode, Mode::Table);
+    assert!(session.app.modal.is_none());
     assert_eq!(commands(&session).last(), Some(&Command::Release(1)));
 }
 

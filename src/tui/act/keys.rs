@@ -1,21 +1,20 @@
 //! Keys that act on processes, and keys in the dialogs that ask first.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Frame;
 use ratatui::layout::Position;
 
+use super::{Adjust, Asks, Choice, Dialog, Target, draw};
 use crate::act::{Command, MAX_PROCESSES, ProcessAction, Tunable, signals};
-use crate::config::Action;
+use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::model::{ProcessSample, Snapshot};
 use crate::text;
-use crate::tui::act::{Adjust, Asks, Choice, Dialog, Target};
-use crate::tui::app::{App, Message, Mode};
+use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::event::Effect;
-use crate::tui::input::LineEdit;
-use crate::tui::view;
+use crate::tui::widgets::TextInput;
 
 /// Performs an action of the table that changes processes, or asks first.
-pub(super) fn begin(app: &mut App, action: Action) -> Vec<Effect> {
+pub(in crate::tui) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     if app.config.settings.ui.readonly {
         return refuse(app, "read only: nothing is changed");
     }
@@ -33,21 +32,21 @@ pub(super) fn begin(app: &mut App, action: Action) -> Vec<Effect> {
     };
     let number = app.requests.acts.next();
     let ids = targets.iter().map(|t| t.id).collect();
-    app.mode = Mode::Act(Box::new(Dialog {
+    app.open(Dialog {
         number,
         asks,
         targets,
         of,
         pins: None,
         ended: Vec::new(),
-    }));
+    });
     vec![Effect::Act(Command::Pin(number, ids))]
 }
 
 fn number(tunable: Tunable) -> Adjust {
     Adjust {
         tunable,
-        line: LineEdit::default(),
+        line: TextInput::default(),
         touched: false,
         waits: false,
         error: None,
@@ -55,10 +54,7 @@ fn number(tunable: Tunable) -> Adjust {
 }
 
 fn refuse(app: &mut App, why: &str) -> Vec<Effect> {
-    app.screen.message = Some(Message {
-        text: why.into(),
-        bad: true,
-    });
+    app.screen.fail(why);
     Vec::new()
 }
 
@@ -159,99 +155,136 @@ fn target(sample: &ProcessSample) -> Target {
     }
 }
 
-/// Performs an action on the open dialog.
-pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
-    let height = view::signals_shown(app);
-    let Mode::Act(dialog) = &mut app.mode else {
-        return Vec::new();
-    };
-    match (action, &mut dialog.asks) {
-        (Action::Quit, _) => return vec![Effect::Quit],
-        (Action::Cancel, Asks::Signal(choice)) if choice.asks => choice.asks = false,
-        (Action::Cancel, _) => app.mode = Mode::Table,
-        // The question wants its own key: that of the list, pressed twice, must send nothing.
-        (_, Asks::Signal(choice)) if choice.asks => {}
-        (Action::Accept, Asks::Signal(choice)) => {
-            choice.asks = true;
-            choice.query.clear();
-        }
-        (Action::Accept, Asks::Number(_)) => return set(app),
-        (Action::Backspace, Asks::Signal(choice)) => {
-            choice.query.pop();
-            if let Some(at) = signals::find(&choice.query) {
-                choice.place.go(at, signals::ALL.len(), height);
-            }
-        }
-        (_, Asks::Signal(_)) => travel(app, |at| match action {
-            Action::Up => at.saturating_sub(1),
-            Action::Down => at + 1,
-            Action::PageUp => at.saturating_sub(height),
-            Action::PageDown => at + height,
-            Action::First => 0,
-            Action::Last => usize::MAX,
-            _ => at,
-        }),
-        (_, Asks::Number(adjust)) => edit(adjust, |line| match action {
-            Action::Left => line.left(),
-            Action::Right => line.right(),
-            Action::First => line.home(),
-            Action::Last => line.end(),
-            Action::Delete => line.delete(),
-            Action::DeleteWord => line.delete_word(),
-            Action::DeleteLine => line.delete_line(),
-            Action::Backspace => {
-                line.backspace();
-            }
-            _ => {}
-        }),
+impl Modal for Dialog {
+    fn context(&self) -> Context {
+        Context::Input
     }
-    Vec::new()
+
+    fn hints(&self) -> &[Hint] {
+        match &self.asks {
+            Asks::Signal(choice) if choice.asks => &[
+                Hint::Key("y", "yes, send it"),
+                Hint::Key("n", "no"),
+                Hint::Action(Action::Cancel, "back"),
+            ],
+            Asks::Signal(_) => &[
+                Hint::Key("a number or a name", "goes to it"),
+                Hint::Action(Action::Accept, "send it"),
+                Hint::Action(Action::Cancel, "close"),
+            ],
+            Asks::Number(_) => &[
+                Hint::Action(Action::Accept, "set"),
+                Hint::Action(Action::Cancel, "leave as it is"),
+            ],
+        }
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action) -> Response {
+        let height = draw::signals_area(app, self).height.into();
+        match (action, &mut self.asks) {
+            (Action::Cancel, Asks::Signal(choice)) if choice.asks => choice.asks = false,
+            (Action::Cancel, _) => return Response::close(),
+            // The question wants its own key: that of the list, pressed twice, must send nothing.
+            (_, Asks::Signal(choice)) if choice.asks => {}
+            (Action::Accept, Asks::Signal(choice)) => {
+                choice.asks = true;
+                choice.query.clear();
+            }
+            (Action::Accept, Asks::Number(_)) => return set(self, app),
+            (Action::Backspace, Asks::Signal(choice)) => {
+                choice.query.pop();
+                if let Some(at) = signals::find(&choice.query) {
+                    choice.list.select(at, signals::ALL.len(), height);
+                }
+            }
+            (_, Asks::Signal(choice)) => move_to(choice, height, |at| match action {
+                Action::Up => at.saturating_sub(1),
+                Action::Down => at + 1,
+                Action::PageUp => at.saturating_sub(height),
+                Action::PageDown => at + height,
+                Action::First => 0,
+                Action::Last => usize::MAX,
+                _ => at,
+            }),
+            (_, Asks::Number(adjust)) => edit(adjust, |line| line.on_action(action)),
+        }
+        Response::stay()
+    }
+
+    fn on_char(&mut self, app: &mut App, c: char) -> Response {
+        let height = draw::signals_area(app, self).height.into();
+        match &mut self.asks {
+            Asks::Signal(choice) if choice.asks => match c {
+                'y' | 'Y' => return send(self, app),
+                'n' | 'N' => choice.asks = false,
+                _ => {}
+            },
+            Asks::Signal(choice) => {
+                choice.query.push(c);
+                // What names none begins anew.
+                let found = signals::find(&choice.query).or_else(|| {
+                    choice.query = c.into();
+                    signals::find(&choice.query)
+                });
+                match found {
+                    Some(at) => choice.list.select(at, signals::ALL.len(), height),
+                    None => choice.query.clear(),
+                }
+            }
+            Asks::Number(adjust) => edit(adjust, |line| line.insert(c.encode_utf8(&mut [0; 4]))),
+        }
+        Response::stay()
+    }
+
+    /// Takes pasted text only where a number is typed, since it may hold any key.
+    fn on_paste(&mut self, _app: &mut App, text: &str) {
+        if let Asks::Number(adjust) = &mut self.asks {
+            edit(adjust, |line| line.insert(text));
+        }
+    }
+
+    fn on_wheel(&mut self, app: &mut App, down: bool) {
+        let height = draw::signals_area(app, self).height.into();
+        if let Asks::Signal(choice) = &mut self.asks {
+            move_to(choice, height, |at| if down { at + 1 } else { at.saturating_sub(1) });
+        }
+    }
+
+    /// Goes to the signal, and no further; a click beside the dialog closes it.
+    fn on_click(&mut self, app: &mut App, at: Position) -> Response {
+        if !draw::area(app, self).contains(at) {
+            return Response::close();
+        }
+        let list = draw::signals_area(app, self);
+        if let Asks::Signal(choice) = &mut self.asks
+            && list.contains(at)
+        {
+            let to = choice.list.offset + usize::from(at.y - list.y);
+            move_to(choice, list.height.into(), |_| to);
+        }
+        Response::stay()
+    }
+
+    fn on_close(&self) -> Option<Effect> {
+        Some(Effect::Act(Command::Release(self.number)))
+    }
+
+    fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
+        draw::draw(app, self, frame)
+    }
 }
 
-/// A character typed into it.
-pub(super) fn typed(app: &mut App, key: KeyEvent) -> Vec<Effect> {
-    let plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-    let (KeyCode::Char(c), true) = (key.code, plain) else {
-        return Vec::new();
-    };
-    let height = view::signals_shown(app);
-    let Mode::Act(dialog) = &mut app.mode else {
-        return Vec::new();
-    };
-    match &mut dialog.asks {
-        Asks::Signal(choice) if choice.asks => match c {
-            'y' | 'Y' => return send(app),
-            'n' | 'N' => choice.asks = false,
-            _ => {}
-        },
-        Asks::Signal(choice) => {
-            choice.query.push(c);
-            // What names none begins anew.
-            let found = signals::find(&choice.query).or_else(|| {
-                choice.query = c.into();
-                signals::find(&choice.query)
-            });
-            match found {
-                Some(at) => choice.place.go(at, signals::ALL.len(), height),
-                None => choice.query.clear(),
-            }
-        }
-        Asks::Number(adjust) => edit(adjust, |line| line.insert(c.encode_utf8(&mut [0; 4]))),
-    }
-    Vec::new()
-}
-
-/// Text pasted into it: only where a number is typed, since it may hold any key.
-pub(super) fn paste(app: &mut App, pasted: &str) {
-    if let Mode::Act(dialog) = &mut app.mode
-        && let Asks::Number(adjust) = &mut dialog.asks
-    {
-        edit(adjust, |line| line.insert(pasted));
+/// Moves in the list of signals; while it is asked whether to send one, nowhere.
+fn move_to(choice: &mut Choice, height: usize, to: impl FnOnce(usize) -> usize) {
+    if !choice.asks {
+        choice.query.clear();
+        let to = to(choice.list.cursor);
+        choice.list.select(to, signals::ALL.len(), height);
     }
 }
 
 /// Edits the line; while an answer is awaited it stays as it is.
-fn edit(adjust: &mut Adjust, change: impl FnOnce(&mut LineEdit)) {
+fn edit(adjust: &mut Adjust, change: impl FnOnce(&mut TextInput)) {
     if adjust.waits {
         return;
     }
@@ -263,41 +296,28 @@ fn edit(adjust: &mut Adjust, change: impl FnOnce(&mut LineEdit)) {
     }
 }
 
-/// Yes: sends it, and closes.
-fn send(app: &mut App) -> Vec<Effect> {
-    let Mode::Act(dialog) = &app.mode else {
-        return Vec::new();
-    };
+/// Sends the signal, and closes.
+fn send(dialog: &Dialog, app: &mut App) -> Response {
     let Asks::Signal(choice) = &dialog.asks else {
-        return Vec::new();
+        return Response::stay();
     };
-    let signal = signals::ALL[choice.place.cursor].signal;
     app.screen.message = None;
-    let why = dialog
-        .is_over()
-        .then(|| format!("nothing sent: {} ended before", dialog.name()));
-    let number = dialog.number;
-    if why.is_none() {
-        app.requests.acts.ordered(dialog);
+    if dialog.is_over() {
+        app.screen.fail(format!("nothing sent: {} ended before", dialog.name()));
+        return Response::close();
     }
-    app.mode = Mode::Table;
-    if let Some(why) = why {
-        return refuse(app, &why);
-    }
-    vec![Effect::Act(Command::Perform(number, ProcessAction::Signal(signal)))]
+    app.requests.acts.ordered(dialog);
+    let action = ProcessAction::Signal(signals::ALL[choice.list.cursor].signal);
+    Response::close().with(Effect::Act(Command::Perform(dialog.number, action)))
 }
 
 /// Sets the number that was typed, if it is one.
-fn set(app: &mut App) -> Vec<Effect> {
-    let Mode::Act(dialog) = &mut app.mode else {
-        return Vec::new();
-    };
-    let number = dialog.number;
+fn set(dialog: &mut Dialog, app: &mut App) -> Response {
     let Asks::Number(adjust) = &mut dialog.asks else {
-        return Vec::new();
+        return Response::stay();
     };
     if adjust.waits {
-        return Vec::new();
+        return Response::stay();
     }
     let tunable = adjust.tunable;
     let value = match adjust.line.text().trim().parse::<i32>() {
@@ -311,43 +331,12 @@ fn set(app: &mut App) -> Vec<Effect> {
         Ok(value) => value,
         Err(error) => {
             adjust.error = Some(error);
-            return Vec::new();
+            return Response::stay();
         }
     };
     adjust.waits = true;
     adjust.error = None;
     app.requests.acts.ordered(dialog);
-    vec![Effect::Act(Command::Perform(
-        number,
-        ProcessAction::Set(tunable, value),
-    ))]
-}
-
-/// Moves in the list of signals; while it is asked whether to send one, nowhere.
-pub(super) fn travel(app: &mut App, to: impl FnOnce(usize) -> usize) {
-    let height = view::signals_shown(app);
-    if let Mode::Act(dialog) = &mut app.mode
-        && let Asks::Signal(choice) = &mut dialog.asks
-        && !choice.asks
-    {
-        choice.query.clear();
-        let to = to(choice.place.cursor);
-        choice.place.go(to, signals::ALL.len(), height);
-    }
-}
-
-/// A click on a signal goes to it, and no further; one beside the dialog closes it.
-pub(super) fn click(app: &mut App, at: Position) {
-    let area = view::popup_area(app);
-    if !area.contains(at) {
-        app.mode = Mode::Table;
-        return;
-    }
-    let Mode::Act(dialog) = &app.mode else { return };
-    let Asks::Signal(choice) = &dialog.asks else { return };
-    let list = view::signals_area(area, dialog);
-    if list.contains(at) {
-        let to = choice.place.offset + usize::from(at.y - list.y);
-        travel(app, |_| to);
-    }
+    let action = ProcessAction::Set(tunable, value);
+    Response::stay().with(Effect::Act(Command::Perform(dialog.number, action)))
 }

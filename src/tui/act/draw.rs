@@ -18,50 +18,18 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear};
 
-use super::put::put;
-use super::strip::Strip;
+use super::{Adjust, Asks, Choice, Dialog, Target};
 use crate::act::{Tunable, signals};
 use crate::columns::{cell, layout};
-use crate::config::Action;
 use crate::text::{self, Align, fit};
-use crate::tui::act::{Adjust, Asks, Choice, Dialog, Target};
-use crate::tui::app::{App, Mode};
-use crate::tui::layout::Layout;
+use crate::tui::app::App;
+use crate::tui::widgets::{StatusLine, draw_list, draw_text, line};
 
 const WIDTH: u16 = 72;
 /// So many signals are on screen at once, so that something of the table is, too.
 const LISTED: u16 = 12;
 /// Of many processes so many are named.
 const NAMED: usize = 4;
-
-/// The footer's keys that are those of a line of text.
-pub(super) const fn keys(dialog: &Dialog) -> &'static [(Action, &'static str)] {
-    match &dialog.asks {
-        Asks::Signal(choice) if choice.asks => &[(Action::Cancel, "back")],
-        Asks::Signal(_) => &[(Action::Accept, "send it"), (Action::Cancel, "close")],
-        Asks::Number(_) => &[(Action::Accept, "set"), (Action::Cancel, "leave as it is")],
-    }
-}
-
-/// The footer's keys that are the dialog's own.
-pub(super) fn own_keys(app: &App, strip: &mut Strip) {
-    let Mode::Act(dialog) = &app.mode else { return };
-    let theme = &app.config.theme;
-    let mut add = |key: &str, label: &str| {
-        strip.add(
-            98,
-            vec![(format!(" {key} "), theme.key), (format!("{label} "), theme.key_label)],
-        );
-    };
-    match &dialog.asks {
-        Asks::Signal(choice) if choice.asks => {
-            add("y", "yes, send it");
-            add("n", "no");
-        }
-        Asks::Signal(_) => add("a number or a name", "goes to it"),
-        Asks::Number(_) => {}
-    }
-}
 
 /// How many lines say whom it is about.
 fn head(dialog: &Dialog) -> u16 {
@@ -71,13 +39,13 @@ fn head(dialog: &Dialog) -> u16 {
     }
 }
 
-/// The area of the dialog.
-pub(super) fn area(layout: &Layout, dialog: &Dialog) -> Rect {
+/// Returns the area of the dialog, the frame included.
+pub(super) fn area(app: &App, dialog: &Dialog) -> Rect {
     let body = match &dialog.asks {
         Asks::Signal(_) => LISTED + 2,
         Asks::Number(_) => 2,
     };
-    layout.popup(WIDTH, head(dialog) + 1 + body + 2)
+    app.layout().popup(WIDTH, head(dialog) + 1 + body + 2)
 }
 
 /// Where its parts go inside: whom it is about, what is chosen, what is asked.
@@ -99,23 +67,15 @@ fn parts(inside: Rect, dialog: &Dialog) -> [Rect; 3] {
     [part(0, head), part(head + rule, body - foot_rule), part(left, foot)]
 }
 
-/// How many signals are on screen.
-pub(super) fn shown(area: Rect, dialog: &Dialog) -> usize {
-    usize::from(parts(inside(area), dialog)[1].height)
-}
-
-fn inside(area: Rect) -> Rect {
-    Block::bordered().inner(area)
-}
-
-/// The signals' lines, of a dialog that lies there.
-pub(super) fn list(area: Rect, dialog: &Dialog) -> Rect {
-    parts(inside(area), dialog)[1]
+/// Returns where the signals are listed.
+pub(super) fn signals_area(app: &App, dialog: &Dialog) -> Rect {
+    parts(Block::bordered().inner(area(app, dialog)), dialog)[1]
 }
 
 /// Draws the dialog; returns where the terminal's cursor belongs.
-pub(super) fn draw(app: &App, dialog: &Dialog, area: Rect, frame: &mut Frame<'_>) -> Option<Position> {
+pub(super) fn draw(app: &App, dialog: &Dialog, frame: &mut Frame<'_>) -> Option<Position> {
     let theme = &app.config.theme;
+    let area = area(app, dialog).intersection(frame.area());
     frame.render_widget(Clear, area);
     let title = match &dialog.asks {
         Asks::Signal(_) => " Send a signal ",
@@ -151,7 +111,7 @@ pub(super) fn draw(app: &App, dialog: &Dialog, area: Rect, frame: &mut Frame<'_>
 
 fn rule(app: &App, inside: Rect, y: u16, buf: &mut Buffer) {
     let width = usize::from(inside.width);
-    put(buf, inside.x, y, &"─".repeat(width), width, app.config.theme.frame);
+    draw_text(buf, inside.x, y, &"─".repeat(width), width, app.config.theme.frame);
 }
 
 /// Whom it is about.
@@ -184,7 +144,7 @@ fn about(app: &App, dialog: &Dialog, area: Rect, buf: &mut Buffer) {
         lines.push((format!(" {}", trouble.unwrap_or_default()), theme.warning));
     }
     for (at, (line, style)) in lines.iter().take(usize::from(area.height)).enumerate() {
-        put(
+        draw_text(
             buf,
             area.x,
             area.y + at as u16,
@@ -208,31 +168,20 @@ fn runs(app: &App, target: &Target) -> Option<String> {
 /// The signals.
 fn choose(app: &App, dialog: &Dialog, choice: &Choice, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let width = usize::from(area.width);
-    let listed = signals::ALL.iter().enumerate().skip(choice.place.offset);
-    for (row, (at, known)) in listed.take(usize::from(area.height)).enumerate() {
-        let line = format!(" {:>2} {:<7} {}", known.signal.as_raw(), known.name, known.about);
-        let style = match at == choice.place.cursor {
-            true => theme.selected,
-            false if choice.asks || dialog.is_over() => theme.dim,
-            false => theme.popup,
-        };
-        put(
-            buf,
-            area.x,
-            area.y + row as u16,
-            &fit(&line, width, Align::Left),
-            width,
-            style,
-        );
-    }
+    let inert = choice.asks || dialog.is_over();
+    let style = if inert { theme.dim } else { theme.popup };
+    draw_list(buf, area, choice.list, signals::ALL.len(), theme.selected, |at| {
+        let known = &signals::ALL[at];
+        let number = known.signal.as_raw();
+        (format!(" {number:>2} {:<7} {}", known.name, known.about), style)
+    });
 }
 
 /// What is asked, or how to get there.
 fn question(app: &App, dialog: &Dialog, choice: &Choice, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let signal = signals::name(signals::ALL[choice.place.cursor].signal);
-    let mut strip = Strip::default();
+    let signal = signals::name(signals::ALL[choice.list.cursor].signal);
+    let mut strip = StatusLine::default();
     if choice.asks {
         // What is needed to answer stays; the name is cut, not left out.
         let width = usize::from(area.width);
@@ -256,30 +205,24 @@ fn number(app: &App, dialog: &Dialog, adjust: &Adjust, area: Rect, buf: &mut Buf
     let theme = &app.config.theme;
     let width = usize::from(area.width);
     let label = format!(" {} ", adjust.tunable.spec().name);
-    let line = Rect { height: 1, ..area };
-    buf.set_style(line, theme.input);
-    let x = put(buf, area.x, area.y, &label, width, theme.key);
-    let x = x.saturating_add(1).min(area.right().saturating_sub(1));
-    let room = usize::from(area.right() - x);
-    let from = (adjust.line.column() + 1).saturating_sub(room.max(1));
-    put(buf, x, area.y, &text::skip(adjust.line.text(), from), room, theme.input);
+    let (_, cursor) = adjust.line.draw(&label, area, theme, buf);
     if area.height > 1 {
         let (note, style) = match &adjust.error {
             Some(error) => (error.clone(), theme.error),
             None if adjust.waits => ("…".into(), theme.dim),
             None => (note(dialog, adjust.tunable), theme.dim),
         };
-        put(
+        let below = line(area, 1);
+        draw_text(
             buf,
-            area.x,
-            area.y + 1,
+            below.x,
+            below.y,
             &fit(&format!(" {note}"), width, Align::Left),
             width,
             style,
         );
     }
-    let cursor = u16::try_from(adjust.line.column() - from).unwrap_or(0);
-    Position::new(x.saturating_add(cursor).min(area.right().saturating_sub(1)), area.y)
+    cursor
 }
 
 /// What the number may be, and is.

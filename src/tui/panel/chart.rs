@@ -1,4 +1,4 @@
-//! The footprint over the span that was chosen, with what is judged of it.
+//! The chart of a footprint over the chosen span, with what is judged of it.
 //!
 //! ```text
 //!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure
@@ -13,28 +13,27 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::put::put;
-use super::super::strip::Strip;
 use crate::columns::{Row, Value, layout};
 use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
 use crate::tui::app::App;
+use crate::tui::widgets::{StatusLine, draw_text};
 use crate::units;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest,
-/// and as a sparkline at least 4 % of that and 256 KiB.
-pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &RowHistory, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
+/// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest, and
+/// as a sparkline at least 4 % of that and 256 KiB, so that the noise of a steady process is no mountain.
+pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let line = series.footprint();
-    let width = usize::from(area.width.saturating_sub(2));
+    let footprint = history.footprint();
+    let width = super::chart_width(area.width);
     let window = app.screen.chart.window(snapshot.monotonic, width);
-    let bands = line.bands(window.end, window.span, width);
+    let bands = footprint.bands(window.end, window.span, width);
     let known = || bands.iter().flatten();
-    let mut label = Strip::default();
+    let mut label = StatusLine::default();
     let head = Rect { height: 1, ..area };
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
@@ -65,7 +64,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &RowHistory, row: &Ro
             );
             label.text(95, text, theme.title);
         }
-        None => verdict(app, series.trend(), snapshot, row, &mut label),
+        None => verdict(app, history.trend(), snapshot, row, &mut label),
     }
     label.draw(head, buf);
 
@@ -88,12 +87,12 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, series: &RowHistory, row: &Ro
                 _ => (BARS[usize::from(part)].to_string(), theme.chart),
             };
             let style = if marked { style.patch(theme.selected) } else { style };
-            put(buf, at, area.y + 1 + row, &text, 1, style);
+            draw_text(buf, at, area.y + 1 + row, &text, 1, style);
         }
     }
 }
 
-/// The time of a column's end on the wall, and how long ago that was.
+/// Returns the wall-clock time of a column's end, and how long ago that was.
 fn moment(
     app: &App,
     snapshot: &Snapshot,
@@ -119,8 +118,8 @@ fn moment(
     (when, units::span(ago))
 }
 
-/// What is judged of it: ` ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure`.
-fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut Strip) {
+/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure`.
+fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
     let (sign, style): (&str, Style) = match judged.verdict {
         Verdict::Unknown => return label.text(50, "  ·  too short to judge", theme.dim),

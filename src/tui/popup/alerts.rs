@@ -1,0 +1,79 @@
+//! The alerts there are and were, newest first.
+//!
+//! ```text
+//! ┌ Alerts ──────────────────────────────────────────────────────────────────┐
+//! │ !   12s ago  fired    big           27213 python3 train.py: pss 4.2G     │
+//! │    4m05 ago  over     swapping      system: swap_in +12.0M/s             │
+//! └──────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use std::collections::HashSet;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{Popup, READ};
+use crate::alert::{AlertEvent, Transition};
+use crate::text::{self, Align, fit};
+use crate::tui::app::{App, Hint};
+use crate::tui::widgets::{ListState, draw_line, draw_list};
+use crate::units;
+
+/// The open list.
+#[derive(Debug, Default)]
+pub struct AlertList {
+    list: ListState,
+}
+
+impl Popup for AlertList {
+    const TITLE: &'static str = " Alerts ";
+    const WIDTH: u16 = 120;
+    const HINTS: &'static [Hint] = READ;
+
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn len(&self, app: &App) -> usize {
+        app.data.alerts.events().len()
+    }
+
+    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+        let theme = &app.config.theme;
+        let alerts = &app.data.alerts;
+        if alerts.events().len() == 0 {
+            let why = if alerts.rules().len() == 0 {
+                " no alerts: there are no rules. `zmtop config default` shows how to write some"
+            } else {
+                " no alerts so far"
+            };
+            return draw_line(buf, area, why, theme.dim);
+        }
+        // The newest event about a target says how it is with that one now.
+        let mut seen = HashSet::new();
+        let events: Vec<(&AlertEvent, bool)> = alerts
+            .events()
+            .iter()
+            .map(|e| {
+                let newest = seen.insert((e.rule, &e.target));
+                (e, newest && alerts.rule_is_firing(e.rule, &e.target))
+            })
+            .collect();
+        let now = app.data.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
+        draw_list(buf, area, self.list, events.len(), theme.selected, |at| {
+            let (event, firing) = events[at];
+            let what = match event.transition {
+                Transition::Fired => "fired",
+                Transition::Resolved(reason) => reason.id(),
+            };
+            let text = format!(
+                " {} {:>5} ago  {what:<8} {}  {}",
+                if firing { '!' } else { ' ' },
+                units::span(now.saturating_sub(event.monotonic)),
+                fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
+                event.summary(),
+            );
+            (text, if firing { theme.alert } else { theme.popup })
+        });
+    }
+}

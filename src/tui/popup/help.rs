@@ -1,0 +1,113 @@
+//! The help: keys, filters and columns, from the keymap, the filter's own examples and the table of columns.
+//!
+//! ```text
+//! ┌ Help ─────────────────────────────────────────────────────────┐
+//! │ KEYS                                                          │
+//! │ F1 ? h               Opens the help                           │
+//! └───────────────────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{Popup, READ, wrap};
+use crate::columns::COLUMNS;
+use crate::config::Context;
+use crate::tui::app::{App, Hint};
+use crate::tui::widgets::{ListState, draw_text};
+use crate::{filter, text};
+
+/// Where the explanation of a term begins.
+const TERM_WIDTH: usize = 22;
+
+/// The open help; its cursor is the first line on screen.
+#[derive(Debug, Default)]
+pub struct Help {
+    /// The first line on screen.
+    pub list: ListState,
+}
+
+/// A line of the help.
+enum HelpLine {
+    Heading(&'static str),
+    /// A term, and a line about it.
+    Entry(String, String),
+}
+
+/// Returns every line, for a popup whose inside is `width` wide.
+fn lines(app: &App, width: usize) -> Vec<HelpLine> {
+    let mut lines = Vec::new();
+    let mut section = |title: &'static str, entries: Vec<(String, String)>| {
+        lines.push(HelpLine::Heading(title));
+        for (mut term, about) in entries {
+            // A long term has the line to itself.
+            if text::width(&term) >= TERM_WIDTH - 1 {
+                lines.push(HelpLine::Entry(std::mem::take(&mut term), String::new()));
+            }
+            for line in wrap(&about, width.saturating_sub(TERM_WIDTH + 1)) {
+                lines.push(HelpLine::Entry(std::mem::take(&mut term), line));
+            }
+        }
+        lines.push(HelpLine::Entry(String::new(), String::new()));
+    };
+    let keys = |context: Context| -> Vec<(String, String)> {
+        let readonly = app.config.settings.ui.readonly;
+        let bindings = app.config.keymap.bindings.iter();
+        let bindings = bindings.filter(|b| b.context == context && !(readonly && b.run.acts()));
+        bindings
+            .map(|b| {
+                let keys: Vec<String> = b.on.iter().map(ToString::to_string).collect();
+                (keys.join(" "), b.desc.clone())
+            })
+            .collect()
+    };
+    let filters = filter::help()
+        .iter()
+        .map(|(term, about)| ((*term).to_owned(), (*about).to_owned()));
+    let columns = COLUMNS
+        .iter()
+        .map(|c| (format!("{} ({})", c.title, c.id), c.help.to_owned()));
+    section("KEYS", keys(Context::Table));
+    section("FILTER", filters.collect());
+    section("COLUMNS", columns.collect());
+    section("IN MENUS", keys(Context::List));
+    section("IN A LINE OF TEXT", keys(Context::Input));
+    lines
+}
+
+impl Popup for Help {
+    const TITLE: &'static str = " Help ";
+    const WIDTH: u16 = 100;
+    const HINTS: &'static [Hint] = READ;
+
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn len(&self, app: &App) -> usize {
+        lines(app, usize::from(app.screen.size.0.min(Self::WIDTH).saturating_sub(2))).len()
+    }
+
+    /// The last position shows the last line at the bottom.
+    fn positions(&self, app: &App, height: usize) -> usize {
+        self.len(app).saturating_sub(height) + 1
+    }
+
+    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+        let theme = &app.config.theme;
+        let width = usize::from(area.width);
+        let lines = lines(app, width);
+        for (line, y) in lines.iter().skip(self.list.cursor).zip(area.y..area.bottom()) {
+            let (term, style) = match line {
+                HelpLine::Heading(title) => (*title, theme.title),
+                HelpLine::Entry(term, _) => (term.as_str(), theme.key),
+            };
+            draw_text(buf, area.x + 1, y, term, width.saturating_sub(1), style);
+            if let HelpLine::Entry(_, about) = line {
+                let x = area.x.saturating_add(TERM_WIDTH as u16);
+                let left = usize::from(area.right().saturating_sub(x));
+                draw_text(buf, x, y, about, left, theme.popup);
+            }
+        }
+    }
+}

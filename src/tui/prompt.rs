@@ -1,0 +1,222 @@
+//! The line that is edited in place of the footer: the filter, a search, the interval.
+//!
+//! ```text
+//!             ▾ expected a size, such as 100M      what is wrong stands above its place
+//!  Filter  pss>x  cmd:postgres  12 match           the text, and a note
+//! ```
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::widgets::{Clear, Widget};
+
+use super::app::{App, Modal, Response};
+use super::rows::rebuild;
+use super::search;
+use super::widgets::{TextInput, draw_line, draw_text};
+use crate::config::settings::{MAX_INTERVAL, MIN_INTERVAL};
+use crate::config::{Action, Context};
+use crate::text::{self, Align};
+use crate::units;
+
+/// What is edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptKind {
+    /// The filter; it takes effect while it is typed.
+    Filter,
+    /// A search; the next match is selected while it is typed.
+    Search,
+    /// The interval; it takes effect when it is accepted.
+    Interval,
+}
+
+/// The open prompt.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// What is edited.
+    pub kind: PromptKind,
+    /// The text.
+    pub input: TextInput,
+    /// The text before, for Esc.
+    before: String,
+}
+
+impl Prompt {
+    /// Returns a prompt that begins with a text.
+    pub fn new(kind: PromptKind, text: &str) -> Self {
+        Self {
+            kind,
+            input: TextInput::new(text),
+            before: text.into(),
+        }
+    }
+
+    /// Edits the text; the filter and the search follow it.
+    fn edit(&mut self, app: &mut App, edit: impl FnOnce(&mut TextInput)) {
+        let before = self.input.text().to_owned();
+        edit(&mut self.input);
+        let text = self.input.text();
+        if before == text {
+            return;
+        }
+        match self.kind {
+            PromptKind::Filter => {
+                app.query.filter.set(text);
+                rebuild(app);
+            }
+            PromptKind::Search => {
+                app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
+                search::select_match(app, 0, 1);
+            }
+            PromptKind::Interval => {}
+        }
+    }
+
+    fn accept(&self, app: &mut App) -> Response {
+        match self.kind {
+            // A filter that does not parse stays open, so that it can be mended.
+            PromptKind::Filter if app.query.filter.error.is_some() => return Response::stay(),
+            PromptKind::Filter | PromptKind::Search => {}
+            PromptKind::Interval => {
+                let interval = units::parse_span(self.input.text());
+                let limits = MIN_INTERVAL..=MAX_INTERVAL;
+                let Some(interval) = interval.filter(|d: &Duration| limits.contains(d)) else {
+                    app.screen.fail("an interval is 100ms to 1h, such as 500ms, 2s, 1m");
+                    return Response::stay();
+                };
+                app.requests.interval = interval;
+            }
+        }
+        Response::close()
+    }
+
+    fn cancel(&self, app: &mut App) -> Response {
+        match self.kind {
+            PromptKind::Filter => {
+                app.query.filter.set(&self.before);
+                rebuild(app);
+            }
+            PromptKind::Search => app.query.search = None,
+            PromptKind::Interval => {}
+        }
+        Response::close()
+    }
+
+    const fn label(&self) -> &'static str {
+        match self.kind {
+            PromptKind::Filter => " Filter ",
+            PromptKind::Search => " Search ",
+            PromptKind::Interval => " Interval ",
+        }
+    }
+
+    /// Returns what is said beside the text, and whether it is a fault.
+    fn note(&self, app: &App) -> (String, bool) {
+        match (self.kind, &app.query.filter.error, &app.screen.message) {
+            (PromptKind::Filter, Some(error), _) => (error.to_string(), true),
+            (_, _, Some(message)) => (message.text.clone(), message.bad),
+            (PromptKind::Filter, ..) => (format!("{} match", app.rows.matching), false),
+            (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
+            (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
+            (PromptKind::Search, ..) => (String::new(), false),
+        }
+    }
+
+    /// Draws what is wrong with the filter on the line above it: points at the place, and says it there.
+    fn draw_fault(&self, app: &App, words: &str, column: Option<u16>, area: Rect, buf: &mut Buffer) {
+        let style = app.config.theme.error;
+        Clear.render(area, buf);
+        buf.set_style(area, app.config.theme.text);
+        match column {
+            Some(x) if usize::from(area.right() - x) > text::width(words) + 2 => {
+                let left = usize::from(area.right() - x);
+                draw_text(buf, x, area.y, &format!("▾ {words}"), left, style);
+            }
+            // There is no room to the right of the place: the words end at it.
+            Some(x) => {
+                let room = usize::from(x - area.x);
+                let text = text::fit(&format!(" {words} "), room, Align::Right);
+                draw_text(buf, area.x, area.y, &text, room, style);
+                draw_text(buf, x, area.y, "▾", 1, style);
+            }
+            None => draw_line(buf, area, &format!(" {words}"), style),
+        }
+    }
+}
+
+impl Modal for Prompt {
+    fn context(&self) -> Context {
+        Context::Input
+    }
+
+    /// Keys that go up and down move in the table below, so that what the filter lets through can be seen.
+    fn on_action(&mut self, app: &mut App, action: Action) -> Response {
+        match action {
+            Action::Accept => return self.accept(app),
+            Action::Cancel => return self.cancel(app),
+            Action::Up => app.move_selection(-1),
+            Action::Down => app.move_selection(1),
+            Action::PageUp => app.page_selection(false),
+            Action::PageDown => app.page_selection(true),
+            Action::SearchNext => search::select_match(app, 1, 1),
+            Action::SearchPrevious => search::select_match(app, -1, -1),
+            action => self.edit(app, |input| input.on_action(action)),
+        }
+        Response::stay()
+    }
+
+    fn on_char(&mut self, app: &mut App, c: char) -> Response {
+        self.edit(app, |input| input.insert(c.encode_utf8(&mut [0; 4])));
+        Response::stay()
+    }
+
+    fn on_paste(&mut self, app: &mut App, text: &str) {
+        self.edit(app, |input| input.insert(text));
+    }
+
+    fn takes_mouse(&self) -> bool {
+        false
+    }
+
+    fn is_about_rows(&self) -> bool {
+        self.kind == PromptKind::Filter
+    }
+
+    fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
+        let theme = &app.config.theme;
+        let layout = app.layout();
+        let area = layout.footer.intersection(frame.area());
+        let above = layout.detail.intersection(frame.area());
+        if area.is_empty() {
+            return None;
+        }
+        let buf = frame.buffer_mut();
+        Clear.render(area, buf);
+        let (end, cursor) = self.input.draw(self.label(), area, theme, buf);
+        let (note, bad) = self.note(app);
+        let error = app
+            .query
+            .filter
+            .error
+            .as_ref()
+            .filter(|_| self.kind == PromptKind::Filter);
+        if let Some(error) = error {
+            let column = self.input.screen_column(error.at, self.label(), area);
+            if let Some(x) = column {
+                buf.set_style(Rect::new(x, area.y, 1, 1), theme.error);
+            }
+            if !above.is_empty() {
+                self.draw_fault(app, error.what.as_str(), column, above, buf);
+                return Some(cursor);
+            }
+        }
+        let x = end.saturating_add(2).min(area.right());
+        let left = usize::from(area.right().saturating_sub(end)).saturating_sub(2);
+        let note = text::fit(&note, text::width(&note).min(left), Align::Left);
+        let style = if bad { theme.error } else { theme.dim };
+        draw_text(buf, x, area.y, &note, left, style);
+        Some(cursor)
+    }
+}

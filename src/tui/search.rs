@@ -1,0 +1,36 @@
+//! Searching for a command.
+
+use super::app::App;
+use crate::query::RowRef;
+use crate::text;
+
+/// Returns true if the (lower-cased) search finds a row.
+pub(super) fn matches(app: &App, row: &RowRef, search: &str) -> bool {
+    if search.is_empty() {
+        return false;
+    }
+    if let Some(key) = row.key.group() {
+        return text::safe(key.label()).to_lowercase().contains(search);
+    }
+    let Some(sample) = app.data.snapshot.as_ref().and_then(|s| s.rows().get(row.index)) else {
+        return false;
+    };
+    text::safe(&sample.facts.command()).to_lowercase().contains(search)
+        || text::safe(&sample.facts.comm).to_lowercase().contains(search)
+        || sample.id.pid.to_string() == search
+}
+
+/// Selects the next match, `first` rows from the selection on and then every `step` rows, round and round.
+pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
+    let Some(search) = app.query.search.clone() else { return };
+    let table = app.tables.current();
+    let len = table.rows.len().cast_signed();
+    let start = table.list.cursor.cast_signed() + first;
+    let found = (0..len)
+        .map(|n| (start + n * step).rem_euclid(len) as usize)
+        .find(|at| matches(app, &table.rows[*at], &search));
+    if let Some(at) = found {
+        let height = app.rows_shown();
+        app.tables.current_mut().go(at, height);
+    }
+}

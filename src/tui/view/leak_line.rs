@@ -1,0 +1,67 @@
+//! The line about the worst leak, while there is one.
+//!
+//! ```text
+//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for 12m  full in 5h02  98% sure  mostly [heap] +136M   L shows all
+//! ```
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::config::{Action, Context};
+use crate::group::RowKey;
+use crate::history::suspects::Suspect;
+use crate::tui::app::App;
+use crate::tui::popup::leaks::{fastest_mapping, mapping_growth};
+use crate::tui::widgets::StatusLine;
+use crate::{text, units};
+
+/// A limit that is reached later than that is not worth a word: one year.
+const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
+
+/// Draws the line.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let Some(suspect) = app.data.leaks().next().filter(|_| !area.is_empty()) else {
+        return;
+    };
+    let judgement = &suspect.judgement;
+    let mut line = StatusLine::default();
+    let count = match app.data.leaks().count() {
+        1 => " ▲ leak".into(),
+        n => format!(" ▲ {n} leaks"),
+    };
+    line.text(95, count, theme.leak);
+    let width = if area.width < 100 { 16 } else { 36 };
+    line.text(90, format!("  {}", name(suspect, width)), theme.text);
+    line.text(85, format!("  {}", units::pace(judgement.slope)), theme.leak);
+    if let (Some(since), Some(snapshot)) = (judgement.since, &app.data.snapshot) {
+        let duration = units::span(snapshot.monotonic.saturating_sub(since));
+        line.text(70, format!(" for {duration}"), theme.text);
+    }
+    let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
+    if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
+        line.text(80, format!("  full in {}", units::span(eta)), theme.warning);
+    }
+    line.text(40, format!("  {:.0}% sure", judgement.percent()), theme.dim);
+    if let Some(fastest) = fastest_mapping(app, suspect) {
+        let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
+        line.text(75, text, theme.text);
+    }
+    if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
+        let spans = vec![(format!("   {key}"), theme.key), (" shows all".into(), theme.key_label)];
+        line.spans(20, spans);
+    }
+    line.draw(area, buf);
+}
+
+/// Returns the name of a suspect, cut to a width, with its pid or how many processes it has.
+fn name(suspect: &Suspect, width: usize) -> String {
+    let cut = |bytes: &[u8]| text::truncate(&text::safe_prefix(bytes, width), width);
+    match (&suspect.key, &suspect.facts) {
+        (RowKey::Group(key), _) => format!("{} ({} processes)", cut(key.label()), suspect.count),
+        (RowKey::Process(id), Some(facts)) => format!("{} {}", id.pid, cut(&facts.short_command())),
+        (RowKey::Process(id), None) => id.pid.to_string(),
+    }
+}
