@@ -1,28 +1,30 @@
-//! Glance at all, plan, walk some, publish.
+//! The sampler: glances at all processes, plans, walks some, and publishes snapshots of this machine.
 //!
-//! A tokio task owns the tick; a [`Scanner`] makes one snapshot after another. Everything under `/proc` is
-//! read by a pool of plain threads, since a read there may block for ever: the tick waits for what comes
-//! in time, publishes, and takes in the rest with a later snapshot.
+//! [`spawn`] starts it on a tokio runtime; `run` calls it for the monitor and `zmtop leaks`. What is wanted of
+//! it is state ([`Wanted`]), not commands, so that nothing is lost. A [`Scanner`] makes one snapshot after another,
+//! without a task. Everything under `/proc` is read by a [pool](pool) of plain threads, since a read there may
+//! block for ever: a tick waits for what comes in time, publishes, and takes in the rest with a later snapshot.
+//! Nothing here derives or judges anything: a snapshot holds raw readings.
 //!
 //! ```text
-//! scanner   one tick: list, glance, plan, walk, facts, publish
-//! table     what is known of each process; takes in what the readers found
-//! plan      the policy: which processes to walk
-//! pool      reader threads and their queues
-//! job       what a reader does, and what comes of it
-//! target    the files of one process, held open within a budget
-//! walk      one walk
-//! source    snapshots that were written to a file
-//! accounting what only the account of the system reads
-//! cgroups   the figures of cgroups
-//! quick     one look for one plain table
-//! mappings  whole smaps, of one process or of many, for who asks
+//! scanner       one tick: list, glance, plan, walk, facts, publish
+//! table         what is known of each process; takes in what the readers found
+//! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
+//! pool          reader threads with deadlines
+//! job           the scanner's kinds of reads
+//! target, walk  the files of one process, held open; one walk
+//! cgroups       the figures of cgroups
+//! one_shot      one scan for one plain table
+//! mappings      whole smaps, of one process or of many
+//! accounting    the inputs of the account of the system
 //! ```
+//!
+//! The last three are called by themselves, block their caller, and have a pool of their own.
 
 pub mod accounting;
 pub mod mappings;
+pub mod one_shot;
 pub mod plan;
-pub mod quick;
 pub mod scanner;
 
 mod cgroups;
@@ -30,6 +32,7 @@ mod job;
 mod pool;
 mod table;
 mod target;
+mod token_bucket;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -45,7 +48,7 @@ pub use crate::columns::Needs;
 use crate::model::{Identity, Snapshot};
 use crate::proc::files::Roots;
 
-/// How to sample.
+/// Options of a sampler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `/proc`, or a tree like it.
@@ -54,28 +57,27 @@ pub struct Options {
     pub sys_root: Option<PathBuf>,
     /// Time between snapshots, held to [`Options::SHORTEST`]..=[`Options::LONGEST`].
     pub interval: Duration,
-    /// How long one read may take before its row says so.
+    /// Time that one read may take before its row says so.
     pub deadline: Duration,
     /// Reader threads; 0 for one a core.
     pub threads: usize,
-    /// How many threads may be started beyond those, for reads that are stuck.
+    /// Threads that may be started beyond those, for reads that are stuck.
     pub max_stuck: usize,
-    /// Which processes are walked when.
+    /// The choice of processes to walk.
     pub policy: Policy,
-    /// How often it is looked whether the file that a process runs was replaced; each process at a moment of
-    /// its own.
-    pub look_again: Duration,
-    /// How nice the reader threads are, 0 to 19.
+    /// Time between two checks whether the file that a process runs was replaced.
+    pub exe_check_interval: Duration,
+    /// Niceness of the reader threads, 0 to 19.
     pub nice: u8,
 }
 
 impl Options {
-    /// The shortest interval.
+    /// The shortest interval: a scan of a thousand processes takes some milliseconds.
     pub const SHORTEST: Duration = Duration::from_millis(100);
     /// The longest interval.
     pub const LONGEST: Duration = Duration::from_secs(3600);
 
-    /// The usual ones for this machine's `/proc`, or for another tree; its sysfs is `../sys` beside it,
+    /// Returns the defaults for this machine's `/proc`, or for another tree; its sysfs is `../sys` beside it,
     /// where there is one.
     pub fn new(proc_root: Option<&Path>) -> Self {
         let roots = Roots::new(proc_root);
@@ -87,8 +89,25 @@ impl Options {
             threads: 0,
             max_stuck: 64,
             policy: Policy::default(),
-            look_again: Duration::from_secs(90),
+            // Updates are installed once a day; a check costs a readlink.
+            exe_check_interval: Duration::from_secs(90),
             nice: 0,
+        }
+    }
+
+    /// Returns the trees to read.
+    pub(crate) fn roots(&self) -> Roots {
+        Roots {
+            proc: self.proc_root.clone(),
+            sys: self.sys_root.clone(),
+        }
+    }
+
+    /// Returns the number of reader threads.
+    fn reader_threads(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
         }
     }
 }
@@ -98,7 +117,7 @@ impl Options {
 pub struct Wanted {
     /// Time between snapshots, held to the bounds of [`Options::interval`].
     pub interval: Duration,
-    /// Whether no snapshots are taken but those that `refresh` asks for.
+    /// No snapshots are taken but those that `refresh` asks for.
     pub paused: bool,
     /// The processes that somebody looks at: on the screen, or tagged. Their figures are kept fresher.
     pub focus: Vec<Identity>,
@@ -109,7 +128,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Nothing but a snapshot per interval.
+    /// Wants nothing but a snapshot per interval.
     pub const fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -143,7 +162,7 @@ impl Handle {
     }
 }
 
-/// Has the kernel make room for the descriptors to be held open, all at once. To be called while the program
+/// Makes the kernel make room for the descriptors to be held open, all at once. To be called while the program
 /// has one thread: a table of descriptors that threads share is copied at each doubling, and everyone who
 /// opens a file waits each time until every processor has passed a quiet moment (`expand_fdtable` of
 /// `fs/file.c`). Nothing depends on it but the time the first snapshot takes.

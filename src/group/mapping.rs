@@ -16,6 +16,12 @@ pub struct MappingMerge {
     last: Option<usize>,
 }
 
+impl Extend<Area> for MappingMerge {
+    fn extend<I: IntoIterator<Item = Area>>(&mut self, areas: I) {
+        areas.into_iter().for_each(|area| self.area(&area));
+    }
+}
+
 impl MappingMerge {
     /// Adds one area.
     pub fn area(&mut self, area: &Area) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::account::headroom;
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
-use crate::model::process::{Facts, Identity, ProcessSample, Stat};
+use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::trend::{Judgement, Verdict};
@@ -202,14 +202,5 @@ fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
 
 /// A process that ended as a filter can ask about it: by its words. Nothing is known of its figures any more.
 pub fn ended_sample(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
-    ProcessSample {
-        id,
-        exec: 0,
-        stat: Stat::default(),
-        facts: Arc::clone(facts),
-        walk: Err(Missing::Gone),
-        stale: false,
-        oom_score: Err(Missing::Gone),
-        shares_mm: None,
-    }
+    ProcessSample::unread(id, Arc::clone(facts), Missing::Gone)
 }

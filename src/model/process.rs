@@ -56,6 +56,17 @@ impl Stat {
     pub const fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
+
+    /// Returns why the process has no memory of its own; `None` where it has.
+    pub const fn lacks_memory(&self) -> Option<Missing> {
+        if self.is_kernel_thread() {
+            Some(Missing::KernelThread)
+        } else if self.is_zombie() {
+            Some(Missing::Zombie)
+        } else {
+            None
+        }
+    }
 }
 
 /// What became of a program's file while it ran: it still runs the old one, and should be started anew.
@@ -108,17 +119,22 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts of which only the name is known.
+    /// Creates facts of which only the name is known, so far.
     pub fn pending(comm: &[u8]) -> Self {
+        Self::unread(comm, Missing::Pending)
+    }
+
+    /// Creates facts of which only the name is known, for `why`.
+    pub fn unread(comm: &[u8], why: Missing) -> Self {
         Self {
             comm: comm.into(),
-            cmdline: Err(Missing::Pending),
-            uid: Err(Missing::Pending),
-            user: Err(Missing::Pending),
-            cgroup: Err(Missing::Pending),
+            cmdline: Err(why),
+            uid: Err(why),
+            user: Err(why),
+            cgroup: Err(why),
             unit: None,
             container: None,
-            exe: Err(Missing::Pending),
+            exe: Err(why),
             replaced: None,
         }
     }
@@ -188,6 +204,20 @@ pub struct ProcessSample {
 }
 
 impl ProcessSample {
+    /// Creates the row of a process of whose figures nothing is known, for `why`.
+    pub fn unread(id: Identity, facts: Arc<Facts>, why: Missing) -> Self {
+        Self {
+            id,
+            exec: 0,
+            stat: Stat::default(),
+            facts,
+            walk: Err(why),
+            stale: false,
+            oom_score: Err(why),
+            shares_mm: None,
+        }
+    }
+
     /// The memory of the last walk.
     pub fn memory(&self) -> Reading<&Memory> {
         self.walk.as_ref().map(|w| &w.memory).map_err(|e| *e)

@@ -25,7 +25,6 @@ use super::alert::Notifier;
 use super::terminal;
 use crate::act;
 use crate::config::{Config, UiSettings, save as write};
-use crate::proc::files::Roots;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::{App, Privilege};
 use crate::tui::{Effect, Event, update, view};
@@ -78,10 +77,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         .build()
         .context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone());
-    let roots = Roots {
-        proc: setup.options.proc_root.clone(),
-        sys: setup.options.sys_root.clone(),
-    };
+    let roots = setup.options.roots();
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
@@ -208,7 +204,7 @@ impl Screen {
                         Effect::Save(saved) => self.save(saved),
                         Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
                         Effect::Act(command) => self.act(command),
-                        Effect::BreakOff => self.mappings.break_off(),
+                        Effect::BreakOff => self.mappings.cancel(),
                         Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
                     }
                 }

@@ -16,7 +16,7 @@ use crate::cli::{Exit, PsArgs};
 use crate::config::Env;
 use crate::history::History;
 use crate::model::{Missing, Snapshot};
-use crate::sampler::quick;
+use crate::sampler::one_shot;
 
 /// Reads every process, or a file, and prints a table.
 pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
@@ -28,7 +28,8 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
         }
         (None, Some(every)) => repeat::run(&plan, every),
         (None, None) => {
-            let snapshot = match plan.quick.and_then(|wants| quick::look(&plan.sampling, wants)) {
+            let one_shot = plan.is_plain.then(|| one_shot::scan(&plan.sampling, plan.needs));
+            let snapshot = match one_shot.flatten() {
                 Some(snapshot) => Arc::new(snapshot),
                 None => snapshot::scan(plan.scanner())?,
             };

@@ -18,10 +18,7 @@ use crate::source::{At, Source, span};
 /// Returns the options of a scan that reads everything, whatever the monitor may spend.
 pub(super) fn scan_options(settings: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
-        policy: Policy {
-            budget: None,
-            ..Policy::default()
-        },
+        policy: Policy::UNLIMITED,
         ..super::sampler_options(settings, proc_root)
     }
 }

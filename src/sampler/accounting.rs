@@ -1,54 +1,47 @@
-//! What only the account of the system reads, once.
+//! Reads the inputs of the account of the system, once.
 
-use std::sync::mpsc;
-use std::time::Instant;
+use std::ops::ControlFlow;
+use std::time::Duration;
 
 use super::Options;
+use super::pool::{Pool, Priority, Work, Worker};
 use crate::model::Missing;
 use crate::model::system::AccountingInputs;
 use crate::proc::files::Roots;
-use crate::proc::system::accounting::AccountingFile;
+use crate::proc::system::accounting::{AccountingFile, InputUpdate};
 
-const STACK: usize = 256 << 10;
+/// A file to read; each for itself, so that one that never returns costs its own figures only.
+struct Job(AccountingFile);
 
-/// Reads it all, blocking its caller no longer than the deadline: what has not come by then is
+impl Work for Job {
+    type Context = Roots;
+    type Key = AccountingFile;
+    type Output = InputUpdate;
+
+    fn key(&self) -> AccountingFile {
+        self.0
+    }
+
+    fn profile(&self) -> (Priority, Duration) {
+        // Enough to give each file a thread: some, such as `zoneinfo`, take milliseconds.
+        (Priority::Urgent, Duration::from_millis(5))
+    }
+
+    fn run(self, roots: &Roots, _: &mut [u8], _: &Worker<'_, Self>) -> InputUpdate {
+        self.0.read(roots)
+    }
+}
+
+/// Reads it all and blocks the caller no longer than the deadline: what has not come by then is
 /// [`Missing::TimedOut`], and its thread is left behind.
 pub fn read(options: &Options) -> AccountingInputs {
-    let roots = Roots {
-        proc: options.proc_root.clone(),
-        sys: options.sys_root.clone(),
-    };
     let mut inputs = AccountingInputs::missing(Missing::Unsupported);
-    let (sender, updates) = mpsc::channel();
-    let mut waiting = Vec::new();
-    for &file in AccountingFile::ALL {
-        let (sender, roots) = (sender.clone(), roots.clone());
-        let thread = std::thread::Builder::new()
-            .name("zmtop-accounting".into())
-            .stack_size(STACK)
-            .spawn(move || {
-                let _ = sender.send((file, file.read(&roots)));
-            });
-        match thread {
-            Ok(_) => waiting.push(file),
-            Err(e) => {
-                let why = Missing::Errno(e.raw_os_error().unwrap_or(0));
-                file.missing(why)(&mut inputs);
-            }
-        }
-    }
-    drop(sender);
-    let began = Instant::now();
-    while !waiting.is_empty() {
-        let left = options.deadline.saturating_sub(began.elapsed());
-        let Ok((file, update)) = updates.recv_timeout(left) else {
-            break;
-        };
-        waiting.retain(|other| *other != file);
+    let pool = Pool::new(options, AccountingFile::ALL.len(), options.roots());
+    pool.submit(AccountingFile::ALL.iter().copied().map(Job));
+    // It is never broken off.
+    let _ = pool.collect(options.deadline, AccountingFile::missing, |update| {
         update(&mut inputs);
-    }
-    for file in waiting {
-        file.missing(Missing::TimedOut)(&mut inputs);
-    }
+        ControlFlow::Continue(())
+    });
     inputs
 }

@@ -1,205 +1,181 @@
-//! The figures of cgroups, read while someone asks for them.
+//! The figures of cgroups, read while somebody needs them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Job, Token};
-use super::table::RunningReads;
+use super::job::{Job, JobKey, RunningReads};
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::cgroup::mounts::{Mounts, above};
 
-/// How many cgroups are read in one job.
+/// Cgroups read in one job: some 15 µs each, far more than taking a job costs.
 const BATCH: usize = 16;
-/// How long figures hold.
-const HOLD: Duration = Duration::from_millis(990);
-/// How long what is mounted where is taken to hold.
+/// Time that figures hold: each cgroup is read once a second, at intervals of a second as at shorter ones.
+const FIGURES_HOLD: Duration = Duration::from_millis(990);
+/// Time that mounts hold: they hardly ever change.
 const MOUNTS_HOLD: Duration = Duration::from_secs(30);
+/// Bytes and levels beyond which a path is left out: a made tree may claim any, each with as many above it.
+const MAX_PATH: usize = 4096;
+const MAX_DEPTH: usize = 64;
 
-/// Cgroups with longer paths or further down are left out: a made tree may claim any, each with as many above it.
-const LONGEST: usize = 4096;
-const DEEPEST: usize = 64;
-
-/// What is known of each.
-#[derive(Debug)]
+/// All cgroups with a process in them or below them.
+#[derive(Default)]
 pub(super) struct Cgroups {
-    on: bool,
-    mounts: Reading<Arc<Mounts>>,
-    mounts_at: Option<Duration>,
-    asking_mounts: bool,
+    is_on: bool,
+    /// The mounts, and when they were read.
+    mounts: Option<(Reading<Arc<Mounts>>, Duration)>,
+    is_reading_mounts: bool,
     /// By path, hence each after those above it.
-    known: BTreeMap<Arc<[u8]>, Known>,
+    cgroups: BTreeMap<Arc<[u8]>, Cgroup>,
     jobs: u64,
 }
 
-#[derive(Debug)]
-struct Known {
+struct Cgroup {
     /// Its own limits, not those of the cgroups above it.
     figures: CgroupFigures,
+    /// When they were read.
     at: Option<Duration>,
     /// The job that reads it.
-    asked: Option<u64>,
-    /// Whether a process is in it, or below it.
-    used: bool,
-}
-
-impl Default for Cgroups {
-    fn default() -> Self {
-        Self {
-            on: false,
-            mounts: Err(Missing::Pending),
-            mounts_at: None,
-            asking_mounts: false,
-            known: BTreeMap::new(),
-            jobs: 0,
-        }
-    }
+    job: Option<u64>,
+    /// A process is in it, or below it.
+    is_used: bool,
 }
 
 impl Cgroups {
-    /// Reads them from now on, or no more.
-    pub(super) fn set(&mut self, on: bool) {
-        self.on = on;
-        if !on {
-            self.known.clear();
+    /// Sets whether they are read.
+    pub(super) fn set(&mut self, is_on: bool) {
+        self.is_on = is_on;
+        if !is_on {
+            self.cgroups.clear();
         }
     }
 
-    /// Whether they are read.
+    /// Returns true if they are read.
     pub(super) const fn is_on(&self) -> bool {
-        self.on
+        self.is_on
     }
 
-    /// The job to learn where they are mounted, where that is not known or long ago.
-    pub(super) fn ask_mounts(&mut self, now: Duration) -> Option<Job> {
-        let fresh = self.mounts_at.is_some_and(|at| now.saturating_sub(at) < MOUNTS_HOLD);
-        if !self.on || fresh || std::mem::replace(&mut self.asking_mounts, true) {
+    /// Returns the job to read the mounts, where they are not known or old.
+    pub(super) fn mounts_job(&mut self, now: Duration) -> Option<Job> {
+        let is_fresh = self
+            .mounts
+            .as_ref()
+            .is_some_and(|(_, at)| now.saturating_sub(*at) < MOUNTS_HOLD);
+        if !self.is_on || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
             return None;
         }
         Some(Job::Mounts)
     }
 
-    /// Takes in where they are mounted.
-    pub(super) fn mounted(&mut self, mounts: Reading<Arc<Mounts>>, now: Duration) {
-        self.asking_mounts = false;
-        self.mounts_at = Some(now);
-        self.mounts = mounts;
+    /// Takes in the mounts.
+    pub(super) fn set_mounts(&mut self, mounts: Reading<Arc<Mounts>>, now: Duration) {
+        self.is_reading_mounts = false;
+        self.mounts = Some((mounts, now));
     }
 
-    /// Jobs to read those in which the processes are, at `paths`, and those above them as far as they are
-    /// mounted. Others are forgotten.
-    pub(super) fn ask<'a>(&mut self, paths: impl Iterator<Item = &'a Arc<[u8]>>, now: Duration) -> Vec<Job> {
-        self.known.values_mut().for_each(|known| known.used = false);
+    /// Returns jobs to read the cgroups at `paths`, those of all processes, and the ones above them as far as
+    /// they are mounted. Others are forgotten.
+    pub(super) fn jobs<'a>(&mut self, paths: impl Iterator<Item = &'a Arc<[u8]>>, now: Duration) -> Vec<Job> {
+        self.cgroups.values_mut().for_each(|cgroup| cgroup.is_used = false);
         for path in paths {
-            self.add(path);
+            self.mark_used(path);
         }
-        self.known.retain(|_, known| known.used);
-        let Ok(mounts) = &self.mounts else { return Vec::new() };
-        let due = |known: &Known| known.asked.is_none() && known.at.is_none_or(|at| now.saturating_sub(at) >= HOLD);
-        let mut due: Vec<_> = self.known.iter_mut().filter(|(_, known)| due(known)).collect();
-        due.chunks_mut(BATCH)
-            .map(|batch| {
-                self.jobs += 1;
-                let number = self.jobs;
-                for (_, known) in batch.iter_mut() {
-                    known.asked = Some(number);
-                }
-                Job::Cgroups {
-                    number,
-                    mounts: Arc::clone(mounts),
-                    paths: batch.iter().map(|(path, _)| Arc::clone(path)).collect(),
-                }
-            })
-            .collect()
+        self.cgroups.retain(|_, cgroup| cgroup.is_used);
+        let Some((Ok(mounts), _)) = &self.mounts else {
+            return Vec::new();
+        };
+        let is_old = |c: &Cgroup| c.at.is_none_or(|at| now.saturating_sub(at) >= FIGURES_HOLD);
+        let cgroups = self.cgroups.iter_mut();
+        let mut wanted: Vec<_> = cgroups.filter(|(_, c)| c.job.is_none() && is_old(c)).collect();
+        let mut jobs = Vec::new();
+        for batch in wanted.chunks_mut(BATCH) {
+            self.jobs += 1;
+            for (_, cgroup) in batch.iter_mut() {
+                cgroup.job = Some(self.jobs);
+            }
+            jobs.push(Job::Cgroups {
+                number: self.jobs,
+                mounts: Arc::clone(mounts),
+                paths: batch.iter().map(|(path, _)| Arc::clone(path)).collect(),
+            });
+        }
+        jobs
     }
 
-    fn add(&mut self, path: &Arc<[u8]>) {
+    /// Marks a cgroup and those above it as used.
+    fn mark_used(&mut self, path: &Arc<[u8]>) {
         let depth = path.split(|b| *b == b'/').count();
-        if path.len() > LONGEST || depth > DEEPEST {
+        if path.len() > MAX_PATH || depth > MAX_DEPTH {
             return;
         }
-        if let Some(known) = self.known.get_mut(path) {
-            // Then so are those above it.
-            if !std::mem::replace(&mut known.used, true) {
-                self.add_above(path);
-            }
-            return;
-        }
-        self.known.insert(Arc::clone(path), Known::new());
-        self.add_above(path);
-    }
-
-    fn add_above(&mut self, path: &[u8]) {
-        let mut at = path;
-        while let Some(up) = above(at) {
-            at = up;
-            match self.known.get_mut(up) {
-                Some(known) if known.used => return,
-                Some(known) => known.used = true,
+        let mut at: &[u8] = path;
+        loop {
+            match self.cgroups.get_mut(at) {
+                // Then so are those above it.
+                Some(cgroup) if cgroup.is_used => return,
+                Some(cgroup) => cgroup.is_used = true,
                 None => {
-                    self.known.insert(up.into(), Known::new());
+                    let key = if at.len() == path.len() {
+                        Arc::clone(path)
+                    } else {
+                        at.into()
+                    };
+                    let cgroup = Cgroup {
+                        figures: CgroupFigures::missing(Missing::Pending),
+                        at: None,
+                        job: None,
+                        is_used: true,
+                    };
+                    self.cgroups.insert(key, cgroup);
                 }
             }
+            let Some(up) = above(at) else { return };
+            at = up;
         }
     }
 
     /// Takes in what a job has read.
-    pub(super) fn read(&mut self, number: u64, figures: Vec<(Arc<[u8]>, CgroupFigures)>, now: Duration) {
+    pub(super) fn set_figures(&mut self, job: u64, figures: Vec<(Arc<[u8]>, CgroupFigures)>, now: Duration) {
         for (path, figures) in figures {
-            if let Some(known) = self.known.get_mut(&path).filter(|k| k.asked == Some(number)) {
-                known.asked = None;
-                known.at = Some(now);
-                known.figures = figures;
+            if let Some(cgroup) = self.cgroups.get_mut(&path).filter(|c| c.job == Some(job)) {
+                cgroup.job = None;
+                cgroup.at = Some(now);
+                cgroup.figures = figures;
             }
         }
     }
 
-    /// What they say, with the limits that hold: the least of each and those above it. One whose read has been
-    /// under way for longer than `deadline` says so.
+    /// Returns the figures, with the limits that hold: the least of each cgroup and those above it. One whose
+    /// read has been under way for longer than `deadline` says so.
     pub(super) fn publish(
         &self,
         running: &RunningReads,
-        now: Duration,
         deadline: Duration,
     ) -> Arc<BTreeMap<Arc<[u8]>, CgroupFigures>> {
-        if !self.on {
+        if !self.is_on {
             return Arc::default();
         }
-        let late = |token: Token| {
-            running
-                .get(&token)
-                .is_some_and(|since| now.saturating_sub(*since) > deadline)
-        };
+        let is_late = |key| running.is_late(key, deadline);
         let unmounted = match &self.mounts {
-            Ok(_) => None,
-            Err(Missing::Pending) if late(Token::Mounts) => Some(Missing::TimedOut),
-            Err(why) => Some(*why),
+            Some((Ok(_), _)) => None,
+            Some((Err(why), _)) => Some(*why),
+            None if is_late(JobKey::Mounts) => Some(Missing::TimedOut),
+            None => Some(Missing::Pending),
         };
         let mut all: BTreeMap<Arc<[u8]>, CgroupFigures> = BTreeMap::new();
-        for (path, known) in &self.known {
-            let figures = match (unmounted, known.asked) {
+        for (path, cgroup) in &self.cgroups {
+            let figures = match (unmounted, cgroup.job) {
                 (Some(why), _) => CgroupFigures::missing(why),
-                (None, Some(job)) if late(Token::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),
-                (None, _) => known.figures,
+                (None, Some(job)) if is_late(JobKey::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),
+                (None, _) => cgroup.figures,
             };
-            let mounted = |path: &&[u8]| self.mounts.as_ref().is_ok_and(|m| m.directory(path).is_some());
-            let figures = match above(path).filter(mounted).and_then(|up| all.get(up)) {
+            let is_mounted = |path: &&[u8]| matches!(&self.mounts, Some((Ok(m), _)) if m.directory(path).is_some());
+            let figures = match above(path).filter(is_mounted).and_then(|up| all.get(up)) {
                 Some(above) => figures.below(above),
                 None => figures,
             };
             all.insert(Arc::clone(path), figures);
         }
         Arc::new(all)
-    }
-}
-
-impl Known {
-    const fn new() -> Self {
-        Self {
-            figures: CgroupFigures::missing(Missing::Pending),
-            at: None,
-            asked: None,
-            used: true,
-        }
     }
 }

@@ -1,114 +1,103 @@
-//! What a reader does, and what comes of it.
+//! The scanner's kinds of reads, and what each gives.
+//!
+//! To add one: a variant of [`Job`], of [`JobKey`] and of [`Outcome`]; the arms that the compiler then demands
+//! in `impl Work for Job`; a place that submits it and one that takes in its outcome, both in `table.rs` for
+//! what is read of processes. A file that is read once per program is one more line at [`Job::Facts`].
 
+mod exe;
 mod facts;
 mod glance;
-mod kin;
-mod program;
+mod shared_mm;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use facts::{place, record};
-use glance::{glance, last_pid};
-pub(super) use kin::{Party, Suspect};
-pub(super) use program::{Known, Program};
+pub(super) use exe::ExeFile;
+pub(super) use facts::CgroupMembership;
+pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
+pub(super) use shared_mm::MmCandidate;
 
 use super::plan::Purpose;
-use super::target::{Budget, Target};
+use super::pool::{Pool, Priority, Work, Worker};
+use super::target::{OpenFiles, Target};
 use super::walk;
-use crate::model::{CgroupFigures, Memory, Reading, Stat};
+use crate::model::{CgroupFigures, Memory, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
 use crate::proc::system::{MachineUpdate, SystemFile};
 use crate::proc::{own, status, users};
 
-/// The most of a command line that is kept.
-const CMDLINE: usize = 64 << 10;
+/// Bytes of a command line that are kept. The kernel would give megabytes.
+const MAX_CMDLINE: usize = 64 << 10;
 
-/// What is read, and of what: never two at once of the same. A process goes by its serial number in the
-/// table, so that nothing of one is taken for another's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Token {
-    /// The list of processes.
+/// Names a read. A process goes by its serial number in the table, so that nothing of one is taken
+/// for another's; a batch goes by its first process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum JobKey {
     List,
-    /// One thing of the system.
-    Part(SystemFile),
-    /// `stat`, of this process and others after it.
-    Glance(u64),
-    /// `smaps_rollup`.
+    System(SystemFile),
+    Glances(u64),
     Walk(u64),
-    /// `status`, `cgroup`, `exe`, `cmdline`.
     Facts(u64),
-    /// What became of the file it runs.
-    Program(u64),
-    /// `exe`, of this process and others after it.
-    Links(u64),
-    /// Whether this process and others after it share an address space with another.
-    Kin(u64),
-    /// A user's name.
+    Exe(u64),
+    ExeLinks(u64),
+    SharedMm(u64),
     User(u32),
-    /// Where cgroups are mounted.
     Mounts,
-    /// Cgroups, by the number of the job.
+    /// Goes by the number of the job.
     Cgroups(u64),
 }
 
-/// Which queue a job waits in; the first goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    /// Lists, glances, the system: without them there is no snapshot.
-    Urgent,
-    /// Walks of processes that have been walked before.
-    Known,
-    /// Walks of processes that never have: they may never return.
-    New,
-    /// All that takes longest or may wait on anyone: command lines, the name service.
-    Facts,
-}
-
-/// How many classes there are.
-pub(super) const CLASSES: usize = 4;
-
-/// A process to read of.
-#[derive(Clone, Debug)]
-pub(super) struct Subject {
+/// A process to read, as it was when that was asked for.
+#[derive(Clone)]
+pub(super) struct ProcessRef {
     pub(super) pid: u32,
     pub(super) serial: u64,
     pub(super) starttime: u64,
-    /// Which state of the process this is asked for: an answer to an older question is dropped.
+    /// The state of the process that is asked about; an answer about an older one is dropped.
     pub(super) version: u32,
     pub(super) target: Arc<Target>,
 }
 
-/// One thing to do.
-#[derive(Debug)]
+/// A read of the scanner's.
 pub(super) enum Job {
+    /// The list of processes.
     List {
         /// The pid given out last when the list was read before; where it still is, there is nothing new.
         last: Option<u64>,
     },
-    Part(SystemFile),
-    Glance {
-        /// Never empty.
-        at: Vec<Glance>,
-        /// Whether `oom_score` is wanted.
-        oom: bool,
+    /// A file of the system's.
+    System(SystemFile),
+    /// `stat` of some processes; never empty.
+    Glances {
+        of: Vec<GlanceRequest>,
+        /// True if `oom_score` is read as well.
+        oom_score: bool,
     },
+    /// `smaps_rollup`.
     Walk {
-        subject: Subject,
-        /// What it is made for, and what it is expected to cost.
+        process: ProcessRef,
         purpose: Purpose,
+        /// The processor time that the planner has reserved for it.
         expected: Duration,
-        /// Whether it has been walked before.
-        known: bool,
+        /// True if a walk of it has ever come back.
+        is_known: bool,
     },
-    Facts(Subject),
-    Program(Subject),
-    Links(Vec<Known>),
-    Kin(Vec<Suspect>),
+    /// `status`, `cgroup`, `exe` and `cmdline`.
+    Facts(ProcessRef),
+    /// The file behind `exe`, looked up in the file system.
+    Exe(ProcessRef),
+    /// A comparison of `exe` of some processes with what it was, by the digest of its text.
+    ExeLinks(Vec<(ProcessRef, u64)>),
+    /// A check whether some processes share an address space with others.
+    SharedMm(Vec<MmCandidate>),
+    /// A user's name.
     User(u32),
+    /// The places where cgroups are mounted.
     Mounts,
+    /// The memory figures of cgroups.
     Cgroups {
         number: u64,
         mounts: Arc<Mounts>,
@@ -116,213 +105,202 @@ pub(super) enum Job {
     },
 }
 
-/// A process to glance at.
-#[derive(Debug)]
-pub(super) struct Glance {
-    pub(super) pid: u32,
-    pub(super) serial: u64,
-    /// The files known; none of a pid not seen before.
-    pub(super) target: Option<Arc<Target>>,
-    /// The digest of the comm known.
-    pub(super) comm: u64,
-    /// Whether some of it is swapped out, so that swap is looked at too.
-    pub(super) swapped: bool,
-}
-
-/// What came of a glance.
-#[derive(Debug)]
-pub(super) struct Glanced {
-    pub(super) pid: u32,
-    pub(super) serial: u64,
-    /// The files, where they are new.
-    pub(super) target: Option<Arc<Target>>,
-    pub(super) seen: Reading<Seen>,
-}
-
-/// What a glance saw.
-#[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) starttime: u64,
-    pub(super) stat: Stat,
-    pub(super) digest: u64,
-    /// The name, where it is not the one known.
-    pub(super) comm: Option<Box<[u8]>>,
-    pub(super) oom_score: Reading<u32>,
-    /// `VmSwap` of `status`, where it was looked at.
-    pub(super) swap: Option<u64>,
-}
-
-/// One walk made.
-#[derive(Debug)]
-pub(super) struct Walked {
+/// A walk that was made.
+pub(super) struct WalkResult {
     pub(super) memory: Reading<Memory>,
     /// When it began.
     pub(super) at: Duration,
-    /// In processor time.
+    /// Processor time.
     pub(super) cost: Duration,
-    /// On the clock.
+    /// Time on the clock.
     pub(super) took: Duration,
 }
 
-/// What a job gave.
+/// The result of a job.
 pub(super) enum Outcome {
-    /// `None` where no pid was given out since the list before.
-    List(Option<Reading<Vec<u32>>>, Option<u64>),
-    Part(SystemFile, MachineUpdate),
-    Glance(Vec<Glanced>),
+    List {
+        /// `None` where no pid was given out since the list before.
+        pids: Option<Reading<Vec<u32>>>,
+        last: Option<u64>,
+    },
+    System(SystemFile, MachineUpdate),
+    Glances(Vec<GlanceResult>),
     Walk {
-        subject: Subject,
+        process: ProcessRef,
         purpose: Purpose,
         expected: Duration,
-        done: Walked,
+        result: WalkResult,
     },
-    Place {
-        subject: Subject,
+    /// All facts but the command line, which may keep the reader waiting.
+    Facts {
+        process: ProcessRef,
         uid: Reading<u32>,
-        place: Reading<Place>,
-        program: Reading<Program>,
+        cgroup: Reading<CgroupMembership>,
+        exe: Reading<ExeFile>,
     },
-    Program {
-        subject: Subject,
-        program: Reading<Program>,
-    },
-    /// Those whose link is to be looked up again: pids and serial numbers.
-    Links(Vec<(u32, u64)>),
-    /// Those that share an address space.
-    Kin(Vec<(Party, Party)>),
+    /// The command line, the last of the facts.
     Cmdline {
-        subject: Subject,
+        process: ProcessRef,
         cmdline: Reading<Box<[u8]>>,
     },
+    Exe {
+        process: ProcessRef,
+        exe: Reading<ExeFile>,
+    },
+    /// Pid and serial number of the processes whose file is to be looked up again.
+    ExeLinks(Vec<(u32, u64)>),
+    /// Pairs that share an address space.
+    SharedMm(Vec<(ProcessRef, ProcessRef)>),
     User(u32, Arc<[u8]>),
     Mounts(Reading<Arc<Mounts>>),
     Cgroups(u64, Vec<(Arc<[u8]>, CgroupFigures)>),
 }
 
-/// Where in the tree of cgroups a process is.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) path: Arc<[u8]>,
-    pub(super) unit: Option<Arc<[u8]>>,
-    pub(super) container: Option<Arc<[u8]>>,
-}
-
-/// What every reader needs.
-#[derive(Debug)]
-pub(super) struct Ground {
+/// Data that all reads share.
+pub(super) struct ReaderContext {
     pub(super) roots: Roots,
-    pub(super) budget: Arc<Budget>,
+    pub(super) open_files: Arc<OpenFiles>,
+    /// Bytes in a page.
     pub(super) page: u64,
 }
 
-impl Job {
-    pub(super) fn token(&self) -> Token {
+impl Work for Job {
+    type Context = ReaderContext;
+    type Key = JobKey;
+    type Output = Outcome;
+
+    fn key(&self) -> JobKey {
         match self {
-            Self::List { .. } => Token::List,
-            Self::Part(part) => Token::Part(*part),
-            Self::Glance { at, .. } => Token::Glance(at.first().map_or(0, |g| g.serial)),
-            Self::Walk { subject, .. } => Token::Walk(subject.serial),
-            Self::Facts(subject) => Token::Facts(subject.serial),
-            Self::Program(subject) => Token::Program(subject.serial),
-            Self::Links(known) => Token::Links(known.first().map_or(0, |k| k.serial)),
-            Self::Kin(suspects) => Token::Kin(suspects.first().map_or(0, |s| s.one.serial)),
-            Self::User(uid) => Token::User(*uid),
-            Self::Mounts => Token::Mounts,
-            Self::Cgroups { number, .. } => Token::Cgroups(*number),
+            Self::List { .. } => JobKey::List,
+            Self::System(file) => JobKey::System(*file),
+            Self::Glances { of, .. } => JobKey::Glances(of.first().map_or(0, |g| g.serial)),
+            Self::Walk { process, .. } => JobKey::Walk(process.serial),
+            Self::Facts(process) => JobKey::Facts(process.serial),
+            Self::Exe(process) => JobKey::Exe(process.serial),
+            Self::ExeLinks(links) => JobKey::ExeLinks(links.first().map_or(0, |(p, _)| p.serial)),
+            Self::SharedMm(candidates) => JobKey::SharedMm(candidates.first().map_or(0, |c| c.process.serial)),
+            Self::User(uid) => JobKey::User(*uid),
+            Self::Mounts => JobKey::Mounts,
+            Self::Cgroups { number, .. } => JobKey::Cgroups(*number),
         }
     }
 
-    pub(super) const fn class(&self) -> Class {
+    /// The times were measured on a laptop; they need only be right enough to tell how many threads to wake.
+    fn profile(&self) -> (Priority, Duration) {
+        use Priority::{Background, Known, New, Urgent};
+        let each = |micros, count: usize| Duration::from_micros(micros) * count as u32;
         match self {
-            Self::List { .. } | Self::Part(_) | Self::Glance { .. } => Class::Urgent,
-            Self::Walk { known: true, .. } => Class::Known,
-            Self::Walk { known: false, .. } => Class::New,
-            Self::Facts(_)
-            | Self::Program(_)
-            | Self::Links(_)
-            | Self::Kin(_)
-            | Self::User(_)
-            | Self::Mounts
-            | Self::Cgroups { .. } => Class::Facts,
+            Self::List { .. } => (Urgent, each(500, 1)),
+            Self::System(_) => (Urgent, each(30, 1)),
+            Self::Glances { of, .. } => (Urgent, each(4, of.len())),
+            Self::Walk { expected, is_known, .. } => {
+                let priority = if *is_known { Known } else { New };
+                (priority, (*expected).max(each(50, 1)))
+            }
+            Self::Facts(_) | Self::Exe(_) | Self::User(_) | Self::Mounts => (Background, each(50, 1)),
+            Self::ExeLinks(links) => (Background, each(2, links.len())),
+            Self::SharedMm(candidates) => (Background, each(2, candidates.len())),
+            Self::Cgroups { paths, .. } => (Background, each(15, paths.len())),
         }
     }
 
-    /// About how long it takes: enough to tell how many threads are worth waking.
-    pub(super) fn expected(&self) -> Duration {
-        match self {
-            Self::List { .. } => Duration::from_micros(500),
-            Self::Part(_) => Duration::from_micros(30),
-            Self::Glance { at, .. } => Duration::from_micros(4) * at.len() as u32,
-            Self::Walk { expected, .. } => (*expected).max(Duration::from_micros(50)),
-            Self::Facts(_) | Self::Program(_) | Self::User(_) | Self::Mounts => Duration::from_micros(50),
-            Self::Links(known) => Duration::from_micros(2) * known.len() as u32,
-            Self::Kin(suspects) => Duration::from_micros(2) * suspects.len() as u32,
-            Self::Cgroups { paths, .. } => Duration::from_micros(15) * paths.len() as u32,
-        }
+    fn is_announced(&self) -> bool {
+        // Glances are submitted by it, while files of the system's are still being read.
+        matches!(self, Self::List { .. })
     }
 
-    /// Does it. `early` takes what is known before the rest, which may never come.
-    pub(super) fn run(self, ground: &Ground, buf: &mut [u8], early: impl FnOnce(Outcome)) -> Outcome {
-        let proc = ground.roots.proc.as_path();
+    fn run(self, context: &ReaderContext, buf: &mut [u8], worker: &Worker<'_, Self>) -> Outcome {
+        let proc = context.roots.proc.as_path();
         match self {
             Self::List { last } => {
                 // Before the list: what comes in between is then seen the next time.
-                let now = last_pid(ground, buf);
-                let news = now.is_none() || now != last;
-                Outcome::List(news.then(|| files::pids(proc.as_os_str().as_encoded_bytes())), now)
+                let now = glance::last_pid(context, buf);
+                let is_news = now.is_none() || now != last;
+                Outcome::List {
+                    pids: is_news.then(|| files::pids(proc.as_os_str().as_encoded_bytes())),
+                    last: now,
+                }
             }
-            Self::Part(part) => Outcome::Part(part, part.read(&ground.roots, buf)),
-            Self::Glance { at, oom } => {
-                let glances = at.iter().map(|ask| glance(ask, oom, ground, buf));
-                Outcome::Glance(glances.collect())
+            Self::System(file) => Outcome::System(file, file.read(&context.roots, buf)),
+            Self::Glances { of, oom_score } => {
+                let glances = of.iter().map(|one| glance::glance(one, oom_score, context, buf));
+                Outcome::Glances(glances.collect())
             }
             Self::Walk {
-                subject,
+                process,
                 purpose,
                 expected,
                 ..
             } => {
-                let at = own::monotonic();
-                let before = own::thread_time();
-                let memory = walk::walk(&subject.target, subject.starttime, proc, buf);
-                let cost = own::thread_time().saturating_sub(before);
-                let took = own::monotonic().saturating_sub(at);
+                let (at, cpu) = (own::monotonic(), own::thread_time());
+                let memory = walk::walk(&process.target, process.starttime, proc, buf);
+                let result = WalkResult {
+                    memory,
+                    at,
+                    cost: own::thread_time().saturating_sub(cpu),
+                    took: own::monotonic().saturating_sub(at),
+                };
                 Outcome::Walk {
-                    subject,
+                    process,
                     purpose,
                     expected,
-                    done: Walked { memory, at, cost, took },
+                    result,
                 }
             }
-            Self::Facts(subject) => {
-                let uid = record(&subject, proc, b"status", buf).and_then(status::uid);
-                let place = record(&subject, proc, b"cgroup", buf).and_then(place);
-                let program = program::at_once(&subject, ground, buf);
-                early(Outcome::Place {
-                    subject: subject.clone(),
-                    uid,
-                    place,
-                    program,
+            Self::Facts(process) => {
+                worker.hand_in(Outcome::Facts {
+                    uid: facts::read(&process, proc, b"status", buf).and_then(status::uid),
+                    cgroup: facts::read(&process, proc, b"cgroup", buf).and_then(facts::cgroup),
+                    exe: exe::from_link(&process, context, buf),
+                    process: process.clone(),
                 });
-                let room = buf.len().min(CMDLINE);
-                let cmdline = record(&subject, proc, b"cmdline", &mut buf[..room]).map(Into::into);
-                Outcome::Cmdline { subject, cmdline }
+                let room = buf.len().min(MAX_CMDLINE);
+                let cmdline = facts::read(&process, proc, b"cmdline", &mut buf[..room]).map(Into::into);
+                Outcome::Cmdline { process, cmdline }
             }
-            Self::Program(subject) => {
-                let program = program::looked_up(&subject, ground, buf);
-                Outcome::Program { subject, program }
+            Self::Exe(process) => {
+                let exe = exe::look_up(&process, context, buf);
+                Outcome::Exe { process, exe }
             }
-            Self::Links(known) => Outcome::Links(program::changed(&known, proc, buf)),
-            Self::Kin(suspects) => Outcome::Kin(kin::proven(suspects, proc, buf)),
-            Self::User(uid) => Outcome::User(uid, users::name(uid, &ground.roots)),
-            Self::Mounts => Outcome::Mounts(figures::mounts(&ground.roots).map(Arc::new)),
+            Self::ExeLinks(links) => Outcome::ExeLinks(exe::changed(&links, proc, buf)),
+            Self::SharedMm(candidates) => Outcome::SharedMm(shared_mm::verify(candidates, proc, buf)),
+            Self::User(uid) => Outcome::User(uid, users::name(uid, &context.roots)),
+            Self::Mounts => Outcome::Mounts(figures::mounts(&context.roots).map(Arc::new)),
             Self::Cgroups { number, mounts, paths } => {
-                let read = |path: Arc<[u8]>| {
+                let figures = paths.into_iter().map(|path| {
                     let figures = figures::read(&mounts, &path);
                     (path, figures)
-                };
-                Outcome::Cgroups(number, paths.into_iter().map(read).collect())
+                });
+                Outcome::Cgroups(number, figures.collect())
             }
         }
+    }
+}
+
+/// The reads under way at one moment.
+pub(super) struct RunningReads {
+    /// When each last made progress.
+    since: HashMap<JobKey, Duration>,
+    now: Duration,
+}
+
+impl RunningReads {
+    pub(super) fn new(pool: &Pool<Job>, now: Duration) -> Self {
+        Self {
+            since: pool.running(),
+            now,
+        }
+    }
+
+    /// Returns true if a read is under way and has been silent for longer than `allowed`.
+    pub(super) fn is_late(&self, key: JobKey, allowed: Duration) -> bool {
+        let since = self.since.get(&key);
+        since.is_some_and(|since| self.now.saturating_sub(*since) > allowed)
+    }
+
+    /// Returns how many reads have been silent for longer than `allowed`.
+    pub(super) fn count_late(&self, allowed: Duration) -> usize {
+        let silent = self.since.values().map(|since| self.now.saturating_sub(*since));
+        silent.filter(|silent| *silent > allowed).count()
     }
 }

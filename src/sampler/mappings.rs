@@ -1,21 +1,28 @@
-//! Mappings: whole `smaps`, of one process or of many. Dear: the kernel writes some twenty lines an area.
+//! Reads mappings: the whole `smaps` of one process or of many. Expensive: the kernel writes some twenty lines
+//! an area.
 //!
-//! All of this blocks its caller, but no longer than reads go on: each is bound by [`Options::deadline`],
+//! All of this blocks the caller, but no longer than reads go on: each is bound by [`Options::deadline`],
 //! and one that is stuck is left behind.
 
-mod crew;
-
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crew::Ask;
-
-use super::Options;
+use super::pool::{Pool, Priority, Work, Worker};
+use super::target::{OpenFiles, Target};
+use super::{Options, walk};
 use crate::group::mapping::MappingMerge;
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::mapping::{Area, Mapping};
 use crate::model::{Identity, Missing, Reading};
+use crate::proc::files;
 
-/// What was read of one process.
+/// Descriptors left for all else: three a thread, and what the program has open.
+const RESERVE: usize = 64;
+
+/// A process that was read.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     /// Its id.
@@ -28,35 +35,32 @@ pub struct Found<T> {
     pub what: T,
 }
 
-/// The areas of these processes, one by one, in the order asked; or why one's could not be read.
+/// Reads the areas of these processes, one by one, in the order asked; or why one's could not be read.
 pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> {
-    each(options, pids)
+    read_all(options, pids)
 }
 
-/// The mappings of these processes, areas of one name put together, in the order asked; or why one's could
-/// not be read.
+/// Reads the mappings of these processes, areas of one name put together, in the order asked; or why one's
+/// could not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
-    let found = each::<MappingMerge>(options, pids).into_iter();
-    found
-        .map(|found| {
-            found.map(|f| Found {
-                pid: f.pid,
-                starttime: f.starttime,
-                comm: f.comm,
-                what: f.what.finish(),
-            })
-        })
-        .collect()
+    let found = read_all::<MappingMerge>(options, pids).into_iter();
+    let finish = |f: Found<MappingMerge>| Found {
+        pid: f.pid,
+        starttime: f.starttime,
+        comm: f.comm,
+        what: f.what.finish(),
+    };
+    found.map(|found| found.map(finish)).collect()
 }
 
-fn each<T: super::walk::Collect>(options: &Options, pids: &[u32]) -> Vec<Reading<Found<T>>> {
-    let ask = |pid: &u32| Ask {
-        pid: *pid,
-        starttime: None,
-    };
-    let asks: Vec<Ask> = pids.iter().map(ask).collect();
+/// A collection of areas.
+trait Areas: Default + Extend<Area> + Send + 'static {}
+
+impl<T: Default + Extend<Area> + Send + 'static> Areas for T {}
+
+fn read_all<T: Areas>(options: &Options, pids: &[u32]) -> Vec<Reading<Found<T>>> {
     let mut all: Vec<Reading<Found<T>>> = pids.iter().map(|_| Err(Missing::Pending)).collect();
-    crew::read(options, &asks, |at, found| {
+    read_each(options, pids.iter().map(|pid| (*pid, None)), |at, found| {
         all[at] = found;
         ControlFlow::Continue(())
     });
@@ -68,12 +72,12 @@ fn each<T: super::walk::Collect>(options: &Options, pids: &[u32]) -> Vec<Reading
 pub struct Shared {
     /// The sums over all of them.
     pub mapping: Mapping,
-    /// Which of the processes asked for have it: their places among those, in order.
+    /// The processes that have it: their places among those asked for, in order.
     pub members: Vec<usize>,
 }
 
 impl Shared {
-    /// It as a row: a group of areas, named by what is mapped.
+    /// Converts it to a row: a group of areas, named by what is mapped.
     pub fn into_group(self) -> Group {
         let mut name = self.mapping.name.bytes;
         if self.mapping.name.deleted {
@@ -98,12 +102,12 @@ impl Shared {
 pub struct Mappings {
     /// Each mapping, in no order.
     pub shared: Vec<Shared>,
-    /// How many processes were read.
+    /// The number of processes that were read.
     pub read: usize,
-    /// Those that have memory and could not be read, by their places among those asked for, and why. The
+    /// Processes that have memory and could not be read, by their places among those asked for, and why. The
     /// sums lack them.
     pub missing: Vec<(usize, Missing)>,
-    /// Whether it was broken off before all were read.
+    /// True if it was broken off before all were read.
     pub broken_off: bool,
 }
 
@@ -117,16 +121,12 @@ pub fn scan(
     processes: &[Identity],
     mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Mappings {
-    let ask = |id: &Identity| Ask {
-        pid: id.pid,
-        starttime: Some(id.starttime),
-    };
-    let asks: Vec<Ask> = processes.iter().map(ask).collect();
     let mut result = Mappings::default();
     let mut merge = MappingMerge::default();
     let mut members: Vec<Vec<usize>> = Vec::new();
     let mut done = 0;
-    crew::read::<MappingMerge>(options, &asks, |at, found| {
+    let asked = processes.iter().map(|id| (id.pid, Some(id.starttime)));
+    read_each::<MappingMerge>(options, asked, |at, found| {
         match found {
             Ok(found) => {
                 result.read += 1;
@@ -141,8 +141,8 @@ pub fn scan(
             Err(_) => {}
         }
         done += 1;
-        let go = progress(done, asks.len());
-        result.broken_off = go.is_break() && done < asks.len();
+        let go = progress(done, processes.len());
+        result.broken_off = go.is_break() && done < processes.len();
         go
     });
     result.missing.sort_unstable();
@@ -156,4 +156,72 @@ pub fn scan(
         })
         .collect();
     result
+}
+
+/// Reads what is asked, pids and the start times they must have, and gives each to `each` with its place, as
+/// it comes. Every one is given once, unless `each` breaks off: then nothing more is waited for.
+fn read_each<T: Areas>(
+    options: &Options,
+    asked: impl ExactSizeIterator<Item = (u32, Option<u64>)>,
+    mut each: impl FnMut(usize, Reading<Found<T>>) -> ControlFlow<()>,
+) {
+    let threads = options.reader_threads().min(asked.len());
+    let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
+    let context = Context {
+        proc: options.proc_root.clone(),
+        open_files: Arc::new(open_files),
+    };
+    let pool = Pool::<Job<T>>::new(options, threads, context);
+    pool.submit(asked.enumerate().map(|(place, (pid, starttime))| Job {
+        place,
+        pid,
+        starttime,
+        areas: PhantomData,
+    }));
+    let unread = |place, why| (place, Err(why));
+    let _ = pool.collect(options.deadline, unread, |(place, found)| each(place, found));
+}
+
+struct Context {
+    proc: PathBuf,
+    open_files: Arc<OpenFiles>,
+}
+
+/// A process whose `smaps` is to be read.
+struct Job<T> {
+    place: usize,
+    pid: u32,
+    /// When it must have started, where that is known.
+    starttime: Option<u64>,
+    areas: PhantomData<T>,
+}
+
+impl<T: Areas> Work for Job<T> {
+    type Context = Context;
+    type Key = usize;
+    type Output = (usize, Reading<Found<T>>);
+
+    fn key(&self) -> usize {
+        self.place
+    }
+
+    fn profile(&self) -> (Priority, Duration) {
+        // A process of a hundred areas; what counts is that every thread gets work.
+        (Priority::Urgent, Duration::from_millis(5))
+    }
+
+    fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
+        let read = |buf: &mut [u8]| {
+            let (target, _) = Target::new(self.pid, &context.proc, &context.open_files, buf).map_err(files::reason)?;
+            let progress = || worker.progress();
+            let (what, starttime, comm) = walk::areas(&target, self.starttime, &context.proc, buf, progress)?;
+            Ok(Found {
+                pid: self.pid,
+                starttime,
+                comm,
+                what,
+            })
+        };
+        (self.place, read(buf))
+    }
 }

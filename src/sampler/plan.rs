@@ -1,124 +1,138 @@
-//! The policy: which processes to walk in a tick.
+//! The policy: chooses the processes to walk in a tick.
 //!
 //! Pure: what is known of each process goes in, the walks to make come out, and what walks have cost is
-//! charged afterwards. All the sampler knows of it is [`Planner`].
+//! charged afterwards. The sampler knows only [`Planner`].
 //!
-//! A process is *due* when its glance shows that it changed, or when others that may share memory with it
-//! came, went or shrank. The rest are *silent*: nothing says that a walk would show anything new; they are
-//! walked again before `max_age` all the same, spread over time; before 32 times that where nearly all of their
-//! memory is anonymous and their own, so that nobody else can move their PSS by more than a sixteenth part. Due processes are walked within the budget
-//! in order of `weight × age² ÷ cost`, which walks each about as often as `√(weight ÷ cost)` asks for (the
-//! index policy for the age of information): age raises it without bound, so that nobody starves. Silent
-//! ones have a small purse of their own, so that a still machine costs next to nothing however much memory
-//! it holds. Dear processes, one walk of which would take what many others need, have purses of their own
-//! likewise, and go into debt: they are walked as seldom as the budget allows, and no less.
-
-pub mod purse;
+//! A process is *dirty* when its glance shows that it changed, or when others that may share memory with it
+//! came, went or shrank. The rest are *idle*: nothing says that a walk would show anything new. They are
+//! walked again before `max_age` all the same, spread over time; before 32 times that where nearly all of
+//! their memory is anonymous and their own, so that nobody else can move their PSS by more than a sixteenth.
+//!
+//! Dirty processes are walked within the budget in order of `weight × age² ÷ cost`, which walks each about as
+//! often as `√(weight ÷ cost)` asks for (the index policy for the age of information). Age raises it without
+//! bound, so that nobody starves. Idle ones have a small token bucket of their own, so that a still machine
+//! costs next to nothing however much memory it holds. Expensive processes, one walk of which would take what
+//! many others need, have buckets of their own likewise, and go into debt: they are walked as seldom as the
+//! budget allows, and no less.
 
 use std::time::Duration;
 
-pub use purse::Purpose;
-use purse::Purses;
+pub use super::token_bucket::Purpose;
+use super::token_bucket::{self, Buckets};
 
-/// What walks may cost.
+/// Limits on what walks may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
     /// The share of one core that walks may take, 1.0 being all of it; `None` walks everything every tick.
     pub budget: Option<f64>,
-    /// How old the figures of a process may become of which nothing says that it changed.
+    /// The age that the figures of an idle process may reach.
     pub max_age: Duration,
+}
+
+impl Policy {
+    /// Walks everything every tick, for a single table.
+    pub const UNLIMITED: Self = Self {
+        budget: None,
+        max_age: Duration::from_secs(30),
+    };
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            // Enough for a thousand walks of 50 µs a second.
             budget: Some(0.05),
-            max_age: Duration::from_secs(30),
+            ..Self::UNLIMITED
         }
     }
 }
 
-/// What the policy knows of one process.
+/// The state of a process, as far as the policy knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Whether it has memory to walk: kernel threads, zombies and processes that cannot be glanced at have
+    /// It has memory to walk: kernel threads, zombies and processes that cannot be glanced at have
     /// none.
     pub walkable: bool,
-    /// Whether a walk of it is still waiting for its turn or has not returned; there is never a second.
+    /// A walk of it is still waiting for its turn or has not returned; there is never a second.
     pub outstanding: bool,
-    /// How old its last walk is; `None` where there is none.
+    /// The age of its last walk; `None` where there is none.
     pub age: Option<Duration>,
-    /// What its last walk cost, in processor time.
+    /// CPU time of its last walk.
     pub cost: Duration,
-    /// How many bytes its own doings since the last walk may have changed.
-    pub own: u64,
-    /// It ran since the last walk, though nothing of its memory is seen to have moved.
+    /// Upper bound on the bytes that its own doings since the last walk have changed.
+    pub own_change: u64,
+    /// It ran since the last walk, though nothing of its memory is seen to have changed.
     pub ran: bool,
-    /// How many bytes of its PSS others may have changed.
-    pub sharers: u64,
+    /// Estimate of the bytes of its PSS that other processes have changed since the last walk.
+    pub external_change: u64,
     /// Its PSS at the last walk.
     pub pss: u64,
-    /// How many bytes of its PSS could change at all without a sign of its own: what it shares, and what
-    /// others might come to share. Anonymous memory of its own is not among them.
+    /// Upper bound on a PSS change caused by other processes, in bytes: memory that is or may become shared.
     pub externally_mutable: u64,
-    /// Whether someone looks at it.
+    /// Somebody looks at it.
     pub focus: bool,
 }
 
 /// A walk to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Which candidate.
+    /// The candidate's place.
     pub index: usize,
-    /// What for; to be told to [`Planner::charge`].
+    /// The reason, to be told to [`Planner::charge`].
     pub purpose: Purpose,
 }
 
-/// What others may have changed counts from this on.
-const LEAST_SHARED: u64 = 64 << 10;
-/// A process that ran without a trace in its memory is walked when its figures are this old.
+/// Bytes from which a change by others makes a process dirty. Less is not worth a walk of 50 µs.
+const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
+/// Age from which a process that ran without a trace in its memory is walked: it may have moved pages from
+/// shared to private, which moves neither RSS nor faults.
 const RAN_AGE: Duration = Duration::from_secs(5);
-/// How much longer silent processes are left alone of which nearly everything is their own.
-const PATIENCE: u32 = 32;
-/// What is looked at is walked as if its figures were twice as old.
+/// Factor on `max_age` for idle processes of which nearly all memory is their own.
+const PRIVATE_AGE_FACTOR: u32 = 32;
+/// Part of the PSS, as a shift, below which what others can change does not matter: a sixteenth.
+const PRIVATE_SHIFT: u32 = 4;
+/// Weight of a process that somebody looks at: its figures are walked as if they were twice as old.
 const FOCUS_WEIGHT: f64 = 4.0;
-/// The least a walk is taken to cost, in seconds.
-const LEAST_COST: f64 = 10e-6;
+/// The least cost that a walk is taken to have, in seconds: what opening and reading the file takes.
+const MIN_COST: f64 = 10e-6;
+/// Divisor of an idle process's allowed age before which it is left alone. The others are spread out by
+/// being walked early.
+const EARLIEST_PART: u32 = 4;
 
-/// The policy and its purses.
+/// The policy and its token buckets.
 #[derive(Clone, Debug)]
 pub struct Planner {
     policy: Policy,
-    purses: Purses,
+    buckets: Buckets,
     last: Option<Duration>,
     waiting: usize,
-    /// What part of a walk of a silent process is owed.
-    pace: f64,
+    /// The fraction of a walk of an idle process that is still to be made.
+    idle_pace: f64,
 }
 
 impl Planner {
-    /// A planner that has spent nothing.
+    /// Creates a planner that has spent nothing.
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
-            purses: Purses::new(policy.budget.unwrap_or(1.0)),
+            buckets: Buckets::new(policy.budget.unwrap_or(1.0)),
             last: None,
             waiting: 0,
-            pace: 0.0,
+            idle_pace: 0.0,
         }
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// How many due processes the last choice left out for want of budget.
+    /// Returns how many new and dirty processes the last choice left out for want of budget.
     pub const fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Those to walk now, in the order in which to do so. Calls must come in order of time.
+    /// Chooses the walks to make now, in order. Calls must come in order of time.
     pub fn choose(&mut self, now: Duration, candidates: &[Candidate]) -> Vec<Choice> {
         let since = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
@@ -127,70 +141,67 @@ impl Planner {
             .iter()
             .enumerate()
             .filter(|(_, c)| c.walkable && !c.outstanding);
-        // The first look at a machine is whole, and so is every one without a budget.
+        // The first scan of a machine is whole, and so is every one without a budget.
         let Some((step, _)) = since.zip(self.policy.budget) else {
-            return able
-                .map(|(index, _)| Choice {
-                    index,
-                    purpose: Purpose::First,
-                })
-                .collect();
+            let choice = |(index, _)| Choice {
+                index,
+                purpose: Purpose::Initial,
+            };
+            return able.map(choice).collect();
         };
 
         let mut new = Vec::new();
-        let mut due = Vec::new();
-        let mut silent = Vec::new();
+        let mut dirty = Vec::new();
+        let mut idle = Vec::new();
         for (index, c) in able {
             match c.age {
                 None => new.push(index),
-                Some(age) if is_due(c, age) => due.push((index, score(c, age))),
-                // The young are left alone: they are spread out by being walked early.
-                Some(age) if age * 4 >= self.may_become(c) => {
-                    silent.push((index, self.may_become(c).as_secs_f64() - age.as_secs_f64()));
+                Some(age) if is_dirty(c, age) => dirty.push((index, score(c, age))),
+                Some(age) if age * EARLIEST_PART >= self.max_age(c) => {
+                    idle.push((index, self.max_age(c).as_secs_f64() - age.as_secs_f64()));
                 }
                 Some(_) => {}
             }
         }
-        let dear = |i: &usize| purse::is_dear(candidates[*i].cost);
-        let dear_due = due.iter().any(|(i, _)| dear(i));
-        self.purses.fill(step, dear_due);
+        let is_expensive = |i: &usize| token_bucket::is_expensive(candidates[*i].cost);
+        self.buckets.fill(step, dirty.iter().any(|(i, _)| is_expensive(i)));
 
         let mut chosen = Vec::new();
         // A row without figures is worse than any old one.
         new.sort_by_key(|i| !candidates[*i].focus);
-        self.take(new.into_iter().map(|i| (i, Purpose::New)), candidates, &mut chosen);
-        due.sort_by(|a, b| b.1.total_cmp(&a.1));
-        self.take(due.into_iter().map(|(i, _)| (i, Purpose::Due)), candidates, &mut chosen);
-        let left_due = self.waiting;
-        silent.sort_by(|a, b| a.1.total_cmp(&b.1));
-        self.pace += refresh(silent.iter().map(|(_, left)| *left), step);
-        let count = self.pace as usize;
-        self.pace = self.pace.fract();
-        self.take(
-            silent.into_iter().take(count).map(|(i, _)| (i, Purpose::Silent)),
-            candidates,
-            &mut chosen,
-        );
-        self.waiting = left_due;
+        self.reserve(Purpose::New, new.into_iter(), candidates, &mut chosen);
+        dirty.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let dirty = dirty.into_iter().map(|(i, _)| i);
+        self.reserve(Purpose::Dirty, dirty, candidates, &mut chosen);
+        // An idle process that waits lacks nothing.
+        let waiting = self.waiting;
+        idle.sort_by(|a, b| a.1.total_cmp(&b.1));
+        self.idle_pace += idle_walks(idle.iter().map(|(_, left)| *left), step);
+        let count = self.idle_pace as usize;
+        self.idle_pace = self.idle_pace.fract();
+        let idle = idle.into_iter().take(count).map(|(i, _)| i);
+        self.reserve(Purpose::Idle, idle, candidates, &mut chosen);
+        self.waiting = waiting;
         chosen
     }
 
-    /// How old the figures of a process may become of which nothing says that it changed: much older than
-    /// others' where nothing that others do can move them by more than a sixteenth part, and what they do is heard anyway.
-    fn may_become(&self, c: &Candidate) -> Duration {
-        let own = c.externally_mutable < c.pss >> 4;
-        self.policy.max_age * if own { PATIENCE } else { 1 }
+    /// Returns the age that the figures of an idle process may reach. It is much higher where nothing that others
+    /// do can change them by more than a sixteenth: what they do is observed anyway.
+    fn max_age(&self, c: &Candidate) -> Duration {
+        let is_private = c.externally_mutable < c.pss >> PRIVATE_SHIFT;
+        self.policy.max_age * if is_private { PRIVATE_AGE_FACTOR } else { 1 }
     }
 
-    /// Takes from those wanted what the purses allow.
-    fn take(
+    /// Chooses from those wanted as many as the buckets allow.
+    fn reserve(
         &mut self,
-        wanted: impl Iterator<Item = (usize, Purpose)>,
+        purpose: Purpose,
+        wanted: impl Iterator<Item = usize>,
         candidates: &[Candidate],
         chosen: &mut Vec<Choice>,
     ) {
-        for (index, purpose) in wanted {
-            if self.purses.reserve(purpose, candidates[index].cost) {
+        for index in wanted {
+            if self.buckets.reserve(purpose, candidates[index].cost) {
                 chosen.push(Choice { index, purpose });
             } else {
                 self.waiting += 1;
@@ -198,28 +209,29 @@ impl Planner {
         }
     }
 
-    /// Charges what a walk cost in processor time; `expected` is what it was reserved with.
+    /// Charges the CPU time that a walk cost; `expected` is what it was reserved with.
     pub fn charge(&mut self, purpose: Purpose, expected: Duration, cost: Duration) {
         if self.policy.budget.is_some() {
-            self.purses.settle(purpose, expected, cost);
+            self.buckets.settle(purpose, expected, cost);
         }
     }
 }
 
-fn is_due(c: &Candidate, age: Duration) -> bool {
-    c.own > 0 || c.sharers >= LEAST_SHARED.max(c.pss >> 8) || (c.ran && age >= RAN_AGE)
+fn is_dirty(c: &Candidate, age: Duration) -> bool {
+    // A change of less than a 256th of the PSS is not seen in a table.
+    c.own_change > 0 || c.external_change >= MIN_EXTERNAL_CHANGE.max(c.pss >> 8) || (c.ran && age >= RAN_AGE)
 }
 
-/// How much a walk of a due process is worth for its cost.
+/// Returns how much a walk of a dirty process is worth for its cost.
 fn score(c: &Candidate, age: Duration) -> f64 {
-    let pages = (c.own.saturating_add(c.sharers) >> 12) as f64;
+    let pages = (c.own_change.saturating_add(c.external_change) >> 12) as f64;
     let weight = (1.0 + (1.0 + pages).log2()) * if c.focus { FOCUS_WEIGHT } else { 1.0 };
-    weight * age.as_secs_f64().powi(2) / c.cost.as_secs_f64().max(LEAST_COST)
+    weight * age.as_secs_f64().powi(2) / c.cost.as_secs_f64().max(MIN_COST)
 }
 
-/// How many of the silent ones must be walked in a step, on average, so that at an even pace each is before its
-/// time is up; of `left` seconds the fewest come first, below zero where it is up already.
-fn refresh(left: impl Iterator<Item = f64>, step: Duration) -> f64 {
+/// Returns how many idle processes must be walked in a step, on average, so that at an even pace each is before
+/// its time is up. `left` holds the seconds left of each, the fewest first, below zero where it is up already.
+fn idle_walks(left: impl Iterator<Item = f64>, step: Duration) -> f64 {
     let step = step.as_secs_f64().max(1e-3);
     left.enumerate()
         .map(|(place, left)| (place + 1) as f64 * step / left.max(step))

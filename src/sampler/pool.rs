@@ -1,82 +1,105 @@
-//! Reader threads and their queues.
+//! A pool of reader threads with deadlines, for every kind of read.
 //!
-//! As many threads read as there are cores. One whose read does not return is left where it is and another
-//! takes its place, up to a cap; one that comes back to find enough others waiting ends. Nobody ever waits
-//! for a thread: they are detached, and those that wait for work end when the pool is dropped.
+//! A read under `/proc` may block for ever: on a memory lock that is never let go, or on a page that never
+//! arrives. So nobody ever waits for a thread. As many threads read as there are cores; one whose read
+//! does not return is left where it is and another takes its place, up to a cap; one that comes back to
+//! find enough others waiting ends. Threads are detached, and the idle ones end when the pool is dropped.
 //!
-//! Reads of what was never read before may be stuck at most `max_stuck` at a time, so that the other
-//! threads are left for what is known to answer; and one thread is always left for glances.
+//! A kind of work implements [`Work`]. The scanner submits jobs and awaits [`Pool::arrival`]; who needs
+//! every answer before going on calls [`Pool::collect`], which blocks.
 
 mod state;
+mod work;
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use state::{Running, State};
 use tokio::sync::Notify;
+pub(super) use work::{Priority, Scope, Work};
 
-use super::job::{Ground, Job, Outcome, Token};
+use super::Options;
+use crate::model::Missing;
 use crate::proc::{files, own};
 
-/// What a reader's buffer holds: any one record of `/proc` that zmtop reads.
+/// Bytes in a reader's buffer: any one record of `/proc` that zmtop reads fits.
 const BUFFER: usize = 64 << 10;
-/// Enough for a name service's own code; only what is touched costs memory.
+/// Bytes of a reader's stack: enough for a name service's own code. Only what is touched costs memory.
 const STACK: usize = 256 << 10;
-/// Work that is worth a thread of its own.
-const SHARE: Duration = Duration::from_millis(5);
-/// A read that takes longer than this and does not run on a processor is taken for blocked.
+/// Expected work for which it pays to wake one more thread: far above what waking costs, some 50 µs.
+const WORK_PER_THREAD: Duration = Duration::from_millis(5);
+/// A read that takes longer and does not run on a processor counts as blocked. Most take well below 1 ms.
 const BLOCKED: Duration = Duration::from_millis(25);
-/// A read that takes longer than this is taken for blocked even if it runs.
+/// A read that takes longer counts as blocked even if it runs: others must not wait for a huge process.
 const LONG: Duration = Duration::from_millis(200);
-
-/// Which jobs to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// Those of class `Urgent`.
-    Urgent,
-    /// All.
-    All,
+/// Time between checks of [`Pool::collect`] for blocked threads: a little below [`BLOCKED`].
+const POLL: Duration = Duration::from_millis(20);
+/// A pool of threads and their queues.
+pub(super) struct Pool<W: Work> {
+    shared: Arc<Shared<W>>,
 }
 
-/// The threads and their queues.
-#[derive(Debug)]
-pub(super) struct Pool {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    ground: Ground,
+struct Shared<W: Work> {
+    context: W::Context,
     threads: usize,
     nice: u8,
-    state: Mutex<State>,
+    state: Mutex<State<W>>,
+    /// There is work for idle threads.
     work: Condvar,
-    done: Notify,
+    /// All that is waited for is done: for those who await it, and for those who block.
+    arrival: Notify,
+    settled: Condvar,
 }
 
-impl Pool {
-    /// A pool whose threads start with the first job.
-    pub(super) fn new(ground: Ground, threads: usize, max_stuck: usize, nice: u8) -> Self {
+/// The thread that performs a read, as the read sees it.
+pub(super) struct Worker<'a, W: Work> {
+    shared: &'a Shared<W>,
+    number: usize,
+}
+
+impl<W: Work> Worker<'_, W> {
+    /// Hands in an output before the job's own.
+    pub(super) fn hand_in(&self, early: W::Output) {
+        self.shared.lock().outputs.push(early);
+    }
+
+    /// Tells that the read goes on: its deadline starts anew.
+    pub(super) fn progress(&self) {
+        let now = own::monotonic();
+        self.shared.lock().progress(self.number, now);
+    }
+}
+
+impl<W: Work> Pool<W> {
+    /// Creates a pool of up to `threads` threads, and some more for reads that are stuck. They start with the
+    /// first job.
+    pub(super) fn new(options: &Options, threads: usize, context: W::Context) -> Self {
         Self {
             shared: Arc::new(Shared {
-                ground,
+                context,
                 threads,
-                nice,
-                state: Mutex::new(State::new(threads, max_stuck)),
+                nice: options.nice,
+                state: Mutex::new(State::new(threads, options.max_stuck)),
                 work: Condvar::new(),
-                done: Notify::new(),
+                arrival: Notify::new(),
+                settled: Condvar::new(),
             }),
         }
     }
 
+    /// Starts all threads now, for who knows that there is work for all.
+    pub(super) fn start(&self) {
+        self.shared.start(self.shared.threads);
+    }
+
     /// Queues jobs.
-    pub(super) fn submit(&self, jobs: impl IntoIterator<Item = Job>) {
+    pub(super) fn submit(&self, jobs: impl IntoIterator<Item = W>) {
         let mut state = self.shared.lock();
         let mut expected = Duration::ZERO;
         for job in jobs {
-            expected += job.expected();
-            state.queue(job);
+            expected += state.queue(job);
         }
         let alive = state.alive();
         drop(state);
@@ -85,7 +108,7 @@ impl Pool {
         }
         // A thread woken for a moment's work costs more than it saves. Should one be blocked, `supervise`
         // wakes the rest.
-        let wanted = (expected.as_nanos() / SHARE.as_nanos()) as usize + 1;
+        let wanted = (expected.as_nanos() / WORK_PER_THREAD.as_nanos()) as usize + 1;
         let wanted = wanted.min(self.shared.threads);
         self.shared.start(wanted.saturating_sub(alive));
         if wanted < self.shared.threads {
@@ -95,33 +118,33 @@ impl Pool {
         }
     }
 
-    /// What came since the last call.
-    pub(super) fn drain(&self, into: &mut Vec<Outcome>) {
-        std::mem::swap(&mut self.shared.lock().outcomes, into);
+    /// Moves what has come since the last call into `outputs`, which must be empty.
+    pub(super) fn drain(&self, outputs: &mut Vec<W::Output>) {
+        std::mem::swap(&mut self.shared.lock().outputs, outputs);
     }
 
-    /// Returns when something waited for may have come; never before it was called.
-    pub(super) async fn came(&self) {
-        self.shared.done.notified().await;
+    /// Returns when something that is waited for may have come, but never before it was called.
+    pub(super) async fn arrival(&self) {
+        self.shared.arrival.notified().await;
     }
 
-    /// Whether there is nothing left to wait for: all is done, or what is not has been stuck for `patience`
-    /// and nothing else can be started.
-    pub(super) fn settled(&self, wait: Wait, patience: Duration) -> bool {
-        self.shared.lock().settled(wait, own::monotonic(), patience)
+    /// Returns true if there is nothing left to wait for: all is done, or what is not has been silent for
+    /// `stall` and nothing else can be started.
+    pub(super) fn is_settled(&self, scope: Scope, stall: Duration) -> bool {
+        self.shared.lock().is_settled(scope, own::monotonic(), stall)
     }
 
-    /// Waits no longer for reads that have taken longer than `patience`; what they give is still taken in.
-    pub(super) fn give_up(&self, patience: Duration) {
-        self.shared.lock().give_up(own::monotonic(), patience);
+    /// Stops waiting for reads that have been silent for `stall`; what they give is still handed in.
+    pub(super) fn stop_waiting(&self, stall: Duration) {
+        self.shared.lock().stop_waiting(own::monotonic(), stall);
     }
 
-    /// Since when each read under way has been so.
-    pub(super) fn running(&self) -> HashMap<Token, Duration> {
-        self.shared.lock().running.iter().map(|r| (r.token, r.since)).collect()
+    /// Returns the reads under way, with the time each last made progress.
+    pub(super) fn running(&self) -> HashMap<W::Key, Duration> {
+        self.shared.lock().running.iter().map(|r| (r.key, r.since)).collect()
     }
 
-    /// How many threads there are.
+    /// Returns how many threads there are.
     pub(super) fn threads(&self) -> usize {
         self.shared.lock().alive()
     }
@@ -129,13 +152,13 @@ impl Pool {
     /// Starts threads in place of those that are blocked, if there is work for them.
     pub(super) fn supervise(&self) {
         let now = own::monotonic();
-        let suspects: Vec<Running> = {
+        let suspects: Vec<Running<W::Key>> = {
             let state = self.shared.lock();
             if !state.has_work() {
                 return;
             }
-            let taking = |r: &&Running| now.saturating_sub(r.since) > BLOCKED;
-            state.running.iter().filter(taking).copied().collect()
+            let is_slow = |r: &&Running<W::Key>| now.saturating_sub(r.since) > BLOCKED;
+            state.running.iter().filter(is_slow).copied().collect()
         };
         let blocked = suspects
             .iter()
@@ -151,63 +174,97 @@ impl Pool {
         // A limit that kept threads waiting may be lifted by now.
         self.shared.work.notify_all();
     }
+
+    /// Waits for all jobs and calls `each` with every output as it comes; `each` may break off. A read that
+    /// is silent for longer than `deadline` is abandoned with its thread, though one that runs on a processor
+    /// gets sixty times as long. In place of its output, and of those that no thread can be had for, `each`
+    /// gets what `unread` makes of the key and the reason.
+    pub(super) fn collect(
+        &self,
+        deadline: Duration,
+        unread: impl Fn(W::Key, Missing) -> W::Output,
+        mut each: impl FnMut(W::Output) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut outputs = Vec::new();
+        loop {
+            // Before the outputs are drained, so that none is missed when it is true.
+            let settled = self.shared.wait_settled() || self.threads() == 0;
+            self.drain(&mut outputs);
+            let mut state = self.shared.lock();
+            let late = state.abandon(own::monotonic(), deadline).into_iter();
+            outputs.extend(late.map(|key| unread(key, Missing::TimedOut)));
+            if settled {
+                let left = state.clear().into_iter();
+                outputs.extend(left.map(|job| unread(job.key(), Missing::Pending)));
+            }
+            drop(state);
+            for output in outputs.drain(..) {
+                each(output)?;
+            }
+            if settled {
+                return ControlFlow::Continue(());
+            }
+            self.supervise();
+        }
+    }
 }
 
-impl Drop for Pool {
+impl<W: Work> Drop for Pool<W> {
     fn drop(&mut self) {
         self.shared.lock().close();
         self.shared.work.notify_all();
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<W: Work> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts up to `wanted` threads, within the cap. Where the system gives none the pool goes on with
+    /// Starts up to `wanted` threads, within the cap. Where the system gives none, the pool goes on with
     /// those it has and tries again.
     fn start(self: &Arc<Self>, wanted: usize) {
         for _ in 0..wanted {
-            let Some(number) = self.lock().enter() else { return };
+            let Some(number) = self.lock().add_thread() else { return };
             let shared = Arc::clone(self);
             let started = std::thread::Builder::new()
                 .name(format!("zmtop-read-{number}"))
                 .stack_size(STACK)
-                .spawn(move || shared.read(number));
+                .spawn(move || shared.run_thread(number));
             if let Err(e) = started {
                 tracing::warn!(%e, "no reader thread");
-                self.lock().leave(number);
+                self.lock().remove_thread(number);
                 return;
             }
         }
     }
 
-    /// The life of a reader.
-    fn read(&self, number: usize) {
+    /// Performs jobs until there is no more need of this thread.
+    fn run_thread(&self, number: usize) {
         if self.nice > 0 {
             // Of this thread alone. Who may not be nicer goes on as before.
             let _ = rustix::process::setpriority_process(None, self.nice.into());
         }
         let mut buf = vec![0; BUFFER];
         let tid = rustix::thread::gettid();
-        let mut finished = None;
-        while let Some(job) = self.next(number, tid, finished.take()) {
-            let outcome = job.run(&self.ground, &mut buf, |early| self.lock().outcomes.push(early));
-            finished = Some(outcome);
+        let worker = Worker { shared: self, number };
+        let mut done = None;
+        while let Some(job) = self.next(number, tid, done.take()) {
+            let is_announced = job.is_announced();
+            done = Some((job.run(&self.context, &mut buf, &worker), is_announced));
         }
     }
 
-    /// Hands in what was found and takes the next job; `None` where there is no more need of this thread.
-    fn next(&self, number: usize, tid: rustix::thread::Pid, finished: Option<Outcome>) -> Option<Job> {
+    /// Hands in what the last job gave and takes the next; `None` where this thread is to end.
+    fn next(&self, number: usize, tid: rustix::thread::Pid, done: Option<(W::Output, bool)>) -> Option<W> {
+        // Before the lock is taken, since others may hold it for a moment.
         let now = own::monotonic();
         let mut state = self.lock();
-        if let Some(outcome) = finished {
-            let wakes = matches!(outcome, Outcome::List(..));
-            state.outcomes.push(outcome);
-            if state.finish(number) || wakes {
-                self.done.notify_one();
-            }
+        if let Some((output, is_announced)) = done
+            && (state.finish(number, output) || is_announced)
+        {
+            self.arrival.notify_one();
+            self.settled.notify_one();
         }
         let mut now = Some(now);
         loop {
@@ -215,7 +272,7 @@ impl Shared {
                 return Some(job);
             }
             if state.closed || state.idle >= self.threads {
-                state.leave(number);
+                state.remove_thread(number);
                 return None;
             }
             state.idle += 1;
@@ -223,10 +280,25 @@ impl Shared {
             state.idle -= 1;
         }
     }
+
+    /// Waits until there is nothing left to wait for, but no longer than until blocked threads are to be looked
+    /// for; returns true if there is nothing. Who calls this abandons silent reads itself.
+    fn wait_settled(&self) -> bool {
+        let is_settled = |state: &State<W>| state.is_settled(Scope::All, own::monotonic(), Duration::MAX);
+        let state = self.lock();
+        if is_settled(&state) {
+            return true;
+        }
+        let (state, _) = self
+            .settled
+            .wait_timeout(state, POLL)
+            .unwrap_or_else(PoisonError::into_inner);
+        is_settled(&state)
+    }
 }
 
-/// Whether a thread of this process runs or waits for a processor, rather than for something else.
-pub(super) fn is_on_cpu(tid: rustix::thread::Pid) -> bool {
+/// Returns true if a thread of this process runs or waits for a processor, rather than for something else.
+fn is_on_cpu(tid: rustix::thread::Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", tid.as_raw_nonzero());
     let mut buf = [0; 512];
     files::slurp(path.as_bytes(), &mut buf)

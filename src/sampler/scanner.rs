@@ -1,34 +1,35 @@
-//! One tick after another.
+//! Takes snapshots, one tick after another.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::cgroups::Cgroups;
-use super::job::{Ground, Job, Outcome, Token};
+use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
-use super::pool::{Pool, Wait};
-use super::table::{Sparing, Table};
-use super::target::Budget;
+use super::pool::{Pool, Scope};
+use super::table::Table;
+use super::target::OpenFiles;
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
-use crate::proc::files::Roots;
 use crate::proc::own;
 use crate::proc::system::{Machine, SystemFile, zram};
 
-/// How often a wait looks whether threads are stuck.
+/// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
 const POLL: Duration = Duration::from_millis(10);
-/// How long nothing must come before a tick no longer waits for what is being read.
+/// Silence after which a tick no longer waits for a read under way.
 const STALL: Duration = Duration::from_millis(100);
-/// The longest a tick waits for walks, whatever the interval.
-const LONGEST: Duration = Duration::from_secs(1);
-/// How many glances a reader makes at once, where none can keep it waiting.
-const BATCH: usize = 16;
-/// Up to which interval quiet processes are glanced at in every other tick only.
-const SPARING: Duration = Duration::from_secs(2);
-/// How many ticks in a row may go without a list, where no pid was given out.
-const UNLISTED: u32 = 4;
-/// How long zmtop's own limit is taken to hold.
+/// The longest that a tick waits for walks, whatever the interval: figures are to be shown by then.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+/// Glances in one job, at some 4 µs each, where none can keep it waiting.
+const GLANCES_BATCH: usize = 16;
+/// Interval up to which quiet processes are glanced at in every other tick only: what they do is then still
+/// seen within 4 s.
+const MAX_SKIP_INTERVAL: Duration = Duration::from_secs(2);
+/// Ticks in a row that may go without a list where no pid was given out: a pid can be given out of turn, by
+/// `clone3` with `set_tid`.
+const MAX_UNLISTED: u32 = 4;
+/// Time that zmtop's own cgroup limit holds: it is read for a warning only.
 const LIMIT_HOLDS: Duration = Duration::from_secs(10);
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
@@ -37,18 +38,20 @@ const RESERVE: usize = 64;
 pub struct Scanner {
     interval: Duration,
     deadline: Duration,
-    look_again: Duration,
-    budget: Arc<Budget>,
-    pool: Pool,
+    exe_check_interval: Duration,
+    open_files: Arc<OpenFiles>,
+    pool: Pool<Job>,
     table: Table,
     machine: Machine,
+    /// The system's files that are being read.
     reading: Vec<SystemFile>,
-    listing: bool,
+    is_listing: bool,
     pids: Reading<Vec<u32>>,
-    /// The pid given out last when they were listed, and how often they were not since.
+    /// The pid given out last when they were listed, and how many ticks in a row they were not.
     last_pid: Option<u64>,
     unlisted: u32,
-    news: bool,
+    /// A list has come that was not worked off.
+    has_list: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
     cgroups: Cgroups,
@@ -56,6 +59,7 @@ pub struct Scanner {
     limit_at: Option<Duration>,
     planner: Planner,
     tick: u64,
+    /// A buffer that is used again and again.
     outcomes: Vec<Outcome>,
 }
 
@@ -63,51 +67,45 @@ impl std::fmt::Debug for Scanner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scanner")
             .field("tick", &self.tick)
-            .field("pool", &self.pool)
             .finish_non_exhaustive()
     }
 }
 
-/// How long a tick waits.
-#[derive(Clone, Copy, Debug)]
-struct Patience {
-    /// For a read that gives nothing, when nothing else does either.
+/// The limits of a wait.
+#[derive(Clone, Copy)]
+struct WaitLimits {
+    /// For a read that is silent, when nothing else comes either.
     stall: Duration,
     /// For everything, on the monotonic clock.
     until: Option<Duration>,
 }
 
 impl Scanner {
-    /// A scanner that has seen nothing. Raises the process's limit on open files as far as it may, so as
+    /// Creates a scanner that has seen nothing. Raises the process's limit on open files as far as it may, so as
     /// to hold some of each process open.
     pub fn new(options: Options) -> Self {
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
-        let budget = Arc::new(Budget::new(&options.proc_root, RESERVE + threads + options.max_stuck));
-        let ground = Ground {
-            roots: Roots {
-                proc: options.proc_root,
-                sys: options.sys_root,
-            },
-            budget: Arc::clone(&budget),
+        let threads = options.reader_threads();
+        let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
+        let open_files = Arc::new(open_files);
+        let context = ReaderContext {
+            roots: options.roots(),
+            open_files: Arc::clone(&open_files),
             page: rustix::param::page_size() as u64,
         };
         Self {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
-            look_again: options.look_again,
-            budget,
-            pool: Pool::new(ground, threads, options.max_stuck, options.nice),
+            exe_check_interval: options.exe_check_interval,
+            open_files,
+            pool: Pool::new(&options, threads, context),
             table: Table::default(),
             machine: Machine::default(),
             reading: Vec::new(),
-            listing: false,
+            is_listing: false,
             pids: Err(Missing::Pending),
             last_pid: None,
             unlisted: 0,
-            news: false,
+            has_list: false,
             oom_score: false,
             focus: HashSet::new(),
             cgroups: Cgroups::default(),
@@ -118,14 +116,14 @@ impl Scanner {
         }
     }
 
-    /// The time between snapshots.
+    /// Returns the time between snapshots.
     pub const fn interval(&self) -> Duration {
         self.interval
     }
 
     /// Sets the time between snapshots, held to the bounds of [`Options::interval`].
-    pub fn set_interval(&mut self, every: Duration) {
-        self.interval = every.clamp(Options::SHORTEST, Options::LONGEST);
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval.clamp(Options::SHORTEST, Options::LONGEST);
     }
 
     /// Sets what is read beside every process's memory. Each cgroup is read at most once a second.
@@ -142,178 +140,170 @@ impl Scanner {
     /// Takes a snapshot. Waits for what is read as long as more keeps coming, but for no more than a
     /// second, or the interval if that is less; what comes later is in a later snapshot.
     pub async fn tick(&mut self) -> Arc<Snapshot> {
-        let patience = Patience {
+        let limits = WaitLimits {
             stall: STALL.min(self.deadline),
-            until: Some(own::monotonic() + self.interval.min(LONGEST)),
+            until: Some(own::monotonic() + self.interval.min(MAX_WAIT)),
         };
-        self.scan(patience).await
+        self.scan(limits).await
     }
 
     /// Takes a snapshot, waiting until everything was read or has overrun its deadline: for a single
     /// table.
     pub async fn full(&mut self) -> Arc<Snapshot> {
-        let patience = Patience {
+        let limits = WaitLimits {
             stall: self.deadline,
             until: None,
         };
-        self.scan(patience).await
+        self.scan(limits).await
     }
 
-    async fn scan(&mut self, patience: Patience) -> Arc<Snapshot> {
+    async fn scan(&mut self, limits: WaitLimits) -> Arc<Snapshot> {
         let began = own::monotonic();
-        let jobs = self.first_jobs(began);
+        let jobs = self.initial_jobs(began);
         self.pool.submit(jobs);
-        self.wait(Wait::Urgent, patience, |s| s.news).await;
-        if std::mem::take(&mut self.news)
+        self.wait(Scope::Urgent, limits, |s| s.has_list).await;
+        if std::mem::take(&mut self.has_list)
             && let Ok(pids) = &self.pids
         {
             // Nothing but a made tree can keep a glance waiting.
-            let batch = if self.budget.is_procfs() { BATCH } else { 1 };
-            // Without a budget, or where ticks are far apart, every one sees everything.
-            let spares = self.planner.policy().budget.is_some() && self.interval <= SPARING;
-            let sparing = Sparing {
-                now: began,
-                focus: &self.focus,
-            };
-            let glances = self.table.list(pids, self.oom_score, batch, spares.then_some(&sparing));
-            self.pool.submit(glances);
+            let batch = if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 };
+            // Without a budget, or where ticks are far apart, every tick sees everything.
+            let skips = self.planner.policy().budget.is_some() && self.interval <= MAX_SKIP_INTERVAL;
+            let skip_quiet = skips.then_some((began, &self.focus));
+            self.pool
+                .submit(self.table.set_list(pids, self.oom_score, batch, skip_quiet));
         }
-        self.wait(Wait::Urgent, patience, |_| false).await;
-        if self.budget.exceeded() {
-            self.table.shed(|| self.budget.exceeded());
+        self.wait(Scope::Urgent, limits, |_| false).await;
+        if self.open_files.is_exceeded() {
+            self.table.close_files(|| self.open_files.is_exceeded());
         }
 
         let now = own::monotonic();
-        self.table.spread();
+        self.table.spread_changes();
         let (pids, candidates) = self.table.candidates(now, &self.focus);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
             .into_iter()
-            .filter_map(|c| self.table.walk(pids[c.index], c.purpose));
+            .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts(now, self.look_again));
-        if self.budget.is_procfs() {
-            self.pool.submit(self.table.kin());
+        self.pool.submit(self.table.facts_jobs(now, self.exe_check_interval));
+        if self.open_files.is_procfs() {
+            self.pool.submit(self.table.shared_mm_jobs());
         }
-        self.pool.submit(self.cgroups.ask_mounts(now));
-        self.wait(Wait::All, patience, |_| false).await;
+        self.pool.submit(self.cgroups.mounts_job(now));
+        self.wait(Scope::All, limits, |_| false).await;
         if self.cgroups.is_on() {
-            // Only now is it known where newcomers are.
-            let jobs = self.cgroups.ask(self.table.cgroups(), own::monotonic());
+            // Only now is it known where new processes are.
+            let jobs = self.cgroups.jobs(self.table.cgroups(), own::monotonic());
             self.pool.submit(jobs);
-            self.wait(Wait::All, patience, |_| false).await;
+            self.wait(Scope::All, limits, |_| false).await;
         }
-        self.pool.give_up(patience.stall);
+        self.pool.stop_waiting(limits.stall);
         self.publish(began)
     }
 
-    /// What every tick begins with, except where the last has not returned.
-    fn first_jobs(&mut self, now: Duration) -> Vec<Job> {
+    /// Returns the jobs that every tick begins with, except where the last has not returned.
+    fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::with_capacity(SystemFile::ALL.len() + 1);
-        if !std::mem::replace(&mut self.listing, true) {
-            // A list now and then whatever the kernel says: a pid can be given out of turn.
-            let last = self.last_pid.filter(|_| self.unlisted < UNLISTED);
+        if !std::mem::replace(&mut self.is_listing, true) {
+            let last = self.last_pid.filter(|_| self.unlisted < MAX_UNLISTED);
             jobs.push(Job::List { last });
         }
-        for part in SystemFile::ALL {
-            let known = match part {
+        for file in SystemFile::ALL {
+            let is_known = match file {
                 SystemFile::BootId => self.machine.boot_id.is_ok(),
                 SystemFile::Limit => self.limit_at.is_some_and(|at| now.saturating_sub(at) < LIMIT_HOLDS),
                 _ => false,
             };
-            if !known && !self.reading.contains(&part) {
-                if part == SystemFile::Limit {
+            if !is_known && !self.reading.contains(&file) {
+                if file == SystemFile::Limit {
                     self.limit_at = Some(now);
                 }
-                self.reading.push(part);
-                jobs.push(Job::Part(part));
+                self.reading.push(file);
+                jobs.push(Job::System(file));
             }
         }
         jobs
     }
 
-    async fn wait(&mut self, wait: Wait, patience: Patience, enough: impl Fn(&Self) -> bool) {
+    /// Waits until `is_enough` has come, or nothing is left to wait for within the limits.
+    async fn wait(&mut self, scope: Scope, limits: WaitLimits, is_enough: impl Fn(&Self) -> bool) {
         loop {
             // In this order, as what comes between the two is then waited for once more.
-            let settled = self.pool.settled(wait, patience.stall);
-            let more = self.take_in();
-            if enough(self) || (settled && !more) {
+            let is_settled = self.pool.is_settled(scope, limits.stall);
+            let has_more = self.take_in_outcomes();
+            if is_enough(self) || (is_settled && !has_more) {
                 return;
             }
-            match patience.until {
+            match limits.until {
                 Some(until) if own::monotonic() >= until => return,
                 // Not one thread can be had: there is nothing to wait for.
                 None if self.pool.threads() == 0 => return,
                 _ => {}
             }
             tokio::select! {
-                () = self.pool.came() => {}
+                () = self.pool.arrival() => {}
                 () = tokio::time::sleep(POLL) => self.pool.supervise(),
             }
         }
     }
 
-    /// Takes in what has come; says whether it made for more to be read.
-    fn take_in(&mut self) -> bool {
+    /// Takes in what has come; returns true if more is to be read because of it.
+    fn take_in_outcomes(&mut self) -> bool {
         let now = own::monotonic();
         let mut outcomes = std::mem::take(&mut self.outcomes);
         self.pool.drain(&mut outcomes);
-        let mut more = Vec::new();
+        let mut jobs = Vec::new();
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::List(pids, last) => {
-                    self.listing = false;
-                    self.news = true;
+                Outcome::List { pids, last } => {
+                    self.is_listing = false;
+                    self.has_list = true;
                     self.last_pid = last;
                     self.unlisted = if pids.is_some() { 0 } else { self.unlisted + 1 };
-                    if let Some(pids) = pids {
-                        self.pids = pids;
-                    } else {
-                        self.pids = Ok(self.table.pids());
-                    }
+                    self.pids = pids.unwrap_or_else(|| Ok(self.table.pids()));
                 }
-                Outcome::Part(part, portion) => {
-                    self.reading.retain(|p| *p != part);
-                    portion(&mut self.machine);
+                Outcome::System(file, update) => {
+                    self.reading.retain(|p| *p != file);
+                    update(&mut self.machine);
                 }
-                Outcome::Mounts(mounts) => self.cgroups.mounted(mounts, now),
-                Outcome::Cgroups(number, figures) => self.cgroups.read(number, figures, now),
+                Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
+                Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
                 other => {
                     if let Outcome::Walk {
                         purpose,
                         expected,
-                        done,
+                        result,
                         ..
                     } = &other
                     {
-                        self.planner.charge(*purpose, *expected, done.cost);
+                        self.planner.charge(*purpose, *expected, result.cost);
                     }
-                    self.table.take_in(other, now, &mut more);
+                    self.table.take_in(other, now, &mut jobs);
                 }
             }
         }
         self.outcomes = outcomes;
-        let any = !more.is_empty();
-        self.pool.submit(more);
-        any
+        let has_more = !jobs.is_empty();
+        self.pool.submit(jobs);
+        has_more
     }
 
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
         let now = own::monotonic();
-        let running = self.pool.running();
-        let deadline = self.deadline;
-        let late = |since: &Duration| now.saturating_sub(*since) > deadline;
-        for part in &self.reading {
-            if running.get(&Token::Part(*part)).is_some_and(late) {
-                part.parse(Err(Missing::TimedOut))(&mut self.machine);
+        let running = RunningReads::new(&self.pool, now);
+        let is_late = |key| running.is_late(key, self.deadline);
+        for file in &self.reading {
+            if is_late(JobKey::System(*file)) {
+                file.parse(Err(Missing::TimedOut))(&mut self.machine);
             }
         }
         zram::mark_swap(&mut self.machine.sample);
-        let rows = self.table.rows(&running, now, self.deadline);
+        let rows = self.table.rows(&running, self.deadline);
         let processes = match self.pids {
             Ok(_) => Ok(rows),
-            Err(Missing::Pending) if running.get(&Token::List).is_some_and(late) => Err(Missing::TimedOut),
+            Err(Missing::Pending) if is_late(JobKey::List) => Err(Missing::TimedOut),
             Err(why) => Err(why),
         };
         let (walks, walked) = self.table.count_walks();
@@ -329,14 +319,14 @@ impl Scanner {
                 walked,
                 budget: self.planner.policy().budget,
                 waiting: self.planner.waiting(),
-                stuck: running.values().filter(|since| late(since)).count(),
+                stuck: running.count_late(self.deadline),
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),
             },
             own: own::cost(),
             system: self.machine.sample.clone(),
             processes,
-            cgroups: self.cgroups.publish(&running, now, self.deadline),
+            cgroups: self.cgroups.publish(&running, self.deadline),
         })
     }
 }

@@ -1,7 +1,8 @@
-//! What is known of each process, from one tick to the next.
+//! All processes, as they are known from one tick to the next.
 
-mod kin;
+mod facts;
 mod process;
+mod shared_mm;
 mod sharing;
 mod users;
 
@@ -10,366 +11,343 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use process::Process;
-pub(super) use process::Sparing;
-use sharing::Event;
+use sharing::ExternalChange;
 use users::Users;
 
-use super::job::{Glance, Glanced, Job, Outcome, Program, Token};
+use super::job::{ExeFile, GlanceResult, Job, JobKey, Outcome, RunningReads};
 use super::plan::{Candidate, Purpose};
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 
-/// Since when each read under way has been so.
-pub(super) type RunningReads = HashMap<Token, Duration>;
+/// Links to programs' files read in one job, at some 2 µs each.
+const EXE_LINKS_BATCH: usize = 64;
 
-/// How many links to programs' files are looked at in one job.
-const LINKS: usize = 64;
-
-/// Everything listed.
-#[derive(Debug, Default)]
+/// The table of processes.
+#[derive(Default)]
 pub(super) struct Table {
     /// In order of pid: that is the order of rows, and processes made one after another lie near each other
     /// in the kernel's memory too, so that walking them so costs it less.
     entries: BTreeMap<u32, Entry>,
     users: Users,
+    /// The last serial number given out.
     serial: u64,
+    /// A counter of the lists taken in.
     list: u64,
     /// Some process is new, or another program.
-    newcomers: bool,
-    /// The program's file that was taken in last: what is started together mostly runs the same.
-    program: Arc<[u8]>,
-    /// What processes did to one another, not yet told to all.
-    events: Vec<Event>,
-    /// Walks taken in since they were last counted, and what they cost.
+    has_new_programs: bool,
+    /// The path of the program that was taken in last: what is started together mostly runs the same.
+    last_exe: Arc<[u8]>,
+    /// Changes that not every process has observed yet.
+    changes: Vec<ExternalChange>,
+    /// Walks taken in since they were last counted, and their CPU time.
     walks: usize,
-    walked: Duration,
+    walk_time: Duration,
 }
 
-/// One listed pid.
-#[derive(Debug)]
+/// A listed pid.
 struct Entry {
     serial: u64,
     /// The list it was last on.
     list: u64,
-    glancing: bool,
-    /// Why the last glance failed.
+    /// A glance is asked for and has not come.
+    is_glancing: bool,
+    /// The reason why the last glance failed.
     fault: Option<Missing>,
     process: Option<Process>,
 }
 
 impl Table {
-    /// Takes in the list of processes and asks for a glance at each, except where the last has not
-    /// returned. What is listed no more is forgotten. A job takes up to `batch` glances: those behind one
-    /// that never returns wait with it. With `sparing`, those that have long been quiet and that nobody looks
-    /// at are glanced at every other time.
-    pub(super) fn list(&mut self, pids: &[u32], oom: bool, batch: usize, sparing: Option<&Sparing<'_>>) -> Vec<Job> {
+    /// Takes in the list of processes, forgets what is listed no more, and returns jobs to glance at each, `batch`
+    /// to a job: those behind one that never returns wait with it. A glance that has not returned is not
+    /// repeated. With `skip_quiet`, the time and the focus, quiet processes are glanced at every other time.
+    pub(super) fn set_list(
+        &mut self,
+        pids: &[u32],
+        oom_score: bool,
+        batch: usize,
+        skip_quiet: Option<(Duration, &HashSet<Identity>)>,
+    ) -> Vec<Job> {
         self.list += 1;
-        let mut jobs: Vec<Job> = Vec::with_capacity(pids.len() / batch + 1);
-        let mut at = Vec::with_capacity(batch);
-        for pid in pids {
-            let entry = self.entries.entry(*pid).or_insert_with(|| {
-                self.serial += 1;
+        let (list, entries, serial) = (self.list, &mut self.entries, &mut self.serial);
+        let may_skip = |p: &Process| skip_quiet.is_some_and(|(now, focus)| p.may_skip_glance(now, focus));
+        let requests = pids.iter().filter_map(|pid| {
+            let entry = entries.entry(*pid).or_insert_with(|| {
+                *serial += 1;
                 Entry {
-                    serial: self.serial,
+                    serial: *serial,
                     list: 0,
-                    glancing: false,
+                    is_glancing: false,
                     fault: None,
                     process: None,
                 }
             });
-            entry.list = self.list;
-            let other = (u64::from(*pid) + self.list).is_multiple_of(2);
-            let spared = |s: &Sparing<'_>| other && entry.process.as_ref().is_some_and(|p| p.may_be_spared(s));
-            if entry.glancing || sparing.is_some_and(spared) {
-                continue;
+            entry.list = list;
+            let is_off_turn = (u64::from(*pid) + list).is_multiple_of(2);
+            if entry.is_glancing || (is_off_turn && entry.process.as_ref().is_some_and(may_skip)) {
+                return None;
             }
-            entry.glancing = true;
-            at.push(Glance {
-                pid: *pid,
-                serial: entry.serial,
-                target: entry.process.as_ref().map(|p| Arc::clone(&p.target)),
-                comm: entry.process.as_ref().map_or(0, |p| p.comm),
-                swapped: entry.process.as_ref().is_some_and(Process::is_swapped),
-            });
-            if at.len() == batch {
-                let at = std::mem::replace(&mut at, Vec::with_capacity(batch));
-                jobs.push(Job::Glance { at, oom });
-            }
-        }
-        if !at.is_empty() {
-            jobs.push(Job::Glance { at, oom });
-        }
-        let (list, events) = (self.list, &mut self.events);
-        self.entries.retain(|_, entry| {
-            let listed = entry.list == list;
-            if !listed {
-                events.extend(entry.process.as_ref().and_then(Process::left).filter(Event::matters));
-            }
-            listed
+            entry.is_glancing = true;
+            Some(Process::glance_request(*pid, entry.serial, entry.process.as_ref()))
         });
-        jobs
+        let jobs = batches(requests, batch).map(|of| Job::Glances { of, oom_score });
+        let mut all = Vec::with_capacity(pids.len() / batch + 1);
+        all.extend(jobs);
+        let changes = &mut self.changes;
+        self.entries.retain(|_, entry| {
+            let is_listed = entry.list == list;
+            if !is_listed {
+                let change = entry.process.as_ref().and_then(Process::ended);
+                changes.extend(change.filter(ExternalChange::is_relevant));
+            }
+            is_listed
+        });
+        all
     }
 
-    /// The pids known, in order.
+    /// Returns the pids known, in order.
     pub(super) fn pids(&self) -> Vec<u32> {
         self.entries.keys().copied().collect()
     }
 
-    /// Gives back the files held for processes, where fewer may be held than are.
-    pub(super) fn shed(&mut self, exceeded: impl Fn() -> bool) {
-        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
-            if !exceeded() {
-                return;
-            }
-            if process.target.holds() {
+    fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        self.entries.values_mut().filter_map(|e| e.process.as_mut())
+    }
+
+    fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
+        let process = self.entries.get_mut(&pid)?.process.as_mut();
+        process.filter(|p| p.serial == serial)
+    }
+
+    /// Closes files held for processes while there `are_too_many`.
+    pub(super) fn close_files(&mut self, are_too_many: impl Fn() -> bool) {
+        for process in self.processes().take_while(|_| are_too_many()) {
+            if process.target.holds_any() {
                 process.target = Arc::new(Target::bare(process.id.pid));
             }
         }
     }
 
-    /// Tells every process what the others did.
-    pub(super) fn spread(&mut self) {
-        let events = std::mem::take(&mut self.events);
-        if events.is_empty() {
+    /// Lets every process observe what the others changed.
+    pub(super) fn spread_changes(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        if changes.is_empty() {
             return;
         }
-        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
-            for event in &events {
-                process.hear(event);
-            }
+        for process in self.processes() {
+            changes.iter().for_each(|change| process.observe(change));
         }
     }
 
-    /// What the policy needs to know of each, beside its pid; in order of pid.
+    /// Returns what the policy may know of each process, beside its pid; in order of pid.
     pub(super) fn candidates(&self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
         self.entries
             .iter()
-            .filter_map(|(pid, entry)| Some((pid, entry, entry.process.as_ref()?)))
-            .map(|(pid, entry, process)| (pid, process.candidate(entry.fault.is_none(), now, focus)))
+            .filter_map(|(pid, entry)| {
+                let process = entry.process.as_ref()?;
+                Some((pid, process.candidate(entry.fault.is_none(), now, focus)))
+            })
             .unzip()
     }
 
-    /// The walk of a process that the policy chose.
-    pub(super) fn walk(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
-        self.entries.get_mut(&pid)?.process.as_mut()?.ask_walk(purpose)
+    /// Returns the job to walk a process that the policy chose.
+    pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
+        self.entries.get_mut(&pid)?.process.as_mut()?.walk_job(purpose)
     }
 
-    /// The facts that are to be read, and the names of users. The file that a process runs is looked at
-    /// `again` so long after the last time.
-    pub(super) fn facts(&mut self, now: Duration, again: Duration) -> Vec<Job> {
+    /// Returns jobs for the facts that are to be read, and the names of users. The links to programs' files
+    /// are read again `every` so long.
+    pub(super) fn facts_jobs(&mut self, now: Duration, every: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
-        let mut known = Vec::new();
-        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
-            jobs.extend(process.ask_facts());
-            match process.ask_program(now, again) {
-                Some(Ok(one)) => known.push(one),
+        let mut links = Vec::new();
+        for process in self.processes() {
+            jobs.extend(process.facts_job());
+            match process.exe_check(now, every) {
+                Some(Ok(link)) => links.push(link),
                 Some(Err(job)) => jobs.push(job),
                 None => {}
             }
-            if known.len() == LINKS {
-                jobs.push(Job::Links(std::mem::take(&mut known)));
-            }
         }
-        if !known.is_empty() {
-            jobs.push(Job::Links(known));
-        }
-        jobs.extend(self.users.ask_again(now));
+        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
+        jobs.extend(self.users.jobs(now));
         jobs
     }
 
-    /// The cgroups of all, as far as they are known; those of neighbours once.
+    /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
     pub(super) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         let mut last = None;
-        let all = self.entries.values().filter_map(|e| e.process.as_ref()?.cgroup());
+        let processes = self.entries.values().filter_map(|e| e.process.as_ref());
+        let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
-    /// Takes in what a reader found; adds to `more` what is to be read because of it.
-    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, more: &mut Vec<Job>) {
+    /// Takes in what a read gave; adds to `jobs` what is to be read because of it.
+    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
         match outcome {
-            Outcome::List(..) | Outcome::Part(..) | Outcome::Mounts(_) | Outcome::Cgroups(..) => {}
-            Outcome::Glance(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
+            Outcome::List { .. } | Outcome::System(..) | Outcome::Mounts(_) | Outcome::Cgroups(..) => {}
+            Outcome::Glances(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
-                subject, purpose, done, ..
+                process,
+                purpose,
+                result,
+                ..
             } => {
-                self.walked += done.cost;
-                let Some(process) = self.process(subject.pid, subject.serial) else {
-                    return;
-                };
-                let event = process.walked(&subject, &done, purpose);
-                self.walks += usize::from(event.is_some());
-                self.events.extend(event.filter(Event::matters));
+                self.walk_time += result.cost;
+                if let Some(known) = self.process(process.pid, process.serial) {
+                    let change = known.walked(process.version, &result, purpose);
+                    self.walks += usize::from(change.is_some());
+                    self.changes.extend(change.filter(ExternalChange::is_relevant));
+                }
             }
-            Outcome::Place {
-                subject,
+            Outcome::Facts {
+                process,
                 uid,
-                place,
-                program,
+                cgroup,
+                exe,
             } => {
                 let user = uid.and_then(|uid| {
                     let (name, job) = self.users.name(uid);
-                    more.extend(job);
+                    jobs.extend(job);
                     name
                 });
-                let program = self.shared(program);
-                if let Some(process) = self.process(subject.pid, subject.serial) {
-                    more.extend(process.placed(&subject, (uid, user), place, program));
+                let exe = self.keep_path(exe);
+                let known = self.process(process.pid, process.serial);
+                if let Some(known) = known.filter(|p| p.facts.version == process.version) {
+                    known.facts.set_owner((uid, user), cgroup);
+                    known.facts.set_exe(exe, &known.stat);
+                    if known.facts.exe.is_marked {
+                        jobs.extend(known.exe_job());
+                    }
                 }
             }
-            Outcome::Program { subject, program } => {
-                let program = self.shared(program);
-                if let Some(process) = self.process(subject.pid, subject.serial) {
-                    process.looked_up(&subject, program);
+            Outcome::Exe { process, exe } => {
+                let exe = self.keep_path(exe);
+                if let Some(known) = self.process(process.pid, process.serial) {
+                    known.facts.exe.looked_up();
+                    if known.facts.version == process.version {
+                        known.facts.set_exe(exe, &known.stat);
+                    }
                 }
             }
-            Outcome::Links(changed) => {
+            Outcome::ExeLinks(changed) => {
                 for (pid, serial) in changed {
-                    more.extend(self.process(pid, serial).and_then(Process::relinked));
+                    jobs.extend(self.process(pid, serial).and_then(Process::exe_job));
                 }
             }
-            Outcome::Kin(pairs) => {
-                for (one, other) in pairs {
-                    self.share(&one, &other);
-                }
-            }
-            Outcome::Cmdline { subject, cmdline } => {
-                if let Some(process) = self.process(subject.pid, subject.serial) {
-                    process.titled(&subject, cmdline);
+            Outcome::SharedMm(pairs) => pairs.iter().for_each(|(one, other)| self.set_shared_mm([one, other])),
+            Outcome::Cmdline { process, cmdline } => {
+                if let Some(known) = self.process(process.pid, process.serial) {
+                    known.facts.set_cmdline(process.version, cmdline);
                 }
             }
             Outcome::User(uid, name) => {
-                if self.users.named(uid, Ok(Arc::clone(&name)), now) {
-                    self.rename(uid, &Ok(name));
+                if self.users.set_name(uid, Ok(Arc::clone(&name)), now) {
+                    self.set_user(uid, &Ok(name));
                 }
             }
         }
     }
 
-    /// A program with its path as it is kept: once for those that come one after another.
-    fn shared(&mut self, program: Reading<Program>) -> Reading<(Program, Arc<[u8]>)> {
-        let program = program?;
-        if *self.program != *program.path {
-            self.program = (&*program.path).into();
+    /// Returns a program with its path as it is kept: once for those that come one after another.
+    fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
+        let exe = exe?;
+        if *self.last_exe != *exe.path {
+            self.last_exe = (&*exe.path).into();
         }
-        Ok((program, Arc::clone(&self.program)))
+        Ok((exe, Arc::clone(&self.last_exe)))
     }
 
-    fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
-        self.entries
-            .get_mut(&pid)?
-            .process
-            .as_mut()
-            .filter(|p| p.serial == serial)
+    fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+        self.processes().for_each(|process| process.facts.set_user(uid, name));
     }
 
-    fn rename(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        for process in self.entries.values_mut().filter_map(|e| e.process.as_mut()) {
-            process.rename(uid, name);
-        }
-    }
-
-    fn glanced(&mut self, glanced: Glanced, now: Duration) {
-        let Glanced {
-            pid,
-            serial,
-            target,
-            seen,
-        } = glanced;
-        let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == serial) else {
+    fn glanced(&mut self, result: GlanceResult, now: Duration) {
+        let pid = result.pid;
+        let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == result.serial) else {
             return;
         };
-        entry.glancing = false;
-        entry.fault = seen.as_ref().err().copied();
-        let seen = match seen {
-            Ok(seen) => seen,
+        entry.is_glancing = false;
+        entry.fault = result.glance.as_ref().err().copied();
+        let glance = match result.glance {
+            Ok(glance) => glance,
             Err(Missing::Gone) => {
                 let gone = self.entries.remove(&pid);
-                self.events.extend(gone.and_then(|e| e.process?.left()));
+                self.changes.extend(gone.and_then(|e| e.process?.ended()));
                 return;
             }
             // Still the same process as far as anyone can tell; its row says why it is not read.
             Err(_) => return,
         };
         match &mut entry.process {
-            Some(process) if process.id.starttime == seen.starttime => {
+            Some(process) if process.id.starttime == glance.starttime => {
                 let exec = process.exec;
-                self.events.extend(process.glanced(target, seen, now));
-                self.newcomers |= process.exec != exec;
+                self.changes.extend(process.glanced(result.target, glance, now));
+                self.has_new_programs |= process.exec != exec;
             }
             slot => {
-                self.newcomers = true;
+                self.has_new_programs = true;
                 let old = slot.take();
-                self.events.extend(old.as_ref().and_then(Process::left));
+                self.changes.extend(old.as_ref().and_then(Process::ended));
                 self.serial += 1;
-                *slot = Some(Process::new(self.serial, pid, target, &seen, old.as_ref(), now));
+                let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now);
+                *slot = Some(new);
             }
         }
     }
 
-    /// How many walks were taken in since the last call, and the processor time they took.
+    /// Returns how many walks were taken in since the last call, and their CPU time.
     pub(super) const fn count_walks(&mut self) -> (usize, Duration) {
         (
             std::mem::replace(&mut self.walks, 0),
-            std::mem::replace(&mut self.walked, Duration::ZERO),
+            std::mem::replace(&mut self.walk_time, Duration::ZERO),
         )
     }
 
-    /// A row for every process, in order of pid. A read that has been under way for longer than
+    /// Returns a row for every process, in order of pid. A read that has been under way for longer than
     /// `deadline` makes its figures say so.
-    pub(super) fn rows(&mut self, running: &RunningReads, now: Duration, deadline: Duration) -> Vec<ProcessSample> {
-        let overdue = |token: Token, allowed: Duration| {
-            running
-                .get(&token)
-                .is_some_and(|since| now.saturating_sub(*since) > allowed)
-        };
-        for uid in self.users.overdue(|uid| overdue(Token::User(uid), deadline)) {
-            self.rename(uid, &Err(Missing::TimedOut));
+    pub(super) fn rows(&mut self, running: &RunningReads, deadline: Duration) -> Vec<ProcessSample> {
+        for uid in self.users.time_out(|uid| running.is_late(JobKey::User(uid), deadline)) {
+            self.set_user(uid, &Err(Missing::TimedOut));
         }
         // Rows come in order of pid: the first of an address space is the one the others are said to share with.
-        let mut spaces = HashMap::new();
+        let mut owners = HashMap::new();
         self.entries
             .iter_mut()
             .map(|(pid, entry)| {
-                if let Some(process) = &mut entry.process {
-                    let mut row = process.row(entry.fault, deadline, overdue);
-                    // A zombie has given its own back.
-                    if let Some(space) = process.kin.space.filter(|_| !row.stat.is_zombie()) {
-                        let first = *spaces.entry(space).or_insert(row.id);
-                        row.shares_mm = Some(first).filter(|id| *id != row.id);
-                    }
-                    return row;
+                let Some(process) = &mut entry.process else {
+                    let is_late = running.is_late(JobKey::Glances(entry.serial), deadline);
+                    let pending = if is_late { Missing::TimedOut } else { Missing::Pending };
+                    return unseen(*pid, entry.fault.unwrap_or(pending));
+                };
+                let mut row = process.row(entry.fault, running, deadline);
+                // A zombie has given its own back.
+                if let Some(mm) = process.shared_mm.filter(|_| !row.stat.is_zombie()) {
+                    let first = *owners.entry(mm).or_insert(row.id);
+                    row.shares_mm = Some(first).filter(|id| *id != row.id);
                 }
-                let late = overdue(Token::Glance(entry.serial), deadline);
-                let pending = if late { Missing::TimedOut } else { Missing::Pending };
-                unseen(*pid, entry.fault.unwrap_or(pending))
+                row
             })
             .collect()
     }
 }
 
-/// The row of a pid that is listed and cannot be glanced at: nothing is known of it but why.
+/// Puts items together, up to `size` in each batch.
+fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<Item = Vec<T>> {
+    std::iter::from_fn(move || {
+        let first = items.next()?;
+        let mut batch = Vec::with_capacity(size);
+        batch.push(first);
+        batch.extend(items.by_ref().take(size - 1));
+        Some(batch)
+    })
+}
+
+/// Returns the row of a pid that is listed and cannot be glanced at: nothing is known of it but why.
 fn unseen(pid: u32, why: Missing) -> ProcessSample {
-    ProcessSample {
-        id: Identity { pid, starttime: 0 },
-        exec: 0,
-        stat: Stat {
-            state: b'?',
-            ..Stat::default()
-        },
-        facts: Arc::new(Facts {
-            comm: (*b"?").into(),
-            cmdline: Err(why),
-            uid: Err(why),
-            user: Err(why),
-            cgroup: Err(why),
-            unit: None,
-            container: None,
-            exe: Err(why),
-            replaced: None,
-        }),
-        walk: Err(why),
-        stale: false,
-        oom_score: Err(why),
-        shares_mm: None,
-    }
+    let id = Identity { pid, starttime: 0 };
+    let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
+    row.stat = Stat {
+        state: b'?',
+        ..Stat::default()
+    };
+    row
 }

@@ -1,4 +1,4 @@
-//! The files of one process, held open within a budget.
+//! The files of one process, held open as far as descriptors allow.
 //!
 //! `/proc/<pid>` opened once names that very process: what is reached through it can never be that of
 //! another which got the same pid, and saves the kernel a walk down the path. `stat` held open and read
@@ -16,14 +16,17 @@ use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::proc::files;
+use crate::model::Reading;
+use crate::proc::{files, stat};
 
-/// Descriptors of some thousand processes.
-const ROOM: u64 = 8192;
+/// Descriptors that the kernel makes room for at the start: two each for some thousand processes.
+const INITIAL_TABLE: u64 = 8192;
 
 /// See [`super::make_room`].
 pub(super) fn make_room() {
-    let last = raise_limit().map_or(ROOM, |limit| limit.min(ROOM)).saturating_sub(1);
+    let last = raise_limit()
+        .map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE))
+        .saturating_sub(1);
     // Where it is refused, the table grows as it must.
     drop(rustix::io::fcntl_dupfd_cloexec(
         std::io::stdin(),
@@ -31,7 +34,7 @@ pub(super) fn make_room() {
     ));
 }
 
-/// Raises the process's limit on open files as far as it may be; what it is then.
+/// Raises the process's limit on open files as far as it may, and returns it.
 fn raise_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current == limit.maximum {
@@ -47,17 +50,16 @@ fn raise_limit() -> Option<u64> {
     }
 }
 
-/// How many files may be held open.
-#[derive(Debug)]
-pub(super) struct Budget {
+/// A count of the files held open, and its limit.
+pub(super) struct OpenFiles {
     is_procfs: bool,
     limit: AtomicUsize,
     used: AtomicUsize,
 }
 
-impl Budget {
-    /// What the process's limit, raised as far as it may be, leaves beside `reserve` for all else; nothing
-    /// where the tree at `proc` is no procfs.
+impl OpenFiles {
+    /// Creates a count limited to what the process's limit, raised as far as it may, leaves beside `reserve`
+    /// for all else; to nothing where the tree at `proc` is no procfs.
     pub(super) fn new(proc: &Path, reserve: usize) -> Self {
         let limit = raise_limit();
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
@@ -73,63 +75,57 @@ impl Budget {
         }
     }
 
-    /// Whether the tree is the kernel's, not one made of plain files.
+    /// Returns true if the tree is the kernel's, not one made of plain files.
     pub(super) const fn is_procfs(&self) -> bool {
         self.is_procfs
     }
 
-    /// Whether anything is held at all: the tree is a procfs and there are descriptors enough.
-    pub(super) fn holds(&self) -> bool {
-        self.limit.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether more is held than may be.
-    pub(super) fn exceeded(&self) -> bool {
+    /// Returns true if more is held than may be.
+    pub(super) fn is_exceeded(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
-    /// The system had no descriptor left: from now on hold half of what is held.
+    /// Halves the limit from what is held now: the system had no descriptor left.
     pub(super) fn shrink(&self) {
         self.limit
             .fetch_min(self.used.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
     }
 
-    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<Held, OwnedFd> {
+    /// Holds a descriptor, or gives it back where there are too many.
+    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<HeldFile, OwnedFd> {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used.fetch_add(1, Ordering::Relaxed) >= limit {
             self.used.fetch_sub(1, Ordering::Relaxed);
             return Err(fd);
         }
-        Ok(Held {
+        Ok(HeldFile {
             fd,
-            budget: Arc::clone(self),
+            open_files: Arc::clone(self),
         })
     }
 }
 
-/// A file held open; gives its place back when dropped.
-#[derive(Debug)]
-struct Held {
+/// A file held open; leaves the count when dropped.
+struct HeldFile {
     fd: OwnedFd,
-    budget: Arc<Budget>,
+    open_files: Arc<OpenFiles>,
 }
 
-impl Drop for Held {
+impl Drop for HeldFile {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(1, Ordering::Relaxed);
+        self.open_files.used.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// The files of one process.
-#[derive(Debug)]
 pub(super) struct Target {
     pid: u32,
-    dir: Option<Held>,
-    stat: Option<Held>,
+    dir: Option<HeldFile>,
+    stat: Option<HeldFile>,
 }
 
 impl Target {
-    /// Files that are opened by path each time.
+    /// Creates a target whose files are opened by path each time.
     pub(super) const fn bare(pid: u32) -> Self {
         Self {
             pid,
@@ -138,17 +134,51 @@ impl Target {
         }
     }
 
-    /// Whether anything is held: only then is every file surely that of the process first opened.
+    /// Opens the directory of process `pid`, where it may be held.
+    pub(super) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
+        let mut target = Self::bare(pid);
+        if open_files.limit.load(Ordering::Relaxed) > 0 {
+            target.dir = match path(proc, pid, b"", files::open_dir) {
+                Ok(dir) => open_files.hold(dir).ok(),
+                Err(Errno::MFILE | Errno::NFILE) => None,
+                Err(e) => return Err(e),
+            };
+        }
+        Ok(target)
+    }
+
+    /// Opens what may be held of process `pid` and reads its `stat` into `buf`; returns its length too.
+    pub(super) fn new(
+        pid: u32,
+        proc: &Path,
+        open_files: &Arc<OpenFiles>,
+        buf: &mut [u8],
+    ) -> Result<(Self, usize), Errno> {
+        let mut target = Self::open_dir(pid, proc, open_files)?;
+        let stat = target.open(proc, b"stat")?;
+        let len = files::read_record(&stat, buf)?;
+        if target.is_bound() {
+            target.stat = open_files.hold(stat).ok();
+        }
+        Ok((target, len))
+    }
+
+    /// Closes the directory, which is of no use where nothing but `stat` is read.
+    pub(super) fn without_dir(self) -> Self {
+        Self { dir: None, ..self }
+    }
+
+    /// Returns true if the directory is held: only then is every file surely that of the process first opened.
     pub(super) const fn is_bound(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// Whether any descriptor is held.
-    pub(super) const fn holds(&self) -> bool {
+    /// Returns true if any descriptor is held.
+    pub(super) const fn holds_any(&self) -> bool {
         self.dir.is_some() || self.stat.is_some()
     }
 
-    /// Reads `stat` into `buf`; returns how much it is.
+    /// Reads `stat` into `buf`; returns its length.
     pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
         match &self.stat {
             Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
@@ -156,9 +186,19 @@ impl Target {
         }
     }
 
-    /// Reads `status`; the length.
-    pub(super) fn status(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
-        files::read_record(self.open(proc, b"status")?, buf)
+    /// Returns true if the process is there and started at `starttime`.
+    pub(super) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
+        self.stat(proc, buf)
+            .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
+    }
+
+    /// Returns the effective uid, which owns the directory (`task_dump_owner` of `fs/proc/base.c`).
+    pub(super) fn uid(&self, proc: &Path) -> Reading<u32> {
+        let stat = match &self.dir {
+            Some(held) => rustix::fs::fstat(&held.fd),
+            None => path(proc, self.pid, b"", |path| rustix::fs::stat(path)),
+        };
+        stat.map(|stat| stat.st_uid).map_err(files::reason)
     }
 
     /// Opens one of the process's files.
@@ -166,7 +206,7 @@ impl Target {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    /// Calls `call` with where one of the process's files is: a directory and the name below it.
+    /// Calls `call` with the place of one of the process's files: a directory and the name below it.
     pub(super) fn at<T>(
         &self,
         proc: &Path,
@@ -178,33 +218,10 @@ impl Target {
             None => path(proc, self.pid, name, |path| call(CWD, path)),
         }
     }
-
-    /// Opens what may be held of process `pid` and reads its `stat` into `buf`.
-    pub(super) fn new(pid: u32, proc: &Path, budget: &Arc<Budget>, buf: &mut [u8]) -> Result<(Self, usize), Errno> {
-        let mut target = Self::bare(pid);
-        if budget.holds() {
-            target.dir = match path(proc, pid, b"", files::open_dir) {
-                Ok(dir) => budget.hold(dir).ok(),
-                Err(Errno::MFILE | Errno::NFILE) => None,
-                Err(e) => return Err(e),
-            };
-        }
-        let stat = target.open(proc, b"stat")?;
-        let len = files::read_record(&stat, buf)?;
-        if target.is_bound() {
-            target.stat = budget.hold(stat).ok();
-        }
-        Ok((target, len))
-    }
-
-    /// Without the directory, which is of no use where nothing but `stat` is read.
-    pub(super) fn without_dir(self) -> Self {
-        Self { dir: None, ..self }
-    }
 }
 
-/// Calls `open` with the path of `name` below process `pid`.
-fn path<T>(proc: &Path, pid: u32, name: &[u8], open: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
+/// Calls `call` with the path of `name` below process `pid`.
+fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
     let proc = proc.as_os_str().as_bytes();
     let mut path = Vec::with_capacity(proc.len() + name.len() + 12);
     path.extend_from_slice(proc);
@@ -212,5 +229,5 @@ fn path<T>(proc: &Path, pid: u32, name: &[u8], open: impl FnOnce(&[u8]) -> Resul
     path.extend_from_slice(pid.to_string().as_bytes());
     path.push(b'/');
     path.extend_from_slice(name);
-    open(&path)
+    call(&path)
 }

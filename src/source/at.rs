@@ -1,4 +1,4 @@
-//! Which moment of a file is meant.
+//! The moment of a file that is meant, as typed by the user.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,17 +17,17 @@ pub enum At {
     Local(civil::DateTime),
     /// By the local clock, the last time before the file's end that it said so: `23:51`.
     Clock(civil::Time),
-    /// So long before the file's last snapshot: `-10m`.
+    /// That long before the file's last snapshot: `-10m`.
     Before(Duration),
 }
 
-/// What was typed is no moment.
+/// A typed text that is no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no time; write 2026-11-20T23:51:00Z, 2026-11-20 23:51, 23:51 or -10m")]
 pub struct AtError(String);
 
 impl At {
-    /// Understands what was typed.
+    /// Parses what was typed.
     ///
     /// # Errors
     /// It is none of these forms.
@@ -48,18 +48,19 @@ impl At {
         typed.parse().map(Self::Local).or_else(|_| clock()).map_err(|_| wrong())
     }
 
-    /// Whether the file's last time must be known: [`crate::source::span`] finds it, but not of standard input.
+    /// Returns true if the file's last time must be known: [`crate::source::span`] finds it, but not of standard
+    /// input.
     pub const fn needs_last(&self) -> bool {
         matches!(self, Self::Clock(_) | Self::Before(_))
     }
 
-    /// The moment, in a file that ends at `last`, on this machine's clock; the snapshot meant is the last one
-    /// not after it.
+    /// Returns the moment in a file that ends at `last`, by this machine's time zone; the snapshot meant is the
+    /// last one not after it.
     pub fn resolve(&self, last: SystemTime) -> SystemTime {
         self.resolve_in(last, &TimeZone::system())
     }
 
-    /// The moment, in this time zone. A local time that the clock jumped over is that much later; of one
+    /// Returns the moment in this time zone. A local time that the clock jumped over is that much later; of one
     /// that came twice it is the first.
     pub fn resolve_in(&self, last: SystemTime, zone: &TimeZone) -> SystemTime {
         let local = |time: civil::DateTime| {

@@ -1,15 +1,16 @@
-//! One JSON object after another out of a stream of bytes.
+//! Cuts a stream of bytes into JSON objects.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use crate::source::LONGEST;
-use crate::source::error::Trouble;
-use crate::source::file::reason;
+use crate::source::error::{Fault, reason};
 
-/// How zmtop itself begins an object: where a line begins so, the one before it has ended, whole or not.
+/// The longest text of one snapshot, in bytes: far more than a hundred thousand processes take.
+pub const LONGEST: usize = 256 << 20;
+
+/// The beginning of an object that zmtop wrote: where a line begins so, the one before it has ended, whole or not.
 pub(super) const BEGINNING: &[u8] = b"{\"schema\"";
 
-/// The bytes between one object's beginning and its end.
+/// The bytes from one object's beginning to its end.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) text: &'a [u8],
@@ -30,31 +31,30 @@ pub(super) struct Frames {
     input: Box<dyn BufRead + Send>,
     compressed: bool,
     buffer: Vec<u8>,
-    /// How long a frame may be.
+    /// The longest length of a frame.
     longest: usize,
     /// The last line read.
     line: u64,
-    /// One object a line.
-    by_line: bool,
-    /// The frame given last would say so if it is whole.
-    alone: bool,
-    /// How much of the end of the buffer belongs to the next frame.
-    held: usize,
-    /// There was something other than blanks.
-    any: bool,
-    trouble: Option<Trouble>,
+    /// Each object stands on one line.
+    is_by_line: bool,
+    /// The last frame shows that each object stands on one line, if it is whole.
+    is_evidence: bool,
+    /// Bytes at the end of the buffer that belong to the next frame.
+    next_len: usize,
+    /// There was nothing but blanks.
+    is_empty: bool,
 }
 
 impl std::fmt::Debug for Frames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Frames")
             .field("line", &self.line)
-            .field("by_line", &self.by_line)
+            .field("is_by_line", &self.is_by_line)
             .finish_non_exhaustive()
     }
 }
 
-/// How a line came out of the stream.
+/// The way in which a line came out of the stream.
 enum Line {
     Whole,
     TooLong,
@@ -69,50 +69,41 @@ impl Frames {
             buffer: Vec::new(),
             longest: LONGEST,
             line: 0,
-            by_line: false,
-            alone: false,
-            held: 0,
-            any: false,
-            trouble: None,
+            is_by_line: false,
+            is_evidence: false,
+            next_len: 0,
+            is_empty: true,
         }
     }
 
-    /// Whether there was nothing in it at all.
+    /// Returns true if there was nothing in it at all.
     pub(super) const fn is_empty(&self) -> bool {
-        !self.any
+        self.is_empty
     }
 
-    /// Sets how long a frame may be.
+    /// Sets the longest length of a frame.
     pub(super) const fn set_longest(&mut self, bytes: usize) {
         self.longest = bytes;
     }
 
-    /// How long a frame may be.
+    /// Returns the longest length of a frame.
     pub(super) const fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The frame given last was whole.
-    pub(super) const fn whole(&mut self) {
-        self.by_line |= self.alone;
+    /// Confirms that the last frame was a whole object.
+    pub(super) const fn confirm(&mut self) {
+        self.is_by_line |= self.is_evidence;
     }
 
-    /// Ends the stream with that.
-    pub(super) fn stop(&mut self, trouble: Trouble) {
-        self.trouble = Some(trouble);
-    }
-
-    /// The next object, or `None` at the end.
+    /// Returns the next frame, or `None` at the end.
     ///
     /// # Errors
     /// The stream cannot be read further.
-    pub(super) fn next(&mut self) -> Result<Option<Frame<'_>>, Trouble> {
-        if let Some(trouble) = self.trouble.take() {
-            return Err(trouble);
-        }
-        let held = std::mem::take(&mut self.held);
+    pub(super) fn next(&mut self) -> Result<Option<Frame<'_>>, Fault> {
+        let held = std::mem::take(&mut self.next_len);
         self.buffer.drain(..self.buffer.len() - held);
-        // A line of 256 MiB once is no reason to hold as much for ever.
+        // One line of 256 MiB is no reason to hold as much for ever.
         if self.buffer.capacity() > 4 << 20 && held == 0 {
             self.buffer.shrink_to(1 << 20);
         }
@@ -120,7 +111,7 @@ impl Frames {
         let mut first = (held > 0).then_some(self.line);
         scan.feed(&self.buffer);
         let mut read = Line::Whole;
-        while matches!(read, Line::Whole) && (first.is_none() || !(self.by_line || scan.ended)) {
+        while matches!(read, Line::Whole) && (first.is_none() || !(self.is_by_line || scan.ended)) {
             let from = self.buffer.len();
             read = self.read_line().map_err(|error| self.broken(&error))?;
             let line = &self.buffer[from..];
@@ -129,21 +120,21 @@ impl Frames {
                     self.buffer.clear();
                     continue;
                 }
-                self.any = true;
+                self.is_empty = false;
                 first = Some(self.line);
             } else if line.starts_with(BEGINNING) {
-                self.held = line.len();
+                self.next_len = line.len();
                 break;
             }
             scan.feed(line);
         }
         let Some(line) = first else { return Ok(None) };
-        let text = &self.buffer[..self.buffer.len() - self.held];
-        self.alone = self.line == line && self.held == 0 && !text.starts_with(BEGINNING);
+        let text = &self.buffer[..self.buffer.len() - self.next_len];
+        self.is_evidence = self.line == line && self.next_len == 0 && !text.starts_with(BEGINNING);
         Ok(Some(Frame {
             text,
             line,
-            end: self.line - u64::from(self.held > 0),
+            end: self.line - u64::from(self.next_len > 0),
             last: matches!(read, Line::End),
             too_long: matches!(read, Line::TooLong),
         }))
@@ -179,19 +170,19 @@ impl Frames {
         }
     }
 
-    fn broken(&self, error: &io::Error) -> Trouble {
+    fn broken(&self, error: &io::Error) -> Fault {
         match (self.compressed, error.kind()) {
-            (true, ErrorKind::UnexpectedEof) => Trouble::Cut { line: self.line + 1 },
-            (true, _) => Trouble::Corrupt {
+            (true, ErrorKind::UnexpectedEof) => Fault::Cut(self.line + 1),
+            (true, _) => Fault::Corrupt {
                 line: self.line,
                 why: reason(error),
             },
-            (false, _) => Trouble::Unreadable { why: reason(error) },
+            (false, _) => Fault::unreadable(error),
         }
     }
 }
 
-/// Where an object ends, by its brackets.
+/// A search for the end of an object, by its brackets.
 #[derive(Debug, Default)]
 struct Scan {
     depth: u32,

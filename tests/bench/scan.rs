@@ -43,10 +43,7 @@ fn compare(rounds: usize) {
     let options = || Options {
         threads: 2,
         // Every process every time, as without the governor.
-        policy: Policy {
-            budget: None,
-            ..Policy::default()
-        },
+        policy: Policy::UNLIMITED,
         ..Options::new(None)
     };
     let mut scanner = Scanner::new(options());

@@ -7,8 +7,8 @@ mod formats;
 mod groups;
 mod leaks;
 mod program;
-mod quick;
 mod rows;
+mod scan;
 mod table;
 
 use std::time::Duration;

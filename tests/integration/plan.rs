@@ -9,7 +9,7 @@ use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A process walked `age` seconds ago at a cost of so many microseconds, of which nothing says that it changed.
-fn silent(age: f64, micros: u64) -> Candidate {
+fn idle(age: f64, micros: u64) -> Candidate {
     Candidate {
         walkable: true,
         age: Some(Duration::from_secs_f64(age)),
@@ -22,8 +22,8 @@ fn silent(age: f64, micros: u64) -> Candidate {
 
 fn changed(age: f64, micros: u64) -> Candidate {
     Candidate {
-        own: 1 << 20,
-        ..silent(age, micros)
+        own_change: 1 << 20,
+        ..idle(age, micros)
     }
 }
 
@@ -49,61 +49,61 @@ type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
 
 #[test]
 fn choices() {
-    use Purpose::{Due, New, Silent};
+    use Purpose::{Dirty, Idle, New};
     let ran = |age| Candidate {
         ran: true,
-        ..silent(age, 50)
+        ..idle(age, 50)
     };
     let own = |age, micros| Candidate {
         externally_mutable: 100 << 10,
-        ..silent(age, micros)
+        ..idle(age, micros)
     };
     let others = |bytes| Candidate {
-        sharers: bytes,
-        ..silent(1.0, 50)
+        external_change: bytes,
+        ..idle(1.0, 50)
     };
     let table: &[Case] = &[
         ("nothing", vec![], vec![]),
-        ("fresh and silent", vec![silent(1.0, 50)], vec![]),
-        ("changed", vec![changed(1.0, 50)], vec![(0, Due)]),
+        ("fresh and idle", vec![idle(1.0, 50)], vec![]),
+        ("changed", vec![changed(1.0, 50)], vec![(0, Dirty)]),
         (
             "changed a page",
             vec![Candidate {
-                own: 4096,
-                ..silent(1.0, 50)
+                own_change: 4096,
+                ..idle(1.0, 50)
             }],
-            vec![(0, Due)],
+            vec![(0, Dirty)],
         ),
-        ("old and silent", vec![silent(30.0, 50)], vec![(0, Silent)]),
+        ("old and idle", vec![idle(30.0, 50)], vec![(0, Idle)]),
         ("old, and nobody else's doings can matter", vec![own(30.0, 50)], vec![]),
-        ("very old likewise", vec![own(30.0 * 32.0, 50)], vec![(0, Silent)]),
+        ("very old likewise", vec![own(30.0 * 32.0, 50)], vec![(0, Idle)]),
         (
             "changed, though nobody else's doings can matter",
             vec![Candidate {
-                own: 4096,
+                own_change: 4096,
                 ..own(1.0, 50)
             }],
-            vec![(0, Due)],
+            vec![(0, Dirty)],
         ),
         ("ran of late", vec![ran(1.0)], vec![]),
-        ("ran a while ago", vec![ran(5.0)], vec![(0, Due)]),
+        ("ran a while ago", vec![ran(5.0)], vec![(0, Dirty)]),
         ("others changed little", vec![others(10 << 10)], vec![]),
-        ("others changed much", vec![others(1 << 20)], vec![(0, Due)]),
+        ("others changed much", vec![others(1 << 20)], vec![(0, Dirty)]),
         ("never walked", vec![new()], vec![(0, New)]),
         (
             "never walked goes first",
             vec![changed(9.0, 50), new()],
-            vec![(1, New), (0, Due)],
+            vec![(1, New), (0, Dirty)],
         ),
         (
             "the older of two changed",
             vec![changed(1.0, 50), changed(2.0, 50)],
-            vec![(1, Due), (0, Due)],
+            vec![(1, Dirty), (0, Dirty)],
         ),
         (
             "the cheaper of two changed",
             vec![changed(1.0, 90), changed(1.0, 50)],
-            vec![(1, Due), (0, Due)],
+            vec![(1, Dirty), (0, Dirty)],
         ),
         (
             "the one looked at",
@@ -114,7 +114,7 @@ fn choices() {
                     ..changed(1.0, 50)
                 },
             ],
-            vec![(1, Due), (0, Due)],
+            vec![(1, Dirty), (0, Dirty)],
         ),
         (
             "being walked",
@@ -133,9 +133,9 @@ fn choices() {
             vec![],
         ),
         (
-            "changed before silent",
-            vec![silent(40.0, 50), changed(1.0, 50)],
-            vec![(1, Due), (0, Silent)],
+            "changed before idle",
+            vec![idle(40.0, 50), changed(1.0, 50)],
+            vec![(1, Dirty), (0, Idle)],
         ),
     ];
     for (what, candidates, wanted) in table {
@@ -145,12 +145,9 @@ fn choices() {
 
 #[test]
 fn without_a_budget_everything_is_walked() {
-    let policy = Policy {
-        budget: None,
-        ..Policy::default()
-    };
+    let policy = Policy::UNLIMITED;
     let all = [
-        silent(0.1, 50),
+        idle(0.1, 50),
         changed(1.0, 900_000),
         new(),
         Candidate {

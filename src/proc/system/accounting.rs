@@ -16,7 +16,7 @@ macro_rules! define_inputs {
     ($($(#[$doc:meta])* $input:ident: $field:ident = $read:expr,)*) => {
         /// A file or a directory that only the account of the system needs. Each is read on its own, so that one
         /// that never returns costs its own figures only.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum AccountingFile {
             $($(#[$doc])* $input,)*
         }

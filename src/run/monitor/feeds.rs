@@ -1,4 +1,4 @@
-//! What reaches the screen from the sampler and from the terminal.
+//! Tasks that pass snapshots and terminal events on to the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -13,39 +13,39 @@ use crate::sampler::mappings::merged;
 use crate::tui::Event;
 use crate::tui::event::Inspect;
 
-/// The least time between two readings of a process that is looked at, and between two of those that are not.
-const EVERY: Duration = Duration::from_secs(5);
-const SELDOM: Duration = Duration::from_secs(15);
-/// After a reading none for so many times as long as it took: less than the twentieth part of a core, and of a
-/// process that nobody looks at half a hundredth.
-const REST: u32 = 20;
-const LONG_REST: u32 = 200;
-/// How long a selection stays before it is read: who runs through a list reads nothing.
+/// The least time between two reads of a process that somebody looks at, and of one that nobody looks at.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(5);
+const UNWATCHED_INTERVAL: Duration = Duration::from_secs(15);
+/// Multiple of a read's time for which none follows: less than a twentieth of a core, and for a process that nobody
+/// looks at half a hundredth.
+const WATCHED_REST: u32 = 20;
+const UNWATCHED_REST: u32 = 200;
+/// Time that a selection stays before it is read, so that running through a list reads nothing.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// Who reads.
+/// A thread that reads the mappings of one process again and again.
 pub(super) struct Inspector {
     options: Options,
-    /// To the thread, which is started when there is something to read.
-    orders: OnceCell<Sender<Option<Inspect>>>,
+    /// The way to the thread, which is started when there is something to read.
+    requests: OnceCell<Sender<Option<Inspect>>>,
 }
 
 impl Inspector {
-    /// Reads nothing yet.
+    /// Creates an inspector that reads nothing yet.
     pub(super) const fn new(options: Options) -> Self {
         Self {
             options,
-            orders: OnceCell::new(),
+            requests: OnceCell::new(),
         }
     }
 
-    /// Reads this process from now on, or none; what comes of it is sent.
+    /// Reads this process from now on, or none, and sends what comes of it.
     pub(super) fn turn_to(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
-        if process.is_none() && self.orders.get().is_none() {
+        if process.is_none() && self.requests.get().is_none() {
             return;
         }
-        let orders = self.orders.get_or_init(|| {
-            let (orders, inbox) = channel();
+        let requests = self.requests.get_or_init(|| {
+            let (requests, inbox) = channel();
             let (options, to) = (self.options.clone(), send.clone());
             let work = move || work(&options, &inbox, &to);
             let started = std::thread::Builder::new().name("zmtop-inspect".into()).spawn(work);
@@ -53,30 +53,30 @@ impl Inspector {
                 let text = format!("mappings not read: {error}");
                 let _ = send.try_send(Input::Event(Event::Failed(text)));
             }
-            orders
+            requests
         });
-        let _ = orders.send(process);
+        let _ = requests.send(process);
     }
 }
 
 fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<Input>) {
     let mut target: Option<Inspect> = None;
-    // When the next may be read: one that is looked at, and one that is not.
-    let mut rested = Instant::now();
-    let mut seldom = rested;
-    let mut due = rested;
+    // The earliest time of the next read of a process that is looked at, and of one that is not.
+    let mut watched_from = Instant::now();
+    let mut unwatched_from = watched_from;
+    let mut next = watched_from;
     loop {
-        let order = match target {
+        let request = match target {
             None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(_) => inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
+            Some(_) => inbox.recv_timeout(next.saturating_duration_since(Instant::now())),
         };
-        match (order, target) {
+        match (request, target) {
             (Ok(wanted), _) => {
                 target = wanted;
                 let closely = wanted.is_none_or(|inspect| inspect.closely);
-                due = rested.max(Instant::now() + SETTLE);
+                next = watched_from.max(Instant::now() + SETTLE);
                 if !closely {
-                    due = due.max(seldom);
+                    next = next.max(unwatched_from);
                 }
             }
             (Err(RecvTimeoutError::Timeout), Some(Inspect { id, closely })) => {
@@ -84,9 +84,13 @@ fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<
                 let read = read(options, id);
                 let took = began.elapsed();
                 let now = began + took;
-                rested = now + took.saturating_mul(REST);
-                seldom = (now + SELDOM).max(now + took.saturating_mul(LONG_REST));
-                due = if closely { rested.max(now + EVERY) } else { seldom };
+                watched_from = now + took.saturating_mul(WATCHED_REST);
+                unwatched_from = now + UNWATCHED_INTERVAL.max(took.saturating_mul(UNWATCHED_REST));
+                next = if closely {
+                    watched_from.max(now + WATCHED_INTERVAL)
+                } else {
+                    unwatched_from
+                };
                 // Waits for a screen that is stuck; ends with it.
                 let event = Event::Inspected(id, Arc::new(read));
                 if send.send(Input::Event(event)).is_err() {
@@ -99,7 +103,7 @@ fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<
     }
 }
 
-/// The mappings of that process; it is gone where another has its id.
+/// Reads the mappings of that process; it is gone where another has its id.
 fn read(options: &Options, id: Identity) -> Reading<Vec<Mapping>> {
     let found = merged(options, &[id.pid]).pop().unwrap_or(Err(Missing::Gone))?;
     if found.starttime == id.starttime {

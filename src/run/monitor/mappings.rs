@@ -1,4 +1,4 @@
-//! Reads mappings beside the screen: that may take seconds, and one process may be stuck for ever.
+//! Reads mappings beside the screen, since that may take seconds, and one process may be stuck for ever.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::sampler::mappings::scan;
 use crate::tui::Event;
 use crate::tui::event::Inspect;
 
-/// How often the progress is told.
-const TELL: Duration = Duration::from_millis(100);
+/// Time between reports of progress: more are not seen.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who reads.
+/// The readers of mappings.
 pub(super) struct Mappings {
     options: Options,
-    /// The reading that is wanted; 0 for none.
+    /// The number of the scan that is wanted; 0 for none.
     current: Arc<AtomicU64>,
     inspector: Inspector,
 }
 
 impl Mappings {
-    /// Reads nothing yet.
+    /// Creates readers that read nothing yet.
     pub(super) fn new(options: Options) -> Self {
         Self {
             inspector: Inspector::new(options.clone()),
@@ -35,20 +35,20 @@ impl Mappings {
         }
     }
 
-    /// Starts a reading, and ends the one before it; what comes of it is sent.
+    /// Starts a scan, cancels the one before it, and sends what comes of it.
     pub(super) fn read(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
         self.current.store(number, Ordering::SeqCst);
         let (options, current, to) = (self.options.clone(), self.current.clone(), send.clone());
         let started = std::thread::Builder::new()
             .name("zmtop-mappings".into())
             .spawn(move || {
-                let mut told = Instant::now();
+                let mut reported = Instant::now();
                 let found = scan(&options, &processes, |done, _| {
                     if current.load(Ordering::SeqCst) != number {
                         return ControlFlow::Break(());
                     }
-                    if told.elapsed() >= TELL {
-                        told = Instant::now();
+                    if reported.elapsed() >= PROGRESS_INTERVAL {
+                        reported = Instant::now();
                         let _ = to.try_send(Input::Event(Event::MappingsRead(number, done)));
                     }
                     ControlFlow::Continue(())
@@ -71,8 +71,8 @@ impl Mappings {
         self.inspector.turn_to(process, send);
     }
 
-    /// Ends it: what was read is not sent.
-    pub(super) fn break_off(&self) {
+    /// Cancels the scan: what was read is not sent.
+    pub(super) fn cancel(&self) {
         self.current.store(0, Ordering::SeqCst);
     }
 }

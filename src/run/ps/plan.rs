@@ -14,7 +14,6 @@ use crate::output::table::{self, TableOptions};
 use crate::query::{Query, Rows, ShownRow};
 use crate::run::output_style;
 use crate::run::snapshot::{parse_at, scan_options};
-use crate::sampler::quick::Wants;
 use crate::sampler::{Options, Scanner};
 use crate::source::At;
 use crate::units::Units;
@@ -47,8 +46,8 @@ pub(super) struct Plan {
     pub(super) at: Option<At>,
     /// Retention of histories.
     pub(super) history: HistoryConfig,
-    /// What a quick scan has to read; `None` where a whole scan is needed.
-    pub(super) quick: Option<Wants>,
+    /// The table is a plain one, which a one-shot scan may serve.
+    pub(super) is_plain: bool,
 }
 
 fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
@@ -72,7 +71,7 @@ impl Plan {
         let shown: Needs = shown.map(|column| column.get().needs).collect();
         let plan = Self {
             needs: shown.and(needs_of_filter(&filter)),
-            quick: quick(args, shown, &settings),
+            is_plain: is_plain(args, &settings),
             format: args.format,
             chosen_columns: args.table.columns.is_some(),
             from: args.from.clone(),
@@ -215,15 +214,9 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
     }
 }
 
-/// Returns what a one-shot scan has to read for a table that needs that; `None` if only the scanner can serve it.
-fn quick(args: &PsArgs, needs: Needs, settings: &Settings) -> Option<Wants> {
-    const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
-    let plain = args.by.is_none() && args.every.is_none() && !args.percent && !args.tree && args.from.is_none();
-    let plain = plain && matches!(args.format, Format::Table | Format::Csv);
-    let served = plain && settings.ui.filter.trim().is_empty() && SERVED.contains(needs);
-    served.then(|| Wants {
-        user: needs.contains(Needs::USER),
-        command: needs.contains(Needs::COMMAND_LINE),
-        stat: needs.contains(Needs::STAT),
-    })
+/// Returns true if the table is a plain one, which a one-shot scan may serve.
+fn is_plain(args: &PsArgs, settings: &Settings) -> bool {
+    let is_single = args.every.is_none() && args.from.is_none();
+    let is_listed = args.by.is_none() && !args.percent && !args.tree && settings.ui.filter.trim().is_empty();
+    is_single && is_listed && matches!(args.format, Format::Table | Format::Csv)
 }

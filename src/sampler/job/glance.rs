@@ -1,106 +1,145 @@
-//! A glance: `stat`, and what is looked at with it.
+//! Glances at a process: reads `stat`, and what is read with it.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::ReaderContext;
 use super::facts::absent;
-use super::{Glance, Glanced, Ground, Seen};
-use crate::model::{Missing, Reading};
+use crate::model::{Missing, Reading, Stat};
 use crate::proc::{files, stat, status};
-use crate::sampler::target::{Budget, Target};
+use crate::sampler::target::{OpenFiles, Target};
+
+/// A process to glance at.
+pub(in crate::sampler) struct GlanceRequest {
+    pub(in crate::sampler) pid: u32,
+    pub(in crate::sampler) serial: u64,
+    /// The files known; none of a pid not seen before.
+    pub(in crate::sampler) target: Option<Arc<Target>>,
+    /// The digest of the comm known.
+    pub(in crate::sampler) comm: u64,
+    /// Some of it is swapped out, so that its swap is read too.
+    pub(in crate::sampler) is_swapped: bool,
+}
+
+/// The result of a glance.
+pub(in crate::sampler) struct GlanceResult {
+    pub(in crate::sampler) pid: u32,
+    pub(in crate::sampler) serial: u64,
+    /// The files, where they are new.
+    pub(in crate::sampler) target: Option<Arc<Target>>,
+    pub(in crate::sampler) glance: Reading<Glance>,
+}
+
+/// A glance at a process.
+pub(in crate::sampler) struct Glance {
+    pub(in crate::sampler) starttime: u64,
+    pub(in crate::sampler) stat: Stat,
+    /// The digest of the comm.
+    pub(in crate::sampler) digest: u64,
+    /// The comm, where it is not the one known.
+    pub(in crate::sampler) comm: Option<Box<[u8]>>,
+    pub(in crate::sampler) oom_score: Reading<u32>,
+    /// `VmSwap` of `status`, where it was read.
+    pub(in crate::sampler) swap: Option<u64>,
+}
 
 /// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
-pub(super) fn glance(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> Glanced {
-    let proc = ground.roots.proc.as_path();
-    let known = ask.target.as_deref().map(|target| (target, target.stat(proc, buf)));
-    let (target, seen) = match known {
+pub(super) fn glance(
+    request: &GlanceRequest,
+    oom_score: bool,
+    context: &ReaderContext,
+    buf: &mut [u8],
+) -> GlanceResult {
+    let proc = context.roots.proc.as_path();
+    let known = request.target.as_deref().map(|target| (target, target.stat(proc, buf)));
+    let (target, glance) = match known {
         Some((target, Ok(len))) => {
-            let mut seen = seen(&buf[..len], ask.comm, ground.page);
-            if let (true, Ok(seen)) = (ask.swapped, &mut seen) {
+            let mut glance = parse(&buf[..len], request.comm, context.page);
+            if let (true, Ok(glance)) = (request.is_swapped, &mut glance) {
                 // Freeing what is swapped out moves neither RSS nor a fault count.
-                seen.swap = target
-                    .status(proc, buf)
-                    .ok()
-                    .and_then(|len| status::swap(&buf[..len]).ok());
+                let len = target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf));
+                glance.swap = len.ok().and_then(|len| status::swap(&buf[..len]).ok());
             }
-            (None, seen.map(|seen| score(seen, target, proc, oom)))
+            (None, glance.map(|glance| add_score(glance, target, proc, oom_score)))
         }
-        None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => glance_anew(ask, oom, ground, buf),
-        Some((_, Err(e))) => (None, Err(fault(e, &ground.budget))),
+        None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => glance_anew(request, oom_score, context, buf),
+        Some((_, Err(e))) => (None, Err(fault(e, &context.open_files))),
     };
-    Glanced {
-        pid: ask.pid,
-        serial: ask.serial,
+    GlanceResult {
+        pid: request.pid,
+        serial: request.serial,
         target: target.map(Arc::new),
-        seen,
+        glance,
     }
 }
 
-fn glance_anew(ask: &Glance, oom: bool, ground: &Ground, buf: &mut [u8]) -> (Option<Target>, Reading<Seen>) {
-    let proc = ground.roots.proc.as_path();
-    let (target, len) = match Target::new(ask.pid, proc, &ground.budget, buf) {
+fn glance_anew(
+    request: &GlanceRequest,
+    oom_score: bool,
+    context: &ReaderContext,
+    buf: &mut [u8],
+) -> (Option<Target>, Reading<Glance>) {
+    let proc = context.roots.proc.as_path();
+    let (target, len) = match Target::new(request.pid, proc, &context.open_files, buf) {
         Ok(opened) => opened,
-        Err(e) => return (None, Err(fault(e, &ground.budget))),
+        Err(e) => return (None, Err(fault(e, &context.open_files))),
     };
-    match seen(&buf[..len], ask.comm, ground.page) {
-        Ok(seen) if seen.stat.is_kernel_thread() => {
-            let seen = score(seen, &target, proc, oom);
-            (Some(target.without_dir()), Ok(seen))
-        }
-        Ok(seen) => {
-            let seen = score(seen, &target, proc, oom);
-            (Some(target), Ok(seen))
+    match parse(&buf[..len], request.comm, context.page) {
+        Ok(glance) => {
+            let glance = add_score(glance, &target, proc, oom_score);
+            let is_kernel_thread = glance.stat.is_kernel_thread();
+            let target = if is_kernel_thread { target.without_dir() } else { target };
+            (Some(target), Ok(glance))
         }
         Err(e) => (None, Err(e)),
     }
 }
 
-/// The pid that was given out last in this pid namespace: the last field of `loadavg`. Trees that are no procfs
-/// say nothing true.
-pub(super) fn last_pid(ground: &Ground, buf: &mut [u8]) -> Option<u64> {
-    if !ground.budget.is_procfs() {
+/// Reads the pid that was given out last in this pid namespace: the last field of `loadavg`. Trees that are no
+/// procfs say nothing true.
+pub(super) fn last_pid(context: &ReaderContext, buf: &mut [u8]) -> Option<u64> {
+    if !context.open_files.is_procfs() {
         return None;
     }
-    let path = [ground.roots.proc.as_os_str().as_encoded_bytes(), b"/loadavg"].concat();
+    let path = [context.roots.proc.as_os_str().as_encoded_bytes(), b"/loadavg"].concat();
     let bytes = files::slurp(&path, buf).ok()?;
     std::str::from_utf8(bytes).ok()?.split_whitespace().nth(4)?.parse().ok()
 }
 
-fn fault(errno: Errno, budget: &Budget) -> Missing {
+fn fault(errno: Errno, open_files: &OpenFiles) -> Missing {
     if matches!(errno, Errno::MFILE | Errno::NFILE) {
-        budget.shrink();
+        open_files.shrink();
     }
     files::reason(errno)
 }
 
-fn seen(bytes: &[u8], comm: u64, page: u64) -> Reading<Seen> {
-    let glance = stat::parse(bytes, page)?;
-    let digest = stat::name_digest(glance.comm);
-    Ok(Seen {
-        starttime: glance.starttime,
-        stat: glance.stat,
+fn parse(bytes: &[u8], known_comm: u64, page: u64) -> Reading<Glance> {
+    let parsed = stat::parse(bytes, page)?;
+    let digest = stat::name_digest(parsed.comm);
+    Ok(Glance {
+        starttime: parsed.starttime,
+        stat: parsed.stat,
         digest,
-        comm: (digest != comm).then(|| glance.comm.into()),
+        comm: (digest != known_comm).then(|| parsed.comm.into()),
         oom_score: Err(Missing::Pending),
         swap: None,
     })
 }
 
-fn score(mut seen: Seen, target: &Target, proc: &Path, wanted: bool) -> Seen {
-    if wanted {
+/// Adds `oom_score`, where it is wanted.
+fn add_score(mut glance: Glance, target: &Target, proc: &Path, is_wanted: bool) -> Glance {
+    if is_wanted {
         let mut buf = [0; 32];
-        seen.oom_score = target
+        glance.oom_score = target
             .open(proc, b"oom_score")
             .and_then(|fd| files::read_record(fd, &mut buf))
             .map_err(|e| absent(e, target, proc))
             .and_then(|len| {
-                str::from_utf8(&buf[..len])
-                    .ok()
-                    .and_then(|text| text.trim().parse().ok())
-                    .ok_or(Missing::Malformed)
+                let text = str::from_utf8(&buf[..len]).ok();
+                text.and_then(|text| text.trim().parse().ok()).ok_or(Missing::Malformed)
             });
     }
-    seen
+    glance
 }

@@ -1,79 +1,77 @@
-//! The queues, and who is at what. All under one lock, held for moments.
+//! The queues, and which thread reads what. All under one lock, held for moments.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Wait;
-use crate::sampler::job::{CLASSES, Class, Job, Outcome, Token};
+use super::is_on_cpu;
+use super::work::{Priority, Scope, Work};
+
+/// Deadlines that a read may take in [`super::Pool::collect`] as long as it runs: the kernel walks one huge area
+/// in one go, at some 10 GB a second.
+const DEADLINES_WHILE_RUNNING: u32 = 60;
 
 /// A read under way.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sampler) struct Running {
+#[derive(Clone, Copy)]
+pub(super) struct Running<K> {
+    /// The thread's number in the pool, and its id in the kernel.
     number: usize,
     pub(super) tid: rustix::thread::Pid,
-    pub(super) token: Token,
-    class: Class,
-    /// On the monotonic clock.
+    pub(super) key: K,
+    priority: Priority,
+    /// When it began or last made progress, on the monotonic clock.
     pub(super) since: Duration,
-    /// Whether anyone still waits for it.
-    awaited: bool,
+    /// Somebody still waits for it.
+    is_awaited: bool,
+    /// It was answered for; what it gives is dropped.
+    is_abandoned: bool,
 }
 
 /// The queues and the threads.
-pub(super) struct State {
-    queues: [VecDeque<Job>; CLASSES],
-    pub(super) running: Vec<Running>,
-    pub(super) outcomes: Vec<Outcome>,
+pub(super) struct State<W: Work> {
+    queues: [VecDeque<W>; Priority::COUNT],
+    pub(super) running: Vec<Running<W::Key>>,
+    pub(super) outputs: Vec<W::Output>,
     pub(super) idle: usize,
     alive: usize,
     started: usize,
+    /// The most threads that may be alive.
     cap: usize,
-    max_new: usize,
-    /// How many jobs that are not urgent were taken.
+    /// The most reads under way that may never return.
+    max_untried: usize,
+    /// A counter of the jobs taken that were not urgent.
     turns: usize,
     pub(super) closed: bool,
 }
 
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State")
-            .field("queued", &self.queued())
-            .field("running", &self.running)
-            .field("alive", &self.alive)
-            .finish_non_exhaustive()
-    }
-}
-
-impl State {
+impl<W: Work> State<W> {
     pub(super) fn new(threads: usize, max_stuck: usize) -> Self {
         Self {
-            queues: Default::default(),
+            queues: std::array::from_fn(|_| VecDeque::new()),
             running: Vec::new(),
-            outcomes: Vec::new(),
+            outputs: Vec::new(),
             idle: 0,
             alive: 0,
             started: 0,
             cap: threads + max_stuck,
-            max_new: max_stuck.max(1),
+            max_untried: max_stuck.max(1),
             turns: 0,
             closed: false,
         }
     }
 
-    pub(super) fn queue(&mut self, job: Job) {
-        self.queues[job.class() as usize].push_back(job);
-    }
-
-    pub(super) fn queued(&self) -> usize {
-        self.queues.iter().map(VecDeque::len).sum()
+    /// Queues a job and returns about how long it takes.
+    pub(super) fn queue(&mut self, job: W) -> Duration {
+        let (priority, expected) = job.profile();
+        self.queues[priority as usize].push_back(job);
+        expected
     }
 
     pub(super) const fn alive(&self) -> usize {
         self.alive
     }
 
-    /// Counts a thread in and numbers it; `None` where there may be no more.
-    pub(super) fn enter(&mut self) -> Option<usize> {
+    /// Counts a thread in and returns its number; `None` where there may be no more.
+    pub(super) fn add_thread(&mut self) -> Option<usize> {
         if self.closed || self.alive >= self.cap {
             return None;
         }
@@ -83,111 +81,139 @@ impl State {
     }
 
     /// Counts a thread out.
-    pub(super) fn leave(&mut self, number: usize) {
+    pub(super) fn remove_thread(&mut self, number: usize) {
         self.running.retain(|r| r.number != number);
         self.alive = self.alive.saturating_sub(1);
     }
 
-    /// No more work: threads end as they come back.
+    /// Drops the work there is and takes no more: threads end as they come back.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        for queue in &mut self.queues {
-            queue.clear();
-        }
+        self.clear();
     }
 
-    /// The class whose turn it is, if one may be started. Known walks go first, but for every fourth turn:
-    /// where they take longer than the interval there is always another, and who is new would never be
-    /// walked or have a command line.
-    fn turn(&self) -> Option<usize> {
-        let ready = |class: Class| !self.queues[class as usize].is_empty();
-        if ready(Class::Urgent) {
-            return Some(Class::Urgent as usize);
+    /// Empties the queues and returns what was in them.
+    pub(super) fn clear(&mut self) -> Vec<W> {
+        self.queues.iter_mut().flat_map(std::mem::take).collect()
+    }
+
+    /// Returns the queue whose turn it is, if a job of it may be started. Known reads go first, but for every
+    /// fourth turn: where they take longer than the interval there is always another, and a new process would
+    /// never be walked or have a command line.
+    fn next_queue(&self) -> Option<usize> {
+        let ready = |priority: Priority| !self.queues[priority as usize].is_empty();
+        if ready(Priority::Urgent) {
+            return Some(Priority::Urgent as usize);
         }
-        let heavy = self.running.iter().filter(|r| r.class != Class::Urgent).count();
-        if heavy + 1 >= self.cap.max(2) {
+        let others = self.running.iter().filter(|r| r.priority != Priority::Urgent).count();
+        // One thread is always left for what is urgent.
+        if others + 1 >= self.cap.max(2) {
             return None;
         }
-        let untried = |r: &&Running| matches!(r.class, Class::New | Class::Facts);
-        let full = self.running.iter().filter(untried).count() >= self.max_new;
+        let untried = |r: &&Running<W::Key>| matches!(r.priority, Priority::New | Priority::Background);
+        // The other threads are left for reads that are known to return.
+        let full = self.running.iter().filter(untried).count() >= self.max_untried;
         let order = match self.turns % 8 {
-            3 => [Class::New, Class::Facts, Class::Known],
-            7 => [Class::Facts, Class::New, Class::Known],
-            _ => [Class::Known, Class::New, Class::Facts],
+            3 => [Priority::New, Priority::Background, Priority::Known],
+            7 => [Priority::Background, Priority::New, Priority::Known],
+            _ => [Priority::Known, Priority::New, Priority::Background],
         };
-        let next = order.into_iter().find(|c| ready(*c) && (*c == Class::Known || !full));
-        next.map(|class| class as usize)
+        let next = order
+            .into_iter()
+            .find(|p| ready(*p) && (*p == Priority::Known || !full));
+        next.map(|priority| priority as usize)
     }
 
-    /// Whether a thread that came now would find something to do.
+    /// Returns true if a thread that came now would find something to do.
     pub(super) fn has_work(&self) -> bool {
-        self.turn().is_some()
+        self.next_queue().is_some()
     }
 
     /// Takes the next job.
-    pub(super) fn take(&mut self, number: usize, tid: rustix::thread::Pid, now: Duration) -> Option<Job> {
-        let at = self.turn()?;
+    pub(super) fn take(&mut self, number: usize, tid: rustix::thread::Pid, now: Duration) -> Option<W> {
+        let at = self.next_queue()?;
         let job = self.queues[at].pop_front()?;
-        if at != Class::Urgent as usize {
+        if at != Priority::Urgent as usize {
             self.turns = self.turns.wrapping_add(1);
         }
         self.running.push(Running {
             number,
             tid,
-            token: job.token(),
-            class: job.class(),
+            key: job.key(),
+            priority: job.profile().0,
             since: now,
-            awaited: true,
+            is_awaited: true,
+            is_abandoned: false,
         });
         Some(job)
     }
 
-    /// Notes that a thread's job is done; says whether that was the last of those waited for.
-    pub(super) fn finish(&mut self, number: usize) -> bool {
+    /// Restarts the deadline of a thread's read.
+    pub(super) fn progress(&mut self, number: usize, now: Duration) {
+        if let Some(running) = self.running.iter_mut().find(|r| r.number == number) {
+            running.since = now;
+        }
+    }
+
+    /// Takes in what a thread's job gave; returns true if that was the last of those waited for.
+    pub(super) fn finish(&mut self, number: usize, output: W::Output) -> bool {
         let Some(at) = self.running.iter().position(|r| r.number == number) else {
             return false;
         };
         let done = self.running.swap_remove(at);
-        done.awaited && (self.none_left(Wait::All) || (done.class == Class::Urgent && self.none_left(Wait::Urgent)))
+        if !done.is_abandoned {
+            self.outputs.push(output);
+        }
+        let is_last = |scope| self.is_done(scope);
+        done.is_awaited && (is_last(Scope::All) || (done.priority == Priority::Urgent && is_last(Scope::Urgent)))
     }
 
-    fn none_left(&self, wait: Wait) -> bool {
-        self.waiting(wait).all(VecDeque::is_empty) && !self.running.iter().any(|r| r.awaited && wait.covers(r.class))
+    fn is_done(&self, scope: Scope) -> bool {
+        self.queued(scope).all(VecDeque::is_empty)
+            && !self.running.iter().any(|r| r.is_awaited && scope.covers(r.priority))
     }
 
-    fn waiting(&self, wait: Wait) -> impl Iterator<Item = &VecDeque<Job>> {
-        self.queues.iter().take(match wait {
-            Wait::Urgent => 1,
-            Wait::All => CLASSES,
+    fn queued(&self, scope: Scope) -> impl Iterator<Item = &VecDeque<W>> {
+        self.queues.iter().take(match scope {
+            Scope::Urgent => 1,
+            Scope::All => Priority::COUNT,
         })
     }
 
-    /// See [`super::Pool::settled`].
-    pub(super) fn settled(&self, wait: Wait, now: Duration, patience: Duration) -> bool {
-        if self.none_left(wait) {
+    /// See [`super::Pool::is_settled`].
+    pub(super) fn is_settled(&self, scope: Scope, now: Duration, stall: Duration) -> bool {
+        if self.is_done(scope) {
             return true;
         }
-        let hopeful = |r: &Running| r.awaited && now.saturating_sub(r.since) < patience;
-        if self.running.iter().any(hopeful) {
+        let may_come = |r: &Running<W::Key>| r.is_awaited && now.saturating_sub(r.since) < stall;
+        if self.running.iter().any(may_come) {
             return false;
         }
-        let startable = self.waiting(wait).any(|q| !q.is_empty()) && self.has_work();
+        let startable = self.queued(scope).any(|q| !q.is_empty()) && self.has_work();
         // With every thread stuck and no other allowed, what is queued must wait.
         !startable || (self.alive >= self.cap && self.running.len() >= self.alive)
     }
 
-    /// See [`super::Pool::give_up`].
-    pub(super) fn give_up(&mut self, now: Duration, patience: Duration) {
+    /// See [`super::Pool::stop_waiting`].
+    pub(super) fn stop_waiting(&mut self, now: Duration, stall: Duration) {
         for r in &mut self.running {
-            if now.saturating_sub(r.since) >= patience {
-                r.awaited = false;
-            }
+            r.is_awaited &= now.saturating_sub(r.since) < stall;
         }
     }
-}
 
-impl Wait {
-    fn covers(self, class: Class) -> bool {
-        self == Self::All || class == Class::Urgent
+    /// Abandons reads that are silent for longer than `deadline` and do not run, and returns their keys.
+    pub(super) fn abandon(&mut self, now: Duration, deadline: Duration) -> Vec<W::Key> {
+        let is_stuck = |r: &&mut Running<W::Key>| {
+            let silent = now.saturating_sub(r.since);
+            let runs = || silent <= deadline * DEADLINES_WHILE_RUNNING && is_on_cpu(r.tid);
+            !r.is_abandoned && silent > deadline && !runs()
+        };
+        let stuck = self.running.iter_mut().filter(is_stuck);
+        stuck
+            .map(|r| {
+                (r.is_awaited, r.is_abandoned) = (false, true);
+                r.key
+            })
+            .collect()
     }
 }

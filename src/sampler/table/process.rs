@@ -1,216 +1,212 @@
-//! What is known of one process.
-
-mod facts;
+//! A process, as far as it is known.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use facts::Watch;
-
-use super::kin::Kin;
-use super::sharing::{Event, Sharing};
-use crate::model::{Facts, Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
-use crate::sampler::job::{Job, Party, Seen, Subject, Token, Walked};
+use super::facts::FactsCache;
+use super::sharing::{ExternalChange, SharingEstimator};
+use crate::model::{Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
 use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::target::Target;
 
-/// One process.
-#[derive(Debug)]
+/// Time without a change after which a process is quiet.
+const QUIET: Duration = Duration::from_secs(10);
+/// Time on the clock above which a walk is slow: its memory lock is contended, or it is huge.
+const SLOW: Duration = Duration::from_millis(100);
+/// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
+/// the time at most.
+const SLOW_REST: u32 = 10;
+/// Bytes that a fault brings at least. The kernel's own page may be larger, which only weighs.
+const PAGE: u64 = 4096;
+/// Ticks in which a process is compared with others until a peer of the same address space is found: sizes may
+/// have changed from one glance to the next.
+const MM_ATTEMPTS: u8 = 2;
+
+/// A process.
 pub(super) struct Process {
     pub(super) serial: u64,
     pub(super) id: Identity,
     pub(super) target: Arc<Target>,
-    /// The digest of its name.
-    pub(super) comm: u64,
+    /// The digest of its comm.
+    comm: u64,
+    /// A counter of the programs it ran.
     pub(super) exec: u32,
     /// The last image digest that was not hidden.
     image: u64,
     pub(super) stat: Stat,
+    /// Its swap at the last glance, where it was read.
+    swap: Option<u64>,
+    /// When a glance last saw anything change.
+    changed_at: Duration,
     oom_score: Reading<u32>,
     walk: Reading<Walk>,
-    walking: bool,
-    /// The glance, and its swap, before the walk that is asked for.
-    asked: (Stat, Option<u64>),
+    /// A walk is asked for and has not come.
+    is_walking: bool,
+    /// A walk of it has come back before.
+    has_answered: bool,
+    /// The glance, and its swap, before the walk that was asked for last.
+    at_request: (Stat, Option<u64>),
+    /// The glance, and its swap, before the last walk.
+    at_walk: Option<(Stat, Option<u64>)>,
     /// When a walk of it last failed or succeeded.
-    tried: Option<Duration>,
-    /// What its last walk cost in processor time, and took on the clock.
+    attempted_at: Option<Duration>,
+    /// Processor time of its last walk, and time on the clock.
     cost: Duration,
     took: Duration,
-    /// Whether a walk of it has ever come back.
-    answered: bool,
-    /// The glance before the last walk, and its swap.
-    walked_at: Option<(Stat, Option<u64>)>,
-    /// Its swap at the last glance, where it was looked at.
-    swap: Option<u64>,
-    /// When a glance last saw anything of it move.
-    stirred: Duration,
-    /// What others may have done to its PSS since the last walk.
-    sharing: Sharing,
-    facts: Arc<Facts>,
-    /// Counts the times its facts may have changed.
-    version: u32,
-    facts_due: bool,
-    asking_facts: bool,
-    watch: Watch,
-    /// With whom it shares its address space.
-    pub(super) kin: Kin,
+    sharing: SharingEstimator,
+    pub(super) facts: FactsCache,
+    /// Ticks in which a peer of the same address space is still looked for.
+    pub(super) mm_attempts: u8,
+    /// The number of its address space, where that is shared.
+    pub(super) shared_mm: Option<u64>,
 }
 
 impl Process {
-    /// A process seen for the first time. `old` had its pid before it and, if nothing is said of the name,
-    /// the same name.
+    /// Creates a process seen for the first time. `old` had its pid before it and, where the glance is silent on
+    /// the comm, the same comm.
     pub(super) fn new(
         serial: u64,
         pid: u32,
         target: Option<Arc<Target>>,
-        seen: &Seen,
+        glance: &Glance,
         old: Option<&Self>,
         now: Duration,
     ) -> Self {
-        let name = seen.comm.as_deref().or(old.map(|o| &*o.facts.comm)).unwrap_or(b"?");
+        let comm = glance.comm.as_deref();
+        let comm = comm.or(old.map(|o| &*o.facts.facts.comm)).unwrap_or(b"?");
         Self {
             serial,
             id: Identity {
                 pid,
-                starttime: seen.starttime,
+                starttime: glance.starttime,
             },
             target: target.unwrap_or_else(|| Arc::new(Target::bare(pid))),
-            comm: seen.digest,
+            comm: glance.digest,
             exec: 0,
-            image: seen.stat.image,
-            stat: seen.stat,
-            oom_score: seen.oom_score,
+            image: glance.stat.image,
+            stat: glance.stat,
+            swap: None,
+            changed_at: now,
+            oom_score: glance.oom_score,
             walk: Err(Missing::Pending),
-            walking: false,
-            asked: (seen.stat, None),
-            tried: None,
+            is_walking: false,
+            has_answered: false,
+            at_request: (glance.stat, None),
+            at_walk: None,
+            attempted_at: None,
             cost: Duration::ZERO,
             took: Duration::ZERO,
-            answered: false,
-            walked_at: None,
-            swap: None,
-            sharing: Sharing::default(),
-            stirred: now,
-            facts: Arc::new(Facts::pending(name)),
-            version: 0,
-            facts_due: true,
-            asking_facts: false,
-            watch: Watch::default(),
-            kin: Kin::default(),
+            sharing: SharingEstimator::default(),
+            facts: FactsCache::new(comm),
+            mm_attempts: MM_ATTEMPTS,
+            shared_mm: None,
         }
     }
 
-    /// Takes in a glance at the same process; what an exec does to others, which leaves them what was shared.
-    pub(super) fn glanced(&mut self, target: Option<Arc<Target>>, seen: Seen, now: Duration) -> Option<Event> {
-        let mut left = None;
+    /// Returns a request for a glance at pid, of which `known` is known.
+    pub(super) fn glance_request(pid: u32, serial: u64, known: Option<&Self>) -> GlanceRequest {
+        GlanceRequest {
+            pid,
+            serial,
+            target: known.map(|p| Arc::clone(&p.target)),
+            comm: known.map_or(0, |p| p.comm),
+            is_swapped: known.is_some_and(|p| p.walk.is_ok_and(|w| w.memory.swap > 0)),
+        }
+    }
+
+    /// Takes in a glance at the same process; returns what an exec changes for others, which leaves them what was
+    /// shared.
+    pub(super) fn glanced(
+        &mut self,
+        target: Option<Arc<Target>>,
+        glance: Glance,
+        now: Duration,
+    ) -> Option<ExternalChange> {
+        let mut change = None;
         if let Some(target) = target {
             self.target = target;
         }
-        self.oom_score = seen.oom_score;
-        let hidden = seen.stat.image == 0;
-        if !hidden && self.image != 0 && seen.stat.image != self.image {
+        self.oom_score = glance.oom_score;
+        let is_hidden = glance.stat.image == 0;
+        if !is_hidden && self.image != 0 && glance.stat.image != self.image {
             self.exec = self.exec.wrapping_add(1);
-            left = self.left();
+            change = self.ended();
             self.walk = Err(Missing::Pending);
-            self.walked_at = None;
-            self.tried = None;
-            self.sharing = Sharing::default();
-            self.facts = Arc::new(Facts::pending(&self.facts.comm));
-            self.kin = Kin::default();
-            self.version = self.version.wrapping_add(1);
-            self.facts_due = true;
+            self.at_walk = None;
+            self.attempted_at = None;
+            self.sharing = SharingEstimator::default();
+            self.mm_attempts = MM_ATTEMPTS;
+            self.shared_mm = None;
+            self.facts.reset();
         }
-        if !hidden {
-            self.image = seen.stat.image;
+        if !is_hidden {
+            self.image = glance.stat.image;
         }
-        if let Some(comm) = seen.comm {
-            self.comm = seen.digest;
-            Arc::make_mut(&mut self.facts).comm = comm;
-            // A kernel thread is renamed with every piece of work; nothing else of it changes.
-            self.facts_due |= !seen.stat.is_kernel_thread();
+        self.comm = glance.digest;
+        self.facts.glanced(glance.comm, &self.stat, &glance.stat);
+        if glance.stat != self.stat || glance.swap != self.swap {
+            self.changed_at = now;
         }
-        // A dying process has no arguments any more; what it was called is still true.
-        self.facts_due |= seen.stat.argv != self.stat.argv && seen.stat.argv != 0;
-        if seen.stat != self.stat || seen.swap != self.swap {
-            self.stirred = now;
+        self.stat = glance.stat;
+        self.swap = glance.swap;
+        if let Some((_, swap @ None)) = &mut self.at_walk {
+            *swap = glance.swap;
         }
-        self.stat = seen.stat;
-        self.swap = seen.swap;
-        if let Some((_, swap @ None)) = &mut self.walked_at {
-            *swap = seen.swap;
-        }
-        left
+        change
     }
 
-    /// Whether it need not be glanced at every time: it has long been quiet, nobody looks at it, and should its
-    /// pid be given away, what is held of it cannot be mistaken.
-    pub(super) fn may_be_spared(&self, sparing: &Sparing<'_>) -> bool {
-        sparing.now.saturating_sub(self.stirred) > QUIET && self.target.holds() && !sparing.focus.contains(&self.id)
+    /// Returns true if it need not be glanced at every time: it has long been quiet, nobody looks at it, and
+    /// should its pid be given away, what is held of it cannot be mistaken.
+    pub(super) fn may_skip_glance(&self, now: Duration, focus: &HashSet<Identity>) -> bool {
+        now.saturating_sub(self.changed_at) > QUIET && self.target.holds_any() && !focus.contains(&self.id)
     }
 
-    /// Whether some of it is swapped out, as far as the last walk tells.
-    pub(super) fn is_swapped(&self) -> bool {
-        self.walk.is_ok_and(|w| w.memory.swap > 0)
-    }
-
-    /// What the policy may know.
-    pub(super) fn candidate(&self, glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
-        let moved = self.moved();
+    /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
+    pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
         let age = self.walk.ok().map(|w| now.saturating_sub(w.at));
-        let pss = self.walk.map_or(0, |w| w.memory.pss);
-        let has_memory = !self.stat.is_kernel_thread() && !self.stat.is_zombie();
+        // Slow walks are made seldom.
+        let rests = self.took > SLOW && age.is_some_and(|age| age < self.took * SLOW_REST);
         Candidate {
-            walkable: glanced && has_memory && !self.rests(age),
-            outstanding: self.walking,
-            // Asked in vain it is no newcomer any more.
-            age: age.or(self.tried.map(|at| now.saturating_sub(at))),
+            walkable: is_glanced && self.stat.lacks_memory().is_none() && !rests,
+            outstanding: self.is_walking,
+            // Asked in vain it is no new process any more.
+            age: age.or(self.attempted_at.map(|at| now.saturating_sub(at))),
             cost: self.cost,
-            own: moved.bytes,
-            ran: moved.ran,
-            sharers: self.walk.map_or(0, |w| self.sharing.feared(w.memory.shared())),
-            pss,
+            own_change: self.own_change(),
+            ran: self
+                .at_walk
+                .is_some_and(|(then, _)| self.stat.cpu_ticks != then.cpu_ticks),
+            external_change: self.walk.map_or(0, |w| self.sharing.pending(w.memory.shared())),
+            pss: self.walk.map_or(0, |w| w.memory.pss),
             externally_mutable: self.walk.map_or(u64::MAX, |w| externally_mutable(&w.memory)),
             focus: focus.contains(&self.id),
         }
     }
 
-    /// A process whose walks take long on the clock, by a contended lock or its size, is left alone for ten
-    /// times as long.
-    fn rests(&self, age: Option<Duration>) -> bool {
-        self.took > SLOW && age.is_some_and(|age| age < self.took * 10)
-    }
-
-    /// What its own doings since the last walk may have changed.
-    fn moved(&self) -> Moved {
-        let Some((then, swap)) = &self.walked_at else {
-            return Moved::default();
-        };
+    /// Returns an upper bound on the bytes that its own doings since the last walk have changed.
+    fn own_change(&self) -> u64 {
+        let Some((then, swap)) = &self.at_walk else { return 0 };
         let now = &self.stat;
         let faults = now
             .minflt
             .wrapping_sub(then.minflt)
             .saturating_add(now.majflt.wrapping_sub(then.majflt));
-        let swapped = match (swap, self.swap) {
-            (Some(then), Some(now)) => now.abs_diff(*then),
-            _ => 0,
-        };
+        let swapped = swap.zip(self.swap).map_or(0, |(then, now)| now.abs_diff(then));
         // Address space that comes or goes holds nothing yet, or held what RSS tells; but it may have been
         // swapped out.
         let space = if now.vsize == then.vsize { 0 } else { PAGE };
-        let bytes = faults
+        faults
             .saturating_mul(PAGE)
             .saturating_add(now.rss.abs_diff(then.rss))
             .saturating_add(swapped)
-            .saturating_add(space);
-        Moved {
-            bytes,
-            ran: now.cpu_ticks != then.cpu_ticks,
-        }
+            .saturating_add(space)
     }
 
-    fn subject(&self, version: u32) -> Subject {
-        Subject {
+    /// Returns it as reads name it.
+    pub(super) fn reference(&self, version: u32) -> ProcessRef {
+        ProcessRef {
             pid: self.id.pid,
             serial: self.serial,
             starttime: self.id.starttime,
@@ -219,121 +215,101 @@ impl Process {
         }
     }
 
-    /// How it is named to whoever compares address spaces.
-    pub(super) const fn party(&self) -> Party {
-        Party {
-            pid: self.id.pid,
-            serial: self.serial,
-            starttime: self.id.starttime,
-            exec: self.exec,
-        }
-    }
-
-    /// A walk of it; none while another is outstanding.
-    pub(super) fn ask_walk(&mut self, purpose: Purpose) -> Option<Job> {
-        if std::mem::replace(&mut self.walking, true) {
+    /// Returns the job to walk it; none while another is outstanding.
+    pub(super) fn walk_job(&mut self, purpose: Purpose) -> Option<Job> {
+        if std::mem::replace(&mut self.is_walking, true) {
             return None;
         }
-        self.asked = (self.stat, self.swap);
+        self.at_request = (self.stat, self.swap);
         Some(Job::Walk {
-            subject: self.subject(self.exec),
+            process: self.reference(self.exec),
             purpose,
             expected: self.cost,
-            known: self.answered,
+            is_known: self.has_answered,
         })
     }
 
-    /// Takes in a walk; what it says of what others share, where it was one of this program.
-    pub(super) fn walked(&mut self, subject: &Subject, done: &Walked, purpose: Purpose) -> Option<Event> {
-        let walk = done.memory.map(|memory| Walk {
+    /// Takes in a walk; returns the change it shows to others, where it was one of this program.
+    pub(super) fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose) -> Option<ExternalChange> {
+        let walk = result.memory.map(|memory| Walk {
             memory,
-            at: done.at,
-            cost: done.took,
+            at: result.at,
+            cost: result.took,
         });
-        self.walking = false;
-        self.answered |= walk.is_ok();
-        if subject.version != self.exec {
+        self.is_walking = false;
+        self.has_answered |= walk.is_ok();
+        if version != self.exec {
             return None;
         }
         let before = std::mem::replace(&mut self.walk, walk);
-        let quiet = self.moved().bytes == 0;
-        self.walked_at = Some(self.asked);
-        self.cost = done.cost;
-        self.took = done.took;
-        self.tried = Some(done.at);
-        let now = walk.ok()?;
-        Some(self.sharing.walked(before.ok(), &now, quiet, purpose == Purpose::First))
+        let is_quiet = self.own_change() == 0;
+        self.at_walk = Some(self.at_request);
+        self.cost = result.cost;
+        self.took = result.took;
+        self.attempted_at = Some(result.at);
+        let is_initial = purpose == Purpose::Initial;
+        Some(self.sharing.walked(before.ok(), &walk.ok()?, is_quiet, is_initial))
     }
 
-    /// What others did, as far as it may have changed what this one's last walk saw.
-    pub(super) fn hear(&mut self, event: &Event) {
+    /// Observes a change of another process, as far as it may have changed what this one's last walk saw.
+    pub(super) fn observe(&mut self, change: &ExternalChange) {
         if let Ok(walk) = &self.walk {
-            self.sharing.hear(event, walk.at);
+            self.sharing.observe(change, walk.at);
         }
     }
 
-    /// What its end does to others.
-    pub(super) fn left(&self) -> Option<Event> {
-        self.walk.ok().and_then(|w| self.sharing.left(&w.memory))
+    /// Returns what its end changes for others.
+    pub(super) fn ended(&self) -> Option<ExternalChange> {
+        self.walk.ok().and_then(|w| self.sharing.ended(&w.memory))
     }
 
-    /// Its row. A read that is overdue makes what it would have told say so; a walk is allowed twice what
+    /// Returns the job to read its facts, where they may have changed and are not being read.
+    pub(super) fn facts_job(&mut self) -> Option<Job> {
+        self.facts
+            .start_read()
+            .then(|| Job::Facts(self.reference(self.facts.version)))
+    }
+
+    /// Returns the job to look its program's file up; none while another is outstanding.
+    pub(super) fn exe_job(&mut self) -> Option<Job> {
+        let starts = self.facts.exe.start_look_up();
+        starts.then(|| Job::Exe(self.reference(self.facts.version)))
+    }
+
+    /// Returns the link to its file, where it is time to read it again; a job of its own where it is marked.
+    pub(super) fn exe_check(&mut self, now: Duration, every: Duration) -> Option<Result<(ProcessRef, u64), Job>> {
+        if self.stat.is_zombie() || !self.facts.exe.is_due(self.id.pid, now, every) {
+            return None;
+        }
+        if self.facts.exe.is_marked {
+            return self.exe_job().map(Err);
+        }
+        Some(Ok((self.reference(self.facts.version), self.facts.exe.digest)))
+    }
+
+    /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
     /// the last one took, so that a huge process is not called stuck each time it is walked.
-    pub(super) fn row(
-        &mut self,
-        fault: Option<Missing>,
-        deadline: Duration,
-        overdue: impl Fn(Token, Duration) -> bool,
-    ) -> ProcessSample {
-        if self.asking_facts && overdue(Token::Facts(self.serial), deadline) {
-            self.overdue_facts();
+    pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
+        if self.facts.is_pending && running.is_late(JobKey::Facts(self.serial), deadline) {
+            self.facts.time_out();
         }
-        let walk = if let Some(why) = fault {
-            Err(why)
-        } else if self.stat.is_kernel_thread() {
-            Err(Missing::KernelThread)
-        } else if self.stat.is_zombie() {
-            Err(Missing::Zombie)
-        } else if self.walking && overdue(Token::Walk(self.serial), deadline.max(self.took * 2)) {
-            Err(Missing::TimedOut)
-        } else {
-            self.walk
+        let walk_late = || self.is_walking && running.is_late(JobKey::Walk(self.serial), deadline.max(self.took * 2));
+        let walk = match fault.or_else(|| self.stat.lacks_memory()) {
+            Some(why) => Err(why),
+            None if walk_late() => Err(Missing::TimedOut),
+            None => self.walk,
         };
         ProcessSample {
             id: self.id,
             exec: self.exec,
             stat: self.stat,
-            facts: Arc::clone(&self.facts),
+            facts: Arc::clone(&self.facts.facts),
             walk,
-            stale: self.moved().bytes > 0,
+            stale: self.own_change() > 0,
             oom_score: self.oom_score,
             shares_mm: None,
         }
     }
-}
-
-/// Who need not be glanced at every time.
-#[derive(Debug)]
-pub(in crate::sampler) struct Sparing<'a> {
-    pub(in crate::sampler) now: Duration,
-    /// Who is looked at.
-    pub(in crate::sampler) focus: &'a HashSet<Identity>,
-}
-
-/// A process that showed nothing for so long is quiet.
-const QUIET: Duration = Duration::from_secs(10);
-/// Walks that take longer are made seldom.
-const SLOW: Duration = Duration::from_millis(100);
-/// The least that a fault brings. The kernel's own page may be larger, which only weighs.
-const PAGE: u64 = 4096;
-
-/// What a process did since its last walk.
-#[derive(Clone, Copy, Debug, Default)]
-struct Moved {
-    /// Bytes that may have changed.
-    bytes: u64,
-    /// It ran.
-    ran: bool,
 }
 
 /// Returns an upper bound on a PSS change caused by other processes, in bytes: all memory that is shared now, or the

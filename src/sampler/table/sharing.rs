@@ -1,106 +1,114 @@
-//! What processes do to one another's PSS.
+//! Estimates how other processes change a process's PSS.
 //!
 //! A shared page is divided by its sharers, so a process's PSS changes when another maps or drops the same
-//! page, without a sign of its own. Who shares with whom cannot be seen without a walk; but how much there is
-//! to share can: the shared part of a PSS, `PSS − USS`, is what its owner's coming or going takes from or
-//! leaves to all its sharers together. Those amounts are heard by every process; what of them has reached its
-//! own PSS is learnt when it is walked.
+//! page, without a sign of its own. Nobody can see without a walk which processes share, but how much
+//! there is to share can be seen: the shared part of a PSS, `PSS − USS`, is what its owner's coming or going
+//! takes from or leaves to all its sharers together. Every process observes those amounts; how much of
+//! them has reached its own PSS is learnt when it is walked.
 
 use std::time::Duration;
 
 use crate::model::{Memory, Walk};
 
-/// Something that may change the PSS of others.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Event {
+/// A change of one process that may change the PSS of others.
+#[derive(Clone, Copy)]
+pub(super) struct ExternalChange {
     bytes: u64,
     /// When it was seen; for an end, when its process was first walked.
     at: Duration,
-    end: bool,
+    is_end: bool,
 }
 
-impl Event {
-    /// Whether it is worth telling: a page or so is not.
-    pub(super) const fn matters(&self) -> bool {
+impl ExternalChange {
+    /// Returns true if it is worth telling: a few pages, divided by their sharers, are not.
+    pub(super) const fn is_relevant(&self) -> bool {
         self.bytes >= 16 << 10
     }
 }
 
-/// What a process heard since its last walk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sharing {
-    heard: i64,
-    /// How much of what was heard has reached it of late, 0 to 1.
-    reach: f32,
-    first: Option<Duration>,
+/// An estimator of the part of a process's PSS that others have changed since its last walk.
+#[derive(Clone, Copy)]
+pub(super) struct SharingEstimator {
+    /// Bytes by which others have grown and shrunk since the last walk.
+    observed: i64,
+    /// The part of what was observed that has reached this process of late, 0 to 1.
+    sensitivity: f32,
+    /// When it was first walked; zero for what was there at the first scan of the machine.
+    first_walk: Option<Duration>,
 }
 
-impl Default for Sharing {
+impl Default for SharingEstimator {
     fn default() -> Self {
         Self {
-            heard: 0,
-            reach: FIRST_REACH,
-            first: None,
+            observed: 0,
+            sensitivity: INITIAL_SENSITIVITY,
+            first_walk: None,
         }
     }
 }
 
-/// What is taken to reach a process of which nothing is known: it has one sharer in ten.
-const FIRST_REACH: f32 = 0.1;
-/// That anything reaches it is never quite ruled out.
-const LEAST_REACH: f32 = 0.001;
-/// How much of what was known before stays, where less has come: churn that touches nothing but the pages
-/// everyone shares is soon known for it.
-const KEEP: f32 = 0.1;
+/// Sensitivity of a process of which nothing is known: it has one sharer in ten.
+const INITIAL_SENSITIVITY: f32 = 0.1;
+/// The least sensitivity. A process that shares nothing now may do so later.
+const MIN_SENSITIVITY: f32 = 0.001;
+/// Part of the sensitivity that stays where a walk shows less: churn that touches nothing but the pages
+/// that everyone shares is soon known for it.
+const SENSITIVITY_DECAY: f32 = 0.1;
+/// Factor on the sensitivity that a walk shows, since the next change may reach further.
+const SENSITIVITY_MARGIN: f32 = 2.0;
 
-fn part(memory: &Memory) -> u64 {
+/// Returns the shared part of a PSS.
+fn shared_part(memory: &Memory) -> u64 {
     memory.pss.saturating_sub(memory.uss())
 }
 
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-impl Sharing {
-    /// Its own walk: learns how much of what was heard was true of it, if it did nothing itself; what the walk
-    /// tells others. What was there at the `first` look at the machine came as no news to anyone.
-    pub(super) fn walked(&mut self, before: Option<Walk>, now: &Walk, quiet: bool, first: bool) -> Event {
-        let heard = std::mem::take(&mut self.heard).unsigned_abs();
-        if let Some(before) = before.filter(|_| quiet && heard > 0) {
-            let came = before.memory.pss.abs_diff(now.memory.pss) as f32 / heard as f32;
-            self.reach = (2.0 * came).min(1.0).max(self.reach * KEEP).max(LEAST_REACH);
+impl SharingEstimator {
+    /// Takes in the process's own walk; returns the change that the walk shows to others. If the process did
+    /// nothing itself, `is_quiet`, the walk tells how much of what was observed was true of it. What was there at
+    /// the `initial` scan of the machine is news to nobody.
+    pub(super) fn walked(&mut self, before: Option<Walk>, now: &Walk, is_quiet: bool, initial: bool) -> ExternalChange {
+        let observed = std::mem::take(&mut self.observed).unsigned_abs();
+        if let Some(before) = before.filter(|_| is_quiet && observed > 0) {
+            let reached = before.memory.pss.abs_diff(now.memory.pss) as f32 / observed as f32;
+            self.sensitivity = (SENSITIVITY_MARGIN * reached)
+                .min(1.0)
+                .max(self.sensitivity * SENSITIVITY_DECAY)
+                .max(MIN_SENSITIVITY);
         }
-        self.first.get_or_insert(if first { Duration::ZERO } else { now.at });
-        let then = before.map_or(if first { part(&now.memory) } else { 0 }, |w| part(&w.memory));
-        Event {
-            bytes: part(&now.memory).abs_diff(then),
+        self.first_walk
+            .get_or_insert(if initial { Duration::ZERO } else { now.at });
+        let shared = shared_part(&now.memory);
+        let then = before.map_or(if initial { shared } else { 0 }, |w| shared_part(&w.memory));
+        ExternalChange {
+            bytes: shared.abs_diff(then),
             at: now.at,
-            end: false,
+            is_end: false,
         }
     }
 
-    /// What its end leaves to others; nothing if it was never walked, for then its coming was not heard either.
-    pub(super) fn left(&self, memory: &Memory) -> Option<Event> {
-        self.first.map(|at| Event {
-            bytes: part(memory),
+    /// Returns what the process's end leaves to others; nothing if it was never walked, for then its coming was
+    /// not observed either.
+    pub(super) fn ended(&self, memory: &Memory) -> Option<ExternalChange> {
+        self.first_walk.map(|at| ExternalChange {
+            bytes: shared_part(memory),
             at,
-            end: true,
+            is_end: true,
         })
     }
 
-    /// Hears of another. One that came and went since the last walk has changed nothing.
-    pub(super) fn hear(&mut self, event: &Event, walked: Duration) {
-        let bytes = signed(event.bytes);
-        if event.end && event.at > walked {
-            self.heard = self.heard.saturating_sub(bytes).max(0);
-        } else if event.end || event.at > walked {
-            self.heard = self.heard.saturating_add(bytes);
+    /// Observes a change of another process. One that came and went since the last walk has changed nothing.
+    pub(super) fn observe(&mut self, change: &ExternalChange, last_walk: Duration) {
+        let bytes = i64::try_from(change.bytes).unwrap_or(i64::MAX);
+        if change.is_end && change.at > last_walk {
+            self.observed = self.observed.saturating_sub(bytes).max(0);
+        } else if change.is_end || change.at > last_walk {
+            self.observed = self.observed.saturating_add(bytes);
         }
     }
 
-    /// How many bytes of its PSS others may have changed, of the `shared` ones it has.
-    pub(super) fn feared(&self, shared: u64) -> u64 {
-        let heard = self.heard.unsigned_abs() as f64 * f64::from(self.reach);
-        (heard as u64).min(shared)
+    /// Estimates how many bytes of the PSS others have changed, of the `shared` ones it has.
+    pub(super) fn pending(&self, shared: u64) -> u64 {
+        let reached = self.observed.unsigned_abs() as f64 * f64::from(self.sensitivity);
+        (reached as u64).min(shared)
     }
 }

@@ -1,4 +1,4 @@
-//! Names of users: asked for once each, and again every few minutes.
+//! The names of users, asked for once each, and again every few minutes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,65 +7,65 @@ use std::time::Duration;
 use crate::model::{Missing, Reading};
 use crate::sampler::job::Job;
 
-/// How long a name is taken to hold.
-const HOLDS: Duration = Duration::from_secs(300);
+/// Time that a name holds: users are renamed hardly ever, and a name service may be slow.
+const NAME_HOLDS: Duration = Duration::from_secs(300);
 
 /// The users seen.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Users(HashMap<u32, User>);
 
-#[derive(Debug)]
 struct User {
     name: Reading<Arc<[u8]>>,
+    /// When the name came.
     at: Duration,
-    asking: bool,
+    is_pending: bool,
 }
 
 impl Users {
-    /// The name of `uid`, or that it is not known yet; and the job to ask for it if nobody has.
+    /// Returns the name of `uid`, or that it is not known yet; and the job to ask for it, if nobody has.
     pub(super) fn name(&mut self, uid: u32) -> (Reading<Arc<[u8]>>, Option<Job>) {
         if let Some(user) = self.0.get(&uid) {
             return (user.name.clone(), None);
         }
+        let name = Err(Missing::Pending);
         let user = User {
-            name: Err(Missing::Pending),
+            name: name.clone(),
             at: Duration::ZERO,
-            asking: true,
+            is_pending: true,
         };
-        (self.0.entry(uid).or_insert(user).name.clone(), Some(Job::User(uid)))
+        self.0.insert(uid, user);
+        (name, Some(Job::User(uid)))
     }
 
-    /// Takes in a name; says whether it is news.
-    pub(super) fn named(&mut self, uid: u32, name: Reading<Arc<[u8]>>, now: Duration) -> bool {
+    /// Takes in a name; returns true if it is another than before.
+    pub(super) fn set_name(&mut self, uid: u32, name: Reading<Arc<[u8]>>, now: Duration) -> bool {
         let Some(user) = self.0.get_mut(&uid) else { return false };
-        user.asking = false;
+        user.is_pending = false;
         user.at = now;
-        let news = user.name != name;
+        let is_news = user.name != name;
         user.name = name;
-        news
+        is_news
     }
 
-    /// Jobs for the names that were asked for long ago.
-    pub(super) fn ask_again(&mut self, now: Duration) -> Vec<Job> {
-        self.0
-            .iter_mut()
-            .filter(|(_, user)| !user.asking && now.saturating_sub(user.at) > HOLDS)
-            .map(|(uid, user)| {
-                user.asking = true;
-                Job::User(*uid)
-            })
-            .collect()
+    /// Returns jobs for the names that were asked for long ago.
+    pub(super) fn jobs(&mut self, now: Duration) -> Vec<Job> {
+        let is_old = |user: &User| !user.is_pending && now.saturating_sub(user.at) > NAME_HOLDS;
+        let old = self.0.iter_mut().filter(|(_, user)| is_old(user));
+        old.map(|(uid, user)| {
+            user.is_pending = true;
+            Job::User(*uid)
+        })
+        .collect()
     }
 
-    /// Those who have no name yet and whose answer `is_late`: from now on their rows say so.
-    pub(super) fn overdue(&mut self, is_late: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.0
-            .iter_mut()
-            .filter(|(uid, user)| user.asking && user.name == Err(Missing::Pending) && is_late(**uid))
-            .map(|(uid, user)| {
-                user.name = Err(Missing::TimedOut);
-                *uid
-            })
-            .collect()
+    /// Returns the users who have no name yet and whose answer `is_late`; from now on their rows say so.
+    pub(super) fn time_out(&mut self, is_late: impl Fn(u32) -> bool) -> Vec<u32> {
+        let waits = |uid: u32, user: &User| user.is_pending && user.name == Err(Missing::Pending) && is_late(uid);
+        let late = self.0.iter_mut().filter(|(uid, user)| waits(**uid, user));
+        late.map(|(uid, user)| {
+            user.name = Err(Missing::TimedOut);
+            *uid
+        })
+        .collect()
     }
 }

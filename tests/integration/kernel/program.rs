@@ -75,7 +75,7 @@ fn an_upgrade_is_seen_while_it_runs() {
     let path = dir.path().canonicalize().unwrap().join("waits");
     let child = start(&path);
     let mut scanner = Scanner::new(Options {
-        look_again: Duration::from_millis(50),
+        exe_check_interval: Duration::from_millis(50),
         ..Options::new(None)
     });
     let mut until = |expected: Option<Replaced>| {

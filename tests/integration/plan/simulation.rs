@@ -67,7 +67,7 @@ fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> F
                     walkable: true,
                     age,
                     cost: if age.is_some() { p.cost } else { Duration::ZERO },
-                    own: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
+                    own_change: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
                     pss: 10 << 20,
                     externally_mutable: p.externally_mutable,
                     ..Candidate::default()
@@ -80,7 +80,7 @@ fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> F
             planner.charge(c.purpose, candidates[c.index].cost, p.cost);
             p.walked = Some(now);
             p.walks += 1;
-            if c.purpose != Purpose::First {
+            if c.purpose != Purpose::Initial {
                 spent += p.cost;
             }
         }
@@ -184,16 +184,16 @@ fn all_changing_all_the_time_keeps_within_the_budget_and_nobody_starves() {
 }
 
 #[test]
-fn a_process_dearer_than_the_whole_budget_is_walked_as_seldom_as_it_allows() {
+fn a_process_more_expensive_than_the_whole_budget_is_walked_as_seldom_as_it_allows() {
     let mut all = vec![Process::new(57, 400 << 10); 1000];
     // 200 GB: four and a half seconds a walk.
     all.push(Process::new(4_500_000, 1 << 30));
     let found = run("1000 faulting and one of 4.5 s", all, SECOND, 1200);
-    let dear = &found.processes[1000];
+    let expensive = &found.processes[1000];
     assert!(
-        (5..=16).contains(&dear.walks),
+        (5..=16).contains(&expensive.walks),
         "half the budget is a walk in 180 s: {}",
-        dear.walks
+        expensive.walks
     );
     assert!((found.spent / 0.05 - 1.0).abs() < 0.2, "{}", found.spent);
     let others = found.processes[..1000].iter().map(|p| p.oldest).max().unwrap();

@@ -82,10 +82,7 @@ impl ProcTree {
             interval: Duration::from_millis(500),
             deadline: Duration::from_millis(200),
             // Files are rewritten here without a sign in stat: everything is walked every time.
-            policy: Policy {
-                budget: None,
-                ..Policy::default()
-            },
+            policy: Policy::UNLIMITED,
             ..Options::new(Some(&self.root()))
         }
     }

@@ -1,7 +1,7 @@
 //! Files that are damaged.
 
 use proptest::prelude::*;
-use zmtop::source::{Source, SourceError};
+use zmtop::source::{Fault, Source, SourceError};
 
 use super::{all, file, gives, ndjson, series};
 
@@ -187,7 +187,10 @@ fn what_is_too_long_is_passed_over() {
         for next in source {
             got.push(match next {
                 Ok(snapshot) => format!("{}", snapshot.rows()[0].walk.unwrap().memory.pss >> 20),
-                Err(SourceError::Damaged { first, last, what, .. }) => format!("{first}-{last}: {what}"),
+                Err(SourceError {
+                    fault: Fault::Damaged { first, last, what },
+                    ..
+                }) => format!("{first}-{last}: {what}"),
                 Err(other) => other.to_string(),
             });
         }

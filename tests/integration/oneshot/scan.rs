@@ -1,11 +1,11 @@
-//! One quick look at this machine, beside a whole scan of it.
+//! A one-shot scan of this machine, beside a snapshot by the scanner.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use zmtop::model::{ProcessSample, Snapshot};
-use zmtop::sampler::quick::{Wants, look};
-use zmtop::sampler::{Options, Policy, Scanner};
+use zmtop::sampler::one_shot::{SERVED, scan};
+use zmtop::sampler::{Needs, Options, Policy, Scanner};
 
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
@@ -34,32 +34,23 @@ impl Drop for Sleeper {
 
 fn options() -> Options {
     Options {
-        policy: Policy {
-            budget: None,
-            ..Policy::default()
-        },
+        policy: Policy::UNLIMITED,
         deadline: Duration::from_secs(10),
         ..Options::new(None)
     }
 }
-
-const ALL: Wants = Wants {
-    user: true,
-    command: true,
-    stat: true,
-};
 
 fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
     snapshot.rows().iter().find(|row| row.id.pid == pid).unwrap()
 }
 
 #[test]
-fn a_quick_look_sees_what_a_scan_sees() {
+fn it_sees_what_the_scanner_sees() {
     let sleepers = [Sleeper::new("7017.25"), Sleeper::new("7017.5")];
-    let quick = look(&options(), ALL).unwrap();
+    let one_shot = scan(&options(), SERVED).unwrap();
     let whole = block_on(Scanner::new(options()).full());
     for sleeper in &sleepers {
-        let (a, b) = (row(&quick, sleeper.0.id()), row(&whole, sleeper.0.id()));
+        let (a, b) = (row(&one_shot, sleeper.0.id()), row(&whole, sleeper.0.id()));
         assert_eq!((a.id, a.exec, &a.facts.comm), (b.id, b.exec, &b.facts.comm));
         assert_eq!(
             (&a.facts.cmdline, a.facts.uid, &a.facts.user),
@@ -73,20 +64,20 @@ fn a_quick_look_sees_what_a_scan_sees() {
         // Pages of libraries are shared with others that come and go.
         assert_eq!((a.swap, a.private_dirty), (b.swap, b.private_dirty));
         assert!(a.pss.abs_diff(b.pss) < 256 << 10, "{a:?} {b:?}");
-        assert_eq!(row(&quick, sleeper.0.id()).shares_mm, None);
+        assert_eq!(row(&one_shot, sleeper.0.id()).shares_mm, None);
     }
-    let pids: Vec<u32> = quick.rows().iter().map(|row| row.id.pid).collect();
+    let pids: Vec<u32> = one_shot.rows().iter().map(|row| row.id.pid).collect();
     assert!(pids.is_sorted() && pids.windows(2).all(|two| two[0] != two[1]));
     let kernel = |s: &Snapshot| s.rows().iter().filter(|row| row.stat.is_kernel_thread()).count();
-    assert_eq!(kernel(&quick) > 0, kernel(&whole) > 0);
-    let memory = quick.rows().iter().filter(|row| row.stat.is_kernel_thread());
+    assert_eq!(kernel(&one_shot) > 0, kernel(&whole) > 0);
+    let memory = one_shot.rows().iter().filter(|row| row.stat.is_kernel_thread());
     assert!(memory.map(|row| row.walk.unwrap_err()).all(|e| !e.hides_memory()));
 }
 
 #[test]
-fn what_is_not_wanted_is_not_read() {
+fn what_is_not_needed_is_not_read() {
     let sleeper = Sleeper::new("7018.25");
-    let bare = look(&options(), Wants::default()).unwrap();
+    let bare = scan(&options(), Needs::MEMORY).unwrap();
     let seen = row(&bare, sleeper.0.id());
     assert!(seen.walk.is_ok());
     assert!(seen.facts.cmdline.is_err() && seen.facts.user.is_err() && seen.facts.comm.is_empty());
@@ -94,8 +85,9 @@ fn what_is_not_wanted_is_not_read() {
 }
 
 #[test]
-fn another_tree_is_left_to_the_scanner() {
+fn another_tree_and_other_needs_are_left_to_the_scanner() {
+    assert!(scan(&options(), SERVED.and(Needs::OOM_SCORE)).is_none());
     let tree = ProcTree::new();
     tree.process(7).write();
-    assert!(look(&tree.options(), ALL).is_none());
+    assert!(scan(&tree.options(), SERVED).is_none());
 }

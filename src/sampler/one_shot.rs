@@ -1,0 +1,238 @@
+//! Scans this machine once for one plain table: each process's memory and as little else as is shown.
+//!
+//! A [`Scanner`](super::Scanner) is made to scan again and again: it glances at every process first, so as
+//! to plan its walks, holds files open for the next tick, and reads every fact. For one table of a thousand
+//! processes that is MEASURE. So `zmtop ps` comes here where its columns allow it. Reads, the
+//! pool, the rows and the names of users are the scanner's own; only the order differs: the walk comes first, and
+//! `stat`, the command line and the user follow where [`Needs`] ask for them. At the first sign of trouble
+//! this gives up, for the scanner to do it.
+//!
+//! Data that is not needed is not filled in: start times, states and names may be missing, so that such
+//! a snapshot serves a table, and is neither kept, nor compared with another, nor recorded.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustix::io::Errno;
+
+use super::pool::{Pool, Priority, Work, Worker};
+use super::target::{OpenFiles, Target};
+use super::{Needs, Options, walk};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
+use crate::proc::files::{self, Roots};
+use crate::proc::{kcmp, own, stat, users};
+
+/// The data that a one-shot scan reads where it is needed.
+pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
+
+/// Bytes of the list of processes that are read at once: readers begin with the first piece.
+const LIST_PIECE: usize = 4 << 10;
+/// Processes in one job: few enough that threads end together, enough that taking a job costs nothing.
+const BATCH: usize = 24;
+/// Expected time of one process.
+const TIME_PER_PROCESS: Duration = Duration::from_micros(20);
+/// Rows that there is room for from the start: memory is taken only where it is touched, and touching it again
+/// to move rows costs more than writing them.
+const ROWS: usize = 4096;
+/// Processes read before one that it may share its address space with.
+const RECENT: usize = 16;
+/// Descriptors left for all else: three a thread, and what the program has open.
+const RESERVE: usize = 64;
+
+/// Processes to read.
+struct Batch(Vec<u32>);
+
+/// A sign that the scanner should do it: files are missing, or descriptors ran out.
+struct Trouble;
+
+struct Context {
+    roots: Roots,
+    open_files: Arc<OpenFiles>,
+    /// Bytes in a page.
+    page: u64,
+    needs: Needs,
+    /// The facts of a process of which none are wanted.
+    no_facts: Arc<Facts>,
+    users: Mutex<HashMap<u32, Arc<[u8]>>>,
+    recent: Mutex<VecDeque<(Identity, MmFigures)>>,
+}
+
+/// RSS, USS and swap: two processes with one address space have the same.
+type MmFigures = (u64, u64, u64);
+
+/// Takes a snapshot of this machine's processes; `None` where that is better done by a scanner: for needs
+/// that are not [`SERVED`], for another tree, on a kernel without `smaps_rollup`, and where a read does not return or descriptors or threads run out.
+pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
+    let roots = options.roots();
+    if !SERVED.contains(needs) || !roots.is_own() {
+        return None;
+    }
+    let began = own::monotonic();
+    let threads = options.reader_threads();
+    let context = Context {
+        open_files: Arc::new(OpenFiles::new(&roots.proc, RESERVE + threads)),
+        roots: roots.clone(),
+        page: rustix::param::page_size() as u64,
+        needs,
+        no_facts: Arc::new(Facts::pending(b"")),
+        users: Mutex::default(),
+        recent: Mutex::default(),
+    };
+    let pool = Pool::new(options, threads, context);
+    pool.start();
+    let mut batch = Vec::with_capacity(BATCH);
+    let listed = files::each_pid(roots.proc.as_os_str().as_encoded_bytes(), LIST_PIECE, |pid| {
+        batch.push(pid);
+        if batch.len() == BATCH {
+            pool.submit([Batch(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)))]);
+        }
+    });
+    pool.submit((!batch.is_empty()).then_some(Batch(batch)));
+    listed.ok()?;
+    let mut rows = Vec::with_capacity(ROWS);
+    let done = pool.collect(
+        options.deadline,
+        |_, _| Err(Trouble),
+        |batch| match batch {
+            Ok(mut batch) => {
+                rows.append(&mut batch);
+                ControlFlow::Continue(())
+            }
+            Err(Trouble) => ControlFlow::Break(()),
+        },
+    );
+    if done.is_break() {
+        return None;
+    }
+    rows.sort_unstable_by_key(|row| row.id.pid);
+    let now = own::monotonic();
+    Some(Snapshot {
+        time: SystemTime::now(),
+        monotonic: now,
+        tick: 1,
+        host: Arc::from(&b""[..]),
+        boot_id: Err(Missing::Pending),
+        interval: options.interval,
+        sampling: Sampling {
+            walks: rows.iter().filter(|row| row.walk.is_ok()).count(),
+            threads,
+            took: now.saturating_sub(began),
+            ..Sampling::default()
+        },
+        own: Err(Missing::Pending),
+        system: SystemSample::missing(Missing::Pending),
+        processes: Ok(rows),
+        cgroups: Arc::default(),
+    })
+}
+
+impl Work for Batch {
+    type Context = Context;
+    type Key = u32;
+    type Output = Result<Vec<ProcessSample>, Trouble>;
+
+    fn key(&self) -> u32 {
+        self.0.first().copied().unwrap_or(0)
+    }
+
+    fn profile(&self) -> (Priority, Duration) {
+        (Priority::Urgent, TIME_PER_PROCESS * self.0.len() as u32)
+    }
+
+    fn run(self, context: &Context, buf: &mut [u8], _: &Worker<'_, Self>) -> Self::Output {
+        let mut rows = Vec::with_capacity(self.0.len());
+        let mut last = Arc::clone(&context.no_facts);
+        for pid in self.0 {
+            rows.extend(context.process(pid, &mut last, buf)?);
+        }
+        Ok(rows)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    /// Reads one process; `None` where it is gone. `last` holds the facts of the one before: workers that
+    /// one program started have the same.
+    fn process(&self, pid: u32, last: &mut Arc<Facts>, buf: &mut [u8]) -> Result<Option<ProcessSample>, Trouble> {
+        let proc = self.roots.proc.as_path();
+        let target = match Target::open_dir(pid, proc, &self.open_files) {
+            Ok(target) if target.is_bound() => target,
+            Err(e) if files::reason(e) == Missing::Gone => return Ok(None),
+            Ok(_) | Err(_) => return Err(Trouble),
+        };
+        let at = own::monotonic();
+        let memory = match walk::rollup(&target, proc, buf) {
+            Ok(Some(memory)) => memory,
+            Ok(None) | Err(Errno::NOENT | Errno::MFILE | Errno::NFILE) => return Err(Trouble),
+            Err(e) => Err(files::reason(e)),
+        };
+        let mut facts = Facts::pending(b"");
+        let needs_command = self.needs.contains(Needs::COMMAND_LINE);
+        if needs_command {
+            // One read gives it all, but for one longer than the buffer.
+            let line = target.open(proc, b"cmdline").and_then(|fd| files::read_once(fd, buf));
+            facts.cmdline = line.map(|len| buf[..len].into()).map_err(files::reason);
+        }
+        let id = Identity { pid, starttime: 0 };
+        let mut sample = ProcessSample::unread(id, Arc::clone(&self.no_facts), Missing::Pending);
+        sample.walk = memory.map(|memory| Walk {
+            memory,
+            at,
+            cost: Duration::ZERO,
+        });
+        let is_nameless = || facts.cmdline.as_ref().map_or(true, |line| line.iter().all(|b| *b == 0));
+        if self.needs.contains(Needs::STAT) || sample.walk.is_err() || (needs_command && is_nameless()) {
+            let Ok(len) = target.stat(proc, buf) else {
+                return Ok(None);
+            };
+            let glance = stat::parse(&buf[..len], self.page).map_err(|_| Trouble)?;
+            sample.id.starttime = glance.starttime;
+            sample.stat = glance.stat;
+            facts.comm = glance.comm.into();
+            if let (Err(Missing::Gone), Some(why)) = (sample.walk, glance.stat.lacks_memory()) {
+                // ESRCH is what those give that have no memory.
+                sample.walk = Err(why);
+            }
+        }
+        if self.needs.contains(Needs::USER) {
+            facts.uid = target.uid(proc);
+            facts.user = facts.uid.map(|uid| self.user(uid));
+        }
+        if **last != facts {
+            *last = Arc::new(facts);
+        }
+        sample.facts = Arc::clone(last);
+        sample.shares_mm = self.shares_mm(&sample);
+        Ok(Some(sample))
+    }
+
+    /// Returns another process with the same address space, which then shows the same figures: the kernel is
+    /// asked about the nearest of those read shortly before.
+    fn shares_mm(&self, sample: &ProcessSample) -> Option<Identity> {
+        let memory = sample.memory().ok()?;
+        let figures = (memory.rss, memory.uss(), memory.swap);
+        let mut recent = lock(&self.recent);
+        let alike = recent
+            .iter()
+            .filter(|(_, theirs)| *theirs == figures)
+            .map(|(id, _)| *id);
+        let other = alike.min_by_key(|id| id.pid.abs_diff(sample.id.pid));
+        if recent.len() == RECENT {
+            recent.pop_front();
+        }
+        recent.push_back((sample.id, figures));
+        drop(recent);
+        other.filter(|other| kcmp::same_memory(sample.id.pid, other.pid) == Ok(true))
+    }
+
+    fn user(&self, uid: u32) -> Arc<[u8]> {
+        let mut users = lock(&self.users);
+        let name = users.entry(uid).or_insert_with(|| users::name(uid, &self.roots));
+        Arc::clone(name)
+    }
+}

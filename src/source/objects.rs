@@ -1,0 +1,132 @@
+//! Reads the objects of a file, and passes over what is damaged.
+
+use super::error::Fault;
+use super::frames::{self, Frame, Frames};
+use crate::record::WireError;
+
+/// The objects of a file, each read by one function of `record`. Frames in a row that could not be read are one
+/// fault, which comes before the object after them.
+#[derive(Debug)]
+pub(super) struct Objects<T> {
+    frames: Frames,
+    read: fn(&[u8]) -> Result<T, WireError>,
+    /// Damage that may go on in the next frame.
+    damage: Option<Fault>,
+    /// The object that came after that damage.
+    next: Option<T>,
+    /// The file has ended; a fault that ended it comes last.
+    is_at_end: bool,
+    end: Option<Fault>,
+}
+
+/// The content of a frame.
+enum Parsed<T> {
+    Whole(T),
+    Damaged(Fault),
+    /// An object that was cut short, and another that begins in the same line.
+    Resumed(Fault, T),
+    End(Option<Fault>),
+}
+
+impl<T> Objects<T> {
+    pub(super) const fn new(frames: Frames, read: fn(&[u8]) -> Result<T, WireError>) -> Self {
+        Self {
+            frames,
+            read,
+            damage: None,
+            next: None,
+            is_at_end: false,
+            end: None,
+        }
+    }
+
+    /// Sets the longest text of one object, in bytes.
+    pub(super) const fn set_longest(&mut self, bytes: usize) {
+        self.frames.set_longest(bytes);
+    }
+
+    fn add_damage(&mut self, damage: Fault) {
+        match (&mut self.damage, damage) {
+            (Some(Fault::Damaged { last, .. }), Fault::Damaged { last: later, .. }) => *last = later,
+            (slot, damage) => *slot = Some(damage),
+        }
+    }
+}
+
+impl<T> Iterator for Objects<T> {
+    type Item = Result<T, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(object) = self.next.take() {
+            return Some(Ok(object));
+        }
+        while !self.is_at_end {
+            let longest = self.frames.longest();
+            let parsed = match self.frames.next() {
+                Ok(Some(frame)) => parse(&frame, longest, self.read),
+                Ok(None) => Parsed::End(None),
+                Err(fault) => Parsed::End(Some(fault)),
+            };
+            let object = match parsed {
+                Parsed::Whole(object) => {
+                    self.frames.confirm();
+                    object
+                }
+                Parsed::Resumed(damage, object) => {
+                    self.add_damage(damage);
+                    object
+                }
+                Parsed::Damaged(damage) => {
+                    self.add_damage(damage);
+                    continue;
+                }
+                Parsed::End(fault) => {
+                    self.is_at_end = true;
+                    self.end = fault.or_else(|| self.frames.is_empty().then_some(Fault::Empty));
+                    break;
+                }
+            };
+            if self.damage.is_none() {
+                return Some(Ok(object));
+            }
+            self.next = Some(object);
+            break;
+        }
+        self.damage.take().or_else(|| self.end.take()).map(Err)
+    }
+}
+
+/// Reads what a frame holds.
+fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, WireError>) -> Parsed<T> {
+    let damaged = |first, what| Fault::Damaged {
+        first,
+        last: frame.end,
+        what,
+    };
+    if frame.too_long {
+        return Parsed::Damaged(damaged(frame.line, format!("longer than {longest} bytes")));
+    }
+    let error = match read(frame.text) {
+        Ok(object) => return Parsed::Whole(object),
+        Err(error) => error,
+    };
+    let what = error.to_string();
+    match error {
+        WireError::Newer(_) => Parsed::End(Some(Fault::Refused { line: frame.line, what })),
+        WireError::Schema(_) => Parsed::Damaged(damaged(frame.line, what)),
+        WireError::Malformed { line, cut, .. } => match last_object(frame.text).map(read) {
+            Some(Ok(object)) => Parsed::Resumed(damaged(frame.line, what), object),
+            _ if cut && frame.last => Parsed::End(Some(Fault::Cut(frame.line))),
+            _ => Parsed::Damaged(damaged(frame.line + line as u64 - 1, what)),
+        },
+    }
+}
+
+/// Returns the object that was written after a writer was killed in the middle of a line: no string in JSON can
+/// look like its beginning.
+fn last_object(text: &[u8]) -> Option<&[u8]> {
+    let at = text
+        .windows(frames::BEGINNING.len())
+        .rposition(|bytes| bytes == frames::BEGINNING)?;
+    (at > 0).then(|| &text[at..])
+}
