@@ -16,7 +16,7 @@ pub mod system;
 mod value;
 
 pub use cell::{Cell, CellStyle, cell};
-pub use filtering::{Catalogue, RowSubject, needs_of_filter};
+pub use filtering::needs_of_filter;
 pub use needs::Needs;
 pub use process::{COLUMNS, ColumnId, Processes, find};
 pub use row::Row;

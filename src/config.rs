@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use action::Action;
 pub use alerts::AlertSettings;
-pub use document::{nearest, unknown};
+pub use document::unknown;
 pub use env::Env;
 pub use fault::{ConfigError, Fault, Place};
 pub use file::MAX_BYTES;

@@ -17,29 +17,33 @@
 //!
 //! Of groups words choose the processes that are summed, and figures judge the sums.
 
-mod answers;
-mod eval;
-mod figure;
+//!
+//! Any floor above may parse a filter and match rows with it. What rows and columns there are this room does not
+//! know: it asks a [`Schema`] and a [`Filterable`].
+
+mod bounds;
+mod expr;
 mod help;
-mod hint;
-mod lexer;
+mod keys;
 mod parser;
+mod tokens;
+mod truth;
 
 use std::borrow::Cow;
 
-use answers::Answers;
-use eval::{Look, Test};
+use expr::{Condition, Expr, Inputs};
 pub use help::help;
+use truth::TruthSet;
 
 use crate::units::Unit;
 
-/// The words of a process that a filter can ask for.
+/// The texts of a process that a filter can look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum TextField {
     /// The whole command line.
-    Command,
-    /// comm.
-    Name,
+    CommandLine,
+    /// The kernel's short name.
+    Comm,
     /// The user's name.
     User,
     /// The systemd unit.
@@ -48,167 +52,54 @@ pub enum Word {
     Container,
     /// The cgroup path.
     Cgroup,
-    /// What its program is called where processes are grouped by it.
+    /// The name of its program, as in groups by command.
     Group,
     /// The path of the program's file.
     Exe,
     /// What became of that file: `updated` or `deleted`.
     Replaced,
-    /// Why its memory could not be read.
+    /// The reason why its memory could not be read.
     Unread,
-    /// The state's letter.
+    /// The letter of its state.
     State,
 }
 
-/// The columns a filter may name. The table itself stands on a higher floor.
-pub trait Catalog {
-    /// Returns the number and the unit of the column of that name, if it has figures.
-    fn column(&self, name: &str) -> Option<(usize, Unit)>;
-    /// The names it knows, to offer the nearest where one was mistyped.
-    fn names(&self) -> Vec<&str> {
-        Vec::new()
-    }
+impl TextField {
+    const COUNT: usize = Self::State as usize + 1;
 }
 
-/// What a filter is asked about.
-pub trait Subject {
-    /// A word, raw; `None` where the process has none or it could not be read.
-    fn word(&self, word: Word) -> Option<Cow<'_, [u8]>>;
-    /// The pid.
+/// The columns that a filter may name.
+pub trait Schema {
+    /// Returns the number and the unit of the column of that name, if it has figures.
+    fn figure(&self, name: &str) -> Option<(usize, Unit)>;
+    /// Returns the names of the columns that have figures.
+    fn figures(&self) -> Vec<&'static str>;
+}
+
+/// A row that a filter can be matched with.
+pub trait Filterable {
+    /// Returns a text, raw; `None` if the row has none or it could not be read.
+    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>>;
+    /// Returns the pid.
     fn pid(&self) -> Option<u32>;
-    /// A column's figure; `None` where it is unknown.
+    /// Returns a column's figure; `None` if it is unknown.
     fn number(&self, column: usize) -> Option<f64>;
-    /// Whether that column's figure names a process rather than measures it, so that a sum has none: pid
-    /// and the like. Of groups such a figure is asked as words are.
-    fn names(&self, column: usize) -> bool {
+    /// Returns true if that column's figure belongs to a process alone, as the pid does, so that a group is asked
+    /// for it as it is asked for texts: by its members.
+    fn is_per_process(&self, column: usize) -> bool {
         let _ = column;
         false
     }
 }
 
-/// Why a filter could not be understood, and where.
+/// The reason why a filter does not parse, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at column {}", at + 1)]
 pub struct FilterError {
-    /// The place, in characters from 0.
+    /// The character, from 0.
     pub at: usize,
     /// What is wrong there.
     pub what: String,
-}
-
-/// A filter that was understood.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    root: Option<eval::Expr>,
-    /// It asks for words.
-    words: bool,
-}
-
-impl Filter {
-    /// The longest filter, in bytes.
-    pub const MAX_BYTES: usize = 4096;
-    /// How deep parentheses may nest.
-    pub const MAX_DEPTH: usize = 64;
-    /// The most regular expressions in one filter: each may take a mebibyte.
-    pub const MAX_PATTERNS: usize = 16;
-
-    /// Understands a filter; an empty one matches everything.
-    ///
-    /// # Errors
-    /// Says what is wrong, and at which character.
-    pub fn parse(text: &str, catalog: &dyn Catalog) -> Result<Self, FilterError> {
-        if text.len() > Self::MAX_BYTES {
-            let at = text
-                .char_indices()
-                .take_while(|(byte, _)| *byte < Self::MAX_BYTES)
-                .count();
-            return Err(FilterError::new(
-                at,
-                format!("a filter is at most {} bytes long", Self::MAX_BYTES),
-            ));
-        }
-        let root = parser::parse(&lexer::tokens(text)?, catalog)?;
-        let words = root.as_ref().is_some_and(eval::Expr::asks_words);
-        Ok(Self { root, words })
-    }
-
-    /// Whether it lets everything through.
-    pub const fn is_empty(&self) -> bool {
-        self.root.is_none()
-    }
-
-    /// Whether the subject passes.
-    pub fn matches(&self, subject: &dyn Subject) -> bool {
-        let look = Look::new(Some(subject), Some(subject));
-        self.root.as_ref().is_none_or(|root| root.ask(&look) == Answers::YES)
-    }
-
-    /// Whether the subject passes; `None` where that hangs on what is unknown.
-    pub fn answer(&self, subject: &dyn Subject) -> Option<bool> {
-        let Some(root) = &self.root else { return Some(true) };
-        if self.words {
-            root.ask(&Look::new(Some(subject), Some(subject))).settled()
-        } else {
-            root.ask_figures(subject).settled()
-        }
-    }
-
-    /// Whether a group passes, as [`matches_group`](Self::matches_group) says; `None` where no member does
-    /// and that of one hangs on what is unknown.
-    pub fn answer_group<S: Subject>(&self, sums: &dyn Subject, members: impl IntoIterator<Item = S>) -> Option<bool> {
-        let Some(root) = &self.root else { return Some(true) };
-        let mut answer = Some(false);
-        for member in members {
-            match root.ask(&Look::new(Some(&member), Some(sums))).settled() {
-                Some(true) => return Some(true),
-                Some(false) => {}
-                None => answer = None,
-            }
-            if !root.asks_processes(&member) {
-                break;
-            }
-        }
-        answer
-    }
-
-    /// Whether any of it is asked of words, or of the pid: of what only a process has.
-    pub const fn asks_words(&self) -> bool {
-        self.words
-    }
-
-    /// The columns that it asks for, in order and each once.
-    pub fn columns(&self) -> Vec<usize> {
-        let mut columns = Vec::new();
-        if let Some(root) = &self.root {
-            root.each(&mut |test| {
-                if let Test::Figure { column, .. } = test {
-                    columns.push(*column);
-                }
-            });
-        }
-        columns.sort_unstable();
-        columns.dedup();
-        columns
-    }
-
-    /// Whether a process is summed in its group: whether there are figures with which it would pass. So
-    /// words choose the processes, and figures, which are to judge the sums, drop none.
-    pub fn may_match(&self, process: &dyn Subject) -> bool {
-        let look = Look::new(Some(process), None);
-        self.root.as_ref().is_none_or(|root| root.ask(&look).may_be_yes())
-    }
-
-    /// Whether a group passes, by its sums: whether one of its members would with the group's figures in
-    /// place of its own. For a group that has no members, such as a mapping, the words were asked elsewhere.
-    pub fn matches_group<S: Subject>(&self, sums: &dyn Subject, members: impl IntoIterator<Item = S>) -> bool {
-        let Some(root) = &self.root else { return true };
-        let mut members = members.into_iter();
-        let Some(first) = members.next() else {
-            return root.ask(&Look::new(None, Some(sums))).may_be_yes();
-        };
-        let passes = |member: &S| root.ask(&Look::new(Some(member), Some(sums))) == Answers::YES;
-        passes(&first) || root.asks_processes(&first) && members.any(|member| passes(&member))
-    }
 }
 
 impl FilterError {
@@ -217,7 +108,139 @@ impl FilterError {
     }
 }
 
-/// `text` as a value that means just itself in a filter: in quotes where it needs them.
+/// A parsed filter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    root: Option<Expr>,
+    uses_text: bool,
+}
+
+impl Filter {
+    /// The longest filter, in bytes.
+    pub const MAX_BYTES: usize = 4096;
+    /// The depth to which parentheses may nest.
+    pub const MAX_DEPTH: usize = 64;
+    /// The number of regular expressions in one filter: each may take a mebibyte.
+    pub const MAX_PATTERNS: usize = 16;
+
+    /// Parses a filter; an empty one matches everything.
+    ///
+    /// # Errors
+    /// Says what is wrong, and at which character.
+    pub fn parse(text: &str, schema: &dyn Schema) -> Result<Self, FilterError> {
+        if text.len() > Self::MAX_BYTES {
+            let before = text.char_indices().take_while(|(byte, _)| *byte < Self::MAX_BYTES);
+            let what = format!("a filter is at most {} bytes long", Self::MAX_BYTES);
+            return Err(FilterError::new(before.count(), what));
+        }
+        let root = parser::parse(&tokens::tokens(text)?, schema)?;
+        let uses_text = root.as_ref().is_some_and(Expr::uses_text);
+        Ok(Self { root, uses_text })
+    }
+
+    /// Returns true if it matches everything.
+    pub const fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// Returns true if some condition is about a text, the pid or the state: about what only a process has.
+    pub const fn uses_text(&self) -> bool {
+        self.uses_text
+    }
+
+    /// Returns the columns that it compares, in order and each once.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.each_condition(|condition| {
+            if let Condition::Figure { column, .. } = condition {
+                columns.push(*column);
+            }
+        });
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// Returns the texts that it looks at; a text may be there twice.
+    pub fn text_fields(&self) -> Vec<TextField> {
+        let mut fields = Vec::new();
+        self.each_condition(|condition| fields.extend_from_slice(condition.text_fields()));
+        fields
+    }
+
+    fn each_condition(&self, mut call: impl FnMut(&Condition)) {
+        if let Some(root) = &self.root {
+            root.has(&mut |condition| {
+                call(condition);
+                false
+            });
+        }
+    }
+
+    /// Returns true if the row passes.
+    pub fn matches(&self, row: &dyn Filterable) -> bool {
+        let inputs = Inputs::new(Some(row), Some(row));
+        self.root
+            .as_ref()
+            .is_none_or(|root| root.evaluate(&inputs) == TruthSet::YES)
+    }
+
+    /// Returns true if a process passes for some values of its figures: texts choose the processes of a group,
+    /// and figures, which judge the group's sums, exclude none.
+    pub fn matches_but_for_figures(&self, process: &dyn Filterable) -> bool {
+        let inputs = Inputs::new(Some(process), None);
+        self.root
+            .as_ref()
+            .is_none_or(|root| root.evaluate(&inputs).may_be_yes())
+    }
+
+    /// Returns true if a group passes: if one of its members would with the group's figures in place of its own.
+    /// A group without members, such as a mapping, passes if it would for some texts.
+    pub fn matches_group<R: Filterable>(&self, sums: &dyn Filterable, members: impl IntoIterator<Item = R>) -> bool {
+        let Some(root) = &self.root else { return true };
+        let mut members = members.into_iter();
+        let Some(first) = members.next() else {
+            return root.evaluate(&Inputs::new(None, Some(sums))).may_be_yes();
+        };
+        let passes = |member: &R| root.evaluate(&Inputs::new(Some(member), Some(sums))) == TruthSet::YES;
+        passes(&first) || root.uses_processes(&first) && members.any(|member| passes(&member))
+    }
+
+    /// Evaluates the filter on a row; `None` if the answer depends on something unknown.
+    pub fn evaluate(&self, row: &dyn Filterable) -> Option<bool> {
+        let Some(root) = &self.root else { return Some(true) };
+        if self.uses_text {
+            root.evaluate(&Inputs::new(Some(row), Some(row))).known()
+        } else {
+            root.evaluate_figures(row).known()
+        }
+    }
+
+    /// Evaluates the filter on a group, as [`matches_group`](Self::matches_group) does; `None` if no member passes
+    /// and the answer for one depends on something unknown.
+    pub fn evaluate_group<R: Filterable>(
+        &self,
+        sums: &dyn Filterable,
+        members: impl IntoIterator<Item = R>,
+    ) -> Option<bool> {
+        let Some(root) = &self.root else { return Some(true) };
+        let mut answer = Some(false);
+        for member in members {
+            match root.evaluate(&Inputs::new(Some(&member), Some(sums))).known() {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => answer = None,
+            }
+            // If nothing is asked of the members, the first stands for all.
+            if !root.uses_processes(&member) {
+                break;
+            }
+        }
+        answer
+    }
+}
+
+/// Returns `text` as a value that means just itself in a filter: in quotes if it needs them.
 pub fn quoted(text: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
     if !text.is_empty() && text.chars().all(plain) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use rows::{Rows, ShownRow};
 pub use selection::{MappingCount, RowRef, Selection};
 
-use crate::columns::{ColumnId, Row, RowSubject, layout};
+use crate::columns::{ColumnId, Row, layout};
 use crate::filter::Filter;
 use crate::group::totals::one_of_each;
 use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey};
@@ -142,7 +142,7 @@ impl<'a> RowFilter<'a> {
         let kernel_threads = self.query.kernel_threads && self.query.members_of.is_none();
         (kernel_threads || !sample.stat.is_kernel_thread()) && self.in_scope(sample) && {
             let filter = self.query.filter;
-            filter.is_empty() || filter.matches(&RowSubject(self.source.process(sample)))
+            filter.is_empty() || filter.matches(&self.source.process(sample))
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> RowFilter<'a> {
     fn sums(&self, sample: &'a ProcessSample) -> bool {
         !sample.stat.is_kernel_thread() && self.in_scope(sample) && {
             let filter = self.query.filter;
-            filter.is_empty() || filter.may_match(&RowSubject(self.source.process(sample)))
+            filter.is_empty() || filter.matches_but_for_figures(&self.source.process(sample))
         }
     }
 

@@ -315,3 +315,20 @@ pub fn harmless(text: &str) -> (&str, Option<char>) {
     }
     (text, None)
 }
+
+/// Returns the known name nearest to `typed`, if it is near enough to be meant: one typing error in three letters.
+pub fn nearest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // The distance takes as long as the lengths multiplied, and a file may hold a name of any length.
+    const LONGEST: usize = 64;
+    if typed.len() > LONGEST {
+        return None;
+    }
+    let typed = typed.to_lowercase();
+    known
+        .into_iter()
+        // Counts two swapped neighbours as one error, which is the most common one.
+        .map(|name| (strsim::osa_distance(&typed, &name.to_lowercase()), name))
+        .filter(|(errors, name)| *errors <= name.chars().count().max(3) / 3)
+        .min_by_key(|(errors, _)| *errors)
+        .map(|(_, name)| name)
+}

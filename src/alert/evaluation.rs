@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::alert::event::{AlertEvent, Target};
 use crate::alert::rule::{Rule, TargetKind};
 use crate::alert::state::{Evaluation, RuleState};
+use crate::columns::Row;
 use crate::columns::system::SystemRow;
-use crate::columns::{Row, RowSubject};
 use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
 use crate::history::{History, RowHistory};
 use crate::model::{ProcessSample, Snapshot};
@@ -105,9 +105,9 @@ impl Alerts {
             return;
         }
         for sample in rows {
-            let subject = RowSubject(Row::of(sample, history.get(sample.id), snapshot));
+            let subject = Row::of(sample, history.get(sample.id), snapshot);
             for state in &mut rules {
-                let answer = state.rule.condition.answer(&subject);
+                let answer = state.rule.condition.evaluate(&subject);
                 let target = || Target::Row(RowKey::Process(sample.id));
                 state.observe(answer, target, sample.exec, &subject, &mut self.evaluation);
             }
@@ -122,24 +122,24 @@ impl Alerts {
     }
 
     fn evaluate_groups(&mut self, by: GroupBy, rows: &[ProcessSample], snapshot: &Snapshot, history: &History) {
-        let subject = |sample| RowSubject(Row::of(sample, history.get(sample.id), snapshot));
+        let subject = |sample| Row::of(sample, history.get(sample.id), snapshot);
         let change = |sample: &ProcessSample| history.get(sample.id).map(RowHistory::change).copied();
         // Rules whose conditions choose no processes share the sums.
         let mut all: Option<Vec<Group>> = None;
         for state in of_kind(&mut self.rules, TargetKind::Group(by)) {
             let condition = &state.rule.condition;
             let chosen;
-            let list = if condition.asks_words() {
-                let keep = |s| has_memory(s) && condition.may_match(&subject(s));
+            let list = if condition.uses_text() {
+                let keep = |s| has_memory(s) && condition.matches_but_for_figures(&subject(s));
                 chosen = groups(snapshot, by, keep, change);
                 &chosen
             } else {
                 all.get_or_insert_with(|| groups(snapshot, by, has_memory, change))
             };
             for group in list.iter().filter(|group| group.key.name.is_some()) {
-                let sums = RowSubject(Row::of_group(group, history.group(&group.key), snapshot));
+                let sums = Row::of_group(group, history.group(&group.key), snapshot);
                 let members = group.members.iter().map(|at| subject(&rows[*at]));
-                let answer = state.rule.condition.answer_group(&sums, members);
+                let answer = state.rule.condition.evaluate_group(&sums, members);
                 let target = || Target::Row(RowKey::Group(group.key.clone()));
                 state.observe(answer, target, 0, &sums, &mut self.evaluation);
             }
@@ -153,7 +153,7 @@ impl Alerts {
     fn evaluate_system(&mut self, snapshot: &Snapshot, history: &History) {
         let row = SystemRow { snapshot, history };
         for state in of_kind(&mut self.rules, TargetKind::System) {
-            let answer = state.rule.condition.answer(&row);
+            let answer = state.rule.condition.evaluate(&row);
             state.observe(answer, || Target::System, 0, &row, &mut self.evaluation);
             state.end(&mut self.evaluation, |_| true);
         }

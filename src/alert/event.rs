@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::alert::{Rule, TargetKind};
 use crate::columns::Unit;
-use crate::filter::{Subject, Word};
+use crate::filter::{Filterable, TextField};
 use crate::group::RowKey;
 use crate::text;
 use crate::trend::Verdict;
@@ -98,27 +98,27 @@ pub struct Details {
 /// The longest label that is kept, in bytes. A command line may have megabytes, and the log keeps many events.
 const MAX_LABEL: usize = 1024;
 
-/// The labels of an event and the filter's words that they come from.
-const LABELS: [(&str, Word); 7] = [
-    ("user", Word::User),
-    ("comm", Word::Name),
-    ("command", Word::Command),
-    ("group", Word::Group),
-    ("unit", Word::Unit),
-    ("container", Word::Container),
-    ("cgroup", Word::Cgroup),
+/// The labels of an event and the filter's texts that they come from.
+const LABELS: [(&str, TextField); 7] = [
+    ("user", TextField::User),
+    ("comm", TextField::Comm),
+    ("command", TextField::CommandLine),
+    ("group", TextField::Group),
+    ("unit", TextField::Unit),
+    ("container", TextField::Container),
+    ("cgroup", TextField::Cgroup),
 ];
 
 impl Details {
     /// Reads the details of a target for a rule.
-    pub(super) fn new(rule: &Rule, subject: &dyn Subject) -> Self {
+    pub(super) fn new(rule: &Rule, row: &dyn Filterable) -> Self {
         let figures = rule.figures.iter().map(|figure| Figure {
             id: figure.id,
             unit: figure.unit,
-            value: subject.number(figure.column).filter(|x| x.is_finite()),
+            value: row.number(figure.column).filter(|x| x.is_finite()),
         });
-        let labels = LABELS.iter().filter_map(|(id, word)| {
-            let bytes = subject.word(*word)?;
+        let labels = LABELS.iter().filter_map(|(id, field)| {
+            let bytes = row.text(*field)?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
         Self {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::columns::system::{SYSTEM, SystemCatalogue};
-use crate::columns::{Catalogue, ColumnId, Needs, Unit, needs_of_filter};
-use crate::filter::{Catalog, Filter, FilterError};
+use crate::columns::{COLUMNS, ColumnId, Needs, Unit, needs_of_filter, system};
+use crate::filter::{Filter, FilterError, Schema};
 use crate::group::GroupBy;
 
 /// The kind of targets that a rule is evaluated for.
@@ -85,18 +84,18 @@ impl Rule {
     /// # Errors
     /// The condition does not parse, is empty, or asks the system for a text.
     pub fn new(name: &str, target_kind: TargetKind, condition: &str) -> Result<Self, FilterError> {
-        let (catalog, id_of): (&dyn Catalog, fn(usize) -> &'static str) = match target_kind {
-            TargetKind::System => (&SystemCatalogue, |column| SYSTEM[column].id),
-            TargetKind::Process | TargetKind::Group(_) => (&Catalogue, |column| ColumnId(column).get().id),
+        let (schema, id_of): (&dyn Schema, fn(usize) -> &'static str) = match target_kind {
+            TargetKind::System => (&system::COLUMNS, |column| system::COLUMNS[column].id),
+            TargetKind::Process | TargetKind::Group(_) => (&COLUMNS, |column| ColumnId(column).get().id),
         };
-        let condition = Filter::parse(condition, catalog)?;
+        let condition = Filter::parse(condition, schema)?;
         if condition.is_empty() {
             return Err(FilterError::new(0, "a condition is missing"));
         }
         let mut always: Vec<_> = ALWAYS_REPORTED.into();
         if target_kind == TargetKind::System {
-            always = SYSTEM.iter().map(|figure| figure.id).collect();
-            if condition.asks_words() {
+            always = system::COLUMNS.iter().map(|figure| figure.id).collect();
+            if condition.uses_text() {
                 let what = format!("the system has only figures: {}", always.join(", "));
                 return Err(FilterError::new(0, what));
             }
@@ -104,7 +103,7 @@ impl Rule {
         let mut figures: Vec<FigureColumn> = Vec::new();
         for id in condition.columns().into_iter().map(id_of).chain(always) {
             let listed = figures.iter().any(|figure| figure.id == id);
-            if let Some((column, unit)) = catalog.column(id).filter(|_| !listed) {
+            if let Some((column, unit)) = schema.figure(id).filter(|_| !listed) {
                 figures.push(FigureColumn { id, unit, column });
             }
         }

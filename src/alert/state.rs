@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::alert::event::{AlertEvent, Details, ResolveReason, Target, Transition};
 use crate::alert::rule::Rule;
-use crate::filter::Subject;
+use crate::filter::Filterable;
 use crate::group::RowKey;
 use crate::model::snapshot::Snapshot;
 
@@ -127,7 +127,7 @@ impl RuleState {
         answer: Option<bool>,
         target: impl FnOnce() -> Target,
         exec: u32,
-        subject: &dyn Subject,
+        subject: &dyn Filterable,
         evaluation: &mut Evaluation,
     ) {
         // Most answers are false, and most unknown ones are about targets that are not tracked: these cost

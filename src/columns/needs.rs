@@ -17,6 +17,8 @@ impl Needs {
     pub const COMMAND_LINE: Self = Self(1 << 3);
     /// The link `exe`: the program's file and what became of it.
     pub const PROGRAM: Self = Self(1 << 4);
+    /// The name of the program, as in groups by command.
+    pub const PROGRAM_NAME: Self = Self::STAT.and(Self::COMMAND_LINE).and(Self::PROGRAM);
     /// `cgroup`: the cgroup path, and by it unit and container.
     pub const CGROUP_PATH: Self = Self(1 << 5);
     /// The memory figures and limits of cgroups.

@@ -1,9 +1,6 @@
 //! The figures of the system that an alert rule can judge.
 
-use std::borrow::Cow;
-
 use super::{Column, TableKind, Unit, Value};
-use crate::filter::{Catalog, Subject, Word};
 use crate::history::History;
 use crate::model::system::Psi;
 use crate::model::{Missing, Reading, Snapshot};
@@ -67,7 +64,7 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
 }
 
 /// Every figure there is.
-pub static SYSTEM: &[Entry] = &[
+pub static COLUMNS: &[Entry] = &[
     bytes("mem_total", "Kernel: MemTotal in meminfo.", |r| {
         Value::bytes(r.snapshot.system.mem_total)
     }),
@@ -150,32 +147,3 @@ pub static SYSTEM: &[Entry] = &[
         }
     }),
 ];
-
-/// The names and units of the figures.
-#[derive(Clone, Copy, Debug)]
-pub struct SystemCatalogue;
-
-impl Catalog for SystemCatalogue {
-    fn column(&self, name: &str) -> Option<(usize, Unit)> {
-        let at = SYSTEM.iter().position(|f| f.id == name)?;
-        Some((at, SYSTEM[at].unit))
-    }
-
-    fn names(&self) -> Vec<&str> {
-        SYSTEM.iter().map(|f| f.id).collect()
-    }
-}
-
-impl Subject for SystemRow<'_> {
-    fn word(&self, _: Word) -> Option<Cow<'_, [u8]>> {
-        None
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
-    }
-
-    fn number(&self, column: usize) -> Option<f64> {
-        (SYSTEM.get(column)?.value)(self).number()
-    }
-}

@@ -1,6 +1,6 @@
-//! The language by example.
+//! Examples of the language.
 
-/// Examples and what each lets through.
+/// Returns examples, and what each lets through.
 pub const fn help() -> &'static [(&'static str, &'static str)] {
     &[
         ("firefox", "firefox in the command line, the name or the user"),

@@ -1,13 +1,15 @@
-//! Tokens into a tree of tests.
+//! Parses tokens into a tree of conditions.
 
 use regex::{Regex, RegexBuilder};
 
-use crate::filter::eval::{Expr, Test, TextTest, UserTest, fold};
-use crate::filter::lexer::{Style, Text, Token};
-use crate::filter::{Catalog, Filter, FilterError, Word, figure, hint};
+use super::expr::{Comparison, Condition, Expr, TextCondition, UserCondition, fold};
+use super::keys::{KeyKind, normalized, shown, unknown_column, unknown_key};
+use super::tokens::{Literal, Style, Token};
+use super::{Filter, FilterError, Schema, TextField, bounds, keys};
+use crate::units::Unit;
 
-/// Builds the tree; `None` for a filter that asks nothing.
-pub(super) fn parse(tokens: &[Token], catalog: &dyn Catalog) -> Result<Option<Expr>, FilterError> {
+/// Builds the tree; `None` for an empty filter.
+pub(super) fn parse(tokens: &[Token], schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
     if tokens.is_empty() {
         return Ok(None);
     }
@@ -15,20 +17,13 @@ pub(super) fn parse(tokens: &[Token], catalog: &dyn Catalog) -> Result<Option<Ex
         tokens,
         at: 0,
         patterns: 0,
-        catalog,
+        schema,
     };
-    let expr = parser.either(0)?;
+    let expr = parser.any_of(0)?;
     match parser.peek() {
         None => Ok(Some(expr)),
-        // Only a parenthesis stops `either` early.
-        Some(token) => Err(FilterError::new(place(token), "this ) closes nothing")),
-    }
-}
-
-const fn place(token: &Token) -> usize {
-    match token {
-        Token::Open(at) | Token::Close(at) | Token::Or(at) | Token::Not(at) => *at,
-        Token::Bare(text) | Token::Keyed(text, _) | Token::Figure(text, ..) => text.at,
+        // Only a parenthesis ends a list of terms early.
+        Some(token) => Err(FilterError::new(token.at(), "this ) closes nothing")),
     }
 }
 
@@ -36,7 +31,7 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     patterns: usize,
-    catalog: &'a dyn Catalog,
+    schema: &'a dyn Schema,
 }
 
 impl<'a> Parser<'a> {
@@ -44,18 +39,18 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at)
     }
 
-    /// Terms between `|`.
-    fn either(&mut self, depth: usize) -> Result<Expr, FilterError> {
-        let mut any = vec![self.all(depth, None)?];
+    /// Parses terms between `|`.
+    fn any_of(&mut self, depth: usize) -> Result<Expr, FilterError> {
+        let mut any = vec![self.all_of(depth, None)?];
         while let Some(Token::Or(at)) = self.peek() {
             self.at += 1;
-            any.push(self.all(depth, Some(*at))?);
+            any.push(self.all_of(depth, Some(*at))?);
         }
-        Ok(Expr::any(any))
+        Ok(Expr::any_of(any))
     }
 
-    /// Terms side by side; `after` is the `|` they follow.
-    fn all(&mut self, depth: usize, after: Option<usize>) -> Result<Expr, FilterError> {
+    /// Parses terms side by side; `after` is the `|` they follow.
+    fn all_of(&mut self, depth: usize, after: Option<usize>) -> Result<Expr, FilterError> {
         let mut all = Vec::new();
         while let Some(token) = self.peek() {
             match token {
@@ -67,9 +62,9 @@ impl<'a> Parser<'a> {
             }
         }
         match (all.is_empty(), after, self.peek()) {
-            (false, ..) => Ok(Expr::all(all)),
+            (false, ..) => Ok(Expr::all_of(all)),
             (true, Some(at), _) => Err(FilterError::new(at, "a term is missing after |")),
-            (true, None, Some(token)) => Err(FilterError::new(place(token), "this ) closes nothing")),
+            (true, None, Some(token)) => Err(FilterError::new(token.at(), "this ) closes nothing")),
             (true, None, None) => Err(FilterError::new(0, "a term is missing")),
         }
     }
@@ -88,9 +83,9 @@ impl<'a> Parser<'a> {
         self.at += 1;
         let expr = match token {
             Token::Open(at) => self.group(*at, depth + 1)?,
-            Token::Bare(text) => Expr::Test(self.bare(text)?),
-            Token::Keyed(key, value) => Expr::Test(self.keyed(key, value)?),
-            Token::Figure(key, compare, value) => Expr::Test(figure::test(key, *compare, value, self.catalog)?),
+            Token::Bare(literal) => Expr::Condition(self.bare(literal)?),
+            Token::Keyed(key, value) => Expr::Condition(self.keyed(key, value)?),
+            Token::Figure(column, comparison, bound) => Expr::Condition(self.figure(column, *comparison, bound)?),
             Token::Close(_) | Token::Or(_) | Token::Not(_) => {
                 return Err(FilterError::new(last.unwrap_or(0), "a term is missing after !"));
             }
@@ -108,7 +103,7 @@ impl<'a> Parser<'a> {
             Some(Token::Close(_)) => return Err(FilterError::new(open, "there is nothing between the parentheses")),
             Some(_) => {}
         }
-        let inner = self.either(depth)?;
+        let inner = self.any_of(depth)?;
         if matches!(self.peek(), Some(Token::Close(_))) {
             self.at += 1;
             Ok(inner)
@@ -117,102 +112,85 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn bare(&mut self, text: &Text) -> Result<Test, FilterError> {
-        Ok(match self.text(text)? {
-            TextTest::Part(part) => Test::Anywhere(part),
-            TextTest::Pattern(pattern) => Test::Pattern(pattern),
+    fn bare(&mut self, literal: &Literal) -> Result<Condition, FilterError> {
+        Ok(match self.text(literal)? {
+            TextCondition::Contains(part) => Condition::Anywhere(part),
+            TextCondition::Pattern(pattern) => Condition::Pattern(pattern),
         })
     }
 
-    fn keyed(&mut self, key: &Text, value: &Text) -> Result<Test, FilterError> {
-        let name = hint::normal(&key.body);
-        let known = KEYS.iter().find(|(known, ..)| *known == name);
-        let Some(&(_, kind, wants)) = known else {
-            return figure::keyed(key, value, self.catalog)
-                .unwrap_or_else(|| Err(hint::unknown_key(key, value, self.catalog)));
+    fn keyed(&mut self, key: &Literal, value: &Literal) -> Result<Condition, FilterError> {
+        let Some(known) = keys::find(&key.text) else {
+            // `verdict:leaking` reads better than `verdict=leaking`, and means the same.
+            return match self.schema.figure(&normalized(&key.text)) {
+                Some((_, Unit::Verdict)) => self.figure(key, Comparison::Equal, value),
+                _ => Err(unknown_key(&key.text, &value.text, key.at, self.schema)),
+            };
         };
-        if value.body.is_empty() {
-            return Err(FilterError::new(
-                value.at,
-                format!("{name}: needs {wants}, without a space"),
-            ));
+        if value.text.is_empty() {
+            let what = format!("{}: needs {}, without a space", known.name, known.expects);
+            return Err(FilterError::new(value.at, what));
         }
-        match kind {
-            Kind::Pid => pids(value),
-            Kind::State => states(value),
-            Kind::Word(Word::User) if value.style != Style::Pattern => Ok(Test::User(self.users(value))),
-            Kind::Word(word) => Ok(Test::Text(word, self.text(value)?)),
+        match known.kind {
+            KeyKind::Pid => pids(value),
+            KeyKind::State => states(value),
+            KeyKind::Text(TextField::User) if value.style != Style::Pattern => Ok(Condition::User(self.users(value))),
+            KeyKind::Text(field) => Ok(Condition::Text(field, self.text(value)?)),
         }
     }
 
-    /// A comma parts names, but not in quotes.
-    fn users(&self, value: &Text) -> UserTest {
-        let names = if value.style == Style::Quoted {
-            vec![value.body.as_str()]
-        } else {
-            value.body.split(',').filter(|name| !name.is_empty()).collect()
+    fn figure(&self, column: &Literal, comparison: Comparison, bound: &Literal) -> Result<Condition, FilterError> {
+        let name = normalized(&column.text);
+        let Some((column, unit)) = self.schema.figure(&name) else {
+            return Err(unknown_column(&column.text, &bound.text, column.at, self.schema));
         };
-        UserTest {
+        let example = bounds::example(unit);
+        if bound.text.is_empty() {
+            let what = format!("a figure is missing after {name}: write {example}");
+            return Err(FilterError::new(bound.at, what));
+        }
+        let Some(bound) = bounds::parse(&bound.text, unit) else {
+            let what = format!("{name} wants {example}, not {}", shown(&bound.text));
+            return Err(FilterError::new(bound.at, what));
+        };
+        Ok(Condition::Figure {
+            column,
+            comparison,
+            bound,
+        })
+    }
+
+    /// Parses names between commas; in quotes a comma is part of the name.
+    fn users(&self, value: &Literal) -> UserCondition {
+        let names = if value.style == Style::Quoted {
+            vec![value.text.as_str()]
+        } else {
+            value.text.split(',').filter(|name| !name.is_empty()).collect()
+        };
+        UserCondition {
             uids: names.iter().filter_map(|name| name.parse().ok()).collect(),
             names: names.into_iter().map(fold).collect(),
-            uid_column: self.catalog.column("uid").map(|(column, _)| column),
+            uid_column: self.schema.figure("uid").map(|(column, _)| column),
         }
     }
 
-    fn text(&mut self, text: &Text) -> Result<TextTest, FilterError> {
-        if text.style != Style::Pattern {
-            return Ok(TextTest::Part(fold(&text.body)));
+    fn text(&mut self, literal: &Literal) -> Result<TextCondition, FilterError> {
+        if literal.style != Style::Pattern {
+            return Ok(TextCondition::Contains(fold(&literal.text)));
         }
         self.patterns += 1;
         if self.patterns > Filter::MAX_PATTERNS {
             let what = format!("a filter holds at most {} regular expressions", Filter::MAX_PATTERNS);
-            return Err(FilterError::new(text.at, what));
+            return Err(FilterError::new(literal.at, what));
         }
-        pattern(text).map(TextTest::Pattern)
+        pattern(literal).map(TextCondition::Pattern)
     }
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Word(Word),
-    Pid,
-    State,
-}
-
-/// Every key, what it asks, and what must follow.
-const KEYS: [(&str, Kind, &str); 15] = [
-    ("user", Kind::Word(Word::User), "a name"),
-    ("cmd", Kind::Word(Word::Command), "a word"),
-    ("command", Kind::Word(Word::Command), "a word"),
-    ("cmdline", Kind::Word(Word::Command), "a word"),
-    ("name", Kind::Word(Word::Name), "a word"),
-    ("comm", Kind::Word(Word::Name), "a word"),
-    ("pid", Kind::Pid, "a number"),
-    ("unit", Kind::Word(Word::Unit), "a name"),
-    ("container", Kind::Word(Word::Container), "an id"),
-    ("cgroup", Kind::Word(Word::Cgroup), "a path"),
-    ("group", Kind::Word(Word::Group), "a name"),
-    ("exe", Kind::Word(Word::Exe), "a path"),
-    ("replaced", Kind::Word(Word::Replaced), "updated or deleted"),
-    ("unread", Kind::Word(Word::Unread), "a reason"),
-    ("state", Kind::State, "a letter"),
-];
-
-/// Whether it is the name of a key.
-pub(super) fn is_key(typed: &str) -> bool {
-    let name = hint::normal(typed);
-    keys().any(|known| known == name)
-}
-
-/// The names of the keys.
-pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|(name, ..)| *name)
-}
-
-fn pids(value: &Text) -> Result<Test, FilterError> {
+fn pids(value: &Literal) -> Result<Condition, FilterError> {
     let mut at = value.at;
     let mut pids = Vec::new();
-    for part in value.body.split(',') {
+    for part in value.text.split(',') {
         if !part.is_empty() {
             pids.push(
                 part.parse()
@@ -224,16 +202,16 @@ fn pids(value: &Text) -> Result<Test, FilterError> {
     if pids.is_empty() {
         return Err(FilterError::new(value.at, "pid: needs a number"));
     }
-    Ok(Test::Pid(pids))
+    Ok(Condition::Pid(pids))
 }
 
-/// The letters of `fs/proc/array.c`, those of old kernels too.
+/// The state letters of `fs/proc/array.c`, those of old kernels included.
 const STATES: &str = "RSDTtZXxIPKW";
 
-/// State letters in either case, but `t` (traced) and `T` (stopped) are two states.
-fn states(value: &Text) -> Result<Test, FilterError> {
+/// Parses state letters in either case, but `t` (traced) and `T` (stopped) are two states.
+fn states(value: &Literal) -> Result<Condition, FilterError> {
     let mut states = Vec::new();
-    for (i, c) in value.body.chars().enumerate() {
+    for (i, c) in value.text.chars().enumerate() {
         let upper = c.to_ascii_uppercase();
         match c {
             ',' => {}
@@ -245,21 +223,34 @@ fn states(value: &Text) -> Result<Test, FilterError> {
     if states.is_empty() {
         return Err(FilterError::new(value.at, "state: needs a letter"));
     }
-    Ok(Test::State(states))
+    Ok(Condition::State(states))
 }
 
-fn pattern(text: &Text) -> Result<Regex, FilterError> {
-    RegexBuilder::new(&text.body)
-        .case_insensitive(!has_upper(&text.body))
+fn pattern(literal: &Literal) -> Result<Regex, FilterError> {
+    // The limits keep a hostile pattern from taking more than a mebibyte of memory or a deep stack.
+    RegexBuilder::new(&literal.text)
+        .case_insensitive(!has_upper(&literal.text))
         .dot_matches_new_line(true)
         .size_limit(1 << 20)
         .dfa_size_limit(1 << 20)
         .nest_limit(64)
         .build()
-        .map_err(|e| FilterError::new(text.at, hint::regex(&e)))
+        .map_err(|error| FilterError::new(literal.at, regex_error(&error)))
 }
 
-/// Whether a pattern holds an upper-case letter that is not part of an escape such as `\S` or `\p{Lu}`.
+/// Returns the regex crate's message as one short line.
+fn regex_error(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(_) => "this regular expression is too large".into(),
+        other => {
+            let text = other.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            format!("bad regular expression: {}", last.trim_start_matches("error: "))
+        }
+    }
+}
+
+/// Returns true if a pattern holds an upper-case letter that is not part of an escape such as `\S` or `\p{Lu}`.
 fn has_upper(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Query, RowFilter, RowSource};
-use crate::columns::{Row, RowSubject, SortKey, order};
+use crate::columns::{Row, SortKey, order};
 use crate::group::tree::{Forest, Node};
 use crate::group::{Group, GroupBy, RowKey, Totals, groups};
 use crate::model::{ProcessSample, Snapshot};
@@ -267,6 +267,6 @@ impl Selection {
 /// Returns true if a group passes: words ask its members, figures its sums.
 fn passes_group(group: &Group, source: &RowSource<'_>, query: &Query<'_>) -> bool {
     let rows = source.snapshot.rows();
-    let members = group.members.iter().map(|i| RowSubject(source.process(&rows[*i])));
-    query.filter.is_empty() || query.filter.matches_group(&RowSubject(source.group(group)), members)
+    let members = group.members.iter().map(|i| source.process(&rows[*i]));
+    query.filter.is_empty() || query.filter.matches_group(&source.group(group), members)
 }

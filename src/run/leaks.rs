@@ -15,7 +15,7 @@ use super::snapshot::{self, parse_at};
 use super::{Failure, complain, output_style, print, sampler_options};
 use crate::cli::leaks::LeaksArgs;
 use crate::cli::{self, Exit, UsageError};
-use crate::columns::{Catalogue, Needs, Row, RowSubject};
+use crate::columns::{COLUMNS, Needs, Row};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, RowKey};
@@ -83,7 +83,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     let wrong = |option, what: String| UsageError::Option { option, what };
     let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
     cli::apply_leaks(&mut settings, args)?;
-    let filter = Filter::parse(&settings.ui.filter, &Catalogue).map_err(|e| wrong("FILTER", e.to_string()))?;
+    let filter = Filter::parse(&settings.ui.filter, &COLUMNS).map_err(|e| wrong("FILTER", e.to_string()))?;
     let within = |time: &Duration| (SHORTEST..=LONGEST).contains(time);
     let time = parse_span(&args.time).filter(within).ok_or_else(|| {
         let (shortest, longest) = (span_exact(SHORTEST), span_exact(LONGEST));
@@ -281,10 +281,10 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
         RowKey::Process(id) => {
             let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
             match at.map(|at| &rows[at]).filter(|sample| sample.id == *id) {
-                Some(sample) => filter.matches(&RowSubject(source.process(sample))),
+                Some(sample) => filter.matches(&source.process(sample)),
                 None => suspect.facts.as_ref().is_some_and(|facts| {
                     let ended = ended_sample(*id, facts);
-                    filter.matches(&RowSubject(Row::of(&ended, None, snapshot)))
+                    filter.matches(&Row::of(&ended, None, snapshot))
                 }),
             }
         }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use super::app::App;
-use crate::columns::{Row, RowSubject};
-use crate::filter::{Filter, Subject, Word};
+use crate::columns::Row;
+use crate::filter::{Filter, Filterable, TextField};
 use crate::group::{GroupBy, RowKey};
 use crate::model::Snapshot;
 use crate::query::{MappingCount, Query, RowRef, RowSource, Selection};
@@ -94,23 +94,16 @@ pub(super) fn source<'a>(app: &'a App, snapshot: &'a Snapshot) -> RowSource<'a> 
 
 /// Returns true if a mapping passes: a word asks its name, as a mapping has no command and no user.
 fn passes_mapping(filter: &Filter, row: &Row<'_>) -> bool {
-    filter.matches(&MappingSubject(RowSubject(*row)))
+    filter.matches(&MappingRow(*row))
 }
 
-struct MappingSubject<'a>(RowSubject<'a>);
+struct MappingRow<'a>(Row<'a>);
 
-impl Subject for MappingSubject<'_> {
-    fn word(&self, word: Word) -> Option<Cow<'_, [u8]>> {
-        match word {
-            Word::Command | Word::Name | Word::Group => self.0.word(Word::Group),
-            Word::User
-            | Word::Unit
-            | Word::Container
-            | Word::Cgroup
-            | Word::Exe
-            | Word::Replaced
-            | Word::Unread
-            | Word::State => None,
+impl Filterable for MappingRow<'_> {
+    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
+        match field {
+            TextField::CommandLine | TextField::Comm | TextField::Group => self.0.text(TextField::Group),
+            _ => None,
         }
     }
 

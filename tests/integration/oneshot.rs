@@ -13,7 +13,7 @@ mod table;
 
 use std::time::Duration;
 
-use zmtop::columns::{Catalogue, ColumnId, find};
+use zmtop::columns::{COLUMNS, ColumnId, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
 use zmtop::output::table::{TableOptions, write};
@@ -44,7 +44,7 @@ fn machine() -> Vec<ProcessSample> {
 
 /// The table of these processes at nine seconds.
 fn table(rows: Vec<ProcessSample>, filter: &str, change: impl FnOnce(&mut Query<'_>, &mut TableOptions)) -> String {
-    let filter = Filter::parse(filter, &Catalogue).unwrap();
+    let filter = Filter::parse(filter, &COLUMNS).unwrap();
     let mut query = Query::new(&filter);
     let mut options = TableOptions::default();
     change(&mut query, &mut options);

@@ -96,5 +96,5 @@ pub(super) const COLUMNS: &[Entry] = &[
         },
     )
     .label(Label::Group)
-    .needs(Needs::STAT.and(Needs::COMMAND_LINE).and(Needs::PROGRAM)),
+    .needs(Needs::PROGRAM_NAME),
 ];

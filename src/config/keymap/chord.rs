@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::config::document::nearest;
 use crate::config::fault::shown;
+use crate::text::nearest;
 
 /// One key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use super::{Kind, quoted};
-use crate::columns::{self, COLUMNS, Catalogue, ColumnId};
+use crate::columns::{self, COLUMNS, ColumnId};
 use crate::config::document::unknown;
 use crate::config::fault::shown;
 use crate::filter::Filter;
@@ -95,7 +95,7 @@ impl Kind for FilterText {
     const EXPECTED: &'static str = "a filter in quotes";
 
     fn parse(&self, text: &str) -> Result<String, String> {
-        Filter::parse(text, &Catalogue)
+        Filter::parse(text, &COLUMNS)
             .map_err(|e| format!("not a filter: {}", crate::text::safe(e.to_string().as_bytes())))?;
         Ok(text.into())
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::plan::Plan;
-use crate::columns::{Row, RowSubject};
+use crate::columns::Row;
 use crate::model::{Missing, Snapshot};
 use crate::query::{MappingCount, RowSource, Rows, Selection, address_spaces};
 use crate::sampler::mappings::{self, Shared};
@@ -28,8 +28,8 @@ pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     };
     let groups = found.shared.into_iter().map(Shared::into_group).collect();
     // Words were asked of the processes; figures judge the mappings.
-    let no_members = || std::iter::empty::<RowSubject<'_>>();
-    let passes = |row: &Row<'_>| query.filter.matches_group(&RowSubject(*row), no_members());
+    let no_members = || std::iter::empty::<Row<'_>>();
+    let passes = |row: &Row<'_>| query.filter.matches_group(&*row, no_members());
     let selection = Selection::of_mappings(&source, groups, count, passes);
     Rows::of_selection(source, selection, unreadable, &query)
 }

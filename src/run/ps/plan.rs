@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::{self, Format, PsArgs, UsageError};
-use crate::columns::{Catalogue, ColumnId, Needs, Unit, layout, needs_of_filter};
+use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
@@ -65,7 +65,7 @@ impl Plan {
     pub(super) fn new(args: &PsArgs, env: &Env) -> Result<Self, UsageError> {
         let settings = configure(args, env)?;
         let filter =
-            Filter::parse(&settings.ui.filter, &Catalogue).map_err(|error| wrong("FILTER", error.to_string()))?;
+            Filter::parse(&settings.ui.filter, &COLUMNS).map_err(|error| wrong("FILTER", error.to_string()))?;
         let options = options(args, &settings, env);
         let shown = options.columns.iter().chain([&settings.ui.sort]);
         let shown: Needs = shown.map(|column| column.get().needs).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::columns::Catalogue;
+use crate::columns::COLUMNS;
 use crate::config::settings::UiSettings;
 use crate::filter::{Filter, FilterError};
 use crate::model::Identity;
@@ -80,7 +80,7 @@ impl FilterState {
     /// Parses what was typed; the last good filter stays where it does not parse.
     pub fn set(&mut self, text: &str) {
         self.text = text.into();
-        match Filter::parse(text, &Catalogue) {
+        match Filter::parse(text, &COLUMNS) {
             Ok(filter) => {
                 self.filter = filter;
                 self.good = text.into();

@@ -1,8 +1,7 @@
 //! What a rule may say.
 
 use zmtop::alert::{Rule, TargetKind};
-use zmtop::columns::system::SYSTEM;
-use zmtop::columns::{COLUMNS, Unit};
+use zmtop::columns::{COLUMNS, Unit, system};
 
 fn fault(on: &str, when: &str) -> String {
     Rule::new("x", TargetKind::from_id(on).unwrap(), when)
@@ -41,7 +40,7 @@ fn every_name_is_a_kind_of_its_own() {
 
 #[test]
 fn every_figure_can_be_asked_for() {
-    for figure in SYSTEM {
+    for figure in system::COLUMNS {
         let when = format!("{}>0", figure.id);
         assert!(Rule::new("x", TargetKind::System, &when).is_ok(), "{when}");
     }

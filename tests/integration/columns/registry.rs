@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr;
 use zmtop::columns::{
-    COLUMNS, Catalogue, Column, ColumnId, Needs, Row, RowSubject, SortKey, TableKind, Unit, Value, find, mapping,
-    suspect, system,
+    COLUMNS, Column, ColumnId, Needs, Row, SortKey, TableKind, Unit, Value, find, mapping, needs_of_filter, suspect,
+    system,
 };
-use zmtop::filter::{Catalog, Filter, Subject};
+use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
 use zmtop::history::{History, Mark, RowHistory};
@@ -70,7 +70,7 @@ fn the_other_tables_keep_the_same_rules() {
     check_table(COLUMNS);
     check_table(mapping::COLUMNS);
     check_table(suspect::COLUMNS);
-    check_table(system::SYSTEM);
+    check_table(system::COLUMNS);
 }
 
 #[test]
@@ -320,19 +320,40 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let (sample, series) = known();
     let snap = whole();
     let mark = mark();
-    let subject = RowSubject(Row::of(&sample, Some(&series), &snap).since(Some(&mark)));
+    let subject = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
     for (at, column) in COLUMNS.iter().enumerate() {
-        let known = Catalogue.column(column.id).map(|(at, _)| at);
+        let known = COLUMNS.figure(column.id).map(|(at, _)| at);
         assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);
-        assert_eq!(Catalogue.names().contains(&column.id), known.is_some(), "{}", column.id);
+        assert_eq!(COLUMNS.figures().contains(&column.id), known.is_some(), "{}", column.id);
         if known.is_some() {
             let least = if column.unit == Unit::Verdict { "shrinking" } else { "0" };
-            let filter = Filter::parse(&format!("{}>={least}", column.id), &Catalogue).unwrap();
+            let filter = Filter::parse(&format!("{}>={least}", column.id), &COLUMNS).unwrap();
             assert!(filter.matches(&subject), "{}", column.id);
             assert!(subject.number(at).is_some());
         } else {
             // A word column is a key with a colon.
-            Filter::parse(&format!("{}:R", column.id), &Catalogue).unwrap();
+            Filter::parse(&format!("{}:R", column.id), &COLUMNS).unwrap();
         }
+    }
+}
+
+#[test]
+fn a_filter_needs_what_its_columns_and_texts_need() {
+    for (text, needs) in [
+        ("", Needs::NOTHING),
+        ("pid:1", Needs::NOTHING),
+        ("pss>1M", Needs::MEMORY),
+        ("python", Needs::COMMAND_LINE.and(Needs::STAT).and(Needs::USER)),
+        ("/python/", Needs::COMMAND_LINE.and(Needs::STAT)),
+        ("user:alice | !state:R", Needs::USER.and(Needs::STAT)),
+        ("unit:ssh oom_score>1", Needs::CGROUP_PATH.and(Needs::OOM_SCORE)),
+        ("cmd:cg_limit", Needs::COMMAND_LINE),
+        ("!(cg_limit>1M)", Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES)),
+        ("group:python", Needs::PROGRAM_NAME),
+        ("replaced:deleted", Needs::PROGRAM),
+        ("unread:denied", Needs::MEMORY),
+    ] {
+        let filter = Filter::parse(text, &COLUMNS).unwrap();
+        assert_eq!(needs_of_filter(&filter), needs, "{text}");
     }
 }

@@ -1,11 +1,11 @@
 //! What a filter that is not understood says, and where.
 
-use zmtop::columns::Catalogue;
+use zmtop::columns::COLUMNS;
 use zmtop::filter::{Filter, FilterError};
 
 #[track_caller]
 fn error(text: &str) -> FilterError {
-    match Filter::parse(text, &Catalogue) {
+    match Filter::parse(text, &COLUMNS) {
         Ok(_) => panic!("{text} was understood"),
         Err(e) => e,
     }
@@ -104,19 +104,19 @@ fn what_was_typed_is_shown_safely() {
 #[test]
 fn length_depth_and_patterns_are_bounded() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
-    Filter::parse(&deep(Filter::MAX_DEPTH), &Catalogue).unwrap();
+    Filter::parse(&deep(Filter::MAX_DEPTH), &COLUMNS).unwrap();
     let e = error(&deep(Filter::MAX_DEPTH + 1));
     assert!(e.what.contains("nest more than 64 deep"), "{e}");
     assert_eq!(e.at, Filter::MAX_DEPTH);
     let nots = format!("{}a", "!".repeat(Filter::MAX_BYTES - 1));
-    Filter::parse(&nots, &Catalogue).unwrap();
+    Filter::parse(&nots, &COLUMNS).unwrap();
 
-    Filter::parse(&"a ".repeat(2048), &Catalogue).unwrap();
+    Filter::parse(&"a ".repeat(2048), &COLUMNS).unwrap();
     let e = error(&"é".repeat(2049));
     assert!(e.what.contains("at most 4096 bytes"), "{e}");
     assert_eq!(e.at, 2048);
 
-    Filter::parse(&"/a/ ".repeat(Filter::MAX_PATTERNS), &Catalogue).unwrap();
+    Filter::parse(&"/a/ ".repeat(Filter::MAX_PATTERNS), &COLUMNS).unwrap();
     let e = error(&"/a/ ".repeat(Filter::MAX_PATTERNS + 1));
     assert!(e.what.contains("at most 16 regular expressions"), "{e}");
     assert_eq!(e.at, 4 * Filter::MAX_PATTERNS);

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use proptest::prelude::*;
-use zmtop::columns::Catalogue;
-use zmtop::filter::{Filter, Subject, Word, quoted};
+use zmtop::columns::COLUMNS;
+use zmtop::filter::{Filter, Filterable, TextField, quoted};
 
 /// A subject of which everything is known: its words, and one figure for every column.
 struct Known(String, f64);
 
-impl Subject for Known {
-    fn word(&self, _: Word) -> Option<Cow<'_, [u8]>> {
+impl Filterable for Known {
+    fn text(&self, _: TextField) -> Option<Cow<'_, [u8]>> {
         Some(Cow::Borrowed(self.0.as_bytes()))
     }
 
@@ -45,7 +45,7 @@ fn filters() -> impl Strategy<Value = String> {
 }
 
 fn parse(text: &str) -> Filter {
-    Filter::parse(text, &Catalogue).unwrap_or_else(|e| panic!("{text}: {e}"))
+    Filter::parse(text, &COLUMNS).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// Pieces that the language is made of, put together at random.
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn parsing_is_total(text in prop_oneof![any::<String>(), soup()]) {
-        match Filter::parse(&text, &Catalogue) {
+        match Filter::parse(&text, &COLUMNS) {
             Ok(filter) => {
                 filter.matches(&Known("abc".into(), 1.0));
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zmtop::columns::{Catalogue, Row, RowSubject};
+use zmtop::columns::{COLUMNS, Row};
 use zmtop::filter;
 use zmtop::filter::Filter;
 use zmtop::history::History;
@@ -13,8 +13,8 @@ use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 fn passes(text: &str, sample: &ProcessSample) -> bool {
     let snap = snapshot(Duration::from_secs(100), Vec::new());
-    let filter = Filter::parse(text, &Catalogue).unwrap_or_else(|e| panic!("{text}: {e}"));
-    filter.matches(&RowSubject(Row::of(sample, None, &snap)))
+    let filter = Filter::parse(text, &COLUMNS).unwrap_or_else(|e| panic!("{text}: {e}"));
+    filter.matches(&Row::of(sample, None, &snap))
 }
 
 #[track_caller]
@@ -44,11 +44,11 @@ fn train() -> ProcessSample {
 #[test]
 fn an_empty_filter_asks_nothing() {
     for text in ["", "  ", "\t\n"] {
-        assert!(Filter::parse(text, &Catalogue).unwrap().is_empty());
+        assert!(Filter::parse(text, &COLUMNS).unwrap().is_empty());
     }
     assert!(Filter::default().is_empty());
     check(&train(), &["", "   "], &[]);
-    assert!(!Filter::parse("a", &Catalogue).unwrap().is_empty());
+    assert!(!Filter::parse("a", &COLUMNS).unwrap().is_empty());
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn changes_and_rates() {
     let series = history.get(sample.id).unwrap();
     let snap = snapshot(Duration::from_secs(20), Vec::new());
     let passes = |text: &str| {
-        let filter = Filter::parse(text, &Catalogue).unwrap();
-        filter.matches(&RowSubject(Row::of(&sample, Some(series), &snap)))
+        let filter = Filter::parse(text, &COLUMNS).unwrap();
+        filter.matches(&Row::of(&sample, Some(series), &snap))
     };
     for text in [
         "dpss<-1M",
@@ -346,7 +346,7 @@ fn not_and_or_and_groups() {
 #[test]
 fn every_example_of_the_help_is_understood() {
     for (example, meaning) in filter::help() {
-        let filter = Filter::parse(example, &Catalogue).unwrap_or_else(|e| panic!("{example}: {e}"));
+        let filter = Filter::parse(example, &COLUMNS).unwrap_or_else(|e| panic!("{example}: {e}"));
         assert!(!filter.is_empty());
         assert!(!meaning.is_empty() && meaning.len() <= 80, "{example}");
     }
@@ -367,12 +367,9 @@ fn ten_thousand_rows_are_quick() {
         })
         .collect();
     let snap = snapshot(Duration::from_secs(1), Vec::new());
-    let filter = Filter::parse("childid !user:root pss>1M", &Catalogue).unwrap();
+    let filter = Filter::parse("childid !user:root pss>1M", &COLUMNS).unwrap();
     let start = Instant::now();
-    let passed = rows
-        .iter()
-        .filter(|s| filter.matches(&RowSubject(Row::of(s, None, &snap))))
-        .count();
+    let passed = rows.iter().filter(|s| filter.matches(&Row::of(s, None, &snap))).count();
     assert_eq!(passed, 10_000);
     // A guard against something quadratic: it takes 3 ms when optimised.
     assert!(start.elapsed() < Duration::from_secs(2));

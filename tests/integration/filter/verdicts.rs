@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::columns::{Catalogue, Row, RowSubject};
+use zmtop::columns::{COLUMNS, Row};
 use zmtop::filter::Filter;
 use zmtop::history::History;
 use zmtop::model::ProcessSample;
@@ -21,7 +21,7 @@ fn verdicts_are_asked_for_by_name_and_by_order() {
     let passes = |sample: &ProcessSample, history: &History, text: &str| {
         let snap = at(0, sample);
         let row = Row::of(sample, history.get(sample.id), &snap);
-        Filter::parse(text, &Catalogue).unwrap().matches(&RowSubject(row))
+        Filter::parse(text, &COLUMNS).unwrap().matches(&row)
     };
     let all = [
         "verdict:leaking",

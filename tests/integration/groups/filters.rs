@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{COLUMNS, Catalogue, Row, RowSubject, Unit};
-use zmtop::filter::{Filter, Subject};
+use zmtop::columns::{COLUMNS, Row, Unit};
+use zmtop::filter::{Filter, Filterable};
 use zmtop::group;
 use zmtop::group::{Change, Group, GroupBy};
 use zmtop::model::{Identity, Missing, Snapshot};
@@ -40,12 +40,12 @@ type Passed<'a> = (&'a str, &'a [u32]);
 /// The groups that pass, each with the pids that were summed.
 fn passing(snap: &Snapshot, by: GroupBy, filter: &Filter) -> Vec<(String, Vec<u32>)> {
     let rows = snap.rows();
-    let row = |p| RowSubject(Row::of(p, None, snap));
-    group::groups(snap, by, |p| filter.may_match(&row(p)), |_| None)
+    let row = |p| Row::of(p, None, snap);
+    group::groups(snap, by, |p| filter.matches_but_for_figures(&row(p)), |_| None)
         .iter()
         .filter(|g| {
             let members = g.members.iter().map(|at| row(&rows[*at]));
-            filter.matches_group(&RowSubject(Row::of_group(g, None, snap)), members)
+            filter.matches_group(&Row::of_group(g, None, snap), members)
         })
         .map(|g| {
             let pids = g.members.iter().map(|at| rows[*at].id.pid).collect();
@@ -102,7 +102,7 @@ fn words_choose_and_figures_judge() {
         ("group:fire", &[firefox]),
     ];
     for (text, want) in table {
-        let filter = Filter::parse(text, &Catalogue).unwrap();
+        let filter = Filter::parse(text, &COLUMNS).unwrap();
         let want: Vec<_> = want
             .iter()
             .map(|(name, pids)| ((*name).to_owned(), pids.to_vec()))
@@ -114,7 +114,7 @@ fn words_choose_and_figures_judge() {
 #[test]
 fn a_word_under_a_not_is_asked_of_each_process() {
     let snap = machine();
-    let users = |text: &str| passing(&snap, GroupBy::User, &Filter::parse(text, &Catalogue).unwrap());
+    let users = |text: &str| passing(&snap, GroupBy::User, &Filter::parse(text, &COLUMNS).unwrap());
     let pids = |list: &[(&str, &[u32])]| -> Vec<(String, Vec<u32>)> {
         list.iter()
             .map(|(name, pids)| ((*name).to_owned(), pids.to_vec()))
@@ -138,9 +138,9 @@ fn a_mapping_has_no_processes_and_is_judged_by_its_sums() {
     mapping.totals.memory = Ok(walk(50 * MIB, 0).memory);
     mapping.readable = 7;
     let passes = |text: &str| {
-        let filter = Filter::parse(text, &Catalogue).unwrap();
-        let row = RowSubject(Row::of_group(&mapping, None, &snap));
-        filter.matches_group(&row, std::iter::empty::<RowSubject<'_>>())
+        let filter = Filter::parse(text, &COLUMNS).unwrap();
+        let row = Row::of_group(&mapping, None, &snap);
+        filter.matches_group(&row, std::iter::empty::<Row<'_>>())
     };
     for yes in [
         "",
@@ -165,14 +165,14 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     snap.system.uptime = Ok(1000.0);
     let made = group::groups(&snap, GroupBy::Command, |_| true, |_| Some(known()));
     let mark = zmtop::history::Mark::new(&snap);
-    let row = RowSubject(Row::of_group(&made[0], None, &snap).since(Some(&mark)));
+    let row = Row::of_group(&made[0], None, &snap).since(Some(&mark));
     for (at, column) in COLUMNS.iter().enumerate() {
         // Of the cgroup, only groups that are one have figures; lines and verdicts need a history.
         let other = column.id.starts_with("cg_")
             || matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict)
             || ["slope", "confidence", "since", "eta"].contains(&column.id);
         if !other {
-            assert_eq!(row.names(at), row.number(at).is_none(), "{}", column.id);
+            assert_eq!(row.is_per_process(at), row.number(at).is_none(), "{}", column.id);
         }
     }
 }
@@ -233,14 +233,14 @@ proptest! {
     #[test]
     fn a_filter_of_words_keeps_just_the_processes_that_match(text in filters(WORDS)) {
         let snap = hidden();
-        let filter = Filter::parse(&text, &Catalogue).unwrap();
+        let filter = Filter::parse(&text, &COLUMNS).unwrap();
         for by in GroupBy::OF_PROCESSES {
             let mut kept: Vec<u32> = passing(&snap, by, &filter).into_iter().flat_map(|(_, pids)| pids).collect();
             kept.sort_unstable();
             let matching: Vec<u32> = snap
                 .rows()
                 .iter()
-                .filter(|p| filter.matches(&RowSubject(Row::of(p, None, &snap))))
+                .filter(|p| filter.matches(&Row::of(p, None, &snap)))
                 .map(|p| p.id.pid)
                 .collect();
             prop_assert_eq!(kept, matching, "{} by {:?}", text, by);
@@ -250,12 +250,12 @@ proptest! {
     #[test]
     fn a_filter_of_figures_drops_no_process_and_judges_each_group_as_a_row(text in filters(FIGURES)) {
         let snap = hidden();
-        let filter = Filter::parse(&text, &Catalogue).unwrap();
+        let filter = Filter::parse(&text, &COLUMNS).unwrap();
         for by in GroupBy::OF_PROCESSES {
             let whole = group::groups(&snap, by, |_| true, |_| None);
             let want: Vec<(String, Vec<u32>)> = whole
                 .iter()
-                .filter(|g| filter.matches(&RowSubject(Row::of_group(g, None, &snap))))
+                .filter(|g| filter.matches(&Row::of_group(g, None, &snap)))
                 .map(|g| {
                     let pids = g.members.iter().map(|at| snap.rows()[*at].id.pid).collect();
                     (String::from_utf8_lossy(g.key.label()).into_owned(), pids)
@@ -276,12 +276,12 @@ proptest! {
             let name: &[u8] = if at < 4 { b"alice" } else { b"bob" };
             *row = crate::support::rows::with_facts(row.clone(), |f| f.user = Ok(bytes(name)));
         }
-        let filter = Filter::parse(&text, &Catalogue).unwrap();
+        let filter = Filter::parse(&text, &COLUMNS).unwrap();
         let passed: Vec<u32> = passing(&snap, GroupBy::Cgroup, &filter).into_iter().flat_map(|(_, pids)| pids).collect();
         let alone: Vec<u32> = snap
             .rows()
             .iter()
-            .filter(|p| filter.matches(&RowSubject(Row::of(p, None, &snap))))
+            .filter(|p| filter.matches(&Row::of(p, None, &snap)))
             .map(|p| p.id.pid)
             .collect();
         prop_assert_eq!(passed, alone, "{}", text);

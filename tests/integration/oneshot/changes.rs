@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::columns::{Catalogue, find};
+use zmtop::columns::{COLUMNS, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
 use zmtop::output::changes::ChangeTracker;
@@ -27,7 +27,7 @@ fn changes(
     all: bool,
     change: impl FnOnce(&mut Query<'_>, &mut TableOptions),
 ) -> String {
-    let filter = Filter::parse(filter, &Catalogue).unwrap();
+    let filter = Filter::parse(filter, &COLUMNS).unwrap();
     let mut query = Query::new(&filter);
     let mut options = TableOptions {
         columns: ids(&["pid", "uss", "pss", "command"]),

@@ -139,14 +139,14 @@ fn as_data() {
 
 #[test]
 fn one_that_ended_can_be_asked_for_its_words() {
-    use zmtop::columns::{Catalogue, Row, RowSubject};
+    use zmtop::columns::{COLUMNS, Row};
     use zmtop::filter::Filter;
     let sample = process(9, 1, "/usr/bin/node server.js");
     let gone = ended_sample(sample.id, &sample.facts);
     let snap = snapshot(NOW, Vec::new());
     let passes = |text: &str| {
-        let row = RowSubject(Row::of(&gone, None, &snap));
-        Filter::parse(text, &Catalogue).unwrap().matches(&row)
+        let row = Row::of(&gone, None, &snap);
+        Filter::parse(text, &COLUMNS).unwrap().matches(&row)
     };
     assert!(passes("node user:root pid:9"));
     assert!(!passes("python") && !passes("pss>0") && !passes("!pss>0"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::columns::{Catalogue, find};
+use zmtop::columns::{COLUMNS, find};
 use zmtop::filter::Filter;
 use zmtop::model::{Missing, ProcessSample};
 use zmtop::output::table::partial_label;
@@ -28,7 +28,7 @@ fn family() -> Vec<ProcessSample> {
 
 /// The pids and depths that a tree shows.
 fn tree(rows: Vec<ProcessSample>, filter: &str, change: impl FnOnce(&mut Query<'_>)) -> Vec<(u32, usize)> {
-    let filter = Filter::parse(filter, &Catalogue).unwrap();
+    let filter = Filter::parse(filter, &COLUMNS).unwrap();
     let mut query = Query {
         tree: true,
         ..Query::new(&filter)
@@ -127,7 +127,7 @@ fn why_sums_are_too_small_is_counted_by_reason() {
     );
     assert_eq!(chosen.totals().count, 5);
     assert!(chosen.totals().partial);
-    let none = Filter::parse("nothing-like-it", &Catalogue).unwrap();
+    let none = Filter::parse("nothing-like-it", &COLUMNS).unwrap();
     let chosen = Rows::select(&snapshot, None, &Query::new(&none));
     assert_eq!((chosen.shown().len(), partial_label(&chosen)), (0, None));
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use zmtop::columns::{COLUMNS, Catalogue, ColumnId, find};
+use zmtop::columns::{COLUMNS, ColumnId, find};
 use zmtop::filter::Filter;
 use zmtop::history::History;
 use zmtop::model::Missing;
@@ -214,7 +214,7 @@ fn with_a_history_there_are_changes() {
         rows[0].walk = Ok(walk((10 + second) * MIB, 0));
         history.push(&snapshot(Duration::from_secs(second), rows));
     }
-    let filter = Filter::parse("pid:1", &Catalogue).unwrap();
+    let filter = Filter::parse("pid:1", &COLUMNS).unwrap();
     let options = TableOptions {
         columns: ids(&["pid", "dpss"]),
         totals: false,

@@ -1,8 +1,9 @@
-//! Text into tokens.
+//! Splits a filter into tokens.
 
-use crate::filter::{FilterError, parser};
+use super::expr::Comparison;
+use super::{FilterError, keys};
 
-/// How a text was written.
+/// The way a literal was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -10,39 +11,39 @@ pub(super) enum Style {
     Pattern,
 }
 
-/// A text and where it stands.
+/// A literal text without its quotes, and the character it begins at.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
-    pub(super) body: String,
+pub(super) struct Literal {
+    pub(super) text: String,
     pub(super) at: usize,
     pub(super) style: Style,
 }
 
-/// How a figure is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compare {
-    Greater,
-    AtLeast,
-    Less,
-    AtMost,
-    Equal,
-    Unequal,
-}
-
+/// A token; an operator has the character it stands at.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
     Open(usize),
     Close(usize),
     Or(usize),
     Not(usize),
-    Bare(Text),
+    Bare(Literal),
     /// `key:value`
-    Keyed(Text, Text),
+    Keyed(Literal, Literal),
     /// `column>figure`
-    Figure(Text, Compare, Text),
+    Figure(Literal, Comparison, Literal),
 }
 
-/// Cuts a filter into tokens.
+impl Token {
+    /// Returns the character it begins at.
+    pub(super) const fn at(&self) -> usize {
+        match self {
+            Self::Open(at) | Self::Close(at) | Self::Or(at) | Self::Not(at) => *at,
+            Self::Bare(literal) | Self::Keyed(literal, _) | Self::Figure(literal, ..) => literal.at,
+        }
+    }
+}
+
+/// Splits a filter into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let mut lexer = Lexer {
         chars: text.chars().collect(),
@@ -65,7 +66,7 @@ impl Lexer {
         self.chars.get(self.at).copied()
     }
 
-    fn eat(&mut self, c: char) -> bool {
+    fn take(&mut self, c: char) -> bool {
         let here = self.peek() == Some(c);
         self.at += usize::from(here);
         here
@@ -99,11 +100,11 @@ impl Lexer {
             ));
         }
         if let Some(key) = self.key() {
-            if self.eat(':') {
+            if self.take(':') {
                 let value_at = self.at;
-                let value = match self.text() {
-                    // The first fault is the one to tell: `http://x` has an unknown key, not a bad pattern.
-                    Err(_) if !parser::is_key(&key.body) => {
+                let value = match self.literal() {
+                    // Report the first error: `http://x` has an unknown key, not a bad pattern.
+                    Err(_) if keys::find(&key.text).is_none() => {
                         self.at = value_at;
                         self.plain()
                     }
@@ -111,20 +112,20 @@ impl Lexer {
                 };
                 return Ok(Some(Token::Keyed(key, value)));
             }
-            // Nothing else begins with a comparison, so that there may be spaces about it.
+            // No term begins with a comparison, so spaces around one are unambiguous.
             self.skip_spaces();
-            if let Some(compare) = self.compare() {
+            if let Some(comparison) = self.comparison() {
                 self.skip_spaces();
                 let figure = self.plain();
-                return Ok(Some(Token::Figure(key, compare, figure)));
+                return Ok(Some(Token::Figure(key, comparison, figure)));
             }
             self.at = at;
         }
-        Ok(Some(Token::Bare(self.text()?)))
+        Ok(Some(Token::Bare(self.literal()?)))
     }
 
-    /// A key, if what stands here looks like one: a letter, then letters, digits, `_` or `-`.
-    fn key(&mut self) -> Option<Text> {
+    /// Reads a key if what stands here looks like one: a letter, then letters, digits, `_` or `-`.
+    fn key(&mut self) -> Option<Literal> {
         let at = self.at;
         if !self.peek()?.is_alphabetic() {
             return None;
@@ -135,26 +136,26 @@ impl Lexer {
         {
             self.at += 1;
         }
-        Some(self.since(at, at, Style::Plain))
+        Some(self.plain_from(at))
     }
 
-    fn compare(&mut self) -> Option<Compare> {
+    fn comparison(&mut self) -> Option<Comparison> {
         let next = self.chars.get(self.at + 1).copied();
-        let (compare, len) = match (self.peek()?, next) {
-            ('>', Some('=')) => (Compare::AtLeast, 2),
-            ('>', _) => (Compare::Greater, 1),
-            ('<', Some('=')) => (Compare::AtMost, 2),
-            ('<', _) => (Compare::Less, 1),
-            ('!', Some('=')) => (Compare::Unequal, 2),
-            ('=', Some('=')) => (Compare::Equal, 2),
-            ('=', _) => (Compare::Equal, 1),
+        let (comparison, len) = match (self.peek()?, next) {
+            ('>', Some('=')) => (Comparison::AtLeast, 2),
+            ('>', _) => (Comparison::Greater, 1),
+            ('<', Some('=')) => (Comparison::AtMost, 2),
+            ('<', _) => (Comparison::Less, 1),
+            ('!', Some('=')) => (Comparison::Unequal, 2),
+            ('=', Some('=')) => (Comparison::Equal, 2),
+            ('=', _) => (Comparison::Equal, 1),
             _ => return None,
         };
         self.at += len;
-        Some(compare)
+        Some(comparison)
     }
 
-    fn text(&mut self) -> Result<Text, FilterError> {
+    fn literal(&mut self) -> Result<Literal, FilterError> {
         match self.peek() {
             Some('"') => self.quoted(),
             Some('/') => self.pattern(),
@@ -162,8 +163,8 @@ impl Lexer {
         }
     }
 
-    /// Up to a space, a parenthesis, a `|` or a quote; may be empty.
-    fn plain(&mut self) -> Text {
+    /// Reads up to a space, a parenthesis, a `|` or a quote; may be empty.
+    fn plain(&mut self) -> Literal {
         let at = self.at;
         while self
             .peek()
@@ -171,19 +172,19 @@ impl Lexer {
         {
             self.at += 1;
         }
-        self.since(at, at, Style::Plain)
+        self.plain_from(at)
     }
 
-    fn since(&self, from: usize, at: usize, style: Style) -> Text {
-        Text {
-            body: self.chars[from..self.at].iter().collect(),
+    fn plain_from(&self, at: usize) -> Literal {
+        Literal {
+            text: self.chars[at..self.at].iter().collect(),
             at,
-            style,
+            style: Style::Plain,
         }
     }
 
-    /// `"…"`, where `\"` and `\\` stand for a quote and a backslash.
-    fn quoted(&mut self) -> Result<Text, FilterError> {
+    /// Reads `"…"`, where `\"` and `\\` stand for a quote and a backslash.
+    fn quoted(&mut self) -> Result<Literal, FilterError> {
         let at = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -192,8 +193,8 @@ impl Lexer {
             match (c, self.peek()) {
                 ('"', _) if text.is_empty() => return Err(FilterError::new(at, "there is nothing between the quotes")),
                 ('"', _) => {
-                    return Ok(Text {
-                        body: text,
+                    return Ok(Literal {
+                        text,
                         at,
                         style: Style::Quoted,
                     });
@@ -208,9 +209,9 @@ impl Lexer {
         Err(FilterError::new(at, "this quote is not closed"))
     }
 
-    /// `/…/`, where `\/` stands for a slash. What follows must be a space, a `)` or a `|`: a path has to
+    /// Reads `/…/`, where `\/` stands for a slash. What follows must be a space, a `)` or a `|`: a path has to
     /// be quoted, and is told so.
-    fn pattern(&mut self) -> Result<Text, FilterError> {
+    fn pattern(&mut self) -> Result<Literal, FilterError> {
         let at = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -221,8 +222,8 @@ impl Lexer {
                     return if text.is_empty() {
                         Err(FilterError::new(at, "there is nothing between the slashes"))
                     } else {
-                        Ok(Text {
-                            body: text,
+                        Ok(Literal {
+                            text,
                             at,
                             style: Style::Pattern,
                         })

@@ -1,0 +1,302 @@
+//! The tree of conditions that a filter is, and its evaluation.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use regex::Regex;
+
+use super::truth::TruthSet;
+use super::{Filterable, TextField};
+
+/// A tree of conditions. Evaluates to yes, no, or unknown, as in Kleene's logic.
+#[derive(Clone, Debug)]
+pub(super) enum Expr {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    Condition(Condition),
+}
+
+/// A leaf of the tree. Texts are folded, as [`fold`] does it.
+#[derive(Clone, Debug)]
+pub(super) enum Condition {
+    /// A part of the command line, the short name or the user.
+    Anywhere(String),
+    /// A regular expression on the command line or the short name.
+    Pattern(Regex),
+    Text(TextField, TextCondition),
+    User(UserCondition),
+    Pid(Vec<u32>),
+    State(Vec<u8>),
+    Figure {
+        column: usize,
+        comparison: Comparison,
+        bound: f64,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum TextCondition {
+    Contains(String),
+    Pattern(Regex),
+}
+
+/// Whole user names, or uids.
+#[derive(Clone, Debug)]
+pub(super) struct UserCondition {
+    pub(super) names: Vec<String>,
+    pub(super) uids: Vec<u32>,
+    pub(super) uid_column: Option<usize>,
+}
+
+/// A comparison of a figure with a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Greater,
+    AtLeast,
+    Less,
+    AtMost,
+    Equal,
+    Unequal,
+}
+
+/// Converts a text to the form that is compared: lower case, character by character, so that a part of a text
+/// folds to a part of the folded text.
+pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    // Lower-casing a whole word would make its last sigma another letter.
+    let sigma = |c| if c == 'ς' { 'σ' } else { c };
+    text.chars().flat_map(char::to_lowercase).map(sigma).collect()
+}
+
+/// The inputs of one evaluation. Each text is fetched and folded at most once.
+pub(super) struct Inputs<'a> {
+    /// The row that has the texts; `None` if they may be anything.
+    texts: Option<&'a dyn Filterable>,
+    /// The row that has the figures, but for those of processes alone; `None` if they may be anything.
+    figures: Option<&'a dyn Filterable>,
+    raw: [OnceCell<Option<Cow<'a, [u8]>>>; TextField::COUNT],
+    folded: [OnceCell<Option<String>>; TextField::COUNT],
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn new(texts: Option<&'a dyn Filterable>, figures: Option<&'a dyn Filterable>) -> Self {
+        Self {
+            texts,
+            figures,
+            raw: Default::default(),
+            folded: Default::default(),
+        }
+    }
+
+    fn raw(&self, field: TextField) -> Option<&[u8]> {
+        self.raw[field as usize]
+            .get_or_init(|| self.texts.and_then(|row| row.text(field)))
+            .as_deref()
+    }
+
+    /// Returns the text; bytes that are not UTF-8 count as one unknown character each.
+    fn lossy(&self, field: TextField) -> Option<Cow<'_, str>> {
+        self.raw(field).map(String::from_utf8_lossy)
+    }
+
+    fn folded(&self, field: TextField) -> Option<&str> {
+        self.folded[field as usize]
+            .get_or_init(|| self.lossy(field).map(|text| fold(&text)))
+            .as_deref()
+    }
+
+    /// Returns the row that has a figure: one of processes alone belongs to the process, not to its group.
+    fn figures(&self, column: usize) -> Option<&'a dyn Filterable> {
+        match self.texts {
+            Some(process) if process.is_per_process(column) => Some(process),
+            _ => self.figures,
+        }
+    }
+
+    /// Returns the answer for a text that is missing: no if the process has none, unknown if it could not be read.
+    fn answer_for_missing(&self, field: TextField) -> Option<bool> {
+        let no_if_known = |field| self.raw(field).map(|_| false);
+        match field {
+            // These are taken from the cgroup path; most processes are in no container.
+            TextField::Unit | TextField::Container => no_if_known(TextField::Cgroup),
+            TextField::Replaced => no_if_known(TextField::Exe),
+            // Only a process has a state, and one that could be read has no reason why not.
+            TextField::Unread => no_if_known(TextField::State),
+            TextField::CommandLine
+            | TextField::Comm
+            | TextField::User
+            | TextField::Cgroup
+            | TextField::Group
+            | TextField::Exe
+            | TextField::State => None,
+        }
+    }
+}
+
+impl Expr {
+    pub(super) fn all_of(list: Vec<Self>) -> Self {
+        Self::joined(list, Self::All)
+    }
+
+    pub(super) fn any_of(list: Vec<Self>) -> Self {
+        Self::joined(list, Self::Any)
+    }
+
+    fn joined(mut list: Vec<Self>, join: fn(Vec<Self>) -> Self) -> Self {
+        if list.len() == 1 {
+            return list.remove(0);
+        }
+        // Comparing a figure is cheaper than fetching and folding a text; the answer is the same.
+        list.sort_by_key(Self::uses_text);
+        join(list)
+    }
+
+    /// Evaluates the tree to every answer that is possible.
+    pub(super) fn evaluate(&self, inputs: &Inputs<'_>) -> TruthSet {
+        self.fold_conditions(&|condition| match condition {
+            Condition::Figure { column, .. } if inputs.figures(*column).is_none() => TruthSet::ANY,
+            Condition::Figure { .. } => condition.evaluate(inputs).into(),
+            _ if inputs.texts.is_none() => TruthSet::ANY,
+            _ => condition.evaluate(inputs).into(),
+        })
+    }
+
+    /// Evaluates a tree without texts: for rows of which many are asked, as it keeps no texts.
+    pub(super) fn evaluate_figures(&self, row: &dyn Filterable) -> TruthSet {
+        self.fold_conditions(&|condition| match condition {
+            Condition::Figure {
+                column,
+                comparison,
+                bound,
+            } => comparison.holds_for(row.number(*column), *bound).into(),
+            _ => None.into(),
+        })
+    }
+
+    /// Combines the answers of the conditions.
+    fn fold_conditions(&self, evaluate: &impl Fn(&Condition) -> TruthSet) -> TruthSet {
+        match self {
+            Self::All(list) => list
+                .iter()
+                .try_fold(TruthSet::YES, |all, expr| {
+                    all.and(expr.fold_conditions(evaluate)).unless(TruthSet::NO)
+                })
+                .unwrap_or(TruthSet::NO),
+            Self::Any(list) => list
+                .iter()
+                .try_fold(TruthSet::NO, |any, expr| {
+                    any.or(expr.fold_conditions(evaluate)).unless(TruthSet::YES)
+                })
+                .unwrap_or(TruthSet::YES),
+            Self::Not(inner) => inner.fold_conditions(evaluate).not(),
+            Self::Condition(condition) => evaluate(condition),
+        }
+    }
+
+    /// Returns true if some condition is about a text, the pid or the state.
+    pub(super) fn uses_text(&self) -> bool {
+        self.has(&mut |condition| !matches!(condition, Condition::Figure { .. }))
+    }
+
+    /// Returns true if some condition is evaluated on a group's processes rather than on its sums.
+    pub(super) fn uses_processes(&self, process: &dyn Filterable) -> bool {
+        self.has(&mut |condition| match condition {
+            Condition::Figure { column, .. } => process.is_per_process(*column),
+            _ => true,
+        })
+    }
+
+    /// Returns true if the test holds for some condition; a test that never holds sees them all.
+    pub(super) fn has(&self, test: &mut impl FnMut(&Condition) -> bool) -> bool {
+        match self {
+            Self::All(list) | Self::Any(list) => list.iter().any(|expr| expr.has(test)),
+            Self::Not(inner) => inner.has(test),
+            Self::Condition(condition) => test(condition),
+        }
+    }
+}
+
+impl Condition {
+    /// The texts that a bare word looks at.
+    const ANYWHERE: [TextField; 3] = [TextField::CommandLine, TextField::Comm, TextField::User];
+
+    /// Returns the texts that it looks at.
+    pub(super) fn text_fields(&self) -> &[TextField] {
+        match self {
+            Self::Anywhere(_) => &Self::ANYWHERE,
+            Self::Pattern(_) => &Self::ANYWHERE[..2],
+            Self::Text(field, _) => std::slice::from_ref(field),
+            Self::User(_) => &[TextField::User],
+            Self::State(_) => &[TextField::State],
+            Self::Pid(_) | Self::Figure { .. } => &[],
+        }
+    }
+
+    fn evaluate(&self, inputs: &Inputs<'_>) -> Option<bool> {
+        match self {
+            Self::Anywhere(part) => {
+                let has_part = |field: &TextField| inputs.folded(*field).is_some_and(|text| text.contains(part));
+                Some(self.text_fields().iter().any(has_part))
+            }
+            Self::Pattern(pattern) => {
+                let fits = |field: &TextField| inputs.lossy(*field).is_some_and(|text| pattern.is_match(&text));
+                Some(self.text_fields().iter().any(fits))
+            }
+            Self::Text(field, condition) => {
+                let answer = match condition {
+                    TextCondition::Contains(part) => inputs.folded(*field).map(|text| text.contains(part)),
+                    TextCondition::Pattern(pattern) => inputs.lossy(*field).map(|text| pattern.is_match(&text)),
+                };
+                answer.or_else(|| inputs.answer_for_missing(*field))
+            }
+            Self::User(user) => user.evaluate(inputs),
+            Self::Pid(pids) => inputs.texts?.pid().map(|pid| pids.contains(&pid)),
+            Self::State(states) => {
+                let state = inputs.raw(TextField::State)?.first()?;
+                Some(states.contains(state))
+            }
+            Self::Figure {
+                column,
+                comparison,
+                bound,
+            } => comparison.holds_for(inputs.figures(*column)?.number(*column), *bound),
+        }
+    }
+}
+
+impl UserCondition {
+    fn evaluate(&self, inputs: &Inputs<'_>) -> Option<bool> {
+        let name = inputs.folded(TextField::User);
+        if name.is_some_and(|name| self.names.iter().any(|wanted| wanted == name)) {
+            return Some(true);
+        }
+        let uid = self.uid_column.and_then(|column| inputs.texts?.number(column));
+        let is = |wanted: &u32| uid.is_some_and(|uid| (f64::from(*wanted) - uid).abs() < 0.5);
+        if self.uids.iter().any(is) {
+            return Some(true);
+        }
+        // If the name is unknown, a known uid still answers a question about uids alone.
+        let only_uids = self.uids.len() == self.names.len();
+        (name.is_some() || only_uids && uid.is_some()).then_some(false)
+    }
+}
+
+impl Comparison {
+    /// Compares a figure with the bound; unknown if the figure is.
+    fn holds_for(self, value: Option<f64>, bound: f64) -> Option<bool> {
+        let value = value.filter(|x| !x.is_nan())?;
+        // A figure typed in tenths of a percent is not the same float as the one measured.
+        let equal = (value - bound).abs() <= 1e-9 * value.abs().max(bound.abs());
+        Some(match self {
+            Self::Greater => value > bound,
+            Self::AtLeast => value >= bound,
+            Self::Less => value < bound,
+            Self::AtMost => value <= bound,
+            Self::Equal => equal,
+            Self::Unequal => !equal,
+        })
+    }
+}
