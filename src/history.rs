@@ -1,12 +1,35 @@
-//! What is derived from a run of snapshots: changes, rates, lines, and verdicts on what grows.
+//! Histories: changes, rates, series and verdicts, from a run of snapshots.
 //!
-//! Pure: the same snapshots give the same history, whether they come live or from a recording.
+//! [`History::push`] takes in each snapshot; the screen, the printed reports and the alerts read the result. A history
+//! is pure: the same snapshots give the same history, live or from a recording. It never does I/O, never asks for a
+//! snapshot, and draws nothing.
+//!
+//! # Resolutions
+//! Each process and group has a [`RowHistory`] with two [time series](time_series::TimeSeries), of its footprint and
+//! of the anonymous part of it, a month back: by the second for 5 minutes, by 10 s for an hour, by the minute for a day,
+//! by 10 minutes for a week, by 2 hours for a month. A bucket keeps its lowest, last and highest value. Equal buckets
+//! are one run, so a value that stays takes no room.
+//!
+//! # Memory bound
+//! All of it stays within [`HistoryConfig::max_memory`]. Where that is not enough, ended processes are dropped first,
+//! then groups without members; then every series keeps a half, a quarter or an eighth of its buckets; at last the past
+//! of the least alarming rows goes. An idle process takes some hundreds of bytes, one that changes every second of a
+//! month 70 KB for each series.
+//!
+//! # Verdicts
+//! A series is judged (see [`crate::trend`]) every ten seconds while it changes, every thirty otherwise, in turns, so
+//! that no snapshot pays for all: see [`evaluation`].
+//!
+//! # Rooms within
+//! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
+//! [`suspects`] lists what grows or leaks.
 
 mod ended;
 pub mod evaluation;
 mod groups;
 pub mod mapping_diff;
 pub mod marks;
+mod origin;
 mod process;
 mod retention;
 pub mod row;
@@ -22,36 +45,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use ended::Ended;
-use ended::Past;
-use evaluation::Judge;
-use groups::{Groups, Member};
+use ended::EndedProcesses;
+use evaluation::EvaluationScheduler;
+use groups::{GroupHistories, GroupNumbers, Membership};
 pub use marks::{Mark, Marks};
-use process::Track;
-use retention::Thrift;
+use origin::Origin;
+use process::{ProcessHistory, start_time};
+use retention::RetentionPolicy;
 pub use row::{MemorySample, Rates, RowHistory, Tick};
 pub use system::SystemHistory;
 pub use view::SeriesView;
 
 use crate::group::{GroupBy, GroupKey, GroupNames};
-use crate::model::process::{Identity, ProcessSample};
-use crate::model::reading::Reading;
+use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
 
-/// How a history is kept.
+/// The configuration of a history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HistoryConfig {
-    /// What changes are taken over; from one snapshot to the next where those lie further apart.
+    /// Time that changes are taken over; at least from one snapshot to the next.
     pub window: Duration,
-    /// What verdicts go by.
+    /// Parameters of the verdicts.
     pub trend: Params,
-    /// The most that all of it may take, in bytes. Where that is not enough, ended processes are forgotten
-    /// first, then less is kept of the others.
+    /// Maximum memory of all of it, in bytes.
     pub max_memory: u64,
 }
 
 impl HistoryConfig {
-    /// 24 MiB, and the verdicts' defaults.
+    /// Returns the default configuration, 24 MiB, for changes over `window`.
     pub fn with_window(window: Duration) -> Self {
         Self {
             window,
@@ -61,168 +83,142 @@ impl HistoryConfig {
     }
 }
 
-/// The histories of every process of the last snapshot and of those that ended of late, of the groups they are
-/// in, and of the system.
+/// The histories of the processes of the last snapshot, of those that ended recently, of groups, and of the system.
 #[derive(Debug)]
 pub struct History {
     config: HistoryConfig,
-    /// What changes are taken over.
-    reach: Duration,
-    /// Boxed: half of a hash table is empty.
-    processes: HashMap<Identity, Box<Track>>,
-    past: Past,
-    groups: Groups,
+    /// Time that changes are taken over now.
+    window: Duration,
+    /// Boxed, as half of a hash table is empty.
+    processes: HashMap<Identity, Box<ProcessHistory>>,
+    ended: EndedProcesses,
+    groups: GroupHistories,
     system: SystemHistory,
-    judge: Judge,
-    thrift: Thrift,
-    tick: u64,
-    last: Option<Moment>,
-    /// When the first one was.
+    scheduler: EvaluationScheduler,
+    retention: RetentionPolicy,
+    /// The number of the last snapshot.
+    number: u64,
+    last: Option<Origin>,
+    /// The time of the first snapshot.
     first: Option<Duration>,
-    /// How long it was from one snapshot to the next, the last two times.
-    strides: [Duration; 2],
-}
-
-/// Whose snapshot was the last, and when it was.
-#[derive(Debug)]
-pub(super) struct Moment {
-    host: Arc<[u8]>,
-    boot_id: Reading<Arc<str>>,
-    monotonic: Duration,
-}
-
-impl Moment {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
-        Self {
-            host: Arc::clone(&snapshot.host),
-            boot_id: snapshot.boot_id.clone(),
-            monotonic: snapshot.monotonic,
-        }
-    }
-
-    /// Whether the snapshot cannot be compared with that one: pids, counters and clocks are others. A host
-    /// may change its name, but not within a boot its boot id; the name decides where there is none.
-    pub(super) fn parts(&self, snapshot: &Snapshot) -> bool {
-        let another = match (&self.boot_id, &snapshot.boot_id) {
-            (Ok(one), Ok(other)) => one != other,
-            _ => !self.host.is_empty() && !snapshot.host.is_empty() && self.host != snapshot.host,
-        };
-        another || snapshot.monotonic < self.monotonic
-    }
-}
-
-/// When a process started, on the monotonic clock; its zero for one that started before that.
-fn born(sample: &ProcessSample, snapshot: &Snapshot) -> Option<Duration> {
-    let started = sample.id.starttime as f64 / process::TICKS_PER_SECOND;
-    let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
-    Some(snapshot.monotonic.saturating_sub(age))
+    /// The time between snapshots, the last two times.
+    intervals: [Duration; 2],
 }
 
 impl History {
-    /// An empty history whose changes are taken over `window`, kept as [`HistoryConfig::with_window`] says.
+    /// Creates an empty history with the default configuration, for changes over `window`.
     pub fn new(window: Duration) -> Self {
         Self::with_config(HistoryConfig::with_window(window))
     }
 
-    /// An empty history.
+    /// Creates an empty history.
     pub fn with_config(config: HistoryConfig) -> Self {
         Self {
             config,
-            reach: config.window,
+            window: config.window,
             processes: HashMap::new(),
-            past: Past::default(),
-            groups: Groups::new(config.window),
+            ended: EndedProcesses::default(),
+            groups: GroupHistories::new(config.window),
             system: SystemHistory::default(),
-            judge: Judge::new(config.trend),
-            thrift: Thrift::new(config.max_memory),
-            tick: 0,
+            scheduler: EvaluationScheduler::new(config.trend),
+            retention: RetentionPolicy::new(config.max_memory),
+            number: 0,
             last: None,
             first: None,
-            strides: [Duration::ZERO; 2],
+            intervals: [Duration::ZERO; 2],
         }
     }
 
-    /// How it is kept.
+    /// Returns its configuration.
     pub const fn config(&self) -> &HistoryConfig {
         &self.config
     }
 
-    /// Takes in one snapshot. A process that made an exec starts anew; one that is no longer listed is
-    /// remembered among those that ended; where `/proc` could not be listed none ends. Everything starts anew
-    /// where the snapshot is of another boot or another host than the one before it, or earlier.
+    /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
+    /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
+    /// the one before, or earlier.
     pub fn push(&mut self, snapshot: &Snapshot) {
-        if self.last.as_ref().is_some_and(|last| last.parts(snapshot)) {
+        if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
             *self = Self::with_config(self.config);
         }
-        let tick = self.begin(snapshot);
+        let tick = self.start_tick(snapshot);
         self.system.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else { return };
         let names = GroupNames::new(processes);
-        let starter = self.groups.begin(tick.now);
-        let number = self.tick;
+        let is_first = self.groups.start_snapshot(tick.now);
         for sample in processes {
-            let space = sample.shares_mm.map(|id| (id, self.counted(id)));
-            let track = self.processes.entry(sample.id).or_insert_with(|| {
-                let born = born(sample, snapshot);
-                Box::new(Track::new(sample, self.reach, born, starter))
+            let shared = sample.shares_mm.map(|id| (id, self.counted_in(id)));
+            let process = self.processes.entry(sample.id).or_insert_with(|| {
+                let started_at = start_time(sample, snapshot);
+                Box::new(ProcessHistory::new(sample, self.window, started_at, is_first))
             });
-            if track.exec != sample.exec {
-                **track = Track::new(sample, self.reach, Some(tick.now), false);
+            if process.exec != sample.exec {
+                **process = ProcessHistory::new(sample, self.window, Some(tick.now), false);
             }
-            track.push(sample, tick, number);
-            track.series.judge(&mut self.judge, track.born, sample.id.pid);
-            // They have no memory, and nobody looks for them among the programs.
+            process.push(sample, tick, self.number);
+            process
+                .row
+                .evaluate_if_due(&mut self.scheduler, process.started_at, sample.id.pid);
+            // Kernel threads have no memory, and nobody looks for them among the programs.
             if !sample.stat.is_kernel_thread() {
-                self.groups
-                    .add(sample, &mut track.member, track.born, &track.rates, &names, space);
+                self.groups.add(
+                    sample,
+                    &mut process.membership,
+                    process.started_at,
+                    &process.rates,
+                    &names,
+                    shared,
+                );
             }
         }
-        self.part(tick);
-        self.groups.end(tick, &mut self.judge);
-        self.save(tick);
+        self.remove_ended(tick);
+        self.groups.finish_snapshot(tick, &mut self.scheduler);
+        self.bound_memory(tick);
     }
 
-    fn begin(&mut self, snapshot: &Snapshot) -> Tick {
+    fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
         let now = snapshot.monotonic;
         if let Some(last) = &self.last {
-            self.strides = [self.strides[1], now.saturating_sub(last.monotonic)];
+            self.intervals = [self.intervals[1], now.saturating_sub(last.monotonic)];
         }
-        // One stop is not a rhythm, and neither is one that was asked for in between.
-        let rhythm = self.strides[0].min(self.strides[1]).max(snapshot.interval);
-        self.last = Some(Moment::of(snapshot));
+        // A single pause, or a manual refresh, must not change the detected interval.
+        let interval = self.intervals[0].min(self.intervals[1]).max(snapshot.interval);
+        self.last = Some(Origin::of(snapshot));
         self.first.get_or_insert(now);
-        self.tick += 1;
-        let reach = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
-        if reach != self.reach {
-            self.reach = reach;
-            self.every_series().for_each(|series| series.set_window(reach));
-            self.groups.set_window(reach);
+        self.number += 1;
+        // A quarter more than the interval, as a snapshot may be late: a window must hold the one before.
+        let window = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
+        if window != self.window {
+            self.window = window;
+            self.rows_mut().for_each(|row| row.set_window(window));
+            self.groups.table.set_window(window);
         }
-        self.judge.begin(now, rhythm);
+        self.scheduler.start_snapshot(now, interval);
         Tick {
             now,
-            rhythm,
-            detail: self.thrift.detail(),
+            interval,
+            retention: self.retention.retention(),
         }
     }
 
-    /// Parts with those that were not in this snapshot.
-    fn part(&mut self, tick: Tick) {
-        let number = self.tick;
-        if self.processes.values().all(|track| track.tick == number) {
+    /// Moves the processes that were not in this snapshot to those that ended.
+    fn remove_ended(&mut self, tick: Tick) {
+        let number = self.number;
+        if self.processes.values().all(|process| process.seen_in == number) {
             return;
         }
-        let ended = self.processes.extract_if(|_, track| track.tick != number);
-        let mut ended: Vec<_> = ended.filter(|(_, track)| track.is_of_note()).collect();
+        let ended = self.processes.extract_if(|_, process| process.seen_in != number);
+        let mut ended: Vec<_> = ended.filter(|(_, process)| process.is_memorable()).collect();
+        // The order of a hash table differs from run to run; a history must not.
         ended.sort_unstable_by_key(|(id, _)| *id);
-        for (id, track) in ended {
-            let command = self.groups.command(&track.member);
-            self.past.add(Box::new(Ended {
+        for (id, process) in ended {
+            let command = self.groups.command(&process.membership);
+            self.ended.push(Box::new(Ended {
                 id,
-                facts: track.facts,
+                facts: process.facts,
                 command,
                 at: tick.now,
-                series: track.series,
+                history: process.row,
             }));
         }
         if self.processes.capacity() > 4 * self.processes.len() + 1024 {
@@ -230,121 +226,123 @@ impl History {
         }
     }
 
-    /// Keeps within the memory there is for it.
-    fn save(&mut self, tick: Tick) {
-        if !self.thrift.is_due(tick.now) {
+    /// Keeps within the memory bound. What costs least to lose goes first.
+    fn bound_memory(&mut self, tick: Tick) {
+        if !self.retention.is_due(tick.now) {
             return;
         }
         let mut bytes = self.bytes();
-        self.thrift.saw(bytes);
-        while self.thrift.exceeds(bytes)
-            && let Some(freed) = self.past.drop_oldest()
+        self.retention.observe(bytes);
+        while self.retention.is_exceeded(bytes)
+            && let Some(freed) = self.ended.drop_oldest()
         {
             bytes -= freed.min(bytes);
         }
-        if self.thrift.exceeds(bytes) {
-            bytes -= self.groups.drop_empty().min(bytes);
+        if self.retention.is_exceeded(bytes) {
+            bytes -= self.groups.table.drop_empty().min(bytes);
         }
-        while let Some(detail) = self.thrift.change(bytes, tick.now) {
-            self.every_series().for_each(|series| series.thin(detail));
+        while let Some(retention) = self.retention.adjust(bytes, tick.now) {
+            self.rows_mut().for_each(|row| row.set_retention(retention));
             bytes = self.bytes();
         }
-        if self.thrift.exceeds(bytes) {
-            let max = self.thrift.max();
-            retention::forget(self.every_series(), bytes, max);
+        if self.retention.is_exceeded(bytes) {
+            let processes = self.processes.values_mut().map(|process| &mut process.row);
+            let rows = processes.chain(self.groups.table.rows_mut());
+            self.retention.clear_least_alarming(rows, bytes);
         }
     }
 
-    /// The history of every process and group that there is.
-    fn every_series(&mut self) -> impl Iterator<Item = &mut RowHistory> {
-        let processes = self.processes.values_mut().map(|track| &mut track.series);
-        processes.chain(self.groups.all())
+    /// Returns the histories of all processes and groups.
+    fn rows_mut(&mut self) -> impl Iterator<Item = &mut RowHistory> {
+        let processes = self.processes.values_mut().map(|process| &mut process.row);
+        processes.chain(self.groups.table.rows_mut())
     }
 
-    /// The bytes that all of it takes.
+    /// Returns the memory of all of it, in bytes.
     pub fn bytes(&self) -> usize {
-        let slot = size_of::<(Identity, Box<Track>)>() + 1;
-        let tracks = self.processes.values().map(|track| track.bytes());
+        // A slot of the hash table: key, value, and a control byte.
+        let slot = size_of::<(Identity, Box<ProcessHistory>)>() + 1;
+        let processes = self.processes.values().map(|process| process.bytes());
         self.processes.capacity() * slot
-            + tracks.sum::<usize>()
-            + self.past.bytes()
-            + self.groups.bytes()
+            + processes.sum::<usize>()
+            + self.ended.bytes()
+            + self.groups.table.bytes()
             + self.system.bytes()
     }
 
-    /// Judges everything now, as far as it is not known; what comes live is judged in turns.
+    /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
     pub fn judge_all(&mut self) {
-        for track in self.processes.values_mut() {
-            track.series.decide(&mut self.judge, track.born);
+        for process in self.processes.values_mut() {
+            process.row.evaluate(&mut self.scheduler, process.started_at);
         }
-        self.groups.judge_all(&mut self.judge);
+        self.groups.table.judge_all(&mut self.scheduler);
     }
 
-    /// The groups in which the memory of that process, which comes earlier in this snapshot, is counted.
-    fn counted(&self, id: Identity) -> [u32; GroupBy::OF_PROCESSES.len()] {
+    /// Returns the groups in which the memory of a process, which comes earlier in this snapshot, is counted.
+    fn counted_in(&self, id: Identity) -> GroupNumbers {
         match self.processes.get(&id) {
-            Some(first) if first.tick == self.tick => first.member.counted(),
-            _ => Member::UNCOUNTED,
+            Some(process) if process.seen_in == self.number => process.membership.counted_in(),
+            _ => Membership::NONE,
         }
     }
 
-    /// The history of one process of the last snapshot.
+    /// Returns the history of a process of the last snapshot.
     pub fn get(&self, id: Identity) -> Option<&RowHistory> {
-        self.processes.get(&id).map(|track| &track.series)
+        self.processes.get(&id).map(|process| &process.row)
     }
 
-    /// When it began, on the monotonic clock; `None` while it is empty.
+    /// Returns the time of the first snapshot on the monotonic clock; `None` while it is empty.
     pub const fn since(&self) -> Option<Duration> {
         self.first
     }
 
-    /// Every process of the last snapshot.
+    /// Returns every process of the last snapshot.
     pub fn processes(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {
-        self.processes.iter().map(|(id, track)| (*id, &track.series))
+        self.processes.iter().map(|(id, process)| (*id, &process.row))
     }
 
-    /// The name of the group by command that a process of the last snapshot is in.
+    /// Returns the name of the group by command that a process of the last snapshot is in.
     pub fn command(&self, id: Identity) -> Option<Arc<[u8]>> {
-        self.groups.command(&self.processes.get(&id)?.member)
+        self.groups.command(&self.processes.get(&id)?.membership)
     }
 
-    /// A process that ended not long ago: a thousand are remembered, as far as there is memory for them.
+    /// Returns a process that ended recently: a thousand are remembered, as far as there is memory for them.
     pub fn ended(&self, id: Identity) -> Option<&Ended> {
-        self.past.get(id)
+        self.ended.get(id)
     }
 
-    /// All of those, the last one first.
+    /// Returns all of those, the last that ended first.
     pub fn all_ended(&self) -> impl DoubleEndedIterator<Item = &Ended> {
-        self.past.iter()
+        self.ended.iter()
     }
 
-    /// The history of a group of processes; it goes on while they come and go, and is kept for a day after the
+    /// Returns the history of a group of processes. It goes on while they come and go, and is kept for a day after the
     /// last, as far as there is memory for it.
     pub fn group(&self, key: &GroupKey) -> Option<&RowHistory> {
-        self.groups.get(key)
+        self.groups.table.get(key.by, key.name.as_deref())
     }
 
-    /// Every group of that kind, by its name.
+    /// Returns every group of that kind, by its name.
     pub fn groups_by(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
-        self.groups.iter(by)
+        self.groups.table.iter(by)
     }
 
-    /// How many groups have a history.
+    /// Returns how many groups have a history.
     pub const fn groups(&self) -> usize {
-        self.groups.len()
+        self.groups.table.len()
     }
 
-    /// How many processes have a history, without those that ended.
+    /// Returns how many processes have a history, without those that ended.
     pub fn len(&self) -> usize {
         self.processes.len()
     }
 
-    /// Whether no process has a history.
+    /// Returns true if no process has a history.
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty()
     }
 
-    /// Rates and lines of the system.
+    /// Returns the rates and series of the system.
     pub const fn system(&self) -> &SystemHistory {
         &self.system
     }

@@ -70,7 +70,7 @@ impl<'a> GroupNames<'a> {
     }
 
     /// Whether what its program is called hangs on its parent.
-    pub fn asks_parent(&self, sample: &ProcessSample) -> bool {
+    pub fn depends_on_parent(&self, sample: &ProcessSample) -> bool {
         let mut asked = false;
         command_name(&sample.facts, || {
             asked = true;

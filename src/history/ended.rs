@@ -1,4 +1,4 @@
-//! Processes that are no more, while there is room to remember them.
+//! Processes that ended recently.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,65 +7,66 @@ use std::time::Duration;
 use crate::history::row::RowHistory;
 use crate::model::process::{Facts, Identity};
 
-/// No more than that are remembered.
-const MOST: usize = 1000;
+/// Maximum number of ended processes remembered: a storm of short-lived ones must not fill the memory.
+const MAX_ENDED: usize = 1000;
 
-/// A process that ended, and what it did.
+/// A process that ended, with its history.
 #[derive(Debug)]
 pub struct Ended {
-    /// Which one it was.
+    /// The process.
     pub id: Identity,
-    /// What was known of it.
+    /// Its names.
     pub facts: Arc<Facts>,
-    /// The program's name in groups by command; `None` where it was in none.
+    /// Its name in groups by command; `None` where it was in none.
     pub command: Option<Arc<[u8]>>,
     /// When it was first missed, on the monotonic clock.
     pub at: Duration,
     /// Its history, up to its end.
-    pub series: RowHistory,
+    pub history: RowHistory,
 }
 
-/// Those of late, in the order of their ends.
+/// The ended processes, in the order of their ends.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    ended: VecDeque<Box<Ended>>,
-    /// How many were let go before those; a number in `index` counts from the first there ever was.
-    gone: u64,
+pub(super) struct EndedProcesses {
+    queue: VecDeque<Box<Ended>>,
+    /// How many were dropped from the front: numbers in `index` count from the first ever.
+    dropped: u64,
     index: HashMap<Identity, u64>,
     bytes: usize,
 }
 
-impl Past {
-    /// One more; the oldest gives way.
-    pub(super) fn add(&mut self, ended: Box<Ended>) {
-        if self.ended.len() >= MOST {
+impl EndedProcesses {
+    /// Adds one; the oldest is dropped if there are too many.
+    pub(super) fn push(&mut self, ended: Box<Ended>) {
+        if self.queue.len() >= MAX_ENDED {
             self.drop_oldest();
         }
-        self.bytes += weight(&ended);
-        self.index.insert(ended.id, self.gone + self.ended.len() as u64);
-        self.ended.push_back(ended);
+        self.bytes += bytes(&ended);
+        self.index.insert(ended.id, self.dropped + self.queue.len() as u64);
+        self.queue.push_back(ended);
     }
 
-    /// Lets the one that ended first go; what that freed, in bytes; `None` where there is none.
+    /// Drops the one that ended first; returns the bytes freed, `None` where there is none.
     pub(super) fn drop_oldest(&mut self) -> Option<usize> {
-        let oldest = self.ended.pop_front()?;
-        if self.index.get(&oldest.id) == Some(&self.gone) {
+        let oldest = self.queue.pop_front()?;
+        // The same identity may have ended again, after a listing that lacked it.
+        if self.index.get(&oldest.id) == Some(&self.dropped) {
             self.index.remove(&oldest.id);
         }
-        self.gone += 1;
-        let freed = weight(&oldest);
+        self.dropped += 1;
+        let freed = bytes(&oldest);
         self.bytes = self.bytes.saturating_sub(freed);
         Some(freed)
     }
 
     pub(super) fn get(&self, id: Identity) -> Option<&Ended> {
         let number = self.index.get(&id)?;
-        self.ended.get((number - self.gone) as usize).map(|ended| &**ended)
+        self.queue.get((number - self.dropped) as usize).map(|ended| &**ended)
     }
 
-    /// The last that ended first.
+    /// Returns all, the last that ended first.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Ended> {
-        self.ended.iter().rev().map(|ended| &**ended)
+        self.queue.iter().rev().map(|ended| &**ended)
     }
 
     pub(super) const fn bytes(&self) -> usize {
@@ -73,7 +74,7 @@ impl Past {
     }
 }
 
-/// The bytes that remembering it takes, without its facts' command line, which is short.
-const fn weight(ended: &Ended) -> usize {
-    size_of::<Ended>() - size_of::<RowHistory>() + ended.series.bytes() + size_of::<(Identity, u64)>()
+/// Returns the memory of one in bytes, without its facts' command line, which is short.
+const fn bytes(ended: &Ended) -> usize {
+    size_of::<Ended>() - size_of::<RowHistory>() + ended.history.bytes() + size_of::<(Identity, u64)>()
 }

@@ -1,58 +1,61 @@
-//! Who is judged when: every series in its turn, so that no snapshot pays for all.
+//! The evaluation scheduler: judges each series in turn, so that no snapshot pays for all.
 
 use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
 use crate::trend::{Judgement, Metric, Params, Point, Verdict, judge};
 
-/// From one judgement of a series to the next: while it moves; and while it does not, or has been known for over an
-/// hour, since whoever looks more often sees more that is not there.
-const SOON: u32 = 10;
-const LATER: u32 = 30;
-const LONG: u32 = 3600;
+/// Seconds between evaluations of a series that changes.
+const INTERVAL: u32 = 10;
+/// Seconds between evaluations of one that does not, or that has been known for [`LONG_KNOWN`]: each evaluation is a
+/// chance of a false alarm.
+const LONG_INTERVAL: u32 = 30;
+/// Seconds after which a series counts as long known.
+const LONG_KNOWN: u32 = 3600;
 
-/// What one judgement costs beside that of its points, as so many points.
+/// The cost of an evaluation beside that of its points, in points; a benchmark measures it.
 pub const EVALUATION_OVERHEAD: usize = 50;
 
-/// How many points may be judged a second, so that a snapshot of many restless processes takes no longer than
-/// some milliseconds; who is left out comes first at the next.
+/// Points evaluated per second, so that a snapshot of many changing processes takes some milliseconds at most. Series
+/// that are left out come first at the next snapshot.
 pub const POINTS_PER_SECOND: usize = 150_000;
 
-/// A series as its judge knows it.
+/// The last judgement of a series, and when the next is due.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Case {
+pub(super) struct Evaluation {
     latest: Judgement,
-    /// The second from which on it is due again; 0 where it was never heard of.
+    /// The second from which on it is due; 0 before it was first scheduled.
     due: u32,
-    /// It moved since the last judgement.
-    stirred: bool,
+    /// The series changed since the last evaluation.
+    changed: bool,
 }
 
-impl Case {
-    /// The last judgement.
-    pub(super) const fn judgement(&self) -> &Judgement {
+impl Evaluation {
+    /// Returns the last judgement.
+    pub(super) const fn latest(&self) -> &Judgement {
         &self.latest
     }
 
-    /// It moved.
-    pub(super) const fn stir(&mut self) {
-        self.stirred = true;
+    /// Notes that the series changed.
+    pub(super) const fn mark_changed(&mut self) {
+        self.changed = true;
     }
 }
 
-/// The judge of all series.
+/// The scheduler of all evaluations.
 #[derive(Debug, Default)]
-pub(super) struct Judge {
+pub(super) struct EvaluationScheduler {
     params: Params,
-    /// Of this snapshot, on the clock of all.
+    /// The second of this snapshot.
     now: u32,
-    /// How many points may still be looked at.
-    left: usize,
+    /// Points that may still be evaluated in this snapshot.
+    budget: usize,
+    /// A buffer that all evaluations share.
     points: Vec<Point>,
 }
 
-impl Judge {
-    /// One that goes by these parameters.
+impl EvaluationScheduler {
+    /// Creates a scheduler that judges by these parameters.
     pub(super) fn new(params: Params) -> Self {
         Self {
             params,
@@ -60,68 +63,69 @@ impl Judge {
         }
     }
 
-    /// A snapshot begins.
-    pub(super) fn begin(&mut self, now: Duration, rhythm: Duration) {
+    /// Starts a snapshot; the next follows after `interval`.
+    pub(super) fn start_snapshot(&mut self, now: Duration, interval: Duration) {
         self.now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX);
-        self.left = POINTS_PER_SECOND.saturating_mul(rhythm.as_secs().clamp(1, 3600) as usize);
+        self.budget = POINTS_PER_SECOND.saturating_mul(interval.as_secs().clamp(1, 3600) as usize);
     }
 
-    /// Judges a series, if that is due.
-    pub(super) fn hear(
+    /// Judges a series if it is due. `stagger` is any number that differs from series to series.
+    pub(super) fn evaluate_if_due(
         &mut self,
-        case: &mut Case,
-        levels: &TimeSeries,
-        own: &TimeSeries,
-        born: Option<Duration>,
-        salt: u32,
+        evaluation: &mut Evaluation,
+        footprint: &TimeSeries,
+        anonymous: &TimeSeries,
+        started_at: Option<Duration>,
+        stagger: u32,
     ) {
-        if case.due > self.now {
+        if evaluation.due > self.now {
             return;
         }
-        if case.due == 0 {
-            // All that were there in the beginning would be due at once.
-            case.due = self.now.saturating_add(1 + salt % SOON);
+        if evaluation.due == 0 {
+            // Else all series of the first snapshot would be due at once.
+            evaluation.due = self.now.saturating_add(1 + stagger % INTERVAL);
             return;
         }
-        if self.left == 0 {
+        if self.budget == 0 {
             return;
         }
-        // What never moved is judged only to say that it is steady.
-        if levels.is_flat() && own.is_flat() && case.latest.verdict == Verdict::Steady {
-            case.due = self.now.saturating_add(LATER);
+        // A series that never changed is judged once, to be called steady.
+        if footprint.is_constant() && anonymous.is_constant() && evaluation.latest.verdict == Verdict::Steady {
+            evaluation.due = self.now.saturating_add(LONG_INTERVAL);
             return;
         }
-        self.decide(case, levels, own, born);
-        let moves = case.stirred
-            || matches!(
-                case.latest.verdict,
-                Verdict::Warming | Verdict::Growing | Verdict::Leaking
-            );
-        let begin = levels.begin().map_or(0, |begin| begin.as_secs() as u32);
-        let known = self.now.saturating_sub(begin);
-        case.due = self
-            .now
-            .saturating_add(if moves && known < LONG { SOON } else { LATER });
-        case.stirred = false;
+        self.evaluate(evaluation, footprint, anonymous, started_at);
+        let moves = evaluation.changed || evaluation.latest.verdict >= Verdict::Warming;
+        let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
+        let is_recent = self.now.saturating_sub(start) < LONG_KNOWN;
+        let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };
+        evaluation.due = self.now.saturating_add(wait);
+        evaluation.changed = false;
     }
 
     /// Judges a series now.
-    pub(super) fn decide(&mut self, case: &mut Case, levels: &TimeSeries, own: &TimeSeries, born: Option<Duration>) {
-        let mut judged = self.look(levels, born);
-        // Whoever leaks leaks; whoever does not seem to may do so behind what it shares.
-        if judged.verdict != Verdict::Leaking && !own.is_flat() {
-            let anonymous = self.look(own, born);
-            if anonymous.verdict >= Verdict::Growing && anonymous.verdict > judged.verdict {
-                judged = anonymous;
-                judged.metric = Metric::Anonymous;
+    pub(super) fn evaluate(
+        &mut self,
+        evaluation: &mut Evaluation,
+        footprint: &TimeSeries,
+        anonymous: &TimeSeries,
+        started_at: Option<Duration>,
+    ) {
+        let mut judgement = self.judge(footprint, started_at);
+        // If the footprint shows no leak, judge anonymous memory alone: changes in sharing can mask it.
+        if judgement.verdict != Verdict::Leaking && !anonymous.is_constant() {
+            let alone = self.judge(anonymous, started_at);
+            if alone.verdict.is_growth() && alone.verdict > judgement.verdict {
+                judgement = alone;
+                judgement.metric = Metric::Anonymous;
             }
         }
-        case.latest = judged.with_hysteresis(&case.latest);
+        evaluation.latest = judgement.with_hysteresis(&evaluation.latest);
     }
 
-    fn look(&mut self, levels: &TimeSeries, born: Option<Duration>) -> Judgement {
-        levels.collect_points(&mut self.points);
-        self.left = self.left.saturating_sub(self.points.len() + EVALUATION_OVERHEAD);
-        judge(&self.points, born, &self.params)
+    fn judge(&mut self, series: &TimeSeries, started_at: Option<Duration>) -> Judgement {
+        series.collect_points(&mut self.points);
+        self.budget = self.budget.saturating_sub(self.points.len() + EVALUATION_OVERHEAD);
+        judge(&self.points, started_at, &self.params)
     }
 }

@@ -1,49 +1,67 @@
-//! What is kept of one process from one snapshot to the next.
+//! The history of one process, from one snapshot to the next.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::groups::Member;
+use crate::history::groups::Membership;
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::window::rate;
 use crate::model::process::{Facts, ProcessSample};
+use crate::model::snapshot::Snapshot;
 
-/// One process.
+/// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Time that a process must have been observed for to be remembered after its end.
+const MIN_OBSERVED: Duration = Duration::from_secs(10);
+
+/// A process and its history.
 #[derive(Debug)]
-pub(super) struct Track {
-    /// Which exec it began with.
+pub(super) struct ProcessHistory {
+    /// The exec it began with.
     pub(super) exec: u32,
-    /// The tick it was last seen in.
-    pub(super) tick: u64,
-    /// What is known of it.
+    /// The number of the snapshot it was last seen in.
+    pub(super) seen_in: u64,
     pub(super) facts: Arc<Facts>,
-    /// When it started, or made its last exec; `None` where the machine does not say.
-    pub(super) born: Option<Duration>,
+    /// When it started, or made its last exec; `None` where the machine does not tell.
+    pub(super) started_at: Option<Duration>,
     counters: Option<(Duration, [u64; 3])>,
     pub(super) rates: Rates,
-    pub(super) series: RowHistory,
-    pub(super) member: Member,
+    pub(super) row: RowHistory,
+    pub(super) membership: Membership,
 }
 
-impl Track {
-    /// Nothing yet of the program that this sample runs. `starter` was there when the history began.
-    pub(super) fn new(sample: &ProcessSample, window: Duration, born: Option<Duration>, starter: bool) -> Self {
+/// Returns when a process started, on the monotonic clock; zero if before that.
+pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot) -> Option<Duration> {
+    let started = sample.id.starttime as f64 / TICKS_PER_SECOND;
+    let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
+    Some(snapshot.monotonic.saturating_sub(age))
+}
+
+impl ProcessHistory {
+    /// Creates an empty history. `is_initial` says that the process was there when the history began.
+    pub(super) fn new(
+        sample: &ProcessSample,
+        window: Duration,
+        started_at: Option<Duration>,
+        is_initial: bool,
+    ) -> Self {
         Self {
             exec: sample.exec,
-            tick: 0,
+            seen_in: 0,
             facts: Arc::clone(&sample.facts),
-            born,
+            started_at,
             counters: None,
             rates: Rates::default(),
-            series: RowHistory::new(window),
-            member: Member::new(starter),
+            row: RowHistory::new(window),
+            membership: Membership::new(is_initial),
         }
     }
 
-    /// Takes in one sample, of the snapshot of that number.
+    /// Takes in the sample of the snapshot of that number.
     pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64) {
         let now = tick.now;
-        self.tick = number;
+        self.seen_in = number;
         if !Arc::ptr_eq(&self.facts, &sample.facts) {
             self.facts = Arc::clone(&sample.facts);
         }
@@ -59,25 +77,19 @@ impl Track {
             }
         });
         self.counters = Some((now, counters));
-        self.series
-            .push(tick, sample.memory().ok().map(MemorySample::of), &self.rates);
+        self.row
+            .push(tick, sample.memory().ok().map(MemorySample::new), &self.rates);
     }
 
-    /// Whether there is anything to be remembered of it: it had memory, for some ten seconds.
-    pub(super) fn is_of_note(&self) -> bool {
-        let levels = self.series.footprint_series();
-        let seen = levels.begin().zip(levels.newest());
-        seen.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= LEAST)
+    /// Returns true if it is worth remembering after its end: it had memory for some ten seconds.
+    pub(super) fn is_memorable(&self) -> bool {
+        let footprint = self.row.footprint_series();
+        let observed = footprint.start().zip(footprint.newest());
+        observed.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= MIN_OBSERVED)
     }
 
-    /// The bytes it takes.
+    /// Returns its memory in bytes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<RowHistory>() + self.series.bytes()
+        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes()
     }
 }
-
-/// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
-pub(super) const TICKS_PER_SECOND: f64 = 100.0;
-
-/// How long a process must have been seen to be remembered after its end.
-const LEAST: Duration = Duration::from_secs(10);

@@ -1,95 +1,92 @@
-//! How much is kept, so that all of it stays within the memory there is for it.
+//! The retention policy: how much is kept, so that a history stays within its memory bound.
 
 use std::time::Duration;
 
 use crate::history::row::RowHistory;
 use crate::history::time_series::Retention;
 
-/// How often it is looked at while there is room; near the bound at every snapshot.
-const EVERY: Duration = Duration::from_secs(5);
-/// From one change for the better to the next.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between checks while there is room. Near the bound every snapshot is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum time before more is kept again, so that the retention does not swing.
+const RAISE_DELAY: Duration = Duration::from_secs(60);
 
-/// The bound, and how detailed what is kept may be for it.
+/// The memory bound, and the retention that keeps it.
 #[derive(Debug)]
-pub(super) struct Thrift {
+pub(super) struct RetentionPolicy {
     max: usize,
-    detail: Retention,
-    looked: Option<Duration>,
-    /// More than three quarters were taken at the last look.
-    near: bool,
-    changed: Duration,
+    retention: Retention,
+    checked_at: Option<Duration>,
+    /// More than three quarters were in use at the last check.
+    is_near: bool,
+    changed_at: Duration,
 }
 
-impl Thrift {
+impl RetentionPolicy {
+    /// Creates a policy with a bound in bytes.
     pub(super) fn new(max: u64) -> Self {
         Self {
             max: usize::try_from(max).unwrap_or(usize::MAX),
-            detail: Retention::default(),
-            looked: None,
-            near: false,
-            changed: Duration::ZERO,
+            retention: Retention::default(),
+            checked_at: None,
+            is_near: false,
+            changed_at: Duration::ZERO,
         }
     }
 
-    pub(super) const fn detail(&self) -> Retention {
-        self.detail
+    pub(super) const fn retention(&self) -> Retention {
+        self.retention
     }
 
-    pub(super) const fn max(&self) -> usize {
-        self.max
-    }
-
-    pub(super) const fn exceeds(&self, bytes: usize) -> bool {
+    pub(super) const fn is_exceeded(&self, bytes: usize) -> bool {
         bytes > self.max
     }
 
-    /// So much was taken at this look.
-    pub(super) const fn saw(&mut self, bytes: usize) {
-        self.near = bytes > self.max / 4 * 3;
+    /// Takes the memory in use at a check.
+    pub(super) const fn observe(&mut self, bytes: usize) {
+        self.is_near = bytes > self.max / 4 * 3;
     }
 
-    /// Whether to look, which costs a look at every series.
+    /// Returns true if the memory in use is to be checked now. A check costs a pass over all series.
     pub(super) fn is_due(&mut self, now: Duration) -> bool {
-        let due = self.near || self.looked.is_none_or(|at| now.saturating_sub(at) >= EVERY);
+        let due = self.is_near
+            || self
+                .checked_at
+                .is_none_or(|at| now.saturating_sub(at) >= CHECK_INTERVAL);
         if due {
-            self.looked = Some(now);
+            self.checked_at = Some(now);
         }
         due
     }
 
-    /// Another detail to keep from now on: less where there is too much, more where there is room for twice
-    /// what there is, and some. `None` where it stays.
-    pub(super) fn change(&mut self, bytes: usize, now: Duration) -> Option<Retention> {
-        let detail = if self.exceeds(bytes) {
-            self.detail.less()
-        } else if bytes < self.max / 3 && now.saturating_sub(self.changed) >= PATIENCE {
-            self.detail.more()
+    /// Returns another retention to apply: less where the bound is exceeded, more where less than a third is in use,
+    /// so that twice as much has room. `None` where it stays.
+    pub(super) fn adjust(&mut self, bytes: usize, now: Duration) -> Option<Retention> {
+        let retention = if self.is_exceeded(bytes) {
+            self.retention.halved()
+        } else if bytes < self.max / 3 && now.saturating_sub(self.changed_at) >= RAISE_DELAY {
+            self.retention.doubled()
         } else {
-            self.detail
+            self.retention
         };
-        (detail != self.detail).then(|| {
-            self.detail = detail;
-            self.changed = now;
-            detail
+        (retention != self.retention).then(|| {
+            self.retention = retention;
+            self.changed_at = now;
+            retention
         })
     }
-}
 
-/// Where even the least of all is too much: forgets what was, of the least suspect first, of those the
-/// smallest, until a tenth of the bound is free.
-pub(super) fn forget<'a>(all: impl Iterator<Item = &'a mut RowHistory>, mut bytes: usize, max: usize) {
-    let mut all: Vec<_> = all.filter(|series| !series.footprint_series().is_flat()).collect();
-    all.sort_by_cached_key(|series| {
-        let footprint = series.footprint_series().newest().map_or(0, |(_, bytes)| bytes);
-        (series.trend().verdict, footprint)
-    });
-    for series in all {
-        if bytes <= max - max / 10 {
-            return;
+    /// Clears the past of rows, where the least retention still exceeds the bound: those with the least alarming
+    /// verdict first, of these the smallest, until a tenth of the bound is free.
+    pub(super) fn clear_least_alarming<'a>(&self, rows: impl Iterator<Item = &'a mut RowHistory>, mut bytes: usize) {
+        let mut rows: Vec<_> = rows.filter(|row| !row.footprint_series().is_constant()).collect();
+        rows.sort_by_cached_key(|row| (row.trend().verdict, row.newest_footprint()));
+        for row in rows {
+            if bytes <= self.max - self.max / 10 {
+                return;
+            }
+            let before = row.bytes();
+            row.clear_past();
+            bytes = bytes.saturating_sub(before - row.bytes());
         }
-        let before = series.bytes();
-        series.forget();
-        bytes = bytes.saturating_sub(before - series.bytes());
     }
 }

@@ -1,31 +1,31 @@
-//! The history of one row: of a process, or of a group.
+//! The history of a row: of a process, or of a group.
 
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::{Case, Judge};
+use crate::history::evaluation::{Evaluation, EvaluationScheduler};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::trend::Judgement;
 
-/// The figures of a row that have a history, in bytes.
+/// The memory figures of a row that have a history, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemorySample {
     /// PSS.
     pub pss: u64,
     /// Swap.
     pub swap: u64,
-    /// PSS and `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
+    /// PSS + `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
     pub footprint: u64,
-    /// What of it is anonymous; 0 where the kernel does not say.
+    /// The anonymous part of the footprint; 0 where the kernel does not tell.
     pub anonymous: u64,
 }
 
 impl MemorySample {
-    /// Those of one walk.
-    pub fn of(memory: &Memory) -> Self {
+    /// Takes the figures from a walk.
+    pub fn new(memory: &Memory) -> Self {
         Self {
             pss: memory.pss,
             swap: memory.swap,
@@ -36,7 +36,7 @@ impl MemorySample {
         }
     }
 
-    /// Adds another process's.
+    /// Adds another process's figures.
     pub const fn add(&mut self, other: &Self) {
         self.pss = self.pss.saturating_add(other.pss);
         self.swap = self.swap.saturating_add(other.swap);
@@ -45,7 +45,7 @@ impl MemorySample {
     }
 }
 
-/// Rates since the snapshot before, a second: minor faults, major faults, and shares of a core.
+/// Rates per second since the previous snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Minor faults.
@@ -56,43 +56,58 @@ pub struct Rates {
     pub cpu: Option<f64>,
 }
 
-/// When a snapshot was taken, and how its figures are kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Tick {
-    /// When, on the monotonic clock.
-    pub now: Duration,
-    /// How long it is from one snapshot to the next.
-    pub rhythm: Duration,
-    /// How much of what was is kept.
-    pub detail: Retention,
+impl Rates {
+    /// Adds another process's rates; unknown counts as 0.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sum = |a: &mut Option<f64>, b: Option<f64>| {
+            if let Some(b) = b {
+                *a = Some(a.unwrap_or(0.0) + b);
+            }
+        };
+        sum(&mut self.minflt, other.minflt);
+        sum(&mut self.majflt, other.majflt);
+        sum(&mut self.cpu, other.cpu);
+    }
 }
 
-/// The history of one row since zmtop first saw it; of a process, since its last exec.
+/// The time of a snapshot, and how its figures are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// The time on the monotonic clock.
+    pub now: Duration,
+    /// Time from one snapshot to the next.
+    pub interval: Duration,
+    /// The share of the buckets that is kept.
+    pub retention: Retention,
+}
+
+/// The history of a row since zmtop first saw it; of a process, since its last exec.
 #[derive(Clone, Debug)]
 pub struct RowHistory {
     pss: ChangeWindow,
     swap: ChangeWindow,
-    levels: TimeSeries,
-    own: TimeSeries,
+    footprint: TimeSeries,
+    anonymous: TimeSeries,
     change: Change,
-    case: Case,
-    /// The second of the last tick, and how far apart they are, in milliseconds.
+    evaluation: Evaluation,
+    /// The second of the last tick; 32 bits, as there are many rows.
     now: u32,
-    rhythm: u32,
+    /// The interval of the ticks, in milliseconds.
+    interval: u32,
 }
 
 impl RowHistory {
-    /// An empty history whose changes are taken over `window`.
+    /// Creates an empty history whose changes are taken over `window`.
     pub fn new(window: Duration) -> Self {
         Self {
             pss: ChangeWindow::new(window),
             swap: ChangeWindow::new(window),
-            levels: TimeSeries::default(),
-            own: TimeSeries::default(),
+            footprint: TimeSeries::default(),
+            anonymous: TimeSeries::default(),
             change: Change::default(),
-            case: Case::default(),
+            evaluation: Evaluation::default(),
             now: 0,
-            rhythm: 0,
+            interval: 0,
         }
     }
 
@@ -102,44 +117,53 @@ impl RowHistory {
         self.swap = ChangeWindow::new(window);
     }
 
-    /// What changed of late.
+    /// Returns the recent changes and rates.
     pub const fn change(&self) -> &Change {
         &self.change
     }
 
-    /// The footprint for as long as it is known.
+    /// Returns the footprint for as long as it is known.
     pub const fn footprint_series(&self) -> &TimeSeries {
-        &self.levels
+        &self.footprint
     }
 
-    /// The same, to be drawn: the last five minutes, unless another span is asked for.
+    /// Returns the newest footprint in bytes, 0 if there is none.
+    pub(super) fn newest_footprint(&self) -> u64 {
+        self.footprint.newest().map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// Returns the footprint for drawing: the last five minutes, unless another span is asked for.
     pub const fn footprint(&self) -> SeriesView<'_> {
         SeriesView::new(
-            &self.levels,
+            &self.footprint,
             Duration::from_secs(self.now as u64),
-            Duration::from_millis(self.rhythm as u64),
+            Duration::from_millis(self.interval as u64),
         )
     }
 
-    /// What the footprint does: the latest verdict on it, some ten seconds old at most while few processes change.
+    /// Returns the latest judgement, some ten seconds old at most while few processes change.
     pub const fn trend(&self) -> &Judgement {
-        self.case.judgement()
+        self.evaluation.latest()
     }
 
-    /// Takes in the figures at the tick, `None` where they are unknown, and the rates.
-    pub fn push(&mut self, tick: Tick, figures: Option<MemorySample>, rates: &Rates) {
-        let before = self.levels.newest().map_or(Duration::ZERO, |(at, _)| at);
-        self.pss.push(tick.now, figures.map(|f| f.pss));
-        self.swap.push(tick.now, figures.map(|f| f.swap));
+    /// Takes in the figures of a tick, `None` where they are unknown, and the rates.
+    pub fn push(&mut self, tick: Tick, sample: Option<MemorySample>, rates: &Rates) {
+        let previous = self.footprint.newest().map_or(Duration::ZERO, |(at, _)| at);
+        self.pss.push(tick.now, sample.map(|s| s.pss));
+        self.swap.push(tick.now, sample.map(|s| s.swap));
         self.now = u32::try_from(tick.now.as_secs()).unwrap_or(u32::MAX);
-        self.rhythm = u32::try_from(tick.rhythm.as_millis()).unwrap_or(u32::MAX);
-        let moved = self.levels.push(tick.now, figures.map(|f| f.footprint), tick.detail);
-        let moves = self.own.push(tick.now, figures.map(|f| f.anonymous), tick.detail);
-        if moved || moves {
-            self.case.stir();
+        self.interval = u32::try_from(tick.interval.as_millis()).unwrap_or(u32::MAX);
+        let changed = self
+            .footprint
+            .push(tick.now, sample.map(|s| s.footprint), tick.retention);
+        let anonymous_changed = self
+            .anonymous
+            .push(tick.now, sample.map(|s| s.anonymous), tick.retention);
+        if changed || anonymous_changed {
+            self.evaluation.mark_changed();
         }
-        // Of what does not move the slope is taken anew every five seconds, as old values fall out.
-        let growth = if moved || before.as_secs() / 5 != tick.now.as_secs() / 5 {
+        // The slope of an unchanged series changes as old values fall out; every five seconds is often enough for that.
+        let growth = if changed || previous.as_secs() / 5 != tick.now.as_secs() / 5 {
             self.footprint().slope()
         } else {
             self.change.growth
@@ -154,31 +178,37 @@ impl RowHistory {
         };
     }
 
-    /// Judges it now, whether it is due or not.
-    pub(super) fn decide(&mut self, judge: &mut Judge, born: Option<Duration>) {
-        judge.decide(&mut self.case, &self.levels, &self.own, born);
+    /// Judges the row now, due or not.
+    pub(super) fn evaluate(&mut self, scheduler: &mut EvaluationScheduler, started_at: Option<Duration>) {
+        scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.anonymous, started_at);
     }
 
-    /// Judges it, if that is due. `born` is when it started; it spreads what is due over time by `salt`.
-    pub(super) fn judge(&mut self, judge: &mut Judge, born: Option<Duration>, salt: u32) {
-        judge.hear(&mut self.case, &self.levels, &self.own, born, salt);
+    /// Judges the row if it is due. `stagger` spreads the rows over time.
+    pub(super) fn evaluate_if_due(
+        &mut self,
+        scheduler: &mut EvaluationScheduler,
+        started_at: Option<Duration>,
+        stagger: u32,
+    ) {
+        let evaluation = &mut self.evaluation;
+        scheduler.evaluate_if_due(evaluation, &self.footprint, &self.anonymous, started_at, stagger);
     }
 
-    /// Keeps no more than that of what was.
-    pub(super) fn thin(&mut self, detail: Retention) {
-        self.levels.thin(detail);
-        self.own.thin(detail);
+    /// Drops what that retention does not keep.
+    pub(super) fn set_retention(&mut self, retention: Retention) {
+        self.footprint.set_retention(retention);
+        self.anonymous.set_retention(retention);
     }
 
-    /// Forgets all but the newest value.
-    pub(super) fn forget(&mut self) {
-        self.levels.forget();
-        self.own.forget();
-        self.case = Case::default();
+    /// Drops all but the newest value.
+    pub(super) fn clear_past(&mut self) {
+        self.footprint.clear_past();
+        self.anonymous.clear_past();
+        self.evaluation = Evaluation::default();
     }
 
-    /// The bytes it takes.
+    /// Returns its memory in bytes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - 2 * size_of::<TimeSeries>() + self.levels.bytes() + self.own.bytes()
+        size_of::<Self>() - 2 * size_of::<TimeSeries>() + self.footprint.bytes() + self.anonymous.bytes()
     }
 }

@@ -1,11 +1,10 @@
-//! Who leaks: the suspects, worst first.
+//! Suspects: what grows or leaks, worst first.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom;
+use crate::account::headroom::headroom;
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Facts, Identity, ProcessSample};
@@ -13,7 +12,7 @@ use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::trend::{Judgement, Verdict};
 
-/// Somebody whose footprint grows, or does what was asked for.
+/// A process or group with the verdict that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     /// The process, or the group, whose members may come and go.
@@ -22,104 +21,107 @@ pub struct Suspect {
     pub facts: Option<Arc<Facts>>,
     /// The name of its program, raw: as in groups by command; of a group, its own.
     pub command: Option<Arc<[u8]>>,
-    /// How many processes the group has; 1 for a process.
+    /// The number of processes of the group; 1 for a process.
     pub count: usize,
-    /// What was judged.
+    /// The judgement.
     pub judgement: Judgement,
-    /// The footprint it was judged on, in bytes: the newest.
+    /// Its newest footprint, in bytes.
     pub footprint: u64,
-    /// Seconds until it reaches the nearest wall at this pace; `None` where it does not go on, or no wall is known.
+    /// Seconds until it reaches the nearest limit at this pace; `None` where it does not go on, or no limit is known.
     pub eta: Option<f64>,
     /// When it ended, on the monotonic clock.
     pub ended: Option<Duration>,
-    /// How many processes of that program ended like this, this one, the last, included; 0 while it lives.
+    /// How many processes of that program ended like this, this last one included; 0 while it lives.
     pub times: usize,
 }
 
-/// Who is asked for.
+impl Suspect {
+    fn new(key: RowKey, command: Option<Arc<[u8]>>, history: &RowHistory) -> Self {
+        Self {
+            key,
+            facts: None,
+            command,
+            count: 0,
+            judgement: *history.trend(),
+            footprint: history.newest_footprint(),
+            eta: None,
+            ended: None,
+            times: 0,
+        }
+    }
+}
+
+/// A query for suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspectQuery {
     /// The least alarming verdict.
     pub least: Verdict,
-    /// Groups of this kind alone. `None` asks for processes, those that ended too, and for programs whose
-    /// growth is not that of some of its processes: of those that come and go.
+    /// Groups of this kind only. `None` asks for processes, ended ones included, and for programs whose growth is not
+    /// that of single processes: those whose workers come and go.
     pub by: Option<GroupBy>,
 }
 
 impl SuspectQuery {
-    /// What grows or leaks.
+    /// Everything that grows or leaks.
     pub const GROWING: Self = Self {
         least: Verdict::Growing,
         by: None,
     };
 }
 
-/// The suspects in a history whose last snapshot this is: leaks first, the living before the ended, the fastest
-/// first. Of the processes of a program that ended as suspects the last stands for all.
-pub fn suspects(history: &History, snapshot: &Snapshot, ask: SuspectQuery) -> Vec<Suspect> {
+/// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, the fastest
+/// first. Of the processes of a program that ended, the last stands for all.
+pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
-    if let Some(by) = ask.by {
-        groups(history, snapshot, by, ask.least, &mut found);
+    if let Some(by) = query.by {
+        find_groups(history, snapshot, by, query.least, &mut found);
     } else {
-        living(history, snapshot, ask.least, &mut found);
-        ended(history, ask.least, &mut found);
+        find_living(history, snapshot, query.least, &mut found);
+        find_ended(history, query.least, &mut found);
         let mut programs = Vec::new();
-        groups(history, snapshot, GroupBy::Command, ask.least, &mut programs);
+        find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
         programs.retain(|program| !is_explained(program, &found));
         found.extend(programs);
     }
     found.sort_by(|a, b| {
         let rank = |s: &Suspect| (s.judgement.verdict, s.ended.is_none());
-        let slopes = b
-            .judgement
-            .slope
-            .partial_cmp(&a.judgement.slope)
-            .unwrap_or(Ordering::Equal);
-        rank(b).cmp(&rank(a)).then(slopes)
+        let by_slope = b.judgement.slope.total_cmp(&a.judgement.slope);
+        rank(b).cmp(&rank(a)).then(by_slope)
     });
     found
 }
 
-/// Whether it is to be told of.
-fn grows(series: &RowHistory, least: Verdict) -> bool {
-    let judged = series.trend();
-    judged.verdict != Verdict::Unknown && judged.verdict >= least
+/// Returns true if the row has a verdict at least that alarming.
+fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
+    let verdict = history.trend().verdict;
+    verdict != Verdict::Unknown && verdict >= least
 }
 
-fn living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
+fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let rows = snapshot.rows();
-    for (id, series) in history.processes().filter(|(_, series)| grows(series, least)) {
+    for (id, row) in history.processes().filter(|(_, row)| is_suspect(row, least)) {
         let Ok(at) = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid) else {
             continue;
         };
         let sample = &rows[at];
-        // One address space is told of once.
+        // An address space that several processes share is listed once.
         if sample.id != id || sample.shares_mm.is_some() {
             continue;
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();
         found.push(Suspect {
-            key: RowKey::Process(id),
             facts: Some(Arc::clone(&sample.facts)),
-            command: history.command(id),
             count: 1,
-            judgement: *series.trend(),
-            footprint: newest(series),
-            eta: series.trend().eta(headroom::headroom(snapshot, cgroup)),
-            ended: None,
-            times: 0,
+            eta: row.trend().eta(headroom(snapshot, cgroup)),
+            ..Suspect::new(RowKey::Process(id), history.command(id), row)
         });
     }
 }
 
-fn newest(series: &RowHistory) -> u64 {
-    series.footprint_series().newest().map_or(0, |(_, bytes)| bytes)
-}
-
-fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
+fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
     let mut programs: HashMap<&[u8], usize> = HashMap::new();
-    for gone in history.all_ended().filter(|gone| grows(&gone.series, least)) {
-        let name = gone.command.as_deref().unwrap_or(&gone.facts.comm);
+    for ended in history.all_ended().filter(|ended| is_suspect(&ended.history, least)) {
+        let name = ended.command.as_deref().unwrap_or(&ended.facts.comm);
         if let Some(at) = programs.get(name) {
             let last: &mut Suspect = &mut found[*at];
             last.times += 1;
@@ -127,36 +129,21 @@ fn ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
         }
         programs.insert(name, found.len());
         found.push(Suspect {
-            key: RowKey::Process(gone.id),
-            facts: Some(Arc::clone(&gone.facts)),
-            command: gone.command.clone(),
+            facts: Some(Arc::clone(&ended.facts)),
             count: 1,
-            judgement: *gone.series.trend(),
-            footprint: newest(&gone.series),
-            eta: None,
-            ended: Some(gone.at),
+            ended: Some(ended.at),
             times: 1,
+            ..Suspect::new(RowKey::Process(ended.id), ended.command.clone(), &ended.history)
         });
     }
 }
 
-fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, found: &mut Vec<Suspect>) {
+fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, found: &mut Vec<Suspect>) {
     let from = found.len();
-    for (name, series) in history.groups_by(by).filter(|(_, series)| grows(series, least)) {
-        found.push(Suspect {
-            command: name.cloned(),
-            key: RowKey::Group(GroupKey {
-                by,
-                name: name.cloned(),
-            }),
-            facts: None,
-            count: 0,
-            judgement: *series.trend(),
-            footprint: newest(series),
-            eta: None,
-            ended: None,
-            times: 0,
-        });
+    for (name, row) in history.groups_by(by).filter(|(_, row)| is_suspect(row, least)) {
+        let name = name.cloned();
+        let key = GroupKey { by, name: name.clone() };
+        found.push(Suspect::new(RowKey::Group(key), name, row));
     }
     let places: HashMap<Option<Arc<[u8]>>, usize> =
         (from..found.len()).map(|at| (found[at].command.clone(), at)).collect();
@@ -164,7 +151,7 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
         return;
     }
     let names = GroupNames::new(snapshot.rows());
-    // The one cgroup of all members, as far as they are in one.
+    // The cgroup that all members of a group are in; `None` where they are in several.
     let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
     for sample in snapshot.rows().iter().filter(|sample| !sample.stat.is_kernel_thread()) {
         let Some(at) = places.get(&names.name_of(sample, by).map(Arc::from)) else {
@@ -172,23 +159,22 @@ fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, f
         };
         found[*at].count += 1;
         let own = sample.facts.cgroup.as_deref().ok();
-        let all = cgroups.entry(*at).or_insert(own);
-        if *all != own {
-            *all = None;
+        let common = cgroups.entry(*at).or_insert(own);
+        if *common != own {
+            *common = None;
         }
     }
     for (at, suspect) in found.iter_mut().enumerate().skip(from) {
-        let own = cgroups.get(&at).copied().flatten();
         let cgroup = if by == GroupBy::Cgroup {
             suspect.command.as_deref()
         } else {
-            own
+            cgroups.get(&at).copied().flatten()
         };
-        suspect.eta = suspect.judgement.eta(headroom::headroom(snapshot, cgroup));
+        suspect.eta = suspect.judgement.eta(headroom(snapshot, cgroup));
     }
 }
 
-/// Whether the growth of a program is that of its processes, who are told of themselves.
+/// Returns true if the growth of a program is that of its processes, which are listed themselves.
 fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
     let own = found
         .iter()
@@ -196,11 +182,11 @@ fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
     let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
         (slope + s.judgement.slope, worst.max(s.judgement.verdict))
     });
-    // A leak is not explained by what only grows.
+    // Processes that only grow do not explain a leak.
     program.count <= 1 || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
-/// A process that ended as a filter can ask about it: by its words. Nothing is known of its figures any more.
+/// Returns a sample that stands for an ended process in a filter: it has names, and no figures.
 pub fn ended_sample(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
     ProcessSample::unread(id, Arc::clone(facts), Missing::Gone)
 }

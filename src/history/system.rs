@@ -1,16 +1,18 @@
-//! What is derived of the system as a whole.
+//! The history of the system as a whole.
 
 use std::time::Duration;
 
 use crate::history::row::Tick;
 use crate::history::time_series::TimeSeries;
 use crate::history::view::SeriesView;
-use crate::history::window;
+use crate::history::window::rate;
 use crate::model::reading::Reading;
 use crate::model::snapshot::{SelfCost, Snapshot};
 
-/// Rates and lines of the system as a whole. A rate is `None` until two snapshots were seen, and where a
-/// counter ran backwards.
+/// Seconds over which the share of walks is smoothed: the walks of a single tick vary widely.
+const SMOOTHING: f64 = 10.0;
+
+/// Rates and series of the system. A rate is `None` until two snapshots were seen, and where a counter ran backwards.
 #[derive(Debug, Default)]
 pub struct SystemHistory {
     last: Option<(Duration, [Reading<u64>; 3], Reading<SelfCost>)>,
@@ -20,25 +22,25 @@ pub struct SystemHistory {
     pub swap_out: Option<f64>,
     /// Major faults a second.
     pub majfault: Option<f64>,
-    /// The share of one core that zmtop itself used, 1.0 being all of it.
+    /// Processor time of zmtop itself, 1.0 being one core.
     pub own_cpu: Option<f64>,
-    /// The share of one core that walks took, smoothed over some ten seconds.
+    /// Processor time of walks, 1.0 being one core, smoothed over some ten seconds.
     pub walked: Option<f64>,
     mem: TimeSeries,
     swap: TimeSeries,
     now: Duration,
-    rhythm: Duration,
+    interval: Duration,
 }
 
 impl SystemHistory {
-    /// RAM in use (`MemTotal − MemAvailable`).
+    /// Returns RAM in use (`MemTotal − MemAvailable`).
     pub const fn mem(&self) -> SeriesView<'_> {
-        SeriesView::new(&self.mem, self.now, self.rhythm)
+        SeriesView::new(&self.mem, self.now, self.interval)
     }
 
-    /// Swap in use.
+    /// Returns swap in use.
     pub const fn swap(&self) -> SeriesView<'_> {
-        SeriesView::new(&self.swap, self.now, self.rhythm)
+        SeriesView::new(&self.swap, self.now, self.interval)
     }
 
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
@@ -47,13 +49,13 @@ impl SystemHistory {
         let counters = [s.pswpin, s.pswpout, s.pgmajfault];
         if let Some((then, before, own)) = &self.last {
             let seconds = now.saturating_sub(*then).as_secs_f64();
-            let rate = |i: usize| window::rate(before[i].ok()?, counters[i].ok()?, seconds);
+            let rate = |i: usize| rate(before[i].ok()?, counters[i].ok()?, seconds);
             self.swap_in = rate(0);
             self.swap_out = rate(1);
             self.majfault = rate(2);
             if seconds > 0.0 {
                 let share = snapshot.sampling.walked.as_secs_f64() / seconds;
-                let weight = (seconds / 10.0).min(1.0);
+                let weight = (seconds / SMOOTHING).min(1.0);
                 self.walked = Some(
                     self.walked
                         .map_or(share, |old| old.mul_add(1.0 - weight, share * weight)),
@@ -65,13 +67,13 @@ impl SystemHistory {
             };
         }
         self.last = Some((now, counters, snapshot.own));
-        (self.now, self.rhythm) = (tick.now, tick.rhythm);
+        (self.now, self.interval) = (tick.now, tick.interval);
         let used = |total: Reading<u64>, free: Reading<u64>| Some(total.ok()?.saturating_sub(free.ok()?));
-        self.mem.push(now, used(s.mem_total, s.mem_available), tick.detail);
-        self.swap.push(now, used(s.swap_total, s.swap_free), tick.detail);
+        self.mem.push(now, used(s.mem_total, s.mem_available), tick.retention);
+        self.swap.push(now, used(s.swap_total, s.swap_free), tick.retention);
     }
 
-    /// The bytes its lines take.
+    /// Returns the memory of its series in bytes.
     pub(super) const fn bytes(&self) -> usize {
         self.mem.bytes() + self.swap.bytes()
     }

@@ -1,21 +1,21 @@
-//! A stretch of a series as it is drawn, and its slope.
+//! A series for drawing: any span of it in columns, and its slope.
 
 use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
 
-/// One series as seen from the last snapshot.
+/// A series as of the last snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesView<'a> {
-    levels: &'a TimeSeries,
+    series: &'a TimeSeries,
     now: Duration,
-    /// How long it takes from one snapshot to the next.
-    rhythm: Duration,
-    /// How much of it is drawn.
+    /// Time from one snapshot to the next.
+    interval: Duration,
+    /// The span to draw.
     span: Duration,
 }
 
-/// What a stretch of time saw, in bytes.
+/// The values of one column, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// The lowest value.
@@ -26,57 +26,76 @@ pub struct Band {
     pub max: u64,
 }
 
-impl<'a> SeriesView<'a> {
-    /// What slopes are taken over.
-    pub const SLOPE: Duration = Duration::from_secs(300);
-    /// Two values closer than that are no slope.
-    const LEAST: f64 = 5.0;
-
-    /// The series at the snapshot of `now`; snapshots come every `rhythm`, so that a value holds until the next
-    /// one, and what lies further apart is a gap.
-    pub const fn new(levels: &'a TimeSeries, now: Duration, rhythm: Duration) -> Self {
+impl Band {
+    const fn constant(bytes: u64) -> Self {
         Self {
-            levels,
-            now,
-            rhythm,
-            span: Self::SLOPE,
+            min: bytes,
+            last: bytes,
+            max: bytes,
         }
     }
 
-    /// The same, with another span to draw.
+    /// Returns the band of both, `later` being the later one.
+    fn merged(self, later: Self) -> Self {
+        Self {
+            min: self.min.min(later.min),
+            last: later.last,
+            max: self.max.max(later.max),
+        }
+    }
+}
+
+impl<'a> SeriesView<'a> {
+    /// The time that slopes are taken over.
+    pub const SLOPE_SPAN: Duration = Duration::from_secs(300);
+    /// Minimum time between two values for a slope, in seconds: below it a single page fault is megabytes a minute.
+    const MIN_SLOPE_SECONDS: f64 = 5.0;
+
+    /// Views a series at the snapshot of `now`. Snapshots come every `interval`: a value holds until the next one, and
+    /// values further apart have a gap between them.
+    pub const fn new(series: &'a TimeSeries, now: Duration, interval: Duration) -> Self {
+        Self {
+            series,
+            now,
+            interval,
+            span: Self::SLOPE_SPAN,
+        }
+    }
+
+    /// Returns the same view with another span to draw.
     #[must_use]
     pub const fn over(self, span: Duration) -> Self {
         Self { span, ..self }
     }
 
-    /// Where it ends: the time of the last snapshot, on the monotonic clock.
+    /// Returns the time of the last snapshot, on the monotonic clock.
     pub const fn now(&self) -> Duration {
         self.now
     }
 
-    /// The series.
-    pub const fn levels(&self) -> &'a TimeSeries {
-        self.levels
+    /// Returns the series.
+    pub const fn series(&self) -> &'a TimeSeries {
+        self.series
     }
 
-    /// The newest value.
+    /// Returns the newest value.
     pub fn last(&self) -> Option<u64> {
-        self.levels.newest().map(|(_, bytes)| bytes)
+        self.series.newest().map(|(_, bytes)| bytes)
     }
 
-    /// Since when there are values.
-    pub fn begin(&self) -> Option<Duration> {
-        self.levels.begin()
+    /// Returns since when there are values.
+    pub fn start(&self) -> Option<Duration> {
+        self.series.start()
     }
 
-    /// The span to draw, up to now, in `width` columns, oldest first; see [`Self::bands`].
+    /// Returns the span to draw, up to now, in `width` columns; see [`Self::bands`].
     pub fn recent(&self, width: usize) -> Vec<Option<Band>> {
         self.bands(self.now, self.span, width)
     }
 
-    /// The `span` that ends at `to` in `width` columns, oldest first, each with what it saw; the newest value is
-    /// in the last one. Where values come less often than there are columns, each holds until the next; a gap
-    /// in the usual rhythm stays a gap. Each is as fine as what is kept of that time.
+    /// Returns the `span` that ends at `to` in `width` columns, oldest first; the newest value is in the last one.
+    /// Where values come less often than there are columns, each holds until the next; a longer gap stays a gap. The
+    /// finest resolution that is kept of that time is used.
     pub fn bands(&self, to: Duration, span: Duration, width: usize) -> Vec<Option<Band>> {
         let mut bands: Vec<Option<Band>> = vec![None; width];
         if width == 0 || span.is_zero() {
@@ -86,117 +105,112 @@ impl<'a> SeriesView<'a> {
         // It may lie before the clock's zero.
         let start = to.as_secs_f64() - span.as_secs_f64();
         let from = to.saturating_sub(span);
-        // The column whose time ends at that moment, or later: a value of a column's last second is in it.
+        // The column that ends at that moment, or later: a value of a column's last second is in it.
         let column = |at: f64| ((at - start) / cell).ceil() as isize - 1;
-        let level = self.level(from, cell);
-        let (step, _) = TimeSeries::resolution(level);
-        // A bucket within a column counts where its middle lies.
-        let step_s = step.as_secs_f64();
-        let middle = if step_s <= cell { (step_s - 1.0) / 2.0 } else { 0.0 };
-        // A snapshot may be late by a half.
-        let hold = self.rhythm.mul_f64(1.5).max(step).as_secs_f64();
+        let level = self.resolution(from, cell);
+        let step = TimeSeries::resolution(level).0.as_secs_f64();
+        // A bucket shorter than a column counts where its middle lies.
+        let middle = if step <= cell { (step - 1.0) / 2.0 } else { 0.0 };
+        // A snapshot may be late by half an interval.
+        let hold = self.interval.mul_f64(1.5).as_secs_f64().max(step);
         let since = from.saturating_sub(Duration::from_secs_f64(hold));
-        let mut held = self.before(level, since, from);
+        let mut previous = self.value_before(level, since, from);
+        let newest_column = width.cast_signed() - 1;
         let mut fill = |from: isize, to: isize, band: Band| {
-            for at in from.max(0)..=to.min(width.cast_signed() - 1) {
+            for at in from.max(0)..=to.min(newest_column) {
                 let known = &mut bands[at as usize];
-                *known = Some(known.map_or(band, |old| Band {
-                    min: old.min.min(band.min),
-                    last: band.last,
-                    max: old.max.max(band.max),
-                }));
+                *known = Some(known.map_or(band, |earlier| earlier.merged(band)));
             }
         };
-        let points = self.levels.points_since(level, since);
-        for point in points {
+        for point in self.series.points_since(level, since) {
             let begin = point.from.as_secs_f64();
             if begin > to.as_secs_f64() {
                 break;
             }
             // The second in which it was last seen.
             let end = point.to.as_secs_f64().floor().min(self.now.as_secs_f64());
-            if let Some((at, bytes)) = held
+            if let Some((at, bytes)) = previous
                 && begin - at <= hold + 1.0
             {
-                let band = Band {
-                    min: bytes,
-                    last: bytes,
-                    max: bytes,
-                };
-                fill(column(at) + 1, column(begin) - 1, band);
+                fill(column(at) + 1, column(begin) - 1, Band::constant(bytes));
             }
+            let until = column(end - middle).min(newest_column);
             let band = Band {
                 min: point.min,
                 last: point.last,
                 max: point.max,
             };
-            let until = column(end - middle).min(width.cast_signed() - 1);
             fill(column(begin + middle).min(until), until, band);
-            held = Some((end, point.last));
+            previous = Some((end, point.last));
         }
-        // The first column may begin within a bucket that is no longer kept.
+        // The first column may start within a bucket that is no longer kept.
         let first = bands.iter().position(Option::is_some).unwrap_or(0);
-        if first > 0 && (first as f64 - 1.0) * cell < step_s && self.begin().is_some_and(|begin| begin < from) {
+        if first > 0 && (first as f64 - 1.0) * cell < step && self.start().is_some_and(|start| start < from) {
             let (blank, known) = bands.split_at_mut(first);
             blank.fill(known[0]);
         }
         bands
     }
 
-    /// What was last seen between two moments that the buckets of that resolution may no longer reach.
-    fn before(&self, level: usize, since: Duration, until: Duration) -> Option<(f64, u64)> {
-        let points = self
-            .levels
-            .points_since((level + 1).min(TimeSeries::RESOLUTIONS - 1), since);
+    /// Returns the last value between two moments that the buckets of that resolution may no longer reach, and its
+    /// time in seconds.
+    fn value_before(&self, level: usize, since: Duration, until: Duration) -> Option<(f64, u64)> {
+        let coarser = (level + 1).min(TimeSeries::RESOLUTIONS - 1);
+        let points = self.series.points_since(coarser, since);
         let before = points.take_while(|point| point.from <= until).last()?;
-        // In a bucket that goes on beyond, which of its values was when is not known.
-        let known = before.to <= until || before.min == before.max;
-        known.then_some((before.to.min(until).as_secs_f64(), before.last))
+        // In a bucket that goes on beyond, it is unknown which of its values came when.
+        let is_known = before.to <= until || before.min == before.max;
+        is_known.then_some((before.to.min(until).as_secs_f64(), before.last))
     }
 
-    /// The finest resolution that reaches back to `from`, or a coarser one of which a column still holds some.
-    fn level(&self, from: Duration, cell: f64) -> usize {
+    /// Returns the finest resolution that reaches back to `from`, or a coarser one of which a column still holds two
+    /// buckets.
+    fn resolution(&self, from: Duration, cell: f64) -> usize {
+        let step = |level: usize| TimeSeries::resolution(level).0.as_secs_f64();
         let reaches = |level: &usize| {
-            let slack = cell.max(TimeSeries::resolution(*level).0.as_secs_f64());
-            self.levels.covers(*level).as_secs_f64() <= from.as_secs_f64() + slack
+            let covered = self.series.covered_since(*level).as_secs_f64();
+            covered <= from.as_secs_f64() + cell.max(step(*level))
         };
-        let coarse = |level: &usize| TimeSeries::resolution(*level).0.as_secs_f64() <= cell / 2.0;
-        let finest = (0..TimeSeries::RESOLUTIONS)
-            .find(reaches)
-            .unwrap_or(TimeSeries::RESOLUTIONS - 1);
-        (finest..TimeSeries::RESOLUTIONS).rev().find(coarse).unwrap_or(finest)
+        let levels = 0..TimeSeries::RESOLUTIONS;
+        let finest = levels.clone().find(reaches).unwrap_or(TimeSeries::RESOLUTIONS - 1);
+        (finest..levels.end)
+            .rev()
+            .find(|level| step(*level) <= cell / 2.0)
+            .unwrap_or(finest)
     }
 
-    /// The slope over the last five minutes in bytes a second: least squares over its seconds. `None` where
+    /// Returns the slope over the last five minutes in bytes a second: least squares over its seconds. `None` where
     /// what is known spans less than five seconds.
     pub fn slope(&self) -> Option<f64> {
-        let since = self.now.saturating_sub(Self::SLOPE);
-        let (newest, base) = self.levels.newest()?;
+        let since = self.now.saturating_sub(Self::SLOPE_SPAN);
+        let (newest, base) = self.series.newest()?;
         if newest < since {
             return None;
         }
-        let still = self.levels.still_since()?;
-        if still <= since {
-            return (newest.saturating_sub(still).as_secs_f64() >= Self::LEAST).then_some(0.0);
+        let unchanged = self.series.unchanged_since()?;
+        if unchanged <= since {
+            let seconds = newest.saturating_sub(unchanged).as_secs_f64();
+            return (seconds >= Self::MIN_SLOPE_SECONDS).then_some(0.0);
         }
-        let stride = (self.rhythm.as_secs_f64()).round().max(1.0);
-        // Of a second that is not over the last value is not known yet.
-        let whole = self.rhythm >= Duration::from_millis(900);
+        let stride = (self.interval.as_secs_f64()).round().max(1.0);
+        // With several snapshots a second, the last value of the newest second is not known yet.
+        let is_final = self.interval >= Duration::from_millis(900);
         let end = newest.as_secs_f64();
         let (mut n, mut sx, mut sy, mut sxx, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut span = (f64::MAX, f64::MIN);
-        for point in self.levels.points_since(0, since) {
+        for point in self.series.points_since(0, since) {
             let from = point.from.as_secs_f64().max(since.as_secs_f64().floor()) - end;
             let mut to = point.to.as_secs_f64().floor() - end;
-            if to >= 0.0 && !whole {
+            if to >= 0.0 && !is_final {
                 to -= 1.0;
             }
             if to < from {
                 continue;
             }
-            // So that a steady value gives nothing, not a rounding error that rows would be sorted by.
+            // Less the newest value: a steady series then gives exactly 0, not a rounding error that rows would be
+            // sorted by.
             let y = point.last as f64 - base as f64;
-            // As many values as snapshots: their count, the sum of their times, and of its squares.
+            // As many values as snapshots: their count, and the sums of their times and of the squares of these.
             let count = ((to - from) / stride).floor() + 1.0;
             let middle = f64::midpoint(from, to);
             let step = if count > 1.0 { (to - from) / (count - 1.0) } else { 0.0 };
@@ -208,7 +222,7 @@ impl<'a> SeriesView<'a> {
             sxy += count * middle * y;
         }
         let spread = f64::mul_add(n, sxx, -(sx * sx));
-        let long = span.1 - span.0 >= Self::LEAST;
-        (long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)
+        let is_long = span.1 - span.0 >= Self::MIN_SLOPE_SECONDS;
+        (is_long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)
     }
 }

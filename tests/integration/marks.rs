@@ -91,11 +91,11 @@ fn marks_are_stepped_through_and_bounded() {
     assert!(marks.current().is_none());
     marks.unset();
     marks.step(true);
-    assert_eq!(marks.place(), (0, 0));
+    assert_eq!(marks.position(), (0, 0));
     for second in 1..=20 {
         marks.set(&at(second, Vec::new()));
     }
-    assert_eq!(marks.place(), (Marks::MOST, Marks::MOST));
+    assert_eq!(marks.position(), (Marks::MAX, Marks::MAX));
     let now = at(100, Vec::new());
     let age = |marks: &Marks| marks.current().unwrap().age(&now).as_secs();
     assert_eq!(age(&marks), 80);
@@ -105,7 +105,7 @@ fn marks_are_stepped_through_and_bounded() {
     marks.step(false);
     assert_eq!(age(&marks), 82);
     marks.unset();
-    assert_eq!((age(&marks), marks.place()), (83, (13, 15)));
+    assert_eq!((age(&marks), marks.position()), (83, (13, 15)));
     for _ in 0..40 {
         marks.step(false);
     }

@@ -1,94 +1,86 @@
-//! A process as a member of its groups.
+//! The groups a process is in.
 
 use std::sync::Arc;
 
 use crate::group::{GroupBy, GroupNames};
-use crate::history::groups::table::Slots;
+use crate::history::groups::table::{GroupNumbers, GroupTable, NO_GROUP};
 use crate::history::row::MemorySample;
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 
-/// In no group.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
-const KINDS: usize = GroupBy::OF_PROCESSES.len();
-
-/// Which groups one process is in, and what it last held.
+/// The groups of one process, and the memory it last had.
 #[derive(Debug)]
-pub(in crate::history) struct Member {
+pub(in crate::history) struct Membership {
     /// The facts that its groups were found by.
     facts: Option<Arc<Facts>>,
-    /// Its name hangs on its parent, of which these are the facts.
-    asks_parent: bool,
+    /// Its name depends on its parent, which has the facts `parent`.
+    depends_on_parent: bool,
     parent: Option<Arc<Facts>>,
-    slots: [u32; KINDS],
-    /// Which of the groups it was in when they began, by bit.
-    founded: u8,
-    /// It was there when the history began.
-    starter: bool,
-    held: Option<MemorySample>,
+    groups: GroupNumbers,
+    /// One bit for each kind of group: the group began with this process.
+    founder: u8,
+    /// The process was there when the history began.
+    is_initial: bool,
+    memory: Option<MemorySample>,
 }
 
-impl Member {
+impl Membership {
     /// Counted in no group.
-    pub(in crate::history) const UNCOUNTED: [u32; KINDS] = [NOWHERE; KINDS];
+    pub(in crate::history) const NONE: GroupNumbers = [NO_GROUP; GroupBy::OF_PROCESSES.len()];
 
-    pub(in crate::history) const fn new(starter: bool) -> Self {
+    pub(in crate::history) const fn new(is_initial: bool) -> Self {
         Self {
             facts: None,
-            asks_parent: false,
+            depends_on_parent: false,
             parent: None,
-            slots: Self::UNCOUNTED,
-            founded: 0,
-            starter,
-            held: None,
+            groups: Self::NONE,
+            founder: 0,
+            is_initial,
+            memory: None,
         }
     }
 
-    /// Its groups, in the order of [`GroupBy::OF_PROCESSES`].
-    pub(super) const fn slots(&self) -> &[u32; KINDS] {
-        &self.slots
+    /// Returns its groups, in the order of [`GroupBy::OF_PROCESSES`].
+    pub(super) const fn groups(&self) -> &GroupNumbers {
+        &self.groups
     }
 
-    /// Those of its groups that its memory is counted in: none where that is unknown.
-    pub(in crate::history) fn counted(&self) -> [u32; KINDS] {
-        self.held.map_or(Self::UNCOUNTED, |_| self.slots)
+    /// Returns the groups that its memory is counted in: none where the memory is unknown.
+    pub(in crate::history) fn counted_in(&self) -> GroupNumbers {
+        self.memory.map_or(Self::NONE, |_| self.groups)
     }
 
-    /// Whether it was in its group of that kind when the group began.
-    pub(super) const fn founded(&self, kind: usize) -> bool {
-        self.founded & (1 << kind) != 0
+    /// Returns true if its group of that kind began with it.
+    pub(super) const fn is_founder(&self, kind: usize) -> bool {
+        self.founder & (1 << kind) != 0
     }
 
-    /// What it holds, or last held where the read failed this time: a walk that is late is no loss. `None`
-    /// before the first walk, and where there is no memory.
-    pub(super) fn figures(&mut self, sample: &ProcessSample) -> Option<MemorySample> {
+    /// Returns its memory, or the last one known where the read failed this time: else a late walk would look like
+    /// freed memory. `None` before the first walk, and where there is no memory.
+    pub(super) fn memory(&mut self, sample: &ProcessSample) -> Option<MemorySample> {
         match &sample.walk {
-            Ok(walk) => self.held = Some(MemorySample::of(&walk.memory)),
+            Ok(walk) => self.memory = Some(MemorySample::new(&walk.memory)),
             Err(why) if why.hides_memory() => {}
-            Err(_) => self.held = None,
+            Err(_) => self.memory = None,
         }
-        self.held
+        self.memory
     }
 
-    /// Finds its groups, where they may have changed; whether enough is known of it to be in all of them,
-    /// or it came after the beginning.
-    pub(super) fn place(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, slots: &mut Slots) -> bool {
-        if !self.is_settled(sample, names) {
-            self.find(sample, names, slots);
+    /// Looks up its groups where they may have changed. Returns true if it is in all of them, or came after the history
+    /// began.
+    pub(super) fn update(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable) -> bool {
+        if !self.is_current(sample, names) {
+            self.look_up(sample, names, table);
         }
-        !self.starter || !self.slots.contains(&NOWHERE)
+        !self.is_initial || !self.groups.contains(&NO_GROUP)
     }
 
-    fn is_settled(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
-        if !self
-            .facts
-            .as_ref()
-            .is_some_and(|facts| Arc::ptr_eq(facts, &sample.facts))
-        {
+    fn is_current(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
+        let is_same = |facts: &Arc<Facts>| Arc::ptr_eq(facts, &sample.facts);
+        if !self.facts.as_ref().is_some_and(is_same) {
             return false;
         }
-        if !self.asks_parent {
+        if !self.depends_on_parent {
             return true;
         }
         match (&self.parent, names.find(sample.stat.ppid)) {
@@ -97,35 +89,35 @@ impl Member {
         }
     }
 
-    fn find(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, slots: &mut Slots) {
+    fn look_up(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable) {
         self.facts = Some(Arc::clone(&sample.facts));
-        self.asks_parent = names.asks_parent(sample);
-        let parent = names.find(sample.stat.ppid).filter(|_| self.asks_parent);
+        self.depends_on_parent = names.depends_on_parent(sample);
+        let parent = names.find(sample.stat.ppid).filter(|_| self.depends_on_parent);
         self.parent = parent.map(|parent| Arc::clone(&parent.facts));
         for (kind, by) in GroupBy::OF_PROCESSES.into_iter().enumerate() {
-            let before = self.slots[kind];
-            self.slots[kind] = if is_known(&sample.facts, by) {
-                slots.find_or_begin(by, names.name_of(sample, by))
+            let before = self.groups[kind];
+            self.groups[kind] = if is_known(&sample.facts, by) {
+                table.find_or_insert(by, names.name_of(sample, by))
             } else {
-                NOWHERE
+                NO_GROUP
             };
-            if self.slots[kind] != before && self.slots[kind] != NOWHERE {
-                let founds = slots.is_new(self.slots[kind]) || self.starter;
-                self.founded = (self.founded & !(1 << kind)) | (u8::from(founds) << kind);
+            if self.groups[kind] != before && self.groups[kind] != NO_GROUP {
+                let is_founder = table.is_new(self.groups[kind]) || self.is_initial;
+                self.founder = (self.founder & !(1 << kind)) | (u8::from(is_founder) << kind);
             }
         }
     }
 }
 
-/// Whether the facts that the group hangs on were read, or cannot be. The command line is the last of them.
+/// Returns true if the facts that the group depends on were read, or cannot be. The command line is read last.
 fn is_known(facts: &Facts, by: GroupBy) -> bool {
-    fn read<T>(fact: &Reading<T>) -> bool {
+    fn is_read<T>(fact: &Reading<T>) -> bool {
         !matches!(fact, Err(Missing::Pending))
     }
     match by {
-        GroupBy::Command => read(&facts.cmdline),
-        GroupBy::User => read(&facts.user),
-        GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => read(&facts.cgroup),
+        GroupBy::Command => is_read(&facts.cmdline),
+        GroupBy::User => is_read(&facts.user),
+        GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => is_read(&facts.cgroup),
         GroupBy::Mapping => false,
     }
 }

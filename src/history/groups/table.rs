@@ -1,55 +1,65 @@
-//! The store of groups: found by name, counted by number.
+//! The table of groups: found by name, counted by number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::GroupBy;
-use crate::history::evaluation::Judge;
-use crate::history::groups::membership::NOWHERE;
-use crate::history::groups::{KEPT, Sums};
+use crate::history::evaluation::EvaluationScheduler;
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 
-/// No more groups than that have a history.
-const MOST: usize = 10_000;
-/// No more groups than that are remembered without members.
-const MOST_EMPTY: usize = 1024;
+/// The number that stands for no group. A plain number rather than an `Option` halves what each process keeps.
+pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// One group.
-#[derive(Debug)]
-struct Slot {
-    by: GroupBy,
-    name: Option<Arc<[u8]>>,
-    series: RowHistory,
-    /// It began in this snapshot.
-    new: bool,
-    /// The memory of all that it began with was known once; until then its sums only seem to grow.
-    complete: bool,
-    /// Since when it has had no members.
-    empty: Option<Duration>,
-    /// When the first of those that it began with started.
-    born: Option<Duration>,
+/// The groups of one process, one for each of [`GroupBy::OF_PROCESSES`].
+pub(in crate::history) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
+
+/// Maximum number of groups with a history: a storm of names must not fill the memory.
+const MAX_GROUPS: usize = 10_000;
+/// Maximum number of groups remembered without members.
+const MAX_EMPTY: usize = 1024;
+/// How long a group without members is remembered: what runs every night is known the next one, even if it is late.
+const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
+
+/// The sums of one group in one snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupSums {
+    pub(super) members: u32,
+    /// Members whose memory is known.
+    pub(super) known: u32,
+    /// Members that the group began with and that wait for their first walk.
+    pub(super) waiting: u32,
+    /// The start of the oldest member.
+    pub(super) started_at: Option<Duration>,
+    pub(super) memory: MemorySample,
+    pub(super) rates: Rates,
 }
 
-impl Slot {
+/// A group and its history.
+#[derive(Debug)]
+struct GroupHistory {
+    by: GroupBy,
+    name: Option<Arc<[u8]>>,
+    row: RowHistory,
+    /// It began in this snapshot.
+    is_new: bool,
+    /// The memory of all that it began with was known once. Until then its sums grow only as walks come in.
+    is_complete: bool,
+    /// Since when it has had no members.
+    empty_since: Option<Duration>,
+    /// The start of the oldest process that it began with.
+    started_at: Option<Duration>,
+}
+
+impl GroupHistory {
     fn bytes(&self) -> usize {
-        let named = self.name.as_ref().map_or(0, |name| name.len() + 40);
-        size_of::<Option<Self>>() - size_of::<RowHistory>() + self.series.bytes() + named
+        // The name, with the counts of its Arc and its slot in the index.
+        let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
+        size_of::<Option<Self>>() - size_of::<RowHistory>() + self.row.bytes() + name
     }
 }
 
-/// Every group. A number stays that of its group for as long as the group has members.
-#[derive(Debug)]
-pub(super) struct Slots {
-    /// In the order of [`GroupBy::OF_PROCESSES`].
-    index: [Index; GroupBy::OF_PROCESSES.len()],
-    groups: Vec<Option<Slot>>,
-    /// What the snapshot says of each, apart from the rest: these few bytes are written for every process.
-    sums: Vec<Sums>,
-    free: Vec<u32>,
-    window: Duration,
-}
-
+/// The groups of one kind, by name.
 #[derive(Debug, Default)]
 struct Index {
     named: HashMap<Arc<[u8]>, u32>,
@@ -58,10 +68,7 @@ struct Index {
 
 impl Index {
     fn get(&self, name: Option<&[u8]>) -> Option<u32> {
-        match name {
-            Some(name) => self.named.get(name).copied(),
-            None => self.nameless,
-        }
+        name.map_or(self.nameless, |name| self.named.get(name).copied())
     }
 
     fn insert(&mut self, name: Option<Arc<[u8]>>, number: u32) {
@@ -82,10 +89,22 @@ impl Index {
     }
 }
 
-impl Slots {
+/// All groups. A group keeps its number for as long as it has members.
+#[derive(Debug)]
+pub(in crate::history) struct GroupTable {
+    /// In the order of [`GroupBy::OF_PROCESSES`].
+    indexes: [Index; GroupBy::OF_PROCESSES.len()],
+    groups: Vec<Option<GroupHistory>>,
+    /// The sums, apart from the histories: these few bytes are written for every process, and stay in the cache.
+    sums: Vec<GroupSums>,
+    free: Vec<u32>,
+    window: Duration,
+}
+
+impl GroupTable {
     pub(super) fn new(window: Duration) -> Self {
         Self {
-            index: Default::default(),
+            indexes: Default::default(),
             groups: Vec::new(),
             sums: Vec::new(),
             free: Vec::new(),
@@ -93,167 +112,164 @@ impl Slots {
         }
     }
 
-    /// Takes changes over another length of time from now on.
-    pub(super) fn set_window(&mut self, window: Duration) {
+    /// Takes changes over another length of time from now on; the rows that there are have been told.
+    pub(in crate::history) const fn set_window(&mut self, window: Duration) {
         self.window = window;
-        for slot in self.groups.iter_mut().flatten() {
-            slot.series.set_window(window);
-        }
     }
 
-    /// How many groups there are.
-    pub(super) const fn len(&self) -> usize {
+    /// Returns how many groups there are.
+    pub(in crate::history) const fn len(&self) -> usize {
         self.groups.len() - self.free.len()
     }
 
-    /// The history of one group.
-    pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
-        let number = self.index.get(place(by)?)?.get(name)?;
-        self.groups[number as usize].as_ref().map(|slot| &slot.series)
+    /// Returns the history of one group.
+    pub(in crate::history) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
+        let number = self.indexes.get(kind(by)?)?.get(name)?;
+        self.groups[number as usize].as_ref().map(|group| &group.row)
     }
 
-    /// The number of a group, new if there was none; [`NOWHERE`] where there are too many.
-    pub(super) fn find_or_begin(&mut self, by: GroupBy, name: Option<&[u8]>) -> u32 {
-        let Some(index) = place(by).and_then(|at| self.index.get_mut(at)) else {
-            return NOWHERE;
+    /// Returns the number of a group, a new one if there was none; [`NO_GROUP`] where there are too many.
+    pub(super) fn find_or_insert(&mut self, by: GroupBy, name: Option<&[u8]>) -> u32 {
+        let Some(index) = kind(by).and_then(|at| self.indexes.get_mut(at)) else {
+            return NO_GROUP;
         };
         if let Some(number) = index.get(name) {
             return number;
         }
-        if self.groups.len() - self.free.len() >= MOST {
-            return NOWHERE;
+        if self.groups.len() - self.free.len() >= MAX_GROUPS {
+            return NO_GROUP;
         }
         let number = self.free.pop().unwrap_or_else(|| {
             self.groups.push(None);
-            self.sums.push(Sums::default());
+            self.sums.push(GroupSums::default());
             self.groups.len() as u32 - 1
         });
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
-        self.groups[number as usize] = Some(Slot {
+        self.groups[number as usize] = Some(GroupHistory {
             by,
             name,
-            series: RowHistory::new(self.window),
-            new: true,
-            complete: false,
-            empty: None,
-            born: None,
+            row: RowHistory::new(self.window),
+            is_new: true,
+            is_complete: false,
+            empty_since: None,
+            started_at: None,
         });
         number
     }
 
-    /// Whether it began in this snapshot.
+    /// Returns true if the group began in this snapshot.
     pub(super) fn is_new(&self, number: u32) -> bool {
-        self.groups[number as usize].as_ref().is_some_and(|slot| slot.new)
+        self.groups[number as usize].as_ref().is_some_and(|group| group.is_new)
     }
 
-    /// Begins a snapshot.
-    pub(super) fn clear(&mut self) {
-        self.sums.fill(Sums::default());
+    /// Clears the sums, for a new snapshot.
+    pub(super) fn clear_sums(&mut self) {
+        self.sums.fill(GroupSums::default());
     }
 
-    /// What the snapshot says of a group.
-    pub(super) fn sums(&mut self, number: u32) -> &mut Sums {
+    /// Returns the sums of a group in this snapshot.
+    pub(super) fn sums(&mut self, number: u32) -> &mut GroupSums {
         &mut self.sums[number as usize]
     }
 
-    /// Ends a snapshot. While it is `starting` no group counts as complete.
-    pub(super) fn end(&mut self, tick: Tick, starting: bool, judge: &mut Judge) {
-        let now = tick.now;
+    /// Takes the sums into the histories. While the history is starting no group counts as complete.
+    pub(super) fn push_sums(&mut self, tick: Tick, is_starting: bool, scheduler: &mut EvaluationScheduler) {
         let mut empty = Vec::new();
-        for (number, (slot, sums)) in self.groups.iter_mut().zip(&self.sums).enumerate() {
-            let Some(slot) = slot else { continue };
-            slot.new = false;
+        for (number, (group, sums)) in self.groups.iter_mut().zip(&self.sums).enumerate() {
+            let Some(group) = group else { continue };
+            group.is_new = false;
             if sums.members > 0 {
-                slot.empty = None;
-                if !slot.complete {
-                    slot.born = sums.born;
+                group.empty_since = None;
+                if !group.is_complete {
+                    group.started_at = sums.started_at;
                 }
-                slot.complete |= sums.waiting == 0 && !starting;
-                let known = slot.complete && sums.known > 0;
-                slot.series.push(tick, known.then_some(sums.figures), &sums.rates);
-                slot.series.judge(judge, slot.born, number as u32);
+                group.is_complete |= sums.waiting == 0 && !is_starting;
+                let is_known = group.is_complete && sums.known > 0;
+                group.row.push(tick, is_known.then_some(sums.memory), &sums.rates);
+                group.row.evaluate_if_due(scheduler, group.started_at, number as u32);
                 continue;
             }
-            if slot.empty.is_none() && slot.complete {
-                // It fell to nothing; from here on there is nothing to tell.
-                slot.series.push(tick, Some(MemorySample::default()), &Rates::default());
+            if group.empty_since.is_none() && group.is_complete {
+                // It fell to nothing once; from here on nothing changes.
+                group.row.push(tick, Some(MemorySample::default()), &Rates::default());
             }
-            empty.push((*slot.empty.get_or_insert(now), number));
+            empty.push((*group.empty_since.get_or_insert(tick.now), number));
         }
-        self.forget(empty, now);
+        self.remove_long_empty(empty, tick.now);
     }
 
-    /// Forgets the groups that have long been empty, and the longest empty ones where there are too many.
-    fn forget(&mut self, mut empty: Vec<(Duration, usize)>, now: Duration) {
-        let excess = if empty.len() > MOST_EMPTY {
-            // More than must be, so that this is not done at every snapshot.
+    /// Removes the groups that have long been empty, and the longest empty ones where there are too many.
+    fn remove_long_empty(&mut self, mut empty: Vec<(Duration, usize)>, now: Duration) {
+        let excess = if empty.len() > MAX_EMPTY {
+            // A quarter more than needed, so that this is not done at every snapshot.
             empty.sort_unstable();
-            empty.len() - MOST_EMPTY * 3 / 4
+            empty.len() - MAX_EMPTY * 3 / 4
         } else {
             0
         };
         for (at, (since, number)) in empty.into_iter().enumerate() {
-            if at >= excess && now.saturating_sub(since) <= KEPT {
-                continue;
+            if at < excess || now.saturating_sub(since) > EMPTY_KEPT {
+                self.remove(number);
             }
-            self.remove(number);
         }
     }
 
-    /// Forgets one; what that frees, in bytes.
+    /// Removes one group; returns the bytes freed.
     fn remove(&mut self, number: usize) -> usize {
-        let Some(slot) = self.groups[number].take() else {
+        let Some(group) = self.groups[number].take() else {
             return 0;
         };
-        if let Some(index) = place(slot.by).and_then(|at| self.index.get_mut(at)) {
-            index.remove(slot.name.as_deref());
+        if let Some(index) = kind(group.by).and_then(|at| self.indexes.get_mut(at)) {
+            index.remove(group.name.as_deref());
         }
         self.free.push(number as u32);
-        slot.bytes()
+        group.bytes()
     }
 
-    /// Forgets those without members; what that frees, in bytes.
-    pub(super) fn drop_empty(&mut self) -> usize {
-        let is_empty = |slot: &Option<Slot>| slot.as_ref().is_some_and(|slot| slot.empty.is_some());
-        (0..self.groups.len())
-            .filter(|number| is_empty(&self.groups[*number]))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|number| self.remove(number))
-            .sum()
+    /// Removes all groups without members; returns the bytes freed.
+    pub(in crate::history) fn drop_empty(&mut self) -> usize {
+        let is_empty = |group: &Option<GroupHistory>| group.as_ref().is_some_and(|group| group.empty_since.is_some());
+        let mut freed = 0;
+        for number in 0..self.groups.len() {
+            if is_empty(&self.groups[number]) {
+                freed += self.remove(number);
+            }
+        }
+        freed
     }
 
     /// Judges all of them now.
-    pub(super) fn judge_all(&mut self, judge: &mut Judge) {
-        for slot in self.groups.iter_mut().flatten() {
-            slot.series.decide(judge, slot.born);
+    pub(in crate::history) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler) {
+        for group in self.groups.iter_mut().flatten() {
+            group.row.evaluate(scheduler, group.started_at);
         }
     }
 
-    /// The name of one; `None` where it has none, or there is no such group.
+    /// Returns the name of a group; `None` where it has none, or there is no such group.
     pub(super) fn name(&self, number: u32) -> Option<Arc<[u8]>> {
         self.groups.get(number as usize)?.as_ref()?.name.clone()
     }
 
-    /// The histories of those of that kind, by name.
-    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
-        let slots = self.groups.iter().flatten().filter(move |slot| slot.by == by);
-        slots.map(|slot| (slot.name.as_ref(), &slot.series))
+    /// Returns the histories of one kind of group, by name.
+    pub(in crate::history) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
+        let groups = self.groups.iter().flatten().filter(move |group| group.by == by);
+        groups.map(|group| (group.name.as_ref(), &group.row))
     }
 
-    /// Every group's history, to be changed.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut RowHistory> {
-        self.groups.iter_mut().flatten().map(|slot| &mut slot.series)
+    /// Returns the histories of all groups.
+    pub(in crate::history) fn rows_mut(&mut self) -> impl Iterator<Item = &mut RowHistory> {
+        self.groups.iter_mut().flatten().map(|group| &mut group.row)
     }
 
-    /// The bytes they take.
-    pub(super) fn bytes(&self) -> usize {
-        self.groups.iter().flatten().map(Slot::bytes).sum::<usize>() + self.sums.capacity() * size_of::<Sums>()
+    /// Returns its memory in bytes.
+    pub(in crate::history) fn bytes(&self) -> usize {
+        let groups = self.groups.iter().flatten().map(GroupHistory::bytes);
+        groups.sum::<usize>() + self.sums.capacity() * size_of::<GroupSums>()
     }
 }
 
-/// Where the index of a kind is.
-fn place(by: GroupBy) -> Option<usize> {
+/// Returns the place of a kind in [`GroupBy::OF_PROCESSES`].
+fn kind(by: GroupBy) -> Option<usize> {
     GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
 }

@@ -99,7 +99,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text_right(78, label, theme.leak);
     }
     if let Some(mark) = app.data.marks.current() {
-        let which = match app.data.marks.place() {
+        let which = match app.data.marks.position() {
             (_, 1) => String::new(),
             (at, all) => format!(" {at}/{all}"),
         };

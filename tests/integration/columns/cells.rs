@@ -16,18 +16,21 @@ use zmtop::units::Units;
 const MIB: u64 = 1 << 20;
 
 /// Values five seconds apart.
-fn levels(values: &[Option<u64>]) -> TimeSeries {
-    let mut levels = TimeSeries::default();
+fn series(values: &[Option<u64>]) -> TimeSeries {
+    let mut series = TimeSeries::default();
     for (at, value) in (5..).step_by(5).zip(values) {
-        levels.push(Duration::from_secs(at), *value, Retention::default());
+        series.push(Duration::from_secs(at), *value, Retention::default());
     }
-    levels
+    series
 }
 
 fn drawn(values: &[Option<u64>], width: usize) -> String {
-    let levels = levels(values);
-    let rhythm = Duration::from_secs(5);
-    sparkline(&SeriesView::new(&levels, rhythm * values.len() as u32, rhythm), width)
+    let series = series(values);
+    let interval = Duration::from_secs(5);
+    sparkline(
+        &SeriesView::new(&series, interval * values.len() as u32, interval),
+        width,
+    )
 }
 
 fn judged(verdict: Verdict, slope: f64, confidence: f64) -> Judgement {
@@ -64,7 +67,7 @@ fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
 
 #[test]
 fn every_kind_of_value() {
-    let chart = levels(&[Some(0), Some(MIB)]);
+    let chart = series(&[Some(0), Some(MIB)]);
     let chart = SeriesView::new(&chart, Duration::from_secs(10), Duration::from_secs(5));
     let table = [
         (Value::Bytes(0), "0", CellStyle::Zero),

@@ -114,7 +114,7 @@ fn the_parent_is_found() {
     for row in &rows {
         let want: &[u8] = if row.id.pid == 40 { b"Lost" } else { b"firefox" };
         assert_eq!(names.name_of(row, GroupBy::Command), Some(want));
-        assert_eq!(names.asks_parent(row), row.id.pid != 10);
+        assert_eq!(names.depends_on_parent(row), row.id.pid != 10);
     }
 }
 

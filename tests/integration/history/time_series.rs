@@ -8,11 +8,11 @@ use zmtop::trend::Point;
 const MB: u64 = 1 << 20;
 
 fn fill(seconds: std::ops::Range<u64>, value: impl Fn(u64) -> Option<u64>) -> TimeSeries {
-    let mut levels = TimeSeries::default();
+    let mut series = TimeSeries::default();
     for s in seconds {
-        levels.push(Duration::from_secs(s), value(s), Retention::default());
+        series.push(Duration::from_secs(s), value(s), Retention::default());
     }
-    levels
+    series
 }
 
 /// Something that never stays the same, in KiB.
@@ -22,10 +22,10 @@ fn restless(s: u64) -> u64 {
 
 #[test]
 fn buckets_hold_the_lowest_the_last_and_the_highest() {
-    let levels = fill(1000..5000, |s| Some(restless(s)));
+    let series = fill(1000..5000, |s| Some(restless(s)));
     for level in 0..TimeSeries::RESOLUTIONS {
         let (step, reach) = TimeSeries::resolution(level);
-        let points: Vec<Point> = levels.points(level).collect();
+        let points: Vec<Point> = series.points(level).collect();
         assert!(points.len() as u64 <= reach.as_secs() / step.as_secs());
         for point in &points {
             let seconds = point.from.as_secs().max(1000)..(point.from + step).as_secs().min(5000);
@@ -53,36 +53,36 @@ fn what_stays_takes_no_room() {
 
 #[test]
 fn the_most_is_bounded() {
-    let mut levels = TimeSeries::default();
+    let mut series = TimeSeries::default();
     // A month, by the minute, after an hour by the second.
     for s in (0..3600).chain((3600..40 * 86_400).step_by(60)) {
-        levels.push(Duration::from_secs(s), Some(restless(s)), Retention::default());
+        series.push(Duration::from_secs(s), Some(restless(s)), Retention::default());
     }
-    assert!(levels.bytes() < 72_000, "{}", levels.bytes());
+    assert!(series.bytes() < 72_000, "{}", series.bytes());
     let mut points = Vec::new();
-    levels.collect_points(&mut points);
+    series.collect_points(&mut points);
     assert!(points.len() < 1500, "{}", points.len());
-    let mut detail = Retention::default();
-    let mut before = levels.bytes();
-    while detail.less() != detail {
-        detail = detail.less();
-        levels.thin(detail);
-        assert!(levels.bytes() < before * 3 / 4, "{} of {before}", levels.bytes());
-        before = levels.bytes();
+    let mut retention = Retention::default();
+    let mut before = series.bytes();
+    while retention.halved() != retention {
+        retention = retention.halved();
+        series.set_retention(retention);
+        assert!(series.bytes() < before * 3 / 4, "{} of {before}", series.bytes());
+        before = series.bytes();
         // The newest of all is there, and so is what a verdict asks for: some 30 buckets to an age.
-        levels.collect_points(&mut points);
+        series.collect_points(&mut points);
         assert!(points.len() >= 60, "{}", points.len());
         assert_eq!(points.last().unwrap().last, restless(40 * 86_400 - 60));
     }
     assert!(before < 12_000, "{before}");
-    levels.forget();
-    assert!(levels.bytes() < 100 && levels.is_flat());
+    series.clear_past();
+    assert!(series.bytes() < 100 && series.is_constant());
 }
 
 #[test]
 fn a_gap_stays_a_gap() {
-    let levels = fill(0..300, |s| (!(100..200).contains(&s)).then_some(5 * MB));
-    let points: Vec<Point> = levels.points(0).collect();
+    let series = fill(0..300, |s| (!(100..200).contains(&s)).then_some(5 * MB));
+    let points: Vec<Point> = series.points(0).collect();
     assert_eq!(points.len(), 2);
     assert_eq!(points[0].to, Duration::from_millis(99_999));
     assert_eq!(points[1].from, Duration::from_secs(200));
@@ -90,8 +90,8 @@ fn a_gap_stays_a_gap() {
 
 #[test]
 fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
-    let levels = fill(0..45, |s| Some(if s < 43 { 5 * MB } else { 7 * MB }));
-    let tens: Vec<Point> = levels.points(1).collect();
+    let series = fill(0..45, |s| Some(if s < 43 { 5 * MB } else { 7 * MB }));
+    let tens: Vec<Point> = series.points(1).collect();
     let last = tens.last().unwrap();
     assert_eq!((last.min, last.last, last.max), (5 * MB, 7 * MB, 7 * MB));
     assert_eq!(tens[0].to, Duration::from_millis(39_999));
@@ -99,22 +99,22 @@ fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
 
 #[test]
 fn a_clock_that_jumps_breaks_nothing() {
-    let mut levels = fill(5000..5100, |s| Some(restless(s)));
-    levels.push(Duration::from_secs(10), Some(MB), Retention::default());
-    assert_eq!(levels.points(0).last().unwrap().from, Duration::from_secs(5099));
-    levels.push(Duration::from_secs(9_000_000), Some(MB), Retention::default());
-    assert_eq!(levels.points(0).count(), 1);
-    levels.push(Duration::MAX, Some(u64::MAX), Retention::default());
+    let mut series = fill(5000..5100, |s| Some(restless(s)));
+    series.push(Duration::from_secs(10), Some(MB), Retention::default());
+    assert_eq!(series.points(0).last().unwrap().from, Duration::from_secs(5099));
+    series.push(Duration::from_secs(9_000_000), Some(MB), Retention::default());
+    assert_eq!(series.points(0).count(), 1);
+    series.push(Duration::MAX, Some(u64::MAX), Retention::default());
     let mut points = Vec::new();
-    levels.collect_points(&mut points);
+    series.collect_points(&mut points);
     assert!(points.windows(2).all(|pair| pair[0].to < pair[1].from));
 }
 
 #[test]
 fn a_judge_sees_each_time_once_and_finely_enough() {
-    let levels = fill(0..100_000, |s| Some(restless(s)));
+    let series = fill(0..100_000, |s| Some(restless(s)));
     let mut points = Vec::new();
-    levels.collect_points(&mut points);
+    series.collect_points(&mut points);
     assert!(points.windows(2).all(|pair| pair[0].to < pair[1].from));
     // No gap larger than the coarser bucket beside it, and nothing coarser than a thirty-second of its age.
     for pair in points.windows(2) {

@@ -174,9 +174,9 @@ fn who_ended_is_remembered_with_what_it_did() {
     assert_eq!(ended.len(), 1);
     let gone = history.ended(id(47)).unwrap();
     assert_eq!((gone.id, gone.at), (id(47), Duration::from_secs(100_300)));
-    assert_eq!(gone.series.trend().verdict, Verdict::Leaking);
+    assert_eq!(gone.history.trend().verdict, Verdict::Leaking);
     assert_eq!(gone.command.as_deref(), Some(&b"program4"[..]));
-    assert_eq!(gone.series.footprint().now(), Duration::from_secs(100_299));
+    assert_eq!(gone.history.footprint().now(), Duration::from_secs(100_299));
     // Another process of that pid is another.
     let reused = Identity { pid: 47, starttime: 99 };
     assert!(history.ended(reused).is_none());

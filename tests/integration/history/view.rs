@@ -11,17 +11,17 @@ const MIB: u64 = 1 << 20;
 
 /// A series that goes on to the last value, at a steady interval.
 struct Drawn {
-    levels: TimeSeries,
+    series: TimeSeries,
     now: Duration,
-    rhythm: Duration,
+    interval: Duration,
 }
 
 impl Drawn {
     fn new(millis: u64, values: impl IntoIterator<Item = Option<u64>>) -> Self {
         let mut drawn = Self {
-            levels: TimeSeries::default(),
+            series: TimeSeries::default(),
             now: Duration::ZERO,
-            rhythm: Duration::from_millis(millis),
+            interval: Duration::from_millis(millis),
         };
         for (at, value) in (0..).map(|n| Duration::from_millis(n * millis)).zip(values) {
             drawn.push(at, value);
@@ -31,20 +31,20 @@ impl Drawn {
 
     fn push(&mut self, at: Duration, value: Option<u64>) {
         self.now = at;
-        self.levels.push(at, value, Retention::default());
+        self.series.push(at, value, Retention::default());
     }
 
-    fn line(&self) -> SeriesView<'_> {
-        SeriesView::new(&self.levels, self.now, self.rhythm)
+    fn view(&self) -> SeriesView<'_> {
+        SeriesView::new(&self.series, self.now, self.interval)
     }
 
     fn slope(&self) -> Option<f64> {
-        self.line().slope()
+        self.view().slope()
     }
 
     /// The last five minutes, the last values of as many columns.
     fn recent(&self, width: usize) -> Vec<Option<u64>> {
-        lasts(self.line().recent(width))
+        lasts(self.view().recent(width))
     }
 }
 
@@ -63,13 +63,13 @@ fn an_empty_one_knows_nothing() {
     assert_eq!(none.slope(), None);
     assert_eq!(none.recent(3), [None; 3]);
     assert_eq!(none.recent(0), []);
-    assert_eq!((none.line().begin(), none.line().last()), (None, None));
+    assert_eq!((none.view().start(), none.view().last()), (None, None));
 }
 
 #[test]
 fn a_column_has_the_lowest_the_last_and_the_highest_of_its_time() {
     let saw = Drawn::new(1000, (0..=300_u64).map(|s| Some((100 + s % 5) * MIB)));
-    let bands = saw.line().recent(60);
+    let bands = saw.view().recent(60);
     // Each column is five seconds: those whose remainders are 1, 2, 3, 4, 0.
     assert!(
         bands
@@ -187,7 +187,7 @@ fn a_very_long_stop_leaves_nothing_old() {
 }
 
 #[test]
-fn a_slow_rhythm_leaves_no_holes_in_the_picture() {
+fn a_long_interval_leaves_no_holes_in_the_picture() {
     for millis in [2000, 10_000, 30_000, 60_000] {
         let drawn = Drawn::new(millis, (0..200).map(|n| Some(n * MIB)));
         assert!(drawn.recent(60).iter().all(Option::is_some), "{millis}");
@@ -209,14 +209,14 @@ fn every_span_is_drawn_as_finely_as_it_is_kept() {
     };
     let end = 32 * 86_400_u64;
     let mut drawn = Drawn::new(1000, []);
-    drawn.rhythm = Duration::from_secs(60);
+    drawn.interval = Duration::from_secs(60);
     for second in (0..end - 7200).step_by(60).chain(end - 7200..=end) {
         drawn.push(Duration::from_secs(second), Some(value(second)));
     }
-    drawn.rhythm = Duration::from_secs(1);
+    drawn.interval = Duration::from_secs(1);
     for span in [300_u64, 3600, 86_400, 7 * 86_400, 30 * 86_400] {
         for width in [40, 150, 300] {
-            let bands = drawn.line().over(Duration::from_secs(span)).recent(width);
+            let bands = drawn.view().over(Duration::from_secs(span)).recent(width);
             let cell = span as f64 / width as f64;
             for (at, band) in bands.iter().enumerate() {
                 let band = band.unwrap_or_else(|| panic!("{span} s in {width}: nothing at {at}"));
@@ -229,7 +229,7 @@ fn every_span_is_drawn_as_finely_as_it_is_kept() {
     }
     // Any time that is kept can be drawn, not only the last.
     let day_ago = Duration::from_secs(end - 86_400);
-    let bands = drawn.line().bands(day_ago, Duration::from_secs(3600), 60);
+    let bands = drawn.view().bands(day_ago, Duration::from_secs(3600), 60);
     assert!(bands.iter().all(Option::is_some));
     let off = off(bands[59].unwrap().last, (end - 86_400) as f64);
     assert!(off <= 660.0, "{off}");
@@ -238,14 +238,17 @@ fn every_span_is_drawn_as_finely_as_it_is_kept() {
 #[test]
 fn what_trembles_by_next_to_nothing_has_stayed_and_what_creeps_has_not() {
     for value in [MIB, 15 << 30, 3 << 40] {
-        assert_eq!(Drawn::new(1000, [Some(value + 4096)]).line().last(), Some(value + 4096));
+        assert_eq!(Drawn::new(1000, [Some(value + 4096)]).view().last(), Some(value + 4096));
         let least = 4096.max(value / 4096);
         let trembles = Drawn::new(1000, (0..600).map(|s| Some(value + s % 2 * least)));
-        assert!(trembles.levels.is_flat() && trembles.slope() == Some(0.0), "{value}");
+        assert!(
+            trembles.series.is_constant() && trembles.slope() == Some(0.0),
+            "{value}"
+        );
         // By a quarter of that a second it is told within four, and never further off than that.
         let creeps = Drawn::new(1000, (0..600).map(|s| Some(value + s * least / 4)));
-        let off = (value + 599 * least / 4).abs_diff(creeps.line().last().unwrap());
-        assert!(!creeps.levels.is_flat() && off <= least + 1024, "{value} {off}");
+        let off = (value + 599 * least / 4).abs_diff(creeps.view().last().unwrap());
+        assert!(!creeps.series.is_constant() && off <= least + 1024, "{value} {off}");
         let slope = creeps.slope().unwrap() / (least as f64 / 4.0);
         assert!((slope - 1.0).abs() < 0.03, "{value} {slope}");
     }
@@ -264,7 +267,7 @@ proptest! {
         for (millis, value) in pushes {
             drawn.push(Duration::from_millis(u64::from(millis)), value);
             prop_assert!(drawn.slope().is_none_or(f64::is_finite));
-            let line = drawn.line().over(Duration::from_secs(span));
+            let line = drawn.view().over(Duration::from_secs(span));
             prop_assert_eq!(line.recent(width).len(), width);
         }
     }
@@ -274,7 +277,7 @@ proptest! {
         let drawn = Drawn::new(1000, values.iter().map(|v| Some(v * MIB)));
         let now = values.len() - 1;
         let cell = 300.0 / width as f64;
-        for (at, band) in drawn.line().recent(width).iter().enumerate() {
+        for (at, band) in drawn.view().recent(width).iter().enumerate() {
             let Some(band) = band else { continue };
             // The seconds of this column, and of the buckets at its sides, which are half as long at most.
             let off = (cell / 2.0).max(11.0) + 1.0;
