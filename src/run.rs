@@ -152,7 +152,7 @@ pub(crate) fn usage(error: &UsageError) -> Exit {
 
 /// Runs the live monitor.
 fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
-    let config = match cli::configure(args, env) {
+    let config = match args.configure(env) {
         Ok(config) => config,
         Err(error) => return usage(&error).into(),
     };

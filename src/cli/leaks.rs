@@ -1,14 +1,19 @@
 //! The options of `zmtop leaks`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Format, PlaceArgs};
+use super::Format;
+use super::shared::{ColorArgs, PlaceArgs, SourceArgs, UnitsArgs, UsageError, set};
+use crate::config::Settings;
 use crate::group::GroupBy;
 
 /// The options of `zmtop leaks`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_arg("from", |from| from.help("Judge what was written to FILE as json or ndjson, plain or zstd; - is standard input")))]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
 pub struct LeaksArgs {
     /// Tell only of what passes: words, user:NAME, pid:N, footprint>100M, /re/, ! not, | or
     #[arg(value_name = "FILTER")]
@@ -34,24 +39,26 @@ pub struct LeaksArgs {
     /// Write it as
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
-    /// Write bytes as auto, k, m, g or bytes
-    #[arg(long, value_name = "UNIT")]
-    pub units: Option<String>,
-    /// Judge what was written to FILE as json or ndjson, plain or zstd; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "proc_root")]
-    pub from: Option<PathBuf>,
-    /// With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end
-    #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true)]
-    pub at: Option<String>,
-    /// Use no colours
-    #[arg(long)]
-    pub no_color: bool,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
+    pub units: UnitsArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+impl LeaksArgs {
+    /// Applies the options to the settings. The filter is the words typed, never the monitor's.
+    ///
+    /// # Errors
+    /// The first option whose value is wrong; the settings are then of no use.
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
+        set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
+        self.units.apply(settings)
+    }
 }
 
 fn by(typed: &str) -> Result<GroupBy, String> {

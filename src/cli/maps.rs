@@ -2,11 +2,16 @@
 
 use clap::Args;
 
-use super::{Format, PlaceArgs, TableArgs};
+use super::Format;
+use super::shared::{PlaceArgs, TableArgs};
 
 /// The options of `zmtop maps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(after_help = "Exit code 3 if the mappings of any process named could not be read.")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
 pub struct MapsArgs {
     /// Of which processes
     #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -15,10 +20,6 @@ pub struct MapsArgs {
     #[arg(long)]
     pub areas: bool,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
     pub table: TableArgs,
     /// List no more than the first N of each process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -27,9 +28,5 @@ pub struct MapsArgs {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
     pub place: PlaceArgs,
 }

@@ -1,14 +1,19 @@
 //! The command line of `zmtop ps`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Format, PlaceArgs, TableArgs};
+use super::Format;
+use super::shared::{PlaceArgs, SourceArgs, TableArgs, UsageError, set};
+use crate::config::Settings;
 use crate::group::GroupBy;
 
 /// The options of `zmtop ps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_arg("from", |from| from.help("Show what was written to FILE as json or ndjson, plain or zstd; - is standard input")))]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
 pub struct PsArgs {
     /// List only what passes: words, user:NAME, pid:N, pss>100M, /re/, ! not, | or
     #[arg(value_name = "FILTER")]
@@ -20,10 +25,6 @@ pub struct PsArgs {
     #[arg(long, conflicts_with = "by")]
     pub tree: bool,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
     pub table: TableArgs,
     /// List no more than the first N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -47,7 +48,7 @@ pub struct PsArgs {
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
     /// Go on and print, this often, what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub every: Option<String>,
     /// End after N tables
     #[arg(long, value_name = "N", requires = "every", value_parser = clap::value_parser!(u64).range(1..))]
@@ -55,25 +56,29 @@ pub struct PsArgs {
     /// With --every: list what did not change too
     #[arg(long, requires = "every")]
     pub all: bool,
-    /// Show what was written to FILE as json or ndjson, plain or zstd; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["every", "proc_root"])]
-    pub from: Option<PathBuf>,
-    /// With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end
-    #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true)]
-    pub at: Option<String>,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "a doc comment here would replace the command's own description"
-    )]
+    pub source: SourceArgs,
+    #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+impl PsArgs {
+    /// Applies the options to the settings. The filter is the words typed, never the monitor's.
+    ///
+    /// # Errors
+    /// The first option whose value is wrong; the settings are then of no use.
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
+        set(settings, "--every", "sampler.interval", self.every.as_deref())?;
+        self.table.apply(settings, "ui.columns")
+    }
 }
 
 fn by(typed: &str) -> Result<GroupBy, String> {
     one_of(&GroupBy::ALL, typed)
 }
 
-/// The one of these that was typed.
+/// Parses the id of one of these attributes.
 pub(super) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> {
     known.iter().copied().find(|by| by.id() == typed).ok_or_else(|| {
         let known: Vec<_> = known.iter().map(|by| by.id()).collect();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::snapshot::{self, parse_at};
 use super::{Failure, complain, output_style, print, sampler_options};
 use crate::cli::leaks::LeaksArgs;
-use crate::cli::{self, Exit, UsageError};
+use crate::cli::{Exit, UsageError};
 use crate::columns::{COLUMNS, Needs, Row};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
@@ -53,7 +53,7 @@ struct Observed {
 /// Watches, or reads a recording, and reports what grows.
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = plan(args, env)?;
-    let mut observed = match &args.from {
+    let mut observed = match &args.source.from {
         Some(path) => replay(path, &plan)?,
         None => watch(args, &plan)?,
     };
@@ -71,7 +71,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         by: args.by,
         suspects: &found,
         more: all - found.len(),
-        style: output_style(plan.settings.ui.units, args.no_color, env),
+        style: output_style(plan.settings.ui.units, args.color.no_color, env),
     };
     Ok(match print(&report, args.format) {
         Exit::Done if args.check && leaks => Exit::Found,
@@ -82,7 +82,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     let wrong = |option, what: String| UsageError::Option { option, what };
     let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
-    cli::apply_leaks(&mut settings, args)?;
+    args.apply(&mut settings)?;
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS).map_err(|e| wrong("FILTER", e.to_string()))?;
     let within = |time: &Duration| (SHORTEST..=LONGEST).contains(time);
     let time = parse_span(&args.time).filter(within).ok_or_else(|| {
@@ -94,7 +94,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
         settings,
         filter,
         time,
-        at: parse_at(args.at.as_deref())?,
+        at: parse_at(args.source.at.as_deref())?,
         query: SuspectQuery {
             least: if args.all { Verdict::Shrinking } else { Verdict::Growing },
             by: args.by,

@@ -2,7 +2,7 @@
 
 use super::{Failure, complain, output_style, print, sampler_options};
 use crate::cli::maps::MapsArgs;
-use crate::cli::{self, Exit, Format, UsageError};
+use crate::cli::{Exit, Format, UsageError};
 use crate::columns::mapping::{self, COLUMNS, MapRow, Mappings};
 use crate::columns::{AppliesTo, Column, layout};
 use crate::config::{Config, Env, Settings};
@@ -61,7 +61,7 @@ fn processes<'a, T>(
 
 fn configure(args: &MapsArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
-    cli::apply_units(&mut settings, args.table.units.as_deref())?;
+    args.table.units.apply(&mut settings)?;
     Ok(settings)
 }
 
@@ -88,7 +88,7 @@ fn empty_report(args: &MapsArgs, settings: &Settings, env: &Env) -> Result<MapsR
         sort,
         descending: (sort.ascending == key.starts_with('-')) != table.reverse,
         top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, table.no_color, env),
+        style: output_style(settings.ui.units, table.color.no_color, env),
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Failure, output_style, print, snapshot};
 use crate::cli::mem::MemArgs;
-use crate::cli::{self, Exit, UsageError};
+use crate::cli::{Exit, UsageError};
 use crate::config::{Config, Env, Settings};
 use crate::model::system::AccountingInputs;
 use crate::model::{Missing, Snapshot};
@@ -22,20 +22,20 @@ pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
         };
         return Err(format!("meminfo cannot be read: {why}").into());
     }
-    let style = output_style(settings.ui.units, args.no_color, env);
+    let style = output_style(settings.ui.units, args.color.no_color, env);
     Ok(print(&MemReport::new(&snapshot, &inputs, style), args.format))
 }
 
 fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
-    cli::apply_units(&mut settings, args.units.as_deref())?;
+    args.units.apply(&mut settings)?;
     Ok(settings)
 }
 
 /// Returns a snapshot, of this machine or of the file named. What snapshots in files lack is missing.
 fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, AccountingInputs), Failure> {
-    if let Some(path) = &args.from {
-        let at = snapshot::parse_at(args.at.as_deref())?;
+    if let Some(path) = &args.source.from {
+        let at = snapshot::parse_at(args.source.at.as_deref())?;
         let (snapshot, _) = snapshot::read(path, at.as_ref(), &settings.history_config(settings.ui.delta))?;
         return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }

@@ -17,7 +17,7 @@ fn parse(line: &str) -> Result<Cli, cli::Early> {
 fn applied(line: &str) -> Result<Settings, String> {
     let args = parse(line).unwrap().monitor;
     let mut settings = Settings::default();
-    cli::apply(&mut settings, &args).map_err(|e| e.to_string())?;
+    args.apply(&mut settings).map_err(|e| e.to_string())?;
     Ok(settings)
 }
 
@@ -102,12 +102,18 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
 #[test]
 fn an_unknown_theme_is_a_usage_error() {
     let args = parse("--theme solarised").unwrap().monitor;
-    let e = cli::configure(&args, &Env::default()).unwrap_err();
+    let e = args.configure(&Env::default()).unwrap_err();
     assert_eq!(
         e.to_string(),
         "--theme: unknown theme `solarised`. Known: default, light, mono, colorblind"
     );
-    assert!(cli::configure(&parse("--theme colorblind").unwrap().monitor, &Env::default()).is_ok());
+    assert!(
+        parse("--theme colorblind")
+            .unwrap()
+            .monitor
+            .configure(&Env::default())
+            .is_ok()
+    );
 }
 
 #[test]
@@ -116,7 +122,7 @@ fn no_color_leaves_no_colour() {
         colorterm: Some("truecolor".into()),
         ..Env::default()
     };
-    let theme = |line| cli::configure(&parse(line).unwrap().monitor, &env).unwrap().theme;
+    let theme = |line| parse(line).unwrap().monitor.configure(&env).unwrap().theme;
     assert!(theme("").bar_anon.fg.is_some());
     let mono = zmtop::config::theme::shipped("mono").unwrap();
     assert_eq!(theme("--no-color"), mono);
@@ -135,11 +141,11 @@ fn ps_has_its_own_options() {
     assert_eq!(args.place.config.as_deref(), Some("/c".as_ref()));
     let mut settings = Settings::default();
     settings.ui.filter = "user:alice".into();
-    cli::apply_ps(&mut settings, &args).unwrap();
+    args.apply(&mut settings).unwrap();
     assert_eq!(settings.ui.filter, "user:root pss>1M");
     assert!(!settings.ui.descending);
     assert_eq!(settings.ui.units, Units::K);
-    cli::apply_ps(&mut settings, &cli::PsArgs::default()).unwrap();
+    cli::PsArgs::default().apply(&mut settings).unwrap();
     assert_eq!(settings.ui.filter, "", "the monitor's filter is not that of ps");
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cli::{self, Format, PsArgs, UsageError};
+use crate::cli::{Format, PsArgs, UsageError};
 use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
@@ -74,8 +74,8 @@ impl Plan {
             is_plain: is_plain(args, &settings),
             format: args.format,
             chosen_columns: args.table.columns.is_some(),
-            from: args.from.clone(),
-            at: parse_at(args.at.as_deref())?,
+            from: args.source.from.clone(),
+            at: parse_at(args.source.at.as_deref())?,
             history: settings.history_config(settings.ui.delta),
             filter,
             by: args.by,
@@ -187,7 +187,7 @@ fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     // The monitor's own order and filter are not those of a table that scripts read.
     settings.ui.sort = layout::PSS;
     settings.ui.descending = true;
-    cli::apply_ps(&mut settings, args)?;
+    args.apply(&mut settings)?;
     Ok(settings)
 }
 
@@ -200,11 +200,11 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
     };
     let naming = |by| layout::ps_by(by).last().map(|id| (*id, by.title()));
     // A sum alone is for scripts.
-    let bytes = args.total_only && args.table.units.is_none();
+    let bytes = args.total_only && args.table.units.units.is_none();
     let units = if bytes { Units::Bytes } else { settings.ui.units };
     TableOptions {
         columns,
-        style: output_style(units, args.table.no_color, env),
+        style: output_style(units, args.table.color.no_color, env),
         percent_of: None,
         name: args.by.and_then(naming),
         heading: !args.no_header,
@@ -216,7 +216,7 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
 
 /// Returns true if the table is a plain one, which a one-shot scan may serve.
 fn is_plain(args: &PsArgs, settings: &Settings) -> bool {
-    let is_single = args.every.is_none() && args.from.is_none();
+    let is_single = args.every.is_none() && args.source.from.is_none();
     let is_listed = args.by.is_none() && !args.percent && !args.tree && settings.ui.filter.trim().is_empty();
     is_single && is_listed && matches!(args.format, Format::Table | Format::Csv)
 }

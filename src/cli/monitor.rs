@@ -1,0 +1,92 @@
+//! The options of the monitor.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::shared::{PlaceArgs, TableArgs, UsageError, set, wrong};
+use crate::config::{Config, Env, NoTheme, Settings, load_theme};
+
+/// The options of the monitor.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
+pub struct MonitorArgs {
+    /// Time between snapshots, in seconds or as 250ms, 2s, 1m (100ms to 1h)
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<String>,
+    /// Show only what passes the filter
+    #[arg(short, long, allow_hyphen_values = true)]
+    pub filter: Option<String>,
+    /// Group by command, user, unit, container or cgroup; process lists each by itself
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<String>,
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// Use this theme: default, light, mono, colorblind, or one of your own
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Start with the tree
+    #[arg(long, conflicts_with = "by")]
+    pub tree: bool,
+    /// Change nothing: send no signals, set no niceness, run no programs of alerts
+    #[arg(long)]
+    pub readonly: bool,
+    /// Append zmtop's own log to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+impl MonitorArgs {
+    /// Reads the configuration that the options name, applies the options to it and fits the theme.
+    ///
+    /// # Errors
+    /// Every fault of the configuration, or the first wrong option.
+    pub fn configure(&self, env: &Env) -> Result<Config, UsageError> {
+        let env = self.table.color.apply(env);
+        let mut config = Config::load(self.place.config.as_deref(), &env)?;
+        self.apply(&mut config.settings)?;
+        if self.theme.is_some() {
+            let theme = load_theme(&config.settings.ui.theme, config.file.as_deref(), &env);
+            config.theme = theme.map_err(|e| match e {
+                NoTheme::Faulty(e) => e.into(),
+                NoTheme::Unknown(what) => wrong("--theme")(what),
+            })?;
+        }
+        Ok(config)
+    }
+
+    /// Applies the options to the settings.
+    ///
+    /// # Errors
+    /// The first option whose value is wrong; the settings are then of no use.
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
+        set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
+        set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
+        if self.tree {
+            // A tree is one of processes, whatever grouping was saved.
+            (settings.ui.tree, settings.ui.by) = (true, None);
+        }
+        set(settings, "--by", "ui.by", self.by.as_deref())?;
+        // --columns are those of the table that is shown.
+        let columns = match settings.ui.by {
+            None => "ui.columns",
+            Some(_) => "ui.group_columns",
+        };
+        self.table.apply(settings, columns)?;
+        settings.ui.mouse &= !self.no_mouse;
+        settings.ui.readonly |= self.readonly;
+        if let Some(file) = &self.log {
+            settings.log.file = Some(file.clone());
+        }
+        Ok(())
+    }
+}
