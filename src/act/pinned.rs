@@ -1,4 +1,4 @@
-//! One process, pinned.
+//! Pinning a process.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 

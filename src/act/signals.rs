@@ -1,80 +1,88 @@
-//! The signals there are, those that are sent to end something first.
+//! The list of signals, those that end a process first.
 
 use rustix::process::Signal;
 
-/// A signal.
+/// An entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its name without `SIG`.
+pub struct SignalInfo {
+    /// The name without `SIG`.
     pub name: &'static str,
-    /// The signal, by the number it has on this architecture.
+    /// The signal. Its number depends on the architecture.
     pub signal: Signal,
-    /// What it is for: `signal(7)`.
-    pub about: &'static str,
+    /// The effect, from `signal(7)`.
+    pub help: &'static str,
 }
 
-const fn known(name: &'static str, signal: Signal, about: &'static str) -> Known {
-    Known { name, signal, about }
+const fn entry(name: &'static str, signal: Signal, help: &'static str) -> SignalInfo {
+    SignalInfo { name, signal, help }
 }
 
-/// Every one that a process may be sent, but those of real time.
-pub const ALL: &[Known] = &[
-    known("TERM", Signal::TERM, "asks it to end"),
-    known("KILL", Signal::KILL, "ends it at once; nothing is saved"),
-    known("INT", Signal::INT, "as Ctrl-C"),
-    known(
+/// Every signal but those of real time, which have no meaning of their own.
+pub const ALL: &[SignalInfo] = &[
+    entry("TERM", Signal::TERM, "asks it to end"),
+    entry("KILL", Signal::KILL, "ends it at once; nothing is saved"),
+    entry("INT", Signal::INT, "as Ctrl-C"),
+    entry(
         "HUP",
         Signal::HUP,
         "its terminal hung up; many read their settings anew",
     ),
-    known("QUIT", Signal::QUIT, "as Ctrl-\\: ends it with a core dump"),
-    known("STOP", Signal::STOP, "stops it until it is continued"),
-    known("CONT", Signal::CONT, "lets it go on"),
-    known("USR1", Signal::USR1, "what the program makes of it"),
-    known("USR2", Signal::USR2, "what the program makes of it"),
-    known("ABRT", Signal::ABORT, "ends it with a core dump"),
-    known("ALRM", Signal::ALARM, "a timer ran out"),
-    known("PIPE", Signal::PIPE, "nobody reads what it writes"),
-    known("TSTP", Signal::TSTP, "as Ctrl-Z"),
-    known("TTIN", Signal::TTIN, "it reads the terminal from the background"),
-    known("TTOU", Signal::TTOU, "it writes to the terminal from the background"),
-    known("WINCH", Signal::WINCH, "its terminal has another size"),
-    known("CHLD", Signal::CHILD, "a child of its ended or stopped"),
-    known("ILL", Signal::ILL, "an instruction that there is none"),
-    known("TRAP", Signal::TRAP, "a breakpoint"),
-    known("BUS", Signal::BUS, "memory that is not there"),
-    known("FPE", Signal::FPE, "a division by zero or the like"),
-    known("SEGV", Signal::SEGV, "memory that is not its own"),
-    known("SYS", Signal::SYS, "a system call that there is none"),
-    known("URG", Signal::URG, "urgent data on a socket"),
-    known("XCPU", Signal::XCPU, "its limit of processor time is reached"),
-    known("XFSZ", Signal::XFSZ, "its limit of file size is reached"),
-    known("VTALRM", Signal::VTALARM, "a timer of its own time ran out"),
-    known("PROF", Signal::PROF, "a timer of its profiling ran out"),
-    known("IO", Signal::IO, "a file can be read or written"),
-    known("PWR", Signal::POWER, "the power fails"),
+    entry("QUIT", Signal::QUIT, "as Ctrl-\\: ends it with a core dump"),
+    entry("STOP", Signal::STOP, "stops it until it is continued"),
+    entry("CONT", Signal::CONT, "lets it go on"),
+    entry("USR1", Signal::USR1, "what the program makes of it"),
+    entry("USR2", Signal::USR2, "what the program makes of it"),
+    entry("ABRT", Signal::ABORT, "ends it with a core dump"),
+    entry("ALRM", Signal::ALARM, "a timer ran out"),
+    entry("PIPE", Signal::PIPE, "nobody reads what it writes"),
+    entry("TSTP", Signal::TSTP, "as Ctrl-Z"),
+    entry("TTIN", Signal::TTIN, "it reads the terminal from the background"),
+    entry("TTOU", Signal::TTOU, "it writes to the terminal from the background"),
+    entry("WINCH", Signal::WINCH, "its terminal has another size"),
+    entry("CHLD", Signal::CHILD, "a child of its ended or stopped"),
+    entry("ILL", Signal::ILL, "an instruction that there is none"),
+    entry("TRAP", Signal::TRAP, "a breakpoint"),
+    entry("BUS", Signal::BUS, "memory that is not there"),
+    entry("FPE", Signal::FPE, "a division by zero or the like"),
+    entry("SEGV", Signal::SEGV, "memory that is not its own"),
+    entry("SYS", Signal::SYS, "a system call that there is none"),
+    entry("URG", Signal::URG, "urgent data on a socket"),
+    entry("XCPU", Signal::XCPU, "its limit of processor time is reached"),
+    entry("XFSZ", Signal::XFSZ, "its limit of file size is reached"),
+    entry("VTALRM", Signal::VTALARM, "a timer of its own time ran out"),
+    entry("PROF", Signal::PROF, "a timer of its profiling ran out"),
+    entry("IO", Signal::IO, "a file can be read or written"),
+    entry("PWR", Signal::POWER, "the power fails"),
 ];
 
-/// The name of a signal, `SIGTERM`.
+/// Returns the name of a signal: `SIGTERM`.
 pub fn name(signal: Signal) -> String {
-    let found = ALL.iter().find(|known| known.signal == signal);
+    let found = ALL.iter().find(|entry| entry.signal == signal);
     found.map_or_else(
         || format!("signal {}", signal.as_raw()),
-        |known| format!("SIG{}", known.name),
+        |entry| format!("SIG{}", entry.name),
     )
 }
 
-/// The signal that was meant: of that number, or whose name begins so, with `SIG` before it or without; then
-/// the one whose number begins so.
+/// Returns true for the signals that are sent to make a process exit.
+pub const fn asks_to_exit(signal: Signal) -> bool {
+    matches!(
+        signal,
+        Signal::TERM | Signal::KILL | Signal::INT | Signal::QUIT | Signal::ABORT
+    )
+}
+
+/// Returns the index in [`ALL`] of the signal that was typed: by its number, then by the beginning of its name,
+/// with `SIG` before it or without, then by the beginning of its number.
 pub fn find(typed: &str) -> Option<usize> {
     let typed = typed.to_uppercase();
     if typed.is_empty() {
         return None;
     }
-    let place = |meant: &dyn Fn(&Known) -> bool| ALL.iter().position(meant);
-    let number = |known: &Known| known.signal.as_raw().to_string();
-    place(&|known| number(known) == typed)
-        .or_else(|| place(&|known| known.name.starts_with(&typed)))
-        .or_else(|| place(&|known| format!("SIG{}", known.name).starts_with(&typed)))
-        .or_else(|| place(&|known| number(known).starts_with(&typed)))
+    let position = |matches: &dyn Fn(&SignalInfo) -> bool| ALL.iter().position(matches);
+    let number = |entry: &SignalInfo| entry.signal.as_raw().to_string();
+    position(&|entry| number(entry) == typed)
+        .or_else(|| position(&|entry| entry.name.starts_with(&typed)))
+        .or_else(|| position(&|entry| format!("SIG{}", entry.name).starts_with(&typed)))
+        .or_else(|| position(&|entry| number(entry).starts_with(&typed)))
 }

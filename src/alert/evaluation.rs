@@ -59,7 +59,7 @@ impl Alerts {
         self.rules.get(rule).is_some_and(|state| state.is_firing(target))
     }
 
-    /// Returns how often a target was passed over because too many were tracked at once.
+    /// Returns the number of times that a target was passed over because too many were tracked.
     pub const fn skipped(&self) -> u64 {
         self.evaluation.skipped
     }

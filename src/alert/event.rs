@@ -157,7 +157,7 @@ pub struct AlertEvent {
     pub time: SystemTime,
     /// The time by the snapshots' monotonic clock.
     pub monotonic: Duration,
-    /// How long the condition was seen true before it fired, or how long the alert was firing.
+    /// The time for which the condition was seen true before it fired, or for which the alert was firing.
     pub lasted: Duration,
     /// The target when the rule fired.
     pub details: Arc<Details>,

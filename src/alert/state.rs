@@ -40,7 +40,7 @@ impl Clock {
     }
 }
 
-/// What the rules share while one snapshot is evaluated.
+/// The state that the rules share while a snapshot is evaluated.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
     pub(super) clock: Clock,
@@ -48,7 +48,7 @@ pub(super) struct Evaluation {
     pub(super) events: Vec<AlertEvent>,
     /// Number of targets that the rules track.
     pub(super) tracked: usize,
-    /// How often a target was passed over because too many were tracked.
+    /// Number of times that a target was passed over because too many were tracked.
     pub(super) skipped: u64,
 }
 
@@ -66,7 +66,7 @@ struct Tracked {
     exec: u32,
     /// The tick at which the condition was last true or unknown.
     last_tick: u64,
-    /// How long the condition was seen true at both ends of each step.
+    /// The sum of the steps at both ends of which the condition was seen true.
     held: Duration,
     /// The condition was true, not unknown, at the last evaluation.
     was_true: bool,
@@ -80,7 +80,7 @@ struct Tracked {
 pub(super) struct RuleState {
     pub(super) rule: Rule,
     tracked: HashMap<Target, Tracked>,
-    /// How many times the rule fired in this evaluation.
+    /// Number of times that the rule fired in this evaluation.
     fired: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Alerts: the rules, when they fire and clear, and what comes of it.
+//! Alerts: the rules, when they fire and are resolved, and the notifications.
 
 mod bounds;
 mod engine;
@@ -16,7 +16,7 @@ use zmtop::model::{ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
-/// A rule by its parts, with times in seconds.
+/// Returns a rule by its parts, with times in seconds.
 fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
     let mut rule = Rule::new("rule", TargetKind::from_id(on).unwrap(), when).unwrap();
     rule.hold = Duration::from_secs(hold);
@@ -24,7 +24,7 @@ fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
     rule
 }
 
-/// Judges made snapshots one after the other.
+/// Evaluates made snapshots one after the other.
 struct Evaluator {
     alerts: Alerts,
     history: History,
@@ -40,13 +40,13 @@ impl Evaluator {
         }
     }
 
-    /// Goes on by so many seconds, to these processes.
-    fn go(&mut self, seconds: f64, rows: Vec<ProcessSample>) -> Vec<AlertEvent> {
-        self.see(seconds, snapshot(Duration::ZERO, rows))
+    /// Advances the clock, to these processes; returns the events.
+    fn advance(&mut self, seconds: f64, rows: Vec<ProcessSample>) -> Vec<AlertEvent> {
+        self.evaluate(seconds, snapshot(Duration::ZERO, rows))
     }
 
-    /// Goes on by so many seconds, to a snapshot that gets that time.
-    fn see(&mut self, seconds: f64, mut snapshot: Snapshot) -> Vec<AlertEvent> {
+    /// Advances the clock, and gives a snapshot that time; returns the events.
+    fn evaluate(&mut self, seconds: f64, mut snapshot: Snapshot) -> Vec<AlertEvent> {
         self.at += seconds;
         snapshot.monotonic = Duration::from_secs_f64(self.at);
         self.history.push(&snapshot);
@@ -54,16 +54,16 @@ impl Evaluator {
     }
 }
 
-/// A process with that much PSS.
-fn with(pid: u32, mib: u64) -> ProcessSample {
+/// Returns a process with that much PSS.
+fn process_with(pid: u32, mib: u64) -> ProcessSample {
     ProcessSample {
         walk: Ok(walk(mib * MIB, 0)),
         ..process(pid, 1, "/usr/bin/eater --much")
     }
 }
 
-/// What happened, in short.
-fn short(events: &[AlertEvent]) -> String {
+/// Returns the transitions in short: `fired over`.
+fn outline(events: &[AlertEvent]) -> String {
     let words = events.iter().map(|n| match n.transition {
         Transition::Fired => "fired",
         Transition::Resolved(why) => why.id(),

@@ -173,7 +173,7 @@ fn choose(app: &App, dialog: &Dialog, choice: &Choice, area: Rect, buf: &mut Buf
     draw_list(buf, area, choice.list, signals::ALL.len(), theme.selected, |at| {
         let known = &signals::ALL[at];
         let number = known.signal.as_raw();
-        (format!(" {number:>2} {:<7} {}", known.name, known.about), style)
+        (format!(" {number:>2} {:<7} {}", known.name, known.help), style)
     });
 }
 

@@ -1,4 +1,4 @@
-//! What takes another pid namespace or another user: the test runs itself again inside.
+//! Tests that take another pid namespace or another user: each runs itself again inside.
 
 use std::process::{Command, Stdio};
 
@@ -8,11 +8,11 @@ use zmtop::model::Identity;
 
 use super::{Own, identity, pin, until};
 
-/// Set in the process that runs inside, to what it is to act on.
+/// An environment variable that is set in the process that runs inside: the pid to act on.
 const INSIDE: &str = "ZMTOP_TEST_INSIDE";
 
-/// Runs the test of that name again under a program that sets it up. Whether it ran and passed; `None` where
-/// this machine cannot set it up.
+/// Runs the test of that name again under a program that sets up its surroundings. Returns whether it passed;
+/// `None` if this machine cannot set them up.
 fn inside(setup: &[&str], test: &str, value: &str) -> Option<bool> {
     let probe = Command::new(setup[0])
         .args(&setup[1..])
@@ -54,7 +54,7 @@ fn a_reused_pid_is_never_hit() {
     }
 }
 
-/// In a pid namespace of its own, where the next pid can be chosen.
+/// Runs in a pid namespace of its own, where the next pid can be chosen.
 fn reuse() {
     let mut first = Own::sleep();
     let (id, pinned) = (first.id(), first.pin().unwrap());
@@ -110,7 +110,7 @@ fn what_is_anothers_is_denied() {
     assert_ne!(child.pin().unwrap().get(Tunable::Nice), Ok(19));
 }
 
-/// As a user who has no rights on the process.
+/// Runs as a user who has no rights on the process.
 fn denied(id: Identity) {
     let pinned = pin(id).unwrap();
     assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Denied));

@@ -1,4 +1,4 @@
-//! When a rule fires and clears, for one process or the system.
+//! When a rule fires and is resolved, for one process or the system.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use zmtop::group::RowKey;
 use zmtop::model::system::Psi;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 
-use super::{Evaluator, rule, short, with};
+use super::{Evaluator, outline, process_with, rule};
 use crate::support::rows::snapshot;
 
-/// Each character is a second: above the bound, below it, or unknown (`?`). What comes of it, a word a
-/// second: `.` nothing, `F` fires, `C` clears.
+/// Each character is a second: above the bound, below it, or unknown (`?`). Returns a character a
+/// second: `.` nothing, `F` fires, `C` is resolved.
 fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", hold, cooldown)]);
     let mut told = String::new();
     for c in seconds.chars() {
         let row = match c {
-            '#' => with(7, 200),
-            '_' => with(7, 50),
+            '#' => process_with(7, 200),
+            '_' => process_with(7, 50),
             _ => ProcessSample {
                 walk: Err(Missing::Denied),
-                ..with(7, 0)
+                ..process_with(7, 0)
             },
         };
-        let events = evaluator.go(1.0, vec![row]);
+        let events = evaluator.advance(1.0, vec![row]);
         assert!(events.len() < 2, "{events:?}");
         told.push(match events.first().map(|n| n.transition) {
             None => '.',
@@ -34,7 +34,9 @@ fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
         let firing = told.chars().filter(|c| *c == 'F').count() > told.chars().filter(|c| *c == 'C').count();
         assert_eq!(evaluator.alerts.firing(), usize::from(firing), "{told}");
         assert_eq!(
-            evaluator.alerts.is_firing(&Target::Row(RowKey::Process(with(7, 0).id))),
+            evaluator
+                .alerts
+                .is_firing(&Target::Row(RowKey::Process(process_with(7, 0).id))),
             firing,
             "{told}"
         );
@@ -80,10 +82,10 @@ fn a_rule_fires_once_it_has_held_and_clears_when_it_is_not_true() {
 fn a_notice_says_for_whom_for_how_long_and_why() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M swap<1G", 3, 0)]);
     for _ in 0..3 {
-        assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "");
+        assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "");
     }
-    let fired = evaluator.go(1.5, vec![with(7, 200)]).remove(0);
-    assert_eq!(fired.target, Target::Row(RowKey::Process(with(7, 0).id)));
+    let fired = evaluator.advance(1.5, vec![process_with(7, 200)]).remove(0);
+    assert_eq!(fired.target, Target::Row(RowKey::Process(process_with(7, 0).id)));
     assert_eq!(
         (&*fired.name, fired.target_kind.id(), fired.lasted),
         ("rule", "process", Duration::from_millis(3500))
@@ -98,9 +100,9 @@ fn a_notice_says_for_whom_for_how_long_and_why() {
     );
     assert_eq!(details.label("user"), Some(&b"root"[..]));
     assert_eq!(details.label("unit"), None);
-    let over = evaluator.go(2.0, vec![with(7, 5)]).remove(0);
+    let over = evaluator.advance(2.0, vec![process_with(7, 5)]).remove(0);
     assert_eq!(
-        (short(std::slice::from_ref(&over)).as_str(), over.lasted),
+        (outline(std::slice::from_ref(&over)).as_str(), over.lasted),
         ("over", Duration::from_secs(2))
     );
     assert_eq!(over.details, fired.details);
@@ -111,14 +113,18 @@ fn a_notice_says_for_whom_for_how_long_and_why() {
 fn a_gap_is_no_hold() {
     // zmtop was stopped for a minute between two looks: two seconds of it count.
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 30, 0)]);
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "");
-    assert_eq!(short(&evaluator.go(60.0, vec![with(7, 200)])), "");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "");
+    assert_eq!(outline(&evaluator.advance(60.0, vec![process_with(7, 200)])), "");
     for second in 1..28 {
-        assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "", "second {second}");
+        assert_eq!(
+            outline(&evaluator.advance(1.0, vec![process_with(7, 200)])),
+            "",
+            "second {second}"
+        );
     }
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
     // Nor does it clear anything.
-    assert_eq!(short(&evaluator.go(600.0, vec![with(7, 200)])), "");
+    assert_eq!(outline(&evaluator.advance(600.0, vec![process_with(7, 200)])), "");
     assert_eq!(evaluator.alerts.firing(), 1);
 }
 
@@ -126,32 +132,38 @@ fn a_gap_is_no_hold() {
 fn a_slow_machine_still_comes_to_the_end_of_a_hold() {
     // Asked for every second, looked at every five: each step counts for two.
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 10, 0)]);
-    let told: Vec<_> = (0..6).map(|_| short(&evaluator.go(5.0, vec![with(7, 200)]))).collect();
+    let told: Vec<_> = (0..6)
+        .map(|_| outline(&evaluator.advance(5.0, vec![process_with(7, 200)])))
+        .collect();
     assert_eq!(told, ["", "", "", "", "", "fired"]);
 }
 
 #[test]
 fn a_reused_pid_is_another_process() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 2, 600)]);
-    let mut second = with(7, 300);
+    let mut second = process_with(7, 300);
     second.id.starttime += 1;
     for _ in 0..2 {
-        evaluator.go(1.0, vec![with(7, 200)]);
+        evaluator.advance(1.0, vec![process_with(7, 200)]);
     }
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
     // The first is gone, and the second has to hold for itself; the first's cool-down is not its own.
-    let gone = evaluator.go(1.0, vec![second.clone()]);
+    let gone = evaluator.advance(1.0, vec![second.clone()]);
     assert_eq!(
-        (short(&gone).as_str(), &gone[0].target),
-        ("gone", &Target::Row(RowKey::Process(with(7, 0).id)))
+        (outline(&gone).as_str(), &gone[0].target),
+        ("gone", &Target::Row(RowKey::Process(process_with(7, 0).id)))
     );
-    assert_eq!(short(&evaluator.go(1.0, vec![second.clone()])), "");
-    let fired = evaluator.go(1.0, vec![second.clone()]);
+    assert_eq!(outline(&evaluator.advance(1.0, vec![second.clone()])), "");
+    let fired = evaluator.advance(1.0, vec![second.clone()]);
     assert_eq!(
-        (short(&fired).as_str(), &fired[0].target),
+        (outline(&fired).as_str(), &fired[0].target),
         ("fired", &Target::Row(RowKey::Process(second.id)))
     );
-    assert!(!evaluator.alerts.is_firing(&Target::Row(RowKey::Process(with(7, 0).id))));
+    assert!(
+        !evaluator
+            .alerts
+            .is_firing(&Target::Row(RowKey::Process(process_with(7, 0).id)))
+    );
 }
 
 #[test]
@@ -159,20 +171,23 @@ fn an_exec_begins_anew() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 1, 600)]);
     let after = ProcessSample {
         exec: 1,
-        ..with(7, 200)
+        ..process_with(7, 200)
     };
-    evaluator.go(1.0, vec![with(7, 200)]);
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
-    assert_eq!(short(&evaluator.go(1.0, vec![after.clone()])), "exec");
+    evaluator.advance(1.0, vec![process_with(7, 200)]);
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![after.clone()])), "exec");
     // Another program: neither the hold nor the cool-down of the one before.
-    assert_eq!(short(&evaluator.go(1.0, vec![after])), "fired");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![after])), "fired");
 }
 
 #[test]
 fn a_process_that_ends_clears_what_fires_for_it() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 600)]);
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200), with(8, 1)])), "fired");
-    assert_eq!(short(&evaluator.go(1.0, vec![with(8, 1)])), "gone");
+    assert_eq!(
+        outline(&evaluator.advance(1.0, vec![process_with(7, 200), process_with(8, 1)])),
+        "fired"
+    );
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(8, 1)])), "gone");
     assert_eq!(evaluator.alerts.firing(), 0);
 }
 
@@ -183,29 +198,29 @@ fn where_proc_cannot_be_listed_nothing_is_known() {
         processes: Err(Missing::Denied),
         ..snapshot(Duration::ZERO, Vec::new())
     };
-    evaluator.go(1.0, vec![with(7, 200)]);
-    evaluator.go(1.0, vec![with(7, 200)]);
-    assert_eq!(short(&evaluator.see(1.0, unlisted())), "");
+    evaluator.advance(1.0, vec![process_with(7, 200)]);
+    evaluator.advance(1.0, vec![process_with(7, 200)]);
+    assert_eq!(outline(&evaluator.evaluate(1.0, unlisted())), "");
     assert_eq!(
-        short(&evaluator.go(1.0, vec![with(7, 200)])),
+        outline(&evaluator.advance(1.0, vec![process_with(7, 200)])),
         "",
         "the step after the unknown one does not count"
     );
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
-    assert_eq!(short(&evaluator.see(1.0, unlisted())), "");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
+    assert_eq!(outline(&evaluator.evaluate(1.0, unlisted())), "");
     assert_eq!(evaluator.alerts.firing(), 1);
 }
 
 #[test]
 fn another_boot_or_an_earlier_time_begins_anew() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 600)]);
-    assert_eq!(short(&evaluator.go(1.0, vec![with(7, 200)])), "fired");
+    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
     let other = Snapshot {
         boot_id: Ok("other".into()),
-        ..snapshot(Duration::ZERO, vec![with(7, 200)])
+        ..snapshot(Duration::ZERO, vec![process_with(7, 200)])
     };
-    assert_eq!(short(&evaluator.see(1.0, other.clone())), "restart fired");
-    assert_eq!(short(&evaluator.see(-500.0, other)), "restart fired");
+    assert_eq!(outline(&evaluator.evaluate(1.0, other.clone())), "restart fired");
+    assert_eq!(outline(&evaluator.evaluate(-500.0, other)), "restart fired");
     assert_eq!(evaluator.alerts.firing(), 1);
 }
 
@@ -219,7 +234,7 @@ fn the_system_has_rules_of_its_own() {
         "mem_percent>90%",
     ];
     let mut evaluator = Evaluator::new(rules.map(|when| rule("system", when, 0, 0)));
-    let see = |evaluator: &mut Evaluator, available: u64, swapped: u64, psi: f32| {
+    let evaluate = |evaluator: &mut Evaluator, available: u64, swapped: u64, psi: f32| {
         let mut snapshot = snapshot(Duration::ZERO, Vec::new());
         let system = &mut snapshot.system;
         (system.mem_total, system.mem_available) = (Ok(8 << 30), Ok(available << 20));
@@ -229,16 +244,16 @@ fn the_system_has_rules_of_its_own() {
             some_avg10: psi,
             full_avg10: 0.0,
         });
-        let told = evaluator.see(1.0, snapshot);
+        let told = evaluator.evaluate(1.0, snapshot);
         let words = told
             .iter()
-            .map(|n| format!("{}{}", n.rule, short(std::slice::from_ref(n))));
+            .map(|n| format!("{}{}", n.rule, outline(std::slice::from_ref(n))));
         words.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(see(&mut evaluator, 4000, 0, 0.0), "");
-    assert_eq!(see(&mut evaluator, 400, 5, 0.0), "0fired 4fired");
-    assert_eq!(see(&mut evaluator, 400, 50, 0.0), "1fired");
-    assert_eq!(see(&mut evaluator, 4000, 50, 25.0), "0over 1over 2fired 4over");
+    assert_eq!(evaluate(&mut evaluator, 4000, 0, 0.0), "");
+    assert_eq!(evaluate(&mut evaluator, 400, 5, 0.0), "0fired 4fired");
+    assert_eq!(evaluate(&mut evaluator, 400, 50, 0.0), "1fired");
+    assert_eq!(evaluate(&mut evaluator, 4000, 50, 25.0), "0over 1over 2fired 4over");
     assert_eq!(evaluator.alerts.firing(), 1);
     let newest = evaluator.alerts.events().front().unwrap();
     assert_eq!(

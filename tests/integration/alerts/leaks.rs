@@ -5,7 +5,7 @@ use std::time::Duration;
 use zmtop::alert::Figure;
 use zmtop::model::ProcessSample;
 
-use super::{Evaluator, rule, short, with};
+use super::{Evaluator, outline, process_with, rule};
 use crate::support::rows::{MIB, snapshot, walk};
 
 /// A process that grows by a third of a MiB a second from the fifth minute on, and stops in the fifteenth.
@@ -13,7 +13,7 @@ fn leaking(second: u64) -> ProcessSample {
     let grown = second.clamp(300, 900) - 300;
     ProcessSample {
         walk: Ok(walk(200 * MIB + grown * MIB / 3, 0)),
-        ..with(7, 200)
+        ..process_with(7, 200)
     }
 }
 
@@ -21,12 +21,12 @@ fn watch(when: &str, on: &str) -> Vec<(u64, String, Vec<String>)> {
     let mut evaluator = Evaluator::new([rule(on, when, 30, 0)]);
     let mut told = Vec::new();
     for second in 0..2400 {
-        let mut snap = snapshot(Duration::ZERO, vec![leaking(second), with(8, 90)]);
+        let mut snap = snapshot(Duration::ZERO, vec![leaking(second), process_with(8, 90)]);
         snap.system.uptime = Ok(100_000.0 + second as f64);
-        let events = evaluator.see(1.0, snap);
+        let events = evaluator.evaluate(1.0, snap);
         if !events.is_empty() {
             let figures = events[0].details.figures.iter().map(Figure::to_string).collect();
-            told.push((second, short(&events), figures));
+            told.push((second, outline(&events), figures));
         }
     }
     told

@@ -1,4 +1,4 @@
-//! The program of an alert: what it is told, and that it harms nothing.
+//! The program of an alert: its payload, and that it harms nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,31 +12,31 @@ use zmtop::run::alert::Notifier;
 use zmtop::run::alert::payload::Payload;
 use zmtop::text::from_lossless;
 
-use super::{Evaluator, rule, with};
+use super::{Evaluator, process_with, rule};
 use crate::support::rows::with_facts;
 
-const EVIL: &[u8] = b"/bin/x\0$(touch /tmp/no); `id` \"'\x1b]0;t\x07\xff\n";
+const HOSTILE: &[u8] = b"/bin/x\0$(touch /tmp/no); `id` \"'\x1b]0;t\x07\xff\n";
 
-/// A event about a process with a hostile name.
+/// Returns events about a process with a hostile name.
 fn events() -> Vec<AlertEvent> {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M swap>=0", 0, 0)]);
-    let evil = with_facts(with(7, 200), |f| f.cmdline = Ok(EVIL.into()));
-    let mut all = evaluator.go(1.0, vec![evil]);
-    all.extend(evaluator.go(1.0, Vec::new()));
+    let hostile = with_facts(process_with(7, 200), |f| f.cmdline = Ok(HOSTILE.into()));
+    let mut all = evaluator.advance(1.0, vec![hostile]);
+    all.extend(evaluator.advance(1.0, Vec::new()));
     all
 }
 
-/// A notifier of one rule, and what it told.
-struct Stage {
+/// A notifier of one rule, and its errors.
+struct Harness {
     dir: TempDir,
     notifier: Notifier,
-    told: Arc<Mutex<Vec<String>>>,
+    errors: Arc<Mutex<Vec<String>>>,
 }
 
-impl Stage {
+impl Harness {
     fn new(run: &[&str], timeout: u64) -> Self {
-        let told: Arc<Mutex<Vec<String>>> = Arc::default();
-        let own = Arc::clone(&told);
+        let errors: Arc<Mutex<Vec<String>>> = Arc::default();
+        let own = Arc::clone(&errors);
         let settings = AlertSettings {
             name: "big".into(),
             when: "pss>100M swap>=0".into(),
@@ -47,17 +47,17 @@ impl Stage {
         Self {
             dir: tempfile::tempdir().unwrap(),
             notifier: Notifier::new(vec![settings], move |what| own.lock().unwrap().push(what)),
-            told,
+            errors,
         }
     }
 
-    /// A stage whose program is a shell script, with the directory as `$1`.
+    /// Returns a harness whose program is a shell script, with the directory as `$1`.
     fn script(script: &str, timeout: u64) -> Self {
-        let stage = Self::new(&[], timeout);
-        let dir = stage.dir.path().display().to_string();
+        let harness = Self::new(&[], timeout);
+        let dir = harness.dir.path().display().to_string();
         let other = Self::new(&["/bin/sh", "-c", script, "sh", &dir], timeout);
         Self {
-            dir: stage.dir,
+            dir: harness.dir,
             ..other
         }
     }
@@ -70,12 +70,12 @@ impl Stage {
         self.notifier.notify(&events()[0], b"db\xff1")
     }
 
-    fn idle(&self) {
+    fn wait_until_idle(&self) {
         until("the programs end", || self.notifier.running() == 0);
     }
 
-    fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
+    fn errors(&self) -> Vec<String> {
+        self.errors.lock().unwrap().clone()
     }
 }
 
@@ -89,11 +89,11 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
-    let stage = Stage::script("env -0 > \"$1/env\"; cat > \"$1/in\"; echo noise; echo noise >&2", 10);
-    assert!(stage.fire(), "the bell is to ring");
-    stage.idle();
-    assert_eq!(stage.told(), Vec::<String>::new());
-    let env = std::fs::read(stage.path("env")).unwrap();
+    let harness = Harness::script("env -0 > \"$1/env\"; cat > \"$1/in\"; echo noise; echo noise >&2", 10);
+    assert!(harness.fire(), "the bell is to ring");
+    harness.wait_until_idle();
+    assert_eq!(harness.errors(), Vec::<String>::new());
+    let env = std::fs::read(harness.path("env")).unwrap();
     let get = |name: &str| {
         let prefix = format!("ZMTOP_{name}=").into_bytes();
         let mut all = env.split(|b| *b == 0).filter_map(|v| v.strip_prefix(&*prefix));
@@ -114,12 +114,12 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
     );
     assert_eq!(get("TIME").as_deref(), Some("1970-01-01T00:00:00.000Z"));
     assert_eq!(from_lossless(&get("HOST").unwrap()), b"db\xff1");
-    let command: Vec<u8> = EVIL.iter().map(|b| if *b == 0 { b' ' } else { *b }).collect();
+    let command: Vec<u8> = HOSTILE.iter().map(|b| if *b == 0 { b' ' } else { *b }).collect();
     assert_eq!(from_lossless(&get("COMMAND").unwrap()), command);
     // Unknown is not there: no growth after one look, and no unit.
     assert_eq!((get("GROWTH"), get("UNIT"), get("WHY")), (None, None, None));
 
-    let text = std::fs::read_to_string(stage.path("in")).unwrap();
+    let text = std::fs::read_to_string(harness.path("in")).unwrap();
     assert_eq!(text.lines().count(), 1);
     assert!(!text.trim_end().contains(|c: char| c.is_control()), "{text}");
     let json: Value = serde_json::from_str(&text).unwrap();
@@ -138,8 +138,8 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
 
 #[test]
 fn the_words_are_no_shells() {
-    let stage = Stage::new(&["/bin/sh", "-c", "printf %s \"$2\" > \"$1\"", "sh"], 10);
-    let file = stage.path("out").display().to_string();
+    let harness = Harness::new(&["/bin/sh", "-c", "printf %s \"$2\" > \"$1\"", "sh"], 10);
+    let file = harness.path("out").display().to_string();
     let words = [
         "/bin/sh",
         "-c",
@@ -148,30 +148,30 @@ fn the_words_are_no_shells() {
         &file,
         "$(id) `id` *; a  b",
     ];
-    let stage = Stage {
-        dir: stage.dir,
-        ..Stage::new(&words, 10)
+    let harness = Harness {
+        dir: harness.dir,
+        ..Harness::new(&words, 10)
     };
-    stage.fire();
-    stage.idle();
+    harness.fire();
+    harness.wait_until_idle();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), words[5]);
 }
 
 #[test]
 fn it_runs_when_the_alert_clears_only_if_asked() {
-    let stage = Stage::script("echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", 10);
+    let harness = Harness::script("echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", 10);
     let events = events();
     assert_eq!(events.len(), 2);
     for event in &events {
-        stage.notifier.notify(event, b"h");
-        stage.idle();
+        harness.notifier.notify(event, b"h");
+        harness.wait_until_idle();
     }
-    assert_eq!(std::fs::read_to_string(stage.path("log")).unwrap(), "fired \n");
+    assert_eq!(std::fs::read_to_string(harness.path("log")).unwrap(), "fired \n");
     let settings = AlertSettings {
         run: ["/bin/sh", "-c", "echo \"$ZMTOP_EVENT $ZMTOP_WHY\" >> \"$1/log\"", "sh"]
             .map(str::to_owned)
             .into_iter()
-            .chain([stage.dir.path().display().to_string()])
+            .chain([harness.dir.path().display().to_string()])
             .collect(),
         run_on_clear: true,
         bell: false,
@@ -183,7 +183,7 @@ fn it_runs_when_the_alert_clears_only_if_asked() {
         until("it ends", || notifier.running() == 0);
     }
     assert_eq!(
-        std::fs::read_to_string(stage.path("log")).unwrap(),
+        std::fs::read_to_string(harness.path("log")).unwrap(),
         "fired \nfired \ncleared gone\n"
     );
 }
@@ -202,35 +202,35 @@ fn one_that_fails_or_is_missing_says_so_and_no_more() {
         ),
         (&["/"], "alert big: cannot run /: Permission denied (os error 13)"),
     ] {
-        let stage = Stage::new(run, 10);
-        stage.fire();
-        stage.idle();
-        until("it is told", || !stage.told().is_empty());
-        assert_eq!(stage.told(), [expected]);
+        let harness = Harness::new(run, 10);
+        harness.fire();
+        harness.wait_until_idle();
+        until("it is reported", || !harness.errors().is_empty());
+        assert_eq!(harness.errors(), [expected]);
     }
 }
 
 #[test]
 fn one_that_hangs_is_killed_with_what_it_started() {
-    let stage = Stage::script(
+    let harness = Harness::script(
         "trap '' TERM; sleep 60 & echo $! > \"$1/pid\"; echo $$ >> \"$1/pid\"; wait; sleep 60",
         1,
     );
     let begun = Instant::now();
-    stage.fire();
-    stage.idle();
+    harness.fire();
+    harness.wait_until_idle();
     let took = begun.elapsed();
     assert!(
         took >= Duration::from_millis(900) && took < Duration::from_secs(15),
         "{took:?}"
     );
-    assert_eq!(stage.told(), ["alert big: /bin/sh was killed after 1s"]);
-    let pids = std::fs::read_to_string(stage.path("pid")).unwrap();
+    assert_eq!(harness.errors(), ["alert big: /bin/sh was killed after 1s"]);
+    let pids = std::fs::read_to_string(harness.path("pid")).unwrap();
     assert_eq!(pids.lines().count(), 2);
     until("both are gone", || pids.lines().all(|pid| !runs(pid)));
 }
 
-/// Whether there is a process of that pid that is no zombie: the killed grandchild is for init to reap.
+/// Returns true if there is a process of that pid that is no zombie: the killed grandchild is for init to reap.
 fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
@@ -238,47 +238,50 @@ fn runs(pid: &str) -> bool {
 
 #[test]
 fn no_more_than_four_run_and_the_rest_are_counted() {
-    let stage = Stage::script(
+    let harness = Harness::script(
         "echo x >> \"$1/started\"; while ! [ -e \"$1/go\" ]; do sleep 0.05; done",
         20,
     );
     for _ in 0..100 {
-        stage.fire();
+        harness.fire();
     }
-    assert_eq!((stage.notifier.running(), stage.notifier.dropped()), (4, 96));
-    let told = stage.told();
-    assert_eq!(told.len(), 96);
+    assert_eq!((harness.notifier.running(), harness.notifier.dropped()), (4, 96));
+    let errors = harness.errors();
+    assert_eq!(errors.len(), 96);
     assert_eq!(
-        told[95],
+        errors[95],
         "alert big: not run: 4 programs of alerts run already (96 not run so far)"
     );
-    std::fs::write(stage.path("go"), "").unwrap();
-    stage.idle();
-    assert_eq!(std::fs::read_to_string(stage.path("started")).unwrap(), "x\n".repeat(4));
-    stage.fire();
-    stage.idle();
-    assert_eq!(stage.notifier.dropped(), 96);
+    std::fs::write(harness.path("go"), "").unwrap();
+    harness.wait_until_idle();
+    assert_eq!(
+        std::fs::read_to_string(harness.path("started")).unwrap(),
+        "x\n".repeat(4)
+    );
+    harness.fire();
+    harness.wait_until_idle();
+    assert_eq!(harness.notifier.dropped(), 96);
 }
 
 #[test]
 fn one_that_does_not_read_keeps_nobody_waiting() {
-    let stage = Stage::script("exec sleep 0.2", 10);
-    stage.fire();
-    stage.idle();
-    let closes = Stage::script("exec <&-; sleep 0.2", 10);
+    let harness = Harness::script("exec sleep 0.2", 10);
+    harness.fire();
+    harness.wait_until_idle();
+    let closes = Harness::script("exec <&-; sleep 0.2", 10);
     closes.fire();
-    closes.idle();
-    assert_eq!((stage.told(), closes.told()), (vec![], vec![]));
+    closes.wait_until_idle();
+    assert_eq!((harness.errors(), closes.errors()), (vec![], vec![]));
 }
 
 #[test]
 fn no_zombie_stays() {
-    let stage = Stage::script("echo $$ >> \"$1/pids\"", 10);
+    let harness = Harness::script("echo $$ >> \"$1/pids\"", 10);
     for _ in 0..8 {
-        stage.fire();
-        stage.idle();
+        harness.fire();
+        harness.wait_until_idle();
     }
-    let pids = std::fs::read_to_string(stage.path("pids")).unwrap();
+    let pids = std::fs::read_to_string(harness.path("pids")).unwrap();
     assert_eq!(pids.lines().count(), 8);
     for pid in pids.lines() {
         let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -289,13 +292,13 @@ fn no_zombie_stays() {
 
 #[test]
 fn at_the_end_nothing_is_left_and_nobody_waits() {
-    let stage = Stage::script("echo $$ > \"$1/new\"; mv \"$1/new\" \"$1/pid\"; sleep 60", 600);
-    stage.fire();
-    let file = stage.path("pid");
+    let harness = Harness::script("echo $$ > \"$1/new\"; mv \"$1/new\" \"$1/pid\"; sleep 60", 600);
+    harness.fire();
+    let file = harness.path("pid");
     until("it runs", || file.exists());
     let pid = std::fs::read_to_string(file).unwrap().trim().to_owned();
     let begun = Instant::now();
-    let Stage { notifier, dir, .. } = stage;
+    let Harness { notifier, dir, .. } = harness;
     drop(notifier);
     assert!(begun.elapsed() < Duration::from_secs(1));
     until("it is gone", || !runs(&pid));
@@ -305,8 +308,8 @@ fn at_the_end_nothing_is_left_and_nobody_waits() {
 #[test]
 fn a_huge_name_still_fits() {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
-    let long = with_facts(with(7, 200), |f| f.cmdline = Ok(vec![0x9b; 100_000].into()));
-    let fired = evaluator.go(1.0, vec![long]).remove(0);
+    let long = with_facts(process_with(7, 200), |f| f.cmdline = Ok(vec![0x9b; 100_000].into()));
+    let fired = evaluator.advance(1.0, vec![long]).remove(0);
     let facts = Payload::new(&fired, "pss>100M", b"h");
     assert!(facts.json().len() < 16 << 10, "{}", facts.json().len());
     assert!(facts.environment().iter().all(|(_, v)| v.len() < 8 << 10));

@@ -1,4 +1,4 @@
-//! What a rule may say.
+//! The conditions of rules.
 
 use zmtop::alert::{Rule, TargetKind};
 use zmtop::columns::{COLUMNS, Unit, system};

@@ -6,7 +6,7 @@ use zmtop::model::ProcessSample;
 use zmtop::sampler::Needs;
 use zmtop::tui::{App, Effect};
 
-use super::with;
+use super::process_with;
 use crate::support::session::{Session, env};
 
 fn alert(name: &str, on: &str, when: &str) -> AlertSettings {
@@ -36,10 +36,10 @@ fn two() -> Vec<AlertSettings> {
 }
 
 fn rows(mib: u64) -> Vec<ProcessSample> {
-    vec![with(7, mib), with(8, 50)]
+    vec![process_with(7, mib), process_with(8, 50)]
 }
 
-/// What was asked for, in short: the rule and what happened with it.
+/// Returns the alert effects so far, in short: the rule and its transition.
 fn told(session: &mut Session) -> Vec<String> {
     let effects = std::mem::take(&mut session.effects).into_iter();
     let told = effects.filter_map(|effect| match effect {
