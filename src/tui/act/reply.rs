@@ -1,86 +1,67 @@
-//! What comes of acting on processes.
+//! Replies of the worker.
 
-use super::{Asks, Dialog, words};
-use crate::act::{ActError, ProcessAction, Reply, RequestId, Tunable, TunableValues};
-use crate::tui::app::{App, Message};
+use super::selection::Selection;
+use super::{SignalDialog, TunableDialog, messages};
+use crate::act::{ProcessAction, Reply, RequestId};
+use crate::tui::app::App;
 use crate::tui::event::Effect;
-use crate::tui::widgets::TextInput;
 
-/// The open dialog, if it has that number.
-fn dialog(app: &mut App, number: RequestId) -> Option<&mut Dialog> {
-    app.modal_mut::<Dialog>().filter(|dialog| dialog.number == number)
-}
-
-fn say(app: &mut App, (text, bad): (String, bool)) {
-    app.screen.message = Some(Message { text, bad });
-}
-
-/// Takes in a reply; one to a dialog that is no longer open changes no other.
+/// Takes in a reply. One for a dialog that is no longer open changes no other dialog.
 pub(in crate::tui) fn on_reply(app: &mut App, reply: Reply) -> Option<Effect> {
     match reply {
-        Reply::Pinned(number, pins) => return pinned(app, number, pins),
-        Reply::Exited(number, ended) => {
-            if let Some(dialog) = dialog(app, number) {
-                dialog.ended = ended;
+        Reply::Pinned(request, values) => {
+            let selection = selection(app, request)?;
+            if values.iter().all(Result::is_err) {
+                let text = messages::not_pinned(&selection.name(), &values);
+                app.screen.fail(text);
+                return app.close();
             }
+            selection.values = Some(values);
+            app.modal_mut::<TunableDialog>()?.prefill();
         }
-        Reply::Performed(number, deed, results) => return done(app, number, deed, &results),
+        Reply::Exited(request, exited) => selection(app, request)?.exited = exited,
+        Reply::Performed(request, action, results) => {
+            let pending = app.requests.acts.get(request)?;
+            let message = messages::performed(&pending.name, action, &results);
+            let outcome_follows = matches!(action, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok);
+            if !outcome_follows {
+                app.requests.acts.remove(request);
+            }
+            let dialog = app.modal_mut::<TunableDialog>();
+            let dialog = dialog.filter(|dialog| dialog.selection.request == request);
+            let is_open = dialog.is_some();
+            if let Some(dialog) = dialog {
+                dialog.is_pending = false;
+                if message.bad {
+                    // It stays open, so that another number can be tried.
+                    dialog.error = Some(message.text);
+                    return None;
+                }
+            }
+            app.screen.message = Some(message);
+            return if is_open { app.close() } else { None };
+        }
         Reply::Outcome {
-            request: number,
+            request,
             signal,
-            exited: ended,
-            running: there,
+            exited,
+            running,
         } => {
-            let sent = app.requests.acts.find(number);
-            app.requests.acts.forget(number);
-            if let Some(told) = sent.and_then(|sent| words::fate(&sent, signal, ended, there)) {
-                say(app, told);
-            }
+            let sent = app.requests.acts.get(request)?;
+            let message = messages::outcome(sent, signal, exited, running);
+            app.requests.acts.remove(request);
+            app.screen.message = Some(message?);
         }
     }
     None
 }
 
-fn pinned(app: &mut App, number: RequestId, pins: Vec<Result<TunableValues, ActError>>) -> Option<Effect> {
-    let dialog = dialog(app, number)?;
-    if pins.iter().all(Result::is_err) {
-        let told = (words::refused(&dialog.name(), &pins), true);
-        let effect = app.close();
-        say(app, told);
-        return effect;
-    }
-    dialog.pins = Some(pins);
-    let spans = Tunable::ALL.map(|tunable| dialog.present(tunable));
-    if let Asks::Number(adjust) = &mut dialog.asks
-        && !adjust.touched
-        && let Some((least, most)) = spans[adjust.tunable as usize]
-        && least == most
-    {
-        adjust.line = TextInput::new(&least.to_string());
-    }
-    None
-}
-
-fn done(app: &mut App, number: RequestId, deed: ProcessAction, results: &[Result<i32, ActError>]) -> Option<Effect> {
-    let ordered = app.requests.acts.find(number)?;
-    let told = words::done(&ordered.name, deed, results);
-    // What becomes of those that a signal reached is told later.
-    if !(matches!(deed, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok)) {
-        app.requests.acts.forget(number);
-    }
-    if let Some(dialog) = dialog(app, number)
-        && let Asks::Number(adjust) = &mut dialog.asks
-    {
-        adjust.waits = false;
-        if told.1 {
-            // It stays open, to try another number.
-            adjust.error = Some(told.0);
-            return None;
-        }
-        let effect = app.close();
-        say(app, told);
-        return effect;
-    }
-    say(app, told);
-    None
+/// Returns the selection of the open dialog, if it made that request.
+fn selection(app: &mut App, request: RequestId) -> Option<&mut Selection> {
+    let selection = if app.modal::<SignalDialog>().is_some() {
+        app.modal_mut::<SignalDialog>().map(|dialog| &mut dialog.selection)
+    } else {
+        app.modal_mut::<TunableDialog>().map(|dialog| &mut dialog.selection)
+    };
+    selection.filter(|selection| selection.request == request)
 }

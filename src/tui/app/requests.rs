@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::tui::act::Acts;
+use crate::tui::act::PendingActions;
 use crate::tui::event::Inspect;
 
 /// What the sampler is to do, and what is under way.
@@ -21,7 +21,7 @@ pub struct Requests {
     /// The process whose mappings are read again and again.
     pub inspected: Option<Inspect>,
     /// What was ordered to be done to processes.
-    pub acts: Acts,
+    pub acts: PendingActions,
 }
 
 impl Requests {
@@ -34,7 +34,7 @@ impl Requests {
             scan: None,
             scans: 0,
             inspected: None,
-            acts: Acts::default(),
+            acts: PendingActions::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Keys on the table.
 
+use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
 use crate::config::Action;
 use crate::history::Marks;
@@ -55,9 +56,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             let interval = units::span_exact(app.requests.interval);
             app.open(Prompt::new(PromptKind::Interval, &interval));
         }
-        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown => {
-            return act::on_action(app, action);
-        }
+        Action::Signal => return act::open_signal_dialog(app),
+        Action::OomAdjust => return act::open_tunable_dialog(app, Tunable::OomScoreAdj),
+        Action::Nice => return act::open_tunable_dialog(app, Tunable::Nice),
+        Action::NiceUp => return act::step(app, Tunable::Nice, 1),
+        Action::NiceDown => return act::step(app, Tunable::Nice, -1),
 
         Action::Panel => panel::toggle(app),
         Action::SpanLonger

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable, TunableValues, signals};
 use zmtop::config::Env;
 use zmtop::model::Identity;
-use zmtop::tui::act::{Asks, Choice, Dialog};
+use zmtop::tui::act::{Selection, SignalDialog, TunableDialog};
 use zmtop::tui::{Effect, Event};
 
 use crate::support::rows::process;
@@ -34,20 +34,24 @@ fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
     })
 }
 
-fn dialog(session: &Session) -> &Dialog {
-    let dialog = session.app.modal::<Dialog>();
-    dialog.unwrap_or_else(|| panic!("no dialog is open: {:?}", session.app.modal))
+fn signal_dialog(session: &Session) -> &SignalDialog {
+    let dialog = session.app.modal();
+    dialog.unwrap_or_else(|| panic!("no signal is asked for: {:?}", session.app.modal))
 }
 
-fn choice(session: &Session) -> &Choice {
-    match &dialog(session).asks {
-        Asks::Signal(choice) => choice,
-        other @ Asks::Number(_) => panic!("no signal is asked for: {other:?}"),
-    }
+fn tunable_dialog(session: &Session) -> &TunableDialog {
+    let dialog = session.app.modal();
+    dialog.unwrap_or_else(|| panic!("no number is asked for: {:?}", session.app.modal))
 }
 
+fn selection(session: &Session) -> &Selection {
+    let signal = session.app.modal().map(|dialog: &SignalDialog| &dialog.selection);
+    signal.unwrap_or_else(|| &tunable_dialog(session).selection)
+}
+
+/// Returns the name of the signal at the cursor.
 fn chosen(session: &Session) -> &'static str {
-    signals::ALL[choice(session).list.cursor].name
+    signals::ALL[signal_dialog(session).list.cursor].name
 }
 
 fn message(session: &Session) -> &str {
@@ -71,11 +75,11 @@ fn a_signal_is_chosen_asked_for_and_sent() {
     let mut session = ready();
     session.keys("F9");
     assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
-    assert_eq!(dialog(&session).name(), "900 python3");
+    assert_eq!(selection(&session).name(), "900 python3");
     assert_eq!(chosen(&session), "TERM", "the gentle one first");
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
     session.keys("Down Enter");
-    assert!(choice(&session).asks);
+    assert!(signal_dialog(&session).confirming);
     assert_eq!(chosen(&session), "KILL");
     session.types("y");
     assert!(session.app.modal.is_none());
@@ -104,13 +108,13 @@ fn a_signal_is_chosen_asked_for_and_sent() {
 fn nothing_but_y_sends() {
     let mut session = ready();
     session.keys("F9 Enter Enter Enter Space F9 Up Down Home x Y".trim_end_matches('Y'));
-    assert!(choice(&session).asks, "Enter again and again only asks");
+    assert!(signal_dialog(&session).confirming, "Enter again and again only asks");
     assert_eq!(chosen(&session), "TERM", "what is asked about stays");
     session.feed(Event::Paste("y".into()));
     session.types("n");
-    assert!(!choice(&session).asks);
+    assert!(!signal_dialog(&session).confirming);
     session.keys("Enter Esc");
-    assert!(!choice(&session).asks, "back to the list");
+    assert!(!signal_dialog(&session).confirming, "back to the list");
     session.keys("Esc");
     assert!(session.app.modal.is_none());
     assert_eq!(
@@ -139,10 +143,10 @@ fn typing_goes_to_a_signal() {
     }
     session.types("zzz");
     assert_eq!(chosen(&session), "CONT", "what names none goes nowhere");
-    assert_eq!(choice(&session).query, "");
+    assert_eq!(signal_dialog(&session).query, "");
     session.types("us");
     session.keys("Backspace");
-    assert_eq!(choice(&session).query, "u");
+    assert_eq!(signal_dialog(&session).query, "u");
     session.keys("End");
     assert_eq!(chosen(&session), signals::ALL.last().unwrap().name);
     session.keys("Down");
@@ -169,11 +173,11 @@ fn tagged_processes_are_meant_together() {
     };
     assert_eq!(pinned.len(), 3);
     assert!(pinned.contains(&id(900)) && pinned.is_sorted());
-    assert_eq!(dialog(&session).name(), "3 processes");
+    assert_eq!(selection(&session).name(), "3 processes");
     let pins = vec![Ok(values(0, 0)), Err(ActError::Gone), Ok(values(0, 0))];
     reply(&mut session, Reply::Pinned(1, pins));
     assert_eq!(
-        dialog(&session).trouble().as_deref(),
+        selection(&session).obstacles().as_deref(),
         Some("not to be acted on: 1 ended")
     );
     session.keys("Enter").types("y");
@@ -193,7 +197,7 @@ fn a_group_means_its_members() {
     assert_eq!(session.selected_group().as_deref(), Some("python3"));
     session.keys("F9");
     assert_eq!(commands(&session), [Command::Pin(1, vec![id(900), id(901)])]);
-    assert_eq!(dialog(&session).name(), "2 processes of command python3");
+    assert_eq!(selection(&session).name(), "2 processes of command python3");
     session.keys("Enter");
     assert!(
         session
@@ -205,12 +209,12 @@ fn a_group_means_its_members() {
     session.keys("F8");
     assert!(message(&session).contains("open the group"), "{}", message(&session));
     session.keys("i");
-    assert_eq!(dialog(&session).targets.len(), 2);
+    assert_eq!(selection(&session).processes.len(), 2);
     session.keys("Esc Space Space F9");
     assert!(
-        dialog(&session).name().ends_with("of 2 groups"),
+        selection(&session).name().ends_with("of 2 groups"),
         "{}",
-        dialog(&session).name()
+        selection(&session).name()
     );
 }
 
@@ -225,7 +229,7 @@ fn what_was_shown_when_it_opened_is_what_is_meant() {
     other.id.starttime = 99_999;
     later.push(other);
     session.tick(5, later);
-    assert_eq!(dialog(&session).targets[0].id, id(900));
+    assert_eq!(selection(&session).processes[0].id, id(900));
     reply(&mut session, Reply::Exited(1, vec![id(900)]));
     assert!(session.line("has ended").contains("has ended"));
     session.keys("Enter").types("y");
@@ -257,11 +261,11 @@ fn what_cannot_be_pinned_closes_the_dialog_and_says_why() {
 fn a_report_is_for_its_own_dialog() {
     let mut session = ready();
     session.keys("F9 Esc F9");
-    assert_eq!(dialog(&session).number, 2);
+    assert_eq!(selection(&session).request, 2);
     reply(&mut session, Reply::Pinned(1, vec![Err(ActError::Gone)]));
     reply(&mut session, Reply::Exited(1, vec![id(900)]));
     assert_eq!(
-        (dialog(&session).pins.as_ref(), dialog(&session).is_over()),
+        (selection(&session).values.as_ref(), selection(&session).all_exited()),
         (None, false)
     );
     reply(
@@ -338,7 +342,7 @@ fn so_many_at_once_and_no_more() {
     session.tick(1, many.clone()).keys("Tab F9");
     assert_eq!(message(&session), "that is 1001 processes: 1000 at once at the most");
     session.tick(1, many[1..].to_vec()).keys("F9");
-    assert_eq!(dialog(&session).targets.len(), 1000);
+    assert_eq!(selection(&session).processes.len(), 1000);
 }
 
 #[test]
@@ -382,7 +386,7 @@ fn clicks_and_the_wheel_choose_and_never_send() {
     let y = row(&mut session, " 9 KILL");
     session.click(40, y).click(40, y);
     assert_eq!(chosen(&session), "KILL");
-    assert!(!choice(&session).asks);
+    assert!(!signal_dialog(&session).confirming);
     session.mouse(crossterm::event::MouseEventKind::ScrollDown, 40, y);
     assert_eq!(chosen(&session), "INT");
     session.keys("Enter");

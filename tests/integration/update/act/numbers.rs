@@ -2,23 +2,16 @@
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable};
 use zmtop::tui::Event;
-use zmtop::tui::act::Asks;
 
-use super::{commands, dialog, id, message, ready, reply, values};
+use super::{commands, id, message, ready, reply, selection, tunable_dialog, values};
 use crate::support::session::Session;
 
-fn line(session: &Session) -> &str {
-    match &dialog(session).asks {
-        Asks::Number(adjust) => adjust.line.text(),
-        other @ Asks::Signal(_) => panic!("no number is asked for: {other:?}"),
-    }
+fn input(session: &Session) -> &str {
+    tunable_dialog(session).input.text()
 }
 
 fn error(session: &Session) -> Option<&str> {
-    match &dialog(session).asks {
-        Asks::Number(adjust) => adjust.error.as_deref(),
-        Asks::Signal(_) => None,
-    }
+    tunable_dialog(session).error.as_deref()
 }
 
 #[test]
@@ -26,7 +19,7 @@ fn a_number_is_prefilled_checked_and_set() {
     let mut session = ready();
     session.keys("o");
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(-250, 3))]));
-    assert_eq!(line(&session), "-250");
+    assert_eq!(input(&session), "-250");
     session.keys("C-u").types("1001");
     session.keys("Enter");
     assert_eq!(error(&session), Some("1001 is out of range: -1000 to 1000"));
@@ -65,7 +58,7 @@ fn what_was_typed_before_the_value_is_known_stays() {
     let mut session = ready();
     session.keys("i").types("7");
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 3))]));
-    assert_eq!(line(&session), "7");
+    assert_eq!(input(&session), "7");
     session.keys("Enter");
     assert_eq!(
         commands(&session)[1..],
@@ -91,9 +84,9 @@ fn values_that_differ_are_told_as_a_span() {
         &mut session,
         Reply::Pinned(1, vec![Ok(values(0, -2)), Ok(values(0, 3))]),
     );
-    assert_eq!(line(&session), "");
-    assert_eq!(dialog(&session).present(Tunable::Nice), Some((-2, 3)));
-    assert_eq!(dialog(&session).present(Tunable::OomScoreAdj), Some((0, 0)));
+    assert_eq!(input(&session), "");
+    assert_eq!(selection(&session).value_range(Tunable::Nice), Some((-2, 3)));
+    assert_eq!(selection(&session).value_range(Tunable::OomScoreAdj), Some((0, 0)));
     assert!(session.line("now -2 to 3").contains("-20"));
 }
 
