@@ -53,6 +53,17 @@ fn only(pty: &mut Pty, pid: u32) {
     pty.wait_for("Σ 1 of");
 }
 
+/// Waits until the monitor holds a pidfd of that process: the dialog is drawn before.
+fn wait_until_pinned(pty: &mut Pty, pid: u32) {
+    let fds = format!("/proc/{}/fdinfo", pty.pid());
+    let line = format!("Pid:\t{pid}\n");
+    pty.wait("it is pinned", |_| {
+        let fds = std::fs::read_dir(&fds).unwrap().flatten();
+        let mut texts = fds.filter_map(|fd| std::fs::read_to_string(fd.path()).ok());
+        texts.any(|text| text.contains(&line))
+    });
+}
+
 #[test]
 fn a_signal_ends_the_process_that_was_chosen() {
     let mut child = Own::sleep();
@@ -78,6 +89,7 @@ fn a_process_that_ends_while_it_is_asked() {
     let mut pty = monitor(&[], child.pid());
     pty.send(F9);
     pty.wait_for("Send a signal");
+    wait_until_pinned(&mut pty, child.pid());
     child.0.kill().unwrap();
     child.0.wait().unwrap();
     pty.wait_for("has ended");
