@@ -33,7 +33,10 @@ pub trait TableKind: 'static {
     type Row<'a>;
 }
 
-/// One column of a table.
+/// The way a column takes its value from a row.
+pub type Get<T> = for<'a> fn(&'a <T as TableKind>::Row<'a>) -> Value<'a>;
+
+/// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<T: TableKind = Processes> {
     /// The name in the config, on the command line, in filters, in JSON and in CSV.
@@ -48,8 +51,6 @@ pub struct Column<T: TableKind = Processes> {
     pub width: u16,
     /// True if it takes the width that is left over.
     pub grows: bool,
-    /// The side that values stand on.
-    pub align: Align,
     /// The Prometheus metric name, if it is exported.
     pub metric: Option<&'static str>,
     /// True if sums over rows mean something: shown in the totals row and for folded subtrees.
@@ -65,7 +66,7 @@ pub struct Column<T: TableKind = Processes> {
     /// Data that must be read for it.
     pub needs: Needs,
     /// Takes the value from a row.
-    pub value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
+    pub value: Get<T>,
 }
 
 /// The rows that a column names.
@@ -105,23 +106,18 @@ pub enum Priority {
     Highest,
 }
 
-/// The constructors of entries, and the methods by which an entry differs from the usual.
+/// The constructors of entries, and the methods by which an entry differs from the usual. Each takes the id, the
+/// title and how to get the value; the help text has a method of its own, but no entry is without one.
 impl<T: TableKind> Column<T> {
-    /// Returns a byte figure that can be summed.
-    pub const fn bytes(
-        id: &'static str,
-        title: &'static str,
-        help: &'static str,
-        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
-    ) -> Self {
+    /// Returns a byte figure that can be summed and needs the memory.
+    pub const fn bytes(id: &'static str, title: &'static str, value: Get<T>) -> Self {
         Self {
             id,
             title,
-            help,
+            help: "",
             unit: Unit::Bytes,
             width: 5,
             grows: false,
-            align: Align::Right,
             metric: None,
             additive: true,
             ascending: false,
@@ -134,61 +130,37 @@ impl<T: TableKind> Column<T> {
     }
 
     /// Returns a figure of another unit, which needs nothing but the list of processes.
-    pub const fn figure(
-        id: &'static str,
-        title: &'static str,
-        help: &'static str,
-        unit: Unit,
-        width: u16,
-        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
-    ) -> Self {
+    pub const fn figure(id: &'static str, title: &'static str, unit: Unit, width: u16, value: Get<T>) -> Self {
         Self {
             unit,
             width,
             additive: false,
             needs: Needs::NOTHING,
-            ..Self::bytes(id, title, help, value)
+            ..Self::bytes(id, title, value)
         }
     }
 
     /// Returns a text.
-    pub const fn text(
-        id: &'static str,
-        title: &'static str,
-        help: &'static str,
-        width: u16,
-        value: for<'a> fn(&'a T::Row<'a>) -> Value<'a>,
-    ) -> Self {
-        Self {
-            align: Align::Left,
-            ascending: true,
-            ..Self::figure(id, title, help, Unit::Text, width, value)
-        }
+    pub const fn text(id: &'static str, title: &'static str, width: u16, value: Get<T>) -> Self {
+        Self::figure(id, title, Unit::Text, width, value).ascending()
     }
 
-    const fn metric(self, name: &'static str) -> Self {
-        Self {
-            metric: Some(name),
-            ..self
-        }
+    const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
+    }
+
+    const fn metric(mut self, name: &'static str) -> Self {
+        self.metric = Some(name);
+        self
     }
 
     const fn additive(self, additive: bool) -> Self {
         Self { additive, ..self }
     }
 
-    const fn ascending(self) -> Self {
-        Self {
-            ascending: true,
-            ..self
-        }
-    }
-
-    const fn left(self) -> Self {
-        Self {
-            align: Align::Left,
-            ..self
-        }
+    const fn ascending(mut self) -> Self {
+        self.ascending = true;
+        self
     }
 
     const fn grows(self) -> Self {
@@ -213,6 +185,15 @@ impl<T: TableKind> Column<T> {
 }
 
 impl<T: TableKind> Column<T> {
+    /// Returns the side that values stand on: figures to the right, so that their digits align.
+    pub const fn align(&self) -> Align {
+        match self.unit {
+            Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict => Align::Left,
+            Unit::Bytes | Unit::Delta | Unit::Growth | Unit::PerSecond => Align::Right,
+            Unit::Share | Unit::Count | Unit::Seconds => Align::Right,
+        }
+    }
+
     /// Returns the width in terminal columns with these units.
     pub fn width_in(&self, units: Units) -> u16 {
         let least = match self.unit {
@@ -227,34 +208,4 @@ impl<T: TableKind> Column<T> {
     pub fn sort_key<'a>(&self, row: &'a T::Row<'a>) -> SortKey {
         (self.value)(row).sort_key()
     }
-}
-
-/// Returns the index of the column with that id.
-///
-/// # Panics
-/// If there is none: in a constant, a column named in the source that does not exist is a compile error.
-const fn index_of<T: TableKind>(columns: &[Column<T>], id: &str) -> usize {
-    let mut at = 0;
-    while at < columns.len() {
-        if same(columns[at].id.as_bytes(), id.as_bytes()) {
-            return at;
-        }
-        at += 1;
-    }
-    panic!("no column has this id")
-}
-
-/// Compares two strings; `==` is not available in constants.
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < a.len() {
-        if a[at] != b[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
 }

@@ -3,7 +3,8 @@
 //!
 //! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
 
-use super::{Column, ColumnId, index_of, mapping};
+use super::mapping::{self, Mappings};
+use super::{Column, ColumnId};
 use crate::group::GroupBy;
 
 /// The column that tables are sorted by unless another is chosen.
@@ -18,11 +19,11 @@ pub const MARK_PSS: ColumnId = ColumnId::named("mark_pss");
 pub const TREE_PSS: ColumnId = ColumnId::named("tree_pss");
 /// The column in which the monitor draws a tree's guides.
 pub const COMMAND: ColumnId = ColumnId::named("command");
-/// How long a process runs.
+/// The time that a process has been running.
 pub const ELAPSED: ColumnId = ColumnId::named("elapsed");
-/// How long until a limit is reached.
+/// The time until a limit is reached.
 pub const ETA: ColumnId = ColumnId::named("eta");
-/// Why a process has no figures.
+/// The reason why a process has no figures.
 pub const UNREAD: ColumnId = ColumnId::named("unread");
 /// The parent, which a tree as data has too.
 pub const PPID: ColumnId = ColumnId::named("ppid");
@@ -97,23 +98,8 @@ const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
 }
 
 /// Returns the columns of `maps`: of single areas, or of mappings merged by name.
-pub fn maps(areas: bool) -> Vec<&'static Column<mapping::Mappings>> {
-    const AREAS: [usize; 10] = indices([
-        "address", "perms", "size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping",
-    ]);
-    const MERGED: [usize; 9] = indices([
-        "areas", "size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping",
-    ]);
-    let indices: &[usize] = if areas { &AREAS } else { &MERGED };
-    indices.iter().map(|at| &mapping::COLUMNS[*at]).collect()
-}
-
-const fn indices<const N: usize>(ids: [&str; N]) -> [usize; N] {
-    let mut indices = [0; N];
-    let mut at = 0;
-    while at < N {
-        indices[at] = index_of(mapping::COLUMNS, ids[at]);
-        at += 1;
-    }
-    indices
+pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
+    let first: &[&str] = if areas { &["address", "perms"] } else { &["areas"] };
+    let both = ["size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping"];
+    first.iter().chain(&both).filter_map(|id| mapping::find(id)).collect()
 }

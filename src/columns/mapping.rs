@@ -61,15 +61,15 @@ pub fn find(id: &str) -> Option<&'static Entry> {
     COLUMNS.iter().find(|c| c.id == id)
 }
 
-const fn count(id: &'static str, title: &'static str, help: &'static str, value: Get) -> Entry {
-    Entry::figure(id, title, help, Unit::Count, 5, value)
-}
-
-const fn text(id: &'static str, title: &'static str, help: &'static str, value: Get) -> Entry {
-    Entry::text(id, title, help, 5, value)
-}
-
 type Get = for<'a> fn(&'a MapRow<'a>) -> Value<'a>;
+
+const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
+    Entry::figure(id, title, Unit::Count, 5, value)
+}
+
+const fn text(id: &'static str, title: &'static str, value: Get) -> Entry {
+    Entry::text(id, title, 5, value)
+}
 
 fn memory<'a>(row: &MapRow<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     Value::bytes(row.memory.and_then(get))
@@ -90,148 +90,80 @@ fn hex<'a>(text: String) -> Value<'a> {
 
 /// Every column there is.
 pub static COLUMNS: &[Entry] = &[
-    Entry::bytes(
-        "pss",
-        "PSS",
-        "Proportional set size: each resident page divided by its sharers. Kernel: Pss in smaps.",
-        |r| memory(r, |m| Ok(m.pss)),
+    Entry::bytes("pss", "PSS", |r| memory(r, |m| Ok(m.pss)))
+        .help("Proportional set size: each resident page divided by its sharers. Kernel: Pss in smaps."),
+    Entry::bytes("uss", "USS", |r| memory(r, |m| Ok(m.uss())))
+        .help("Pages that no other process maps. Formula: Private_Clean + Private_Dirty of smaps."),
+    Entry::bytes("rss", "RSS", |r| memory(r, |m| Ok(m.rss))).help("Every resident page, whole. Kernel: Rss in smaps."),
+    Entry::bytes("swap", "SWAP", |r| memory(r, |m| Ok(m.swap)))
+        .help("Swapped out, whole, shared memory with it. Kernel: Swap in smaps."),
+    Entry::bytes("swap_pss", "SWPSS", |r| memory(r, |m| m.swap_pss)).help(
+        "Swapped out, divided by the sharers of each slot; without shared memory. Kernel: SwapPss in smaps (Linux \
+         4.3).",
     ),
-    Entry::bytes(
-        "uss",
-        "USS",
-        "Pages that no other process maps. Formula: Private_Clean + Private_Dirty of smaps.",
-        |r| memory(r, |m| Ok(m.uss())),
+    Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
+        .help("What it costs the machine, in RAM or in swap. Formula: PSS + SwapPss."),
+    Entry::bytes("dirty", "DIRTY", |r| memory(r, |m| Ok(m.dirty())))
+        .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps."),
+    Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty))
+        .help("The dirty part of PSS. Kernel: Pss_Dirty in smaps (Linux 6.0)."),
+    Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared())))
+        .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps."),
+    Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
+        "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \
+         smaps.",
     ),
-    Entry::bytes("rss", "RSS", "Every resident page, whole. Kernel: Rss in smaps.", |r| {
-        memory(r, |m| Ok(m.rss))
-    }),
-    Entry::bytes(
-        "swap",
-        "SWAP",
-        "Swapped out, whole, shared memory with it. Kernel: Swap in smaps.",
-        |r| memory(r, |m| Ok(m.swap)),
-    ),
-    Entry::bytes(
-        "swap_pss",
-        "SWPSS",
-        "Swapped out, divided by the sharers of each slot; without shared memory. Kernel: SwapPss in smaps (Linux 4.3).",
-        |r| memory(r, |m| m.swap_pss),
-    ),
-    Entry::bytes(
-        "footprint",
-        "FOOTP",
-        "What it costs the machine, in RAM or in swap. Formula: PSS + SwapPss.",
-        |r| memory(r, Memory::footprint),
-    ),
-    Entry::bytes(
-        "dirty",
-        "DIRTY",
-        "Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps.",
-        |r| memory(r, |m| Ok(m.dirty())),
-    ),
-    Entry::bytes(
-        "pss_dirty",
-        "PDIRTY",
-        "The dirty part of PSS. Kernel: Pss_Dirty in smaps (Linux 6.0).",
-        |r| memory(r, |m| m.pss_dirty),
-    ),
-    Entry::bytes(
-        "shared",
-        "SHARED",
-        "Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps.",
-        |r| memory(r, |m| Ok(m.shared())),
-    ),
-    Entry::bytes(
-        "hugetlb",
-        "HUGE",
-        "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of smaps.",
-        |r| memory(r, Memory::hugetlb),
-    ),
-    Entry::bytes(
-        "size",
-        "SIZE",
-        "How much of the address space it takes. Kernel: Size in smaps.",
-        |r| extent(r, |e| Ok(e.size)),
-    ),
-    Entry::bytes(
-        "locked",
-        "LOCKED",
-        "The part of PSS that may not be swapped out. Kernel: Locked in smaps.",
-        |r| extent(r, |e| e.locked),
-    ),
-    Entry::bytes(
-        "thp",
-        "THP",
-        "Anonymous memory in transparent huge pages. Kernel: AnonHugePages in smaps.",
-        |r| extent(r, |e| e.huge),
-    ),
-    count("areas", "AREAS", "How many areas of the address space.", |r| {
-        Value::Count(r.areas)
+    Entry::bytes("size", "SIZE", |r| extent(r, |e| Ok(e.size)))
+        .help("How much of the address space it takes. Kernel: Size in smaps."),
+    Entry::bytes("locked", "LOCKED", |r| extent(r, |e| e.locked))
+        .help("The part of PSS that may not be swapped out. Kernel: Locked in smaps."),
+    Entry::bytes("thp", "THP", |r| extent(r, |e| e.huge))
+        .help("Anonymous memory in transparent huge pages. Kernel: AnonHugePages in smaps."),
+    count("areas", "AREAS", |r| Value::Count(r.areas))
+        .help("How many areas of the address space.")
+        .additive(true),
+    text("address", "ADDRESS", |r| {
+        area(r, |a| hex(format!("{:012x}-{:012x}", a.start, a.end)))
     })
-    .additive(true),
-    text(
-        "address",
-        "ADDRESS",
-        "The first address and the first after it, in hexadecimal.",
-        |r| area(r, |a| hex(format!("{:012x}-{:012x}", a.start, a.end))),
-    )
+    .help("The first address and the first after it, in hexadecimal.")
     .applies_to(AppliesTo::Areas),
-    text(
-        "perms",
-        "PERMS",
-        "r read, w write, x execute, s shared, p private.",
-        |r| area(r, |a| Value::text(Ok(&a.perms))),
-    )
-    .applies_to(AppliesTo::Areas),
-    count("offset", "OFFSET", "Where in the file it begins, in bytes.", |r| {
-        area(r, |a| Value::Id(a.offset))
+    text("perms", "PERMS", |r| area(r, |a| Value::text(Ok(&a.perms))))
+        .help("r read, w write, x execute, s shared, p private.")
+        .applies_to(AppliesTo::Areas),
+    count("offset", "OFFSET", |r| area(r, |a| Value::Id(a.offset)))
+        .help("Where in the file it begins, in bytes.")
+        .ascending()
+        .applies_to(AppliesTo::Areas),
+    text("device", "DEV", |r| {
+        area(r, |a| hex(format!("{:02x}:{:02x}", a.device.0, a.device.1)))
     })
-    .ascending()
+    .help("Major and minor number of the file's device, in hexadecimal.")
     .applies_to(AppliesTo::Areas),
-    text(
-        "device",
-        "DEV",
-        "Major and minor number of the file's device, in hexadecimal.",
-        |r| area(r, |a| hex(format!("{:02x}:{:02x}", a.device.0, a.device.1))),
-    )
-    .applies_to(AppliesTo::Areas),
-    count("inode", "INODE", "The file's inode, 0 for none.", |r| {
-        area(r, |a| Value::Id(a.inode))
+    count("inode", "INODE", |r| area(r, |a| Value::Id(a.inode)))
+        .help("The file's inode, 0 for none.")
+        .ascending()
+        .applies_to(AppliesTo::Areas),
+    text("flags", "FLAGS", |r| {
+        area(r, |a| match &*a.flags {
+            [] => Value::Missing(Missing::Unsupported),
+            flags => Value::text(Ok(flags)),
+        })
     })
-    .ascending()
+    .help("What the kernel notes of the area, two letters each. Kernel: VmFlags in smaps (Linux 3.8).")
     .applies_to(AppliesTo::Areas),
-    text(
-        "flags",
-        "FLAGS",
-        "What the kernel notes of the area, two letters each. Kernel: VmFlags in smaps (Linux 3.8).",
-        |r| {
-            area(r, |a| match &*a.flags {
-                [] => Value::Missing(Missing::Unsupported),
-                flags => Value::text(Ok(flags)),
-            })
-        },
-    )
-    .applies_to(AppliesTo::Areas),
-    text(
-        "kind",
-        "KIND",
-        "file, heap, stack, named, anon, shared, hugetlb, kernel or device.",
-        |r| r.name.map_or(Value::Blank, |n| Value::text(Ok(n.kind.id().as_bytes()))),
-    ),
-    text(
-        "deleted",
-        "GONE",
-        "`deleted` where the file was removed or replaced: who maps it runs the old one.",
-        |r| match r.name {
-            Some(n) if n.deleted => Value::text(Ok(b"deleted")),
-            _ => Value::Blank,
-        },
-    ),
-    text("mapping", "MAPPING", "The file, or the kind of memory.", |r| {
-        match r.name {
-            Some(n) => Value::text(Ok(&n.bytes)),
-            None => Value::Blank,
-        }
+    text("kind", "KIND", |r| {
+        r.name.map_or(Value::Blank, |n| Value::text(Ok(n.kind.id().as_bytes())))
     })
+    .help("file, heap, stack, named, anon, shared, hugetlb, kernel or device."),
+    text("deleted", "GONE", |r| match r.name {
+        Some(n) if n.deleted => Value::text(Ok(b"deleted")),
+        _ => Value::Blank,
+    })
+    .help("`deleted` where the file was removed or replaced: who maps it runs the old one."),
+    text("mapping", "MAPPING", |r| match r.name {
+        Some(n) => Value::text(Ok(&n.bytes)),
+        None => Value::Blank,
+    })
+    .help("The file, or the kind of memory.")
     .label(Label::Group),
 ];

@@ -36,72 +36,54 @@ const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
 /// Every column, from left to right.
 pub static COLUMNS: &[Entry] = &[
-    Entry::figure("verdict", "VERDICT", "The verdict.", Unit::Verdict, 9, |r| {
+    Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
         Value::Verdict(r.suspect.judgement.verdict)
     })
-    .left()
+    .help("The verdict.")
     .priority(Priority::High),
-    Entry::figure("slope", "PACE", "The slope of the footprint.", Unit::Growth, 9, |r| {
-        Value::Pace(r.suspect.judgement)
+    Entry::figure("slope", "PACE", Unit::Growth, 9, |r| Value::Pace(r.suspect.judgement))
+        .help("The slope of the footprint.")
+        .priority(Priority::High),
+    Entry::figure("confidence", "SURE", Unit::Share, 4, |r| {
+        Value::Confidence(r.suspect.judgement)
     })
-    .priority(Priority::High),
-    Entry::figure(
-        "confidence",
-        "SURE",
-        "The confidence that it leaks.",
-        Unit::Share,
-        4,
-        |r| Value::Confidence(r.suspect.judgement),
-    )
+    .help("The confidence that it leaks.")
     .priority(Priority::Low),
-    Entry::figure(
-        "since",
-        "SINCE",
-        "How long it has been growing.",
-        Unit::Seconds,
-        6,
-        |r| {
-            let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
-            since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
-        },
-    )
+    Entry::figure("since", "SINCE", Unit::Seconds, 6, |r| {
+        let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
+        since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
+    })
+    .help("How long it has been growing.")
     .priority(Priority::High),
-    Entry::figure(
-        "eta",
-        "ETA",
-        "How long until a limit is reached.",
-        Unit::Seconds,
-        6,
-        |r| match r.suspect.eta {
-            None => DASH,
-            Some(eta) if (0.0..NEVER).contains(&eta) => Value::Seconds(eta),
-            Some(_) => Value::text(Ok(b"never")),
-        },
-    )
+    Entry::figure("eta", "ETA", Unit::Seconds, 6, |r| match r.suspect.eta {
+        None => DASH,
+        Some(eta) if (0.0..NEVER).contains(&eta) => Value::Seconds(eta),
+        Some(_) => Value::text(Ok(b"never")),
+    })
+    .help("How long until a limit is reached.")
     .priority(Priority::High),
-    Entry::bytes("footprint", "FOOTP", "The footprint. Formula: PSS + SwapPss.", |r| {
-        Value::Bytes(r.suspect.footprint)
-    }),
-    Entry::figure("pid", "PID", "The process id.", Unit::Count, 7, |r| {
+    Entry::bytes("footprint", "FOOTP", |r| Value::Bytes(r.suspect.footprint))
+        .help("The footprint. Formula: PSS + SwapPss."),
+    Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         r.suspect
             .key
             .process()
             .map_or(Value::Blank, |id| Value::Id(id.pid.into()))
     })
+    .help("The process id.")
     .priority(Priority::High),
-    Entry::text("user", "USER", "The effective user.", 8, |r| match &r.suspect.facts {
+    Entry::text("user", "USER", 8, |r| match &r.suspect.facts {
         Some(facts) => facts.user.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
         None => Value::Blank,
     })
+    .help("The effective user.")
     .priority(Priority::Low),
-    Entry::text("name", "WHO", "The command line, or the group's name.", 16, |r| match (
-        &r.suspect.key,
-        &r.suspect.facts,
-    ) {
+    Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {
         (RowKey::Group(key), _) => Value::text(Ok(key.label())),
         (RowKey::Process(_), Some(facts)) => Value::Text(facts.short_command()),
         (RowKey::Process(_), None) => Value::Blank,
     })
+    .help("The command line, or the group's name.")
     .grows()
     .label(Label::Process)
     .priority(Priority::High),

@@ -24,17 +24,14 @@ impl TableKind for System {
 
 type Entry = Column<System>;
 
-const fn bytes(id: &'static str, help: &'static str, value: for<'a> fn(&'a SystemRow<'a>) -> Value<'a>) -> Entry {
-    Entry::bytes(id, id, help, value)
+type Get = for<'a> fn(&'a SystemRow<'a>) -> Value<'a>;
+
+const fn bytes(id: &'static str, value: Get) -> Entry {
+    Entry::bytes(id, id, value)
 }
 
-const fn figure(
-    id: &'static str,
-    unit: Unit,
-    help: &'static str,
-    value: for<'a> fn(&'a SystemRow<'a>) -> Value<'a>,
-) -> Entry {
-    Entry::figure(id, id, help, unit, 5, value)
+const fn figure(id: &'static str, unit: Unit, value: Get) -> Entry {
+    Entry::figure(id, id, unit, 5, value)
 }
 
 /// RAM in use: `MemTotal − MemAvailable`.
@@ -65,85 +62,45 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
 
 /// Every figure there is.
 pub static COLUMNS: &[Entry] = &[
-    bytes("mem_total", "Kernel: MemTotal in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.mem_total)
-    }),
-    bytes("mem_free", "Kernel: MemFree in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.mem_free)
-    }),
-    bytes("mem_available", "Kernel: MemAvailable in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.mem_available)
-    }),
-    bytes("mem_used", "RAM in use. Formula: MemTotal − MemAvailable.", |r| {
-        Value::bytes(used(r))
-    }),
-    figure(
-        "mem_percent",
-        Unit::Share,
-        "The part of RAM that is in use. Formula: mem_used ÷ MemTotal.",
-        |r| share(used(r), r.snapshot.system.mem_total),
-    ),
-    bytes("anon", "Kernel: AnonPages in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.anon_pages)
-    }),
-    bytes("cached", "Kernel: Cached in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.cached)
-    }),
-    bytes("shmem", "Kernel: Shmem in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.shmem)
-    }),
-    bytes("slab", "Kernel: Slab in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.slab)
-    }),
-    bytes("swap_total", "Kernel: SwapTotal in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.swap_total)
-    }),
-    bytes("swap_free", "Kernel: SwapFree in meminfo.", |r| {
-        Value::bytes(r.snapshot.system.swap_free)
-    }),
-    bytes("swap_used", "Formula: SwapTotal − SwapFree of meminfo.", |r| {
-        Value::bytes(r.snapshot.system.swap_used())
-    }),
-    figure(
-        "swap_percent",
-        Unit::Share,
-        "The part of swap that is in use. Formula: swap_used ÷ SwapTotal.",
-        |r| share(r.snapshot.system.swap_used(), r.snapshot.system.swap_total),
-    ),
-    figure(
-        "swap_in",
-        Unit::Growth,
-        "Read from swap. Kernel: pswpin in vmstat.",
-        |r| rate(r.history.system().swap_in, Value::Growth),
-    ),
-    figure(
-        "swap_out",
-        Unit::Growth,
-        "Written to swap. Kernel: pswpout in vmstat.",
-        |r| rate(r.history.system().swap_out, Value::Growth),
-    ),
-    figure(
-        "majflt",
-        Unit::PerSecond,
-        "Major faults a second. Kernel: pgmajfault in vmstat.",
-        |r| rate(r.history.system().majfault, Value::PerSecond),
-    ),
-    figure(
-        "psi_some",
-        Unit::Share,
-        "The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory.",
-        |r| stalled(r, |psi| psi.some_avg10),
-    ),
-    figure(
-        "psi_full",
-        Unit::Share,
-        "The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.",
-        |r| stalled(r, |psi| psi.full_avg10),
-    ),
-    figure("processes", Unit::Count, "The number of processes.", |r| {
-        match &r.snapshot.processes {
-            Ok(list) => Value::Count(list.len() as u64),
-            Err(e) => Value::Missing(*e),
-        }
-    }),
+    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo."),
+    bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo."),
+    bytes("mem_available", |r| Value::bytes(r.snapshot.system.mem_available)).help("Kernel: MemAvailable in meminfo."),
+    bytes("mem_used", |r| Value::bytes(used(r))).help("RAM in use. Formula: MemTotal − MemAvailable."),
+    figure("mem_percent", Unit::Share, |r| {
+        share(used(r), r.snapshot.system.mem_total)
+    })
+    .help("The part of RAM that is in use. Formula: mem_used ÷ MemTotal."),
+    bytes("anon", |r| Value::bytes(r.snapshot.system.anon_pages)).help("Kernel: AnonPages in meminfo."),
+    bytes("cached", |r| Value::bytes(r.snapshot.system.cached)).help("Kernel: Cached in meminfo."),
+    bytes("shmem", |r| Value::bytes(r.snapshot.system.shmem)).help("Kernel: Shmem in meminfo."),
+    bytes("slab", |r| Value::bytes(r.snapshot.system.slab)).help("Kernel: Slab in meminfo."),
+    bytes("swap_total", |r| Value::bytes(r.snapshot.system.swap_total)).help("Kernel: SwapTotal in meminfo."),
+    bytes("swap_free", |r| Value::bytes(r.snapshot.system.swap_free)).help("Kernel: SwapFree in meminfo."),
+    bytes("swap_used", |r| Value::bytes(r.snapshot.system.swap_used()))
+        .help("Formula: SwapTotal − SwapFree of meminfo."),
+    figure("swap_percent", Unit::Share, |r| {
+        share(r.snapshot.system.swap_used(), r.snapshot.system.swap_total)
+    })
+    .help("The part of swap that is in use. Formula: swap_used ÷ SwapTotal."),
+    figure("swap_in", Unit::Growth, |r| {
+        rate(r.history.system().swap_in, Value::Growth)
+    })
+    .help("Read from swap. Kernel: pswpin in vmstat."),
+    figure("swap_out", Unit::Growth, |r| {
+        rate(r.history.system().swap_out, Value::Growth)
+    })
+    .help("Written to swap. Kernel: pswpout in vmstat."),
+    figure("majflt", Unit::PerSecond, |r| {
+        rate(r.history.system().majfault, Value::PerSecond)
+    })
+    .help("Major faults a second. Kernel: pgmajfault in vmstat."),
+    figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some_avg10))
+        .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory."),
+    figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full_avg10))
+        .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory."),
+    figure("processes", Unit::Count, |r| match &r.snapshot.processes {
+        Ok(list) => Value::Count(list.len() as u64),
+        Err(e) => Value::Missing(*e),
+    })
+    .help("The number of processes."),
 ];

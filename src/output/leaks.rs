@@ -125,7 +125,7 @@ impl Report for LeaksReport<'_> {
         }
         // A pipe gets long command lines, but not a page of one.
         let room = self.style.width.unwrap_or(200);
-        let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align)));
+        let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align())));
         for suspect in self.suspects {
             let row = SuspectRow {
                 suspect,

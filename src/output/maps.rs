@@ -91,7 +91,7 @@ impl MapsReport<'_> {
     }
 
     fn write_table(&self, out: &mut dyn Write, process: &ProcessMappings<'_>) -> io::Result<()> {
-        let mut table = TextTable::titled(self.columns.iter().map(|c| (c.title, c.align)));
+        let mut table = TextTable::titled(self.columns.iter().map(|c| (c.title, c.align())));
         let shown = self.sorted(process);
         for row in &shown {
             let cells: Vec<Cell> = self.columns.iter().map(|c| self.cell(c, row)).collect();

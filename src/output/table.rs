@@ -128,7 +128,7 @@ impl TableOptions {
         let columns = self.columns.iter().map(|id| {
             let (column, grows) = (id.get(), self.grows(id.get()));
             TextColumn {
-                align: column.align,
+                align: column.align(),
                 grows,
                 min: column.width.into(),
                 max: if grows { widest_command } else { WIDEST_WORD },

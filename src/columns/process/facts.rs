@@ -9,236 +9,167 @@ use crate::group::GroupBy;
 use crate::model::Missing;
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure(
-        "age",
-        "AGE",
-        "How old the shown walk is; of a group, its oldest.",
-        Unit::Seconds,
-        5,
-        |r| {
-            let read_at = match (r.group, r.sample) {
-                // Why none of its processes was read, if that is known.
-                (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
-                (None, Some(sample)) => sample.walk.map(|walk| walk.at),
-                (None, None) => return Value::Blank,
-            };
-            read_at.map_or_else(Value::Missing, |at| Value::Seconds(r.now.saturating_sub(at).as_secs_f64()))
-        },
-    )
+    Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
+        let read_at = match (r.group, r.sample) {
+            // Why none of its processes was read, if that is known.
+            (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
+            (None, Some(sample)) => sample.walk.map(|walk| walk.at),
+            (None, None) => return Value::Blank,
+        };
+        read_at.map_or_else(Value::Missing, |at| {
+            Value::Seconds(r.now.saturating_sub(at).as_secs_f64())
+        })
+    })
+    .help("How old the shown walk is; of a group, its oldest.")
     .needs(Needs::MEMORY),
-    Entry::figure("pid", "PID", "Process id. Field 1 of stat.", Unit::Count, 7, |r| {
+    Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         process(r, |s| Value::Id(u64::from(s.id.pid)))
     })
+    .help("Process id. Field 1 of stat.")
     .ascending()
     .applies_to(AppliesTo::Processes)
     .priority(Priority::Highest),
-    Entry::figure(
-        "ppid",
-        "PPID",
-        "The parent's process id. Field 4 of stat.",
-        Unit::Count,
-        7,
-        |r| process(r, |s| Value::Id(u64::from(s.stat.ppid))),
-    )
+    Entry::figure("ppid", "PPID", Unit::Count, 7, |r| {
+        process(r, |s| Value::Id(u64::from(s.stat.ppid)))
+    })
+    .help("The parent's process id. Field 4 of stat.")
     .ascending()
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::text(
-        "user",
-        "USER",
-        "The effective user's name, or the uid where it has none. Uid in status.",
-        9,
-        |r| {
-            group_name(r, GroupBy::User, |s| {
-                Value::text(s.facts.user.as_deref().map_err(|e| *e))
-            })
-        },
-    )
+    Entry::text("user", "USER", 9, |r| {
+        group_name(r, GroupBy::User, |s| {
+            Value::text(s.facts.user.as_deref().map_err(|e| *e))
+        })
+    })
+    .help("The effective user's name, or the uid where it has none. Uid in status.")
     .priority(Priority::High)
     .needs(Needs::USER),
-    Entry::figure(
-        "uid",
-        "UID",
-        "The effective user id. Uid in status.",
-        Unit::Count,
-        10,
-        |r| process(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into()))),
-    )
+    Entry::figure("uid", "UID", Unit::Count, 10, |r| {
+        process(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
+    })
+    .help("The effective user id. Uid in status.")
     .applies_to(AppliesTo::Processes)
     .needs(Needs::USER),
-    Entry::text(
-        "state",
-        "S",
+    Entry::text("state", "S", 1, |r| {
+        process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state])))
+    })
+    .help(
         "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. \
          Field 3 of stat.",
-        1,
-        |r| process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state]))),
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::figure(
-            "threads",
-            "THR",
-            "Number of threads. Field 20 of stat.",
-            Unit::Count,
-            5,
-            |r| match (r.sample, r.subtree) {
-                (Some(s), _) => Value::Count(s.stat.threads),
-                (None, Some(sum)) => Value::Count(sum.threads),
-                (None, None) => Value::Blank,
-            },
-        )
-.additive(true)
+    Entry::figure("threads", "THR", Unit::Count, 5, |r| match (r.sample, r.subtree) {
+        (Some(s), _) => Value::Count(s.stat.threads),
+        (None, Some(sum)) => Value::Count(sum.threads),
+        (None, None) => Value::Blank,
+    })
+    .help("Number of threads. Field 20 of stat.")
+    .additive(true)
     .needs(Needs::STAT),
-    Entry::figure(
-            "majflt",
-            "MAJ/s",
-            "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 of stat.",
-            Unit::PerSecond,
-            5,
-            |r| rate(r, |c| c.majflt, Value::PerSecond),
-        )
-.additive(true)
-    .needs(Needs::STAT.and(Needs::HISTORY)),
-    Entry::figure(
-            "minflt",
-            "MIN/s",
-            "Minor faults a second: pages given without waiting. Field 10 of stat.",
-            Unit::PerSecond,
-            5,
-            |r| rate(r, |c| c.minflt, Value::PerSecond),
-        )
-.additive(true)
-    .needs(Needs::STAT.and(Needs::HISTORY)),
-    Entry::figure(
-            "cpu",
-            "CPU%",
-            "Percent of one core since the last snapshot. Fields 14 and 15 of stat.",
-            Unit::Share,
-            5,
-            |r| rate(r, |c| c.cpu, Value::Share),
-        )
-.additive(true)
-    .needs(Needs::STAT.and(Needs::HISTORY)),
-    Entry::figure(
-        "elapsed",
-        "RUNS",
-        "How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.",
-        Unit::Seconds,
-        5,
-        |r| {
-            let start = match (r.sample, r.group) {
-                (Some(s), _) => Some(s.id.starttime),
-                (None, Some(group)) => group.started,
-                (None, None) => None,
-            };
-            let Some(start) = start else { return Value::Blank };
-            r.uptime.map_or(Value::Missing(Missing::Unsupported), |up| {
-                Value::Seconds((up - start as f64 / 100.0).max(0.0))
-            })
-        },
+    Entry::figure("majflt", "MAJ/s", Unit::PerSecond, 5, |r| {
+        rate(r, |c| c.majflt, Value::PerSecond)
+    })
+    .help(
+        "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 \
+         of stat.",
     )
+    .additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
+        rate(r, |c| c.minflt, Value::PerSecond)
+    })
+    .help("Minor faults a second: pages given without waiting. Field 10 of stat.")
+    .additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
+        .help("Percent of one core since the last snapshot. Fields 14 and 15 of stat.")
+        .additive(true)
+        .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("elapsed", "RUNS", Unit::Seconds, 5, |r| {
+        let start = match (r.sample, r.group) {
+            (Some(s), _) => Some(s.id.starttime),
+            (None, Some(group)) => group.started,
+            (None, None) => None,
+        };
+        let Some(start) = start else { return Value::Blank };
+        r.uptime.map_or(Value::Missing(Missing::Unsupported), |up| {
+            Value::Seconds((up - start as f64 / 100.0).max(0.0))
+        })
+    })
+    .help("How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.")
     .needs(Needs::STAT.and(Needs::SYSTEM)),
-    Entry::figure(
-        "oom_score",
-        "OOM",
-        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only \
-         while this column is shown.",
-        Unit::Count,
-        4,
-        |r| {
-            process(r, |s| {
-                s.oom_score.map_or_else(Value::Missing, |n| Value::Count(n.into()))
-            })
-        },
+    Entry::figure("oom_score", "OOM", Unit::Count, 4, |r| {
+        process(r, |s| {
+            s.oom_score.map_or_else(Value::Missing, |n| Value::Count(n.into()))
+        })
+    })
+    .help(
+        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while \
+         this column is shown.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::OOM_SCORE),
-    Entry::text("unit", "UNIT", "The systemd unit, from the cgroup path.", 20, |r| {
+    Entry::text("unit", "UNIT", 20, |r| {
         group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
     })
+    .help("The systemd unit, from the cgroup path.")
     .needs(Needs::CGROUP_PATH),
-    Entry::text(
-        "container",
-        "CONTAINER",
-        "The container id, its first twelve digits, from the cgroup path.",
-        12,
-        |r| group_name(r, GroupBy::Container, |s| optional_text(s.facts.container.as_deref())),
-    )
+    Entry::text("container", "CONTAINER", 12, |r| {
+        group_name(r, GroupBy::Container, |s| optional_text(s.facts.container.as_deref()))
+    })
+    .help("The container id, its first twelve digits, from the cgroup path.")
     .needs(Needs::CGROUP_PATH),
-    Entry::text(
-        "cgroup",
-        "CGROUP",
-        "The cgroup path: the unified (v2) one, or that of the v1 memory controller.",
-        24,
-        |r| {
-            group_name(r, GroupBy::Cgroup, |s| {
-                Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
-            })
-        },
-    )
+    Entry::text("cgroup", "CGROUP", 24, |r| {
+        group_name(r, GroupBy::Cgroup, |s| {
+            Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
+        })
+    })
+    .help("The cgroup path: the unified (v2) one, or that of the v1 memory controller.")
     .needs(Needs::CGROUP_PATH),
-    Entry::text(
-        "comm",
-        "NAME",
-        "The kernel's short name, at most 15 bytes. Field 2 of stat.",
-        15,
-        |r| group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm))),
-    )
+    Entry::text("comm", "NAME", 15, |r| {
+        group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm)))
+    })
+    .help("The kernel's short name, at most 15 bytes. Field 2 of stat.")
     .label(Label::Process)
     .needs(Needs::STAT),
-    Entry::text(
-        "exe",
-        "EXE",
-        "The path of the program's file, as zmtop or its container sees it. Kernel: the link exe.",
-        24,
-        |r| process(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e))),
-    )
+    Entry::text("exe", "EXE", 24, |r| {
+        process(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e)))
+    })
+    .help("The path of the program's file, as zmtop or its container sees it. Kernel: the link exe.")
     .applies_to(AppliesTo::Processes)
     .needs(Needs::PROGRAM),
-    Entry::text(
-        "replaced",
-        "REPLACED",
-        "What became of the program's file since the start: updated or deleted. Such a process should be started anew. \
-         Of a group: deleted if that became of any of its files. Kernel: the link exe.",
-        8,
-        |r| match r.group {
-            Some(group) => optional_text(group.replaced.map(|(what, _)| what.id().as_bytes())),
-            None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
-        },
+    Entry::text("replaced", "REPLACED", 8, |r| match r.group {
+        Some(group) => optional_text(group.replaced.map(|(what, _)| what.id().as_bytes())),
+        None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
+    })
+    .help(
+        "What became of the program's file since the start: updated or deleted. Such a process should be started \
+         anew. Of a group: deleted if that became of any of its files. Kernel: the link exe.",
     )
     .needs(Needs::PROGRAM),
-    Entry::text(
-        "unread",
-        "UNREAD",
-        "Why the figures of smaps_rollup are not known: permission denied, timed out and the like.",
-        18,
-        |r| match (r.sample, r.memory) {
-            (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
-            _ => Value::Blank,
-        },
-    )
+    Entry::text("unread", "UNREAD", 18, |r| match (r.sample, r.memory) {
+        (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
+        _ => Value::Blank,
+    })
+    .help("Why the figures of smaps_rollup are not known: permission denied, timed out and the like.")
     .applies_to(AppliesTo::Processes)
     .needs(Needs::MEMORY),
-    Entry::text(
-            "command",
-            "COMMAND",
-            "The command line without its program's directory; the kernel's short name in brackets where \
-             there is none.",
-            12,
-            |r| row_name(r, |s| Value::Text(s.facts.short_command())),
-        )
-.grows()
+    Entry::text("command", "COMMAND", 12, |r| {
+        row_name(r, |s| Value::Text(s.facts.short_command()))
+    })
+    .help(
+        "The command line without its program's directory; the kernel's short name in brackets where there is \
+         none.",
+    )
+    .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
-    Entry::text(
-            "cmdline",
-            "COMMAND LINE",
-            "The whole command line; the kernel's short name in brackets where there is none.",
-            12,
-            |r| row_name(r, |s| Value::Text(s.facts.command())),
-        )
-.grows()
+    Entry::text("cmdline", "COMMAND LINE", 12, |r| {
+        row_name(r, |s| Value::Text(s.facts.command()))
+    })
+    .help("The whole command line; the kernel's short name in brackets where there is none.")
+    .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
 ];

@@ -12,88 +12,67 @@ use crate::model::Missing;
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure(
-        "count",
-        "N",
-        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those \
-             that map it. Formula: Σ 1.",
-        Unit::Count,
-        5,
-        |r| match (r.sample, r.subtree) {
-            (Some(_), _) => Value::Count(1),
-            (None, Some(sum)) => Value::Count(sum.count as u64),
-            (None, None) => Value::Blank,
-        },
+    Entry::figure("count", "N", Unit::Count, 5, |r| match (r.sample, r.subtree) {
+        (Some(_), _) => Value::Count(1),
+        (None, Some(sum)) => Value::Count(sum.count as u64),
+        (None, None) => Value::Blank,
+    })
+    .help(
+        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map \
+         it. Formula: Σ 1.",
     )
     .additive(true)
     .priority(Priority::High),
-    Entry::bytes(
-        "shared_pss",
-        "PSHARE",
-        "The shared part of PSS: its part of the pages that other processes map too. Formula: PSS − USS.",
-        |r| memory(r, |m| Ok(m.pss.saturating_sub(m.uss()))),
-    ),
-    Entry::bytes(
-        "avg_pss",
-        "AVGPSS",
-        "PSS of one process on average. Formula: PSS ÷ N, of those whose memory can be read.",
-        |r| match (r.sample, r.group) {
-            (Some(_), _) => memory(r, |m| Ok(m.pss)),
-            (None, Some(group)) => match (r.memory, group.readable as u64) {
-                (Ok(m), n @ 1..) => Value::Bytes(m.pss / n),
-                (Ok(_), 0) => Value::Missing(Missing::Pending),
-                (Err(e), _) => Value::Missing(e),
-            },
-            (None, None) => Value::Blank,
+    Entry::bytes("shared_pss", "PSHARE", |r| {
+        memory(r, |m| Ok(m.pss.saturating_sub(m.uss())))
+    })
+    .help("The shared part of PSS: its part of the pages that other processes map too. Formula: PSS − USS."),
+    Entry::bytes("avg_pss", "AVGPSS", |r| match (r.sample, r.group) {
+        (Some(_), _) => memory(r, |m| Ok(m.pss)),
+        (None, Some(group)) => match (r.memory, group.readable as u64) {
+            (Ok(m), n @ 1..) => Value::Bytes(m.pss / n),
+            (Ok(_), 0) => Value::Missing(Missing::Pending),
+            (Err(e), _) => Value::Missing(e),
         },
-    )
+        (None, None) => Value::Blank,
+    })
+    .help("PSS of one process on average. Formula: PSS ÷ N, of those whose memory can be read.")
     .additive(false)
     .priority(Priority::High),
-    Entry::bytes(
-        "cg_current",
-        "CGMEM",
-        "What the cgroup itself says it holds: file cache, kernel memory and what ended processes left \
-             are in it too. Kernel: memory.current of the cgroup path.",
-        |r| cgroup(r, |c| c.current.map(Some)),
-    )
-    .additive(false)
-    .applies_to(AppliesTo::CgroupRows)
-    .priority(Priority::High)
-    .needs(CGROUP),
-    Entry::bytes(
-        "cg_limit",
-        "CGLIMIT",
-        "The most that the cgroup may hold, by its own limit or one above it; max where there is none. \
-             Kernel: memory.max of the cgroup path.",
-        |r| cgroup(r, |c| c.limit),
-    )
-    .additive(false)
-    .applies_to(AppliesTo::CgroupRows)
-    .priority(Priority::High)
-    .needs(CGROUP),
-    Entry::bytes(
-        "cg_swap",
-        "CGSWAP",
-        "What of the cgroup is swapped out, by its own account. Kernel: memory.swap.current of the cgroup path.",
-        |r| cgroup(r, |c| c.swap.map(Some)),
-    )
-    .additive(false)
-    .applies_to(AppliesTo::CgroupRows)
-    .needs(CGROUP),
-    Entry::text(
-        "group",
-        "GROUP",
-        "The group's name; of a process that of its program: the file's name where the kernel's short name \
-         begins it or the parent runs the same, a title in brackets from the command line, else the short name.",
-        15,
-        |r| match (r.group, r.sample) {
-            (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
-            (None, Some(sample)) => {
-                let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
-                name.map_or(Value::Blank, |name| Value::Text(Cow::Borrowed(name)))
-            }
-            (None, None) => Value::Blank,
-        },
+    Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
+        .help(
+            "What the cgroup itself says it holds: file cache, kernel memory and what ended processes left are in it \
+             too. Kernel: memory.current of the cgroup path.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .priority(Priority::High)
+        .needs(CGROUP),
+    Entry::bytes("cg_limit", "CGLIMIT", |r| cgroup(r, |c| c.limit))
+        .help(
+            "The most that the cgroup may hold, by its own limit or one above it; max where there is none. Kernel: \
+             memory.max of the cgroup path.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .priority(Priority::High)
+        .needs(CGROUP),
+    Entry::bytes("cg_swap", "CGSWAP", |r| cgroup(r, |c| c.swap.map(Some)))
+        .help("What of the cgroup is swapped out, by its own account. Kernel: memory.swap.current of the cgroup path.")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP),
+    Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
+        (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
+        (None, Some(sample)) => {
+            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
+            name.map_or(Value::Blank, |name| Value::Text(Cow::Borrowed(name)))
+        }
+        (None, None) => Value::Blank,
+    })
+    .help(
+        "The group's name; of a process that of its program: the file's name where the kernel's short name begins \
+         it or the parent runs the same, a title in brackets from the command line, else the short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),

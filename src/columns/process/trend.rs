@@ -6,67 +6,47 @@ use crate::account::headroom;
 use crate::columns::{Needs, Priority, Unit, Value};
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure(
-        "trend",
-        "TREND",
-        "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
+    Entry::figure("trend", "TREND", Unit::Trend, 15, |r| trend(r, |t| Value::Trend(*t)))
+        .help(
+            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
              grows but has only started or slows down, ▽ it shrinks. Leaks sort first. Filter: trend>1M/min \
              verdict:leaking.",
-        Unit::Trend,
-        15,
-        |r| trend(r, |t| Value::Trend(*t)),
-    )
-    .left()
-    .priority(Priority::High)
-    .needs(OVER_TIME),
-    Entry::figure(
-        "verdict",
-        "VERDICT",
+        )
+        .priority(Priority::High)
+        .needs(OVER_TIME),
+    Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
+        trend(r, |t| Value::Verdict(t.verdict))
+    })
+    .help(
         "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of the footprint \
-             over horizons from minutes to weeks. Filter: verdict:leaking, verdict>=growing.",
-        Unit::Verdict,
-        9,
-        |r| trend(r, |t| Value::Verdict(t.verdict)),
-    )
-    .left()
-    .needs(OVER_TIME),
-    Entry::figure(
-        "slope",
-        "SLOPE",
-        "How fast the floor of the footprint moves, of what is not steady. Filter: slope>1M/h.",
-        Unit::Growth,
-        10,
-        |r| trend(r, |t| Value::Growth(t.slope)),
+         over horizons from minutes to weeks. Filter: verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME),
-    Entry::figure(
-        "confidence",
-        "SURE%",
+    Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
+        trend(r, |t| Value::Growth(t.slope))
+    })
+    .help("How fast the floor of the footprint moves, of what is not steady. Filter: slope>1M/h.")
+    .needs(OVER_TIME),
+    Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
+        trend(r, |t| Value::Share(t.confidence))
+    })
+    .help(
         "How sure it is that the floor of the footprint rises for good: a score, not a probability. From 90 on \
          (trend.confidence) it is called a leak.",
-        Unit::Share,
-        5,
-        |r| trend(r, |t| Value::Share(t.confidence)),
     )
     .needs(OVER_TIME),
-    Entry::figure(
-        "since",
-        "SINCE",
-        "How long ago the footprint began to grow, of what grows.",
-        Unit::Seconds,
-        7,
-        |r| growth_time(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64())),
-    )
+    Entry::figure("since", "SINCE", Unit::Seconds, 7, |r| {
+        growth_time(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64()))
+    })
+    .help("How long ago the footprint began to grow, of what grows.")
     .needs(OVER_TIME),
-    Entry::figure(
-        "eta",
-        "ETA",
-        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the end \
-         of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + SwapFree \
-         and limit − what its processes hold.",
-        Unit::Seconds,
-        7,
-        |r| growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup()))),
+    Entry::figure("eta", "ETA", Unit::Seconds, 7, |r| {
+        growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup())))
+    })
+    .help(
+        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the \
+         end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + \
+         SwapFree and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),
 ];

@@ -88,7 +88,7 @@ impl App {
                 } else {
                     column.priority as u8
                 },
-                align: column.align,
+                align: column.align(),
             }
         };
         let columns: Vec<ColumnLayout> = table.columns.iter().map(layout).collect();

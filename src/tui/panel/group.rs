@@ -67,7 +67,7 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
     let columns: Vec<_> = layout::GROUP_MEMBERS.iter().map(|id| id.get()).collect();
     let layout = columns.iter().map(|column| ColumnLayout {
         grows: column.grows,
-        ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align)
+        ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
     });
     let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
     draw_line(buf, area, " its processes, by growth", theme.text);

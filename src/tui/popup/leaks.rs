@@ -111,7 +111,7 @@ impl Popup for LeakList {
         let columns: Vec<_> = COLUMNS.iter().filter(|c| width >= min_width(c.priority)).collect();
         let layout = columns.iter().map(|column| ColumnLayout {
             grows: column.grows,
-            ..ColumnLayout::fixed(column.width.max(column.title.len() as u16), column.align)
+            ..ColumnLayout::fixed(column.width.max(column.title.len() as u16), column.align())
         });
         let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 2);
         grid.draw_row(buf, 0, |at| (columns[at].title.to_owned(), theme.dim));

@@ -86,7 +86,7 @@ fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn]
         // The mark takes the place of padding, never that of the title.
         let has_room = title.chars().count() < usize::from(placed.width);
         let mark = if table.descending { '▼' } else { '▲' };
-        let title = match column.align {
+        let title = match column.align() {
             _ if !(sorted && has_room) => title.to_owned(),
             Align::Right => format!("{mark}{title}"),
             Align::Left => format!("{title}{mark}"),

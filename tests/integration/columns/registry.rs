@@ -60,7 +60,7 @@ fn check_table<T: TableKind>(columns: &[Column<T>]) {
         );
         assert!(column.help.ends_with('.') && !column.title.is_empty(), "{id}");
         let words = matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict);
-        assert_eq!(column.align == Align::Left, words, "{id}");
+        assert_eq!(column.align() == Align::Left, words, "{id}");
         assert!(column.ascending || column.unit != Unit::Text, "{id}");
     }
 }
@@ -136,7 +136,7 @@ fn titles_fit_and_widths_hold_their_units() {
 fn figures_stand_to_the_right_and_words_to_the_left() {
     for column in COLUMNS {
         let words = matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict);
-        assert_eq!(column.align == Align::Left, words, "{}", column.id);
+        assert_eq!(column.align() == Align::Left, words, "{}", column.id);
     }
     let ascending: Vec<_> = COLUMNS.iter().filter(|c| c.ascending).map(|c| c.id).collect();
     assert_eq!(
