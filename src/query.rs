@@ -97,7 +97,7 @@ impl<'a> RowSource<'a> {
     /// Returns the row of one process.
     pub fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         let series = self.history.and_then(|history| history.get(sample.id));
-        self.with_mark(Row::of(sample, series, self.snapshot))
+        self.with_mark(Row::of_process(sample, series, self.snapshot))
     }
 
     /// Returns the row of one group.
@@ -107,9 +107,9 @@ impl<'a> RowSource<'a> {
     }
 
     fn with_mark(&self, row: Row<'a>) -> Row<'a> {
-        let row = row.since(self.mark);
+        let row = row.with_mark(self.mark);
         match self.span {
-            Some(span) => row.over(span),
+            Some(span) => row.with_span(span),
             None => row,
         }
     }

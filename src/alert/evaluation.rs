@@ -105,7 +105,7 @@ impl Alerts {
             return;
         }
         for sample in rows {
-            let subject = Row::of(sample, history.get(sample.id), snapshot);
+            let subject = Row::of_process(sample, history.get(sample.id), snapshot);
             for state in &mut rules {
                 let answer = state.rule.condition.evaluate(&subject);
                 let target = || Target::Row(RowKey::Process(sample.id));
@@ -122,7 +122,7 @@ impl Alerts {
     }
 
     fn evaluate_groups(&mut self, by: GroupBy, rows: &[ProcessSample], snapshot: &Snapshot, history: &History) {
-        let subject = |sample| Row::of(sample, history.get(sample.id), snapshot);
+        let subject = |sample| Row::of_process(sample, history.get(sample.id), snapshot);
         let change = |sample: &ProcessSample| history.get(sample.id).map(RowHistory::change).copied();
         // Rules whose conditions choose no processes share the sums.
         let mut all: Option<Vec<Group>> = None;

@@ -1,77 +1,63 @@
-//! One row of a table: a process, a folded subtree, a group, or a total.
+//! A row of the table of processes: a process, a folded subtree, a group, a mapping, or a total.
 
 use std::time::Duration;
 
 use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::marks::Mark;
 use crate::history::{RowHistory, SeriesView};
-use crate::model::memory::Memory;
-use crate::model::process::ProcessSample;
-use crate::model::reading::Reading;
-use crate::model::snapshot::Snapshot;
+use crate::model::{Memory, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
 
-/// What a column takes its value from.
+/// The inputs from which columns take the values of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The process; a group and a totals row have none.
+    /// The process; groups and totals have none.
     pub sample: Option<&'a ProcessSample>,
     /// The memory to show: the process's own, or a sum.
     pub memory: Reading<&'a Memory>,
-    /// What changed of late, own or summed.
+    /// The changes since a few seconds ago, own or summed.
     pub change: Option<&'a Change>,
     /// The footprint over time.
-    pub line: Option<SeriesView<'a>>,
-    /// What the footprint does.
+    pub footprint: Option<SeriesView<'a>>,
+    /// The judgement on the footprint.
     pub trend: Option<&'a Judgement>,
-    /// What stands below it, in tree view; the sums of a group or of all rows.
-    pub subtree: Option<&'a Totals>,
-    /// The group, where the row is one.
+    /// The sums of the process and its descendants in tree view; those of a group or of a total.
+    pub totals: Option<&'a Totals>,
+    /// The group, if the row is one.
     pub group: Option<&'a Group>,
-    /// The mark that changes are shown since.
+    /// The mark since which changes are shown.
     pub mark: Option<&'a Mark>,
-    /// What it was taken from.
+    /// The snapshot that the row is of.
     pub snapshot: &'a Snapshot,
-    /// The snapshot's time, for ages.
-    pub now: Duration,
-    /// The snapshot's uptime in seconds, for how long a process runs.
-    pub uptime: Option<f64>,
 }
 
 impl<'a> Row<'a> {
-    /// The row of one process.
-    pub fn of(sample: &'a ProcessSample, series: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
+    /// Returns the row of one process.
+    pub fn of_process(sample: &'a ProcessSample, history: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: Some(sample),
             memory: sample.memory(),
-            change: series.map(RowHistory::change),
-            line: series.map(RowHistory::footprint),
-            trend: series.map(RowHistory::trend),
-            subtree: None,
+            change: history.map(RowHistory::change),
+            footprint: history.map(RowHistory::footprint),
+            trend: history.map(RowHistory::trend),
+            totals: None,
             group: None,
             mark: None,
             snapshot,
-            now: snapshot.monotonic,
-            uptime: snapshot.system.uptime.ok(),
         }
     }
 
-    /// The row of one group. Its history is that of the whole group: where a filter holds some of its
-    /// processes back, the changes are those of the others, and there is no line.
-    pub fn of_group(group: &'a Group, series: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
-        let series = series.filter(|_| group.whole);
+    /// Returns the row of one group. Its history is that of the whole group: if a filter excludes some of its
+    /// processes, the changes are those of the others, and there is no footprint over time.
+    pub fn of_group(group: &'a Group, history: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
+        let history = history.filter(|_| group.whole);
+        let sums = Self::of_totals(&group.totals, snapshot);
         Self {
-            sample: None,
-            memory: group.totals.memory.as_ref().map_err(|e| *e),
-            change: Some(series.map_or(&group.totals.change, RowHistory::change)),
-            line: series.map(RowHistory::footprint),
-            trend: series.map(RowHistory::trend),
-            subtree: Some(&group.totals),
+            change: history.map_or(sums.change, |history| Some(history.change())),
+            footprint: history.map(RowHistory::footprint),
+            trend: history.map(RowHistory::trend),
             group: Some(group),
-            mark: None,
-            snapshot,
-            now: snapshot.monotonic,
-            uptime: snapshot.system.uptime.ok(),
+            ..sums
         }
     }
 
@@ -81,29 +67,32 @@ impl<'a> Row<'a> {
             sample: None,
             memory: totals.memory.as_ref().map_err(|e| *e),
             change: Some(&totals.change),
-            line: None,
+            footprint: None,
             trend: None,
-            subtree: Some(totals),
+            totals: Some(totals),
             group: None,
             mark: None,
             snapshot,
-            now: snapshot.monotonic,
-            uptime: None,
         }
     }
 
-    /// The same, with a line over that span.
+    /// Sets the span of the footprint over time.
     #[must_use]
-    pub fn over(mut self, span: Duration) -> Self {
-        self.line = self.line.map(|line| line.over(span));
+    pub fn with_span(mut self, span: Duration) -> Self {
+        self.footprint = self.footprint.map(|footprint| footprint.over(span));
         self
     }
 
-    /// The same, with the mark that changes are shown since.
+    /// Sets the mark since which changes are shown.
     #[must_use]
-    pub const fn since(mut self, mark: Option<&'a Mark>) -> Self {
+    pub const fn with_mark(mut self, mark: Option<&'a Mark>) -> Self {
         self.mark = mark;
         self
+    }
+
+    /// Returns the time of the snapshot, on the monotonic clock.
+    pub const fn now(&self) -> Duration {
+        self.snapshot.monotonic
     }
 
     /// Returns the cgroup whose limit bounds the row: that of its process, or the one that all processes of a

@@ -174,8 +174,8 @@ impl Selection {
             return source.group(group);
         }
         let mut row = source.process(&source.snapshot.rows()[index]);
-        row.subtree = self.subtrees.get(index);
-        if let Some(subtree) = row.subtree.filter(|_| folded) {
+        row.totals = self.subtrees.get(index);
+        if let Some(subtree) = row.totals.filter(|_| folded) {
             row.memory = subtree.memory.as_ref().map_err(|e| *e);
             row.change = Some(&subtree.change);
         }

@@ -284,7 +284,7 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
                 Some(sample) => filter.matches(&source.process(sample)),
                 None => suspect.facts.as_ref().is_some_and(|facts| {
                     let ended = ended_sample(*id, facts);
-                    filter.matches(&Row::of(&ended, None, snapshot))
+                    filter.matches(&Row::of_process(&ended, None, snapshot))
                 }),
             }
         }

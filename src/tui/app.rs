@@ -153,7 +153,7 @@ impl App {
         let sample = snapshot.rows().get(row.index)?;
         let mut values = self.process_row(sample, snapshot);
         if let Some(subtree) = self.rows.subtrees.get(row.index).filter(|_| self.query.tree) {
-            values.subtree = Some(subtree);
+            values.totals = Some(subtree);
             if row.folded {
                 values.memory = subtree.memory.as_ref().map_err(|e| *e);
                 values.change = Some(&subtree.change);
@@ -204,14 +204,16 @@ impl App {
 
     /// Returns the values of one process, with its history and the mark.
     pub fn process_row<'a>(&'a self, sample: &'a ProcessSample, snapshot: &'a Snapshot) -> Row<'a> {
-        let row = Row::of(sample, self.data.history.get(sample.id), snapshot);
-        row.since(self.data.marks.current()).over(self.screen.chart.span().time)
+        let row = Row::of_process(sample, self.data.history.get(sample.id), snapshot);
+        row.with_mark(self.data.marks.current())
+            .with_span(self.screen.chart.span().time)
     }
 
     /// Returns the values of one group, with its history and the mark.
     pub fn group_row<'a>(&'a self, group: &'a Group, snapshot: &'a Snapshot) -> Row<'a> {
         let row = Row::of_group(group, self.data.history.group(&group.key), snapshot);
-        row.since(self.data.marks.current()).over(self.screen.chart.span().time)
+        row.with_mark(self.data.marks.current())
+            .with_span(self.screen.chart.span().time)
     }
 
     /// Returns the settings that `W` saves.

@@ -74,11 +74,14 @@ fn the_columns_are_empty_without_a_mark() {
     let mark = Mark::new(&at(10, vec![holding(2, "a", 50, 8)]));
     let now = at(60, vec![holding(2, "a", 70, 3)]);
     let made = groups(&now, GroupBy::Command, |_| true, |_| None);
-    for row in [Row::of(&now.rows()[0], None, &now), Row::of_group(&made[0], None, &now)] {
+    for row in [
+        Row::of_process(&now.rows()[0], None, &now),
+        Row::of_group(&made[0], None, &now),
+    ] {
         for (id, bytes) in [("mark_pss", 20 * M), ("mark_swap", -5 * M)] {
             let column = find(id).unwrap().get();
             assert!(matches!((column.value)(&row), Value::Blank));
-            let row = row.since(Some(&mark));
+            let row = row.with_mark(Some(&mark));
             let value = (column.value)(&row);
             assert!(matches!(value, Value::Delta(n) if n == bytes), "{id}: {value:?}");
         }

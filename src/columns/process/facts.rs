@@ -17,7 +17,7 @@ pub(super) const COLUMNS: &[Entry] = &[
             (None, None) => return Value::Blank,
         };
         read_at.map_or_else(Value::Missing, |at| {
-            Value::Seconds(r.now.saturating_sub(at).as_secs_f64())
+            Value::Seconds(r.now().saturating_sub(at).as_secs_f64())
         })
     })
     .help("How old the shown walk is; of a group, its oldest.")
@@ -59,7 +59,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::figure("threads", "THR", Unit::Count, 5, |r| match (r.sample, r.subtree) {
+    Entry::figure("threads", "THR", Unit::Count, 5, |r| match (r.sample, r.totals) {
         (Some(s), _) => Value::Count(s.stat.threads),
         (None, Some(sum)) => Value::Count(sum.threads),
         (None, None) => Value::Blank,
@@ -93,9 +93,12 @@ pub(super) const COLUMNS: &[Entry] = &[
             (None, None) => None,
         };
         let Some(start) = start else { return Value::Blank };
-        r.uptime.map_or(Value::Missing(Missing::Unsupported), |up| {
-            Value::Seconds((up - start as f64 / 100.0).max(0.0))
-        })
+        r.snapshot
+            .system
+            .uptime
+            .map_or(Value::Missing(Missing::Unsupported), |up| {
+                Value::Seconds((up - start as f64 / 100.0).max(0.0))
+            })
     })
     .help("How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.")
     .needs(Needs::STAT.and(Needs::SYSTEM)),

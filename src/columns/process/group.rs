@@ -12,7 +12,7 @@ use crate::model::Missing;
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure("count", "N", Unit::Count, 5, |r| match (r.sample, r.subtree) {
+    Entry::figure("count", "N", Unit::Count, 5, |r| match (r.sample, r.totals) {
         (Some(_), _) => Value::Count(1),
         (None, Some(sum)) => Value::Count(sum.count as u64),
         (None, None) => Value::Blank,

@@ -47,7 +47,7 @@ pub(super) const COLUMNS: &[Entry] = &[
         .metric("zmtop_rss_bytes")
         .priority(Priority::Low),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
-        r.line
+        r.footprint
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(

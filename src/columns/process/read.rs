@@ -13,7 +13,7 @@ pub(super) fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Val
 
 /// Reads a figure of the whole subtree; outside tree view that of the process itself.
 pub(super) fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
-    match row.subtree {
+    match row.totals {
         Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
         None => memory(row, get),
     }

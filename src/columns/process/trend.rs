@@ -36,7 +36,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     )
     .needs(OVER_TIME),
     Entry::figure("since", "SINCE", Unit::Seconds, 7, |r| {
-        growth_time(r, |r, t| Some(r.now.saturating_sub(t.since?).as_secs_f64()))
+        growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
     .help("How long ago the footprint began to grow, of what grows.")
     .needs(OVER_TIME),

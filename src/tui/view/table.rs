@@ -137,7 +137,7 @@ fn draw_group_name(app: &App, group: &Group, placed: &PlacedColumn, area: Rect, 
 
 /// Returns a command with the tree's lines before it, and how much is folded below it.
 fn in_tree(row: &RowRef, values: &Row<'_>, command: &str) -> String {
-    let subtree = values.subtree.filter(|_| row.folded);
+    let subtree = values.totals.filter(|_| row.folded);
     let folded = subtree.map(|t| format!("[+{}] ", t.count - 1)).unwrap_or_default();
     format!("{}{folded}{command}", row.guide)
 }

@@ -228,7 +228,7 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let (sample, series) = known();
     let snap = whole();
     let mark = mark();
-    let row = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
+    let row = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
     // Why a process cannot be read is not said of one that can.
     for column in COLUMNS.iter().filter(|c| c.id != "unread") {
         let value = (column.value)(&row);
@@ -247,7 +247,7 @@ fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
     sample.walk = Err(Missing::Denied);
     let snap = snapshot(Duration::from_secs(30), Vec::new());
     let mark = mark();
-    let row = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
+    let row = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
     for column in COLUMNS {
         let value = (column.value)(&row);
         if column.id.starts_with("cg_") {
@@ -273,7 +273,7 @@ fn before_the_second_snapshot_changes_are_pending() {
     let (sample, _) = known();
     let snap = snapshot(Duration::from_secs(30), Vec::new());
     for id in ["dpss", "dswap", "growth", "cpu", "majflt", "minflt"] {
-        let row = Row::of(&sample, None, &snap);
+        let row = Row::of_process(&sample, None, &snap);
         let value = (find(id).unwrap().get().value)(&row);
         assert!(matches!(value, Value::Missing(Missing::Pending)), "{id}: {value:?}");
     }
@@ -288,7 +288,7 @@ fn additive_columns_have_a_total_and_the_others_leave_it_blank() {
     for column in COLUMNS {
         let value = (column.value)(&row);
         if column.additive {
-            let one = (column.value)(&Row::of(&sample, Some(&series), &snap))
+            let one = (column.value)(&Row::of_process(&sample, Some(&series), &snap))
                 .number()
                 .unwrap();
             let two = value.number().unwrap();
@@ -308,10 +308,10 @@ fn tree_columns_sum_the_subtree_and_else_show_the_own() {
     let rows = [process(1, 0, "a"), process(2, 1, "b")];
     let sums = Forest::new(&rows).subtrees(&rows, |_| None);
     let snap = snapshot(Duration::from_secs(1), Vec::new());
-    let mut row = Row::of(&rows[0], None, &snap);
+    let mut row = Row::of_process(&rows[0], None, &snap);
     let pss = |row: &Row<'_>| (find("tree_pss").unwrap().get().value)(row).number();
     assert_eq!(pss(&row), Some(f64::from(10 << 20)));
-    row.subtree = Some(&sums[0]);
+    row.totals = Some(&sums[0]);
     assert_eq!(pss(&row), Some(f64::from(20 << 20)));
 }
 
@@ -320,7 +320,7 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let (sample, series) = known();
     let snap = whole();
     let mark = mark();
-    let subject = Row::of(&sample, Some(&series), &snap).since(Some(&mark));
+    let subject = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
     for (at, column) in COLUMNS.iter().enumerate() {
         let known = COLUMNS.figure(column.id).map(|(at, _)| at);
         assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);

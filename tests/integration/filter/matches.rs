@@ -14,7 +14,7 @@ use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 fn passes(text: &str, sample: &ProcessSample) -> bool {
     let snap = snapshot(Duration::from_secs(100), Vec::new());
     let filter = Filter::parse(text, &COLUMNS).unwrap_or_else(|e| panic!("{text}: {e}"));
-    filter.matches(&Row::of(sample, None, &snap))
+    filter.matches(&Row::of_process(sample, None, &snap))
 }
 
 #[track_caller]
@@ -256,7 +256,7 @@ fn changes_and_rates() {
     let snap = snapshot(Duration::from_secs(20), Vec::new());
     let passes = |text: &str| {
         let filter = Filter::parse(text, &COLUMNS).unwrap();
-        filter.matches(&Row::of(&sample, Some(series), &snap))
+        filter.matches(&Row::of_process(&sample, Some(series), &snap))
     };
     for text in [
         "dpss<-1M",
@@ -369,7 +369,10 @@ fn ten_thousand_rows_are_quick() {
     let snap = snapshot(Duration::from_secs(1), Vec::new());
     let filter = Filter::parse("childid !user:root pss>1M", &COLUMNS).unwrap();
     let start = Instant::now();
-    let passed = rows.iter().filter(|s| filter.matches(&Row::of(s, None, &snap))).count();
+    let passed = rows
+        .iter()
+        .filter(|s| filter.matches(&Row::of_process(s, None, &snap)))
+        .count();
     assert_eq!(passed, 10_000);
     // A guard against something quadratic: it takes 3 ms when optimised.
     assert!(start.elapsed() < Duration::from_secs(2));

@@ -20,7 +20,7 @@ fn verdicts_are_asked_for_by_name_and_by_order() {
     };
     let passes = |sample: &ProcessSample, history: &History, text: &str| {
         let snap = at(0, sample);
-        let row = Row::of(sample, history.get(sample.id), &snap);
+        let row = Row::of_process(sample, history.get(sample.id), &snap);
         Filter::parse(text, &COLUMNS).unwrap().matches(&row)
     };
     let all = [

@@ -22,7 +22,7 @@ fn written(snapshot: &Snapshot, columns: &[&'static Column]) -> String {
     let mut history = History::new(Duration::from_secs(10));
     history.push(snapshot);
     let rows = snapshot.rows().iter();
-    let rows = rows.map(|sample| Row::of(sample, history.get(sample.id), snapshot));
+    let rows = rows.map(|sample| Row::of_process(sample, history.get(sample.id), snapshot));
     let mut out = Vec::new();
     csv::write(&mut out, row_table(snapshot, rows).table(columns.to_vec())).unwrap();
     String::from_utf8(out).unwrap()
@@ -93,7 +93,7 @@ fn what_is_no_column_comes_first() {
     let mut out = Vec::new();
     let row = |sample| DataRow {
         before: vec![DataValue::Text(b"now"[..].into())],
-        row: Row::of(sample, None, &made),
+        row: Row::of_process(sample, None, &made),
     };
     let table = RowTable {
         before: vec!["time"],
@@ -124,7 +124,7 @@ impl Write for Closed {
 fn a_closed_pipe_is_known_as_one() {
     let made = hostile();
     let rows = made.rows().iter().cycle().take(999);
-    let rows = rows.map(|sample| Row::of(sample, None, &made));
+    let rows = rows.map(|sample| Row::of_process(sample, None, &made));
     let error = csv::write(Closed, row_table(&made, rows).table(all())).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     let error = zmtop::output::json::snapshot(&mut Closed, &made).unwrap_err();

@@ -66,7 +66,7 @@ fn a_table_has_chosen_columns() {
         .iter()
         .map(|sample| DataRow {
             before: vec![DataValue::Integer(sample.stat.ppid.into())],
-            row: Row::of(sample, history.get(sample.id), &all),
+            row: Row::of_process(sample, history.get(sample.id), &all),
         })
         .collect();
     let totals = Totals::of(all.rows(), |_| None);

@@ -334,7 +334,7 @@ pub(crate) fn told(snapshot: &Snapshot) -> Vec<(u32, &'static str, String)> {
     history.push(snapshot);
     let mut cells = Vec::new();
     for sample in snapshot.rows() {
-        let row = Row::of(sample, history.get(sample.id), snapshot);
+        let row = Row::of_process(sample, history.get(sample.id), snapshot);
         for column in COLUMNS {
             let value = (column.value)(&row);
             let text = match &value {

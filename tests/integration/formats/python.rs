@@ -85,7 +85,7 @@ fn json_is_byte_exact_to_python() {
 fn csv_is_the_same_cells_to_python() {
     let made = hostile();
     let columns = ["pid", "comm", "user", "pss"].map(|id| find(id).unwrap().get());
-    let rows = made.rows().iter().map(|sample| Row::of(sample, None, &made));
+    let rows = made.rows().iter().map(|sample| Row::of_process(sample, None, &made));
     let mut out = Vec::new();
     csv::write(&mut out, row_table(&made, rows).table(columns.to_vec())).unwrap();
     let Some(got) = python(CSV, &out) else { return };

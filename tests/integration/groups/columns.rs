@@ -145,7 +145,7 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
     // `system.slice` has no figures here.
     assert_eq!(columns(GroupBy::Container), ["-", "-", "-"]);
     // A process says what its cgroup does.
-    let row = Row::of(&snap.rows()[0], None, &snap);
+    let row = Row::of_process(&snap.rows()[0], None, &snap);
     assert_eq!(said("cg_current", &row), "500M");
     // No limit stands above every limit.
     let limit = find("cg_limit").unwrap().get().sort_key(&row);
@@ -240,11 +240,11 @@ fn the_line_is_that_of_the_whole_group_only() {
     let whole = &groups(&snap, GroupBy::User)[0];
     let series = history.group(&whole.key);
     assert_eq!(said("dpss", &Row::of_group(whole, series, &snap)), "+50M");
-    assert!(Row::of_group(whole, series, &snap).line.is_some());
+    assert!(Row::of_group(whole, series, &snap).footprint.is_some());
     // Of the one that a filter lets through, nothing changed.
     let row = Row::of_group(&part[0], series, &snap);
     assert_eq!(said("dpss", &row), "0");
-    assert!(row.line.is_none() && row.trend.is_none());
+    assert!(row.footprint.is_none() && row.trend.is_none());
 }
 
 #[test]

@@ -40,7 +40,7 @@ type Passed<'a> = (&'a str, &'a [u32]);
 /// The groups that pass, each with the pids that were summed.
 fn passing(snap: &Snapshot, by: GroupBy, filter: &Filter) -> Vec<(String, Vec<u32>)> {
     let rows = snap.rows();
-    let row = |p| Row::of(p, None, snap);
+    let row = |p| Row::of_process(p, None, snap);
     group::groups(snap, by, |p| filter.matches_but_for_figures(&row(p)), |_| None)
         .iter()
         .filter(|g| {
@@ -165,7 +165,7 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     snap.system.uptime = Ok(1000.0);
     let made = group::groups(&snap, GroupBy::Command, |_| true, |_| Some(known()));
     let mark = zmtop::history::Mark::new(&snap);
-    let row = Row::of_group(&made[0], None, &snap).since(Some(&mark));
+    let row = Row::of_group(&made[0], None, &snap).with_mark(Some(&mark));
     for (at, column) in COLUMNS.iter().enumerate() {
         // Of the cgroup, only groups that are one have figures; lines and verdicts need a history.
         let other = column.id.starts_with("cg_")
@@ -240,7 +240,7 @@ proptest! {
             let matching: Vec<u32> = snap
                 .rows()
                 .iter()
-                .filter(|p| filter.matches(&Row::of(p, None, &snap)))
+                .filter(|p| filter.matches(&Row::of_process(p, None, &snap)))
                 .map(|p| p.id.pid)
                 .collect();
             prop_assert_eq!(kept, matching, "{} by {:?}", text, by);
@@ -281,7 +281,7 @@ proptest! {
         let alone: Vec<u32> = snap
             .rows()
             .iter()
-            .filter(|p| filter.matches(&Row::of(p, None, &snap)))
+            .filter(|p| filter.matches(&Row::of_process(p, None, &snap)))
             .map(|p| p.id.pid)
             .collect();
         prop_assert_eq!(passed, alone, "{}", text);

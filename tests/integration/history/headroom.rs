@@ -96,7 +96,7 @@ fn a_group_is_bounded_where_all_of_it_is_in_one_cgroup() {
         Some(&b"/a/b"[..])
     );
     assert_eq!(
-        Row::of(&snap.rows()[2], None, &snap).limiting_cgroup(),
+        Row::of_process(&snap.rows()[2], None, &snap).limiting_cgroup(),
         Some(&b"/a/bc"[..])
     );
 }

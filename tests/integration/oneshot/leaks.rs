@@ -145,7 +145,7 @@ fn one_that_ended_can_be_asked_for_its_words() {
     let gone = ended_sample(sample.id, &sample.facts);
     let snap = snapshot(NOW, Vec::new());
     let passes = |text: &str| {
-        let row = Row::of(&gone, None, &snap);
+        let row = Row::of_process(&gone, None, &snap);
         Filter::parse(text, &COLUMNS).unwrap().matches(&row)
     };
     assert!(passes("node user:root pid:9"));
