@@ -1,8 +1,11 @@
-//! Where the RAM went: parts that sum to `MemTotal`, with a line for what nobody accounts for.
+//! The accounts of RAM and swap: parts that sum to `MemTotal`, with a line for what nobody accounts for.
+//!
+//! `zmtop mem` shows them, and forecasts use [`headroom`]. This room takes a snapshot and the [`AccountingInputs`]; it
+//! reads nothing itself and keeps nothing.
 //!
 //! Each page is in one part only:
 //!
-//! - `AnonPages` are those that processes map; what is only in the swap cache is a part of its own.
+//! - `AnonPages` are mapped by processes; pages that are only in the swap cache are a part of their own.
 //! - `Cached` holds shared memory too: files are `Cached − Shmem`. It does not hold `Buffers` or the swap
 //!   cache.
 //! - `VmallocUsed` holds the kernel's stacks (`CONFIG_VMAP_STACK`, usual since Linux 4.14): they are taken
@@ -12,8 +15,8 @@
 //! - What zram and zswap hold compressed is counted compressed, once: nothing else counts it.
 //! - Free pages on the lists of each processor are not in `MemFree`.
 //!
-//! The rest are pages that drivers, graphics, file systems such as ZFS, or a balloon took from the page
-//! allocator without telling: or, since each figure is of its own moment, nothing but the time between.
+//! The rest are pages that drivers, graphics, file systems such as ZFS, or a balloon took from the page allocator and
+//! that no counter shows. As the figures are read one after another, a small rest may also be the time between.
 
 pub mod headroom;
 pub mod overview;
@@ -25,13 +28,13 @@ use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::{AccountingInputs, SystemSample};
 
-/// What all processes together say.
+/// The sums over all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTotals {
-    /// How many processes have memory that could be read.
+    /// The number of processes whose memory could be read.
     pub readable: usize,
-    /// How many have any.
-    pub of: usize,
+    /// The number of processes that have memory.
+    pub total: usize,
     /// Σ PSS of those that could be read.
     pub pss: Reading<u64>,
     /// Σ of its shmem part.
@@ -40,21 +43,21 @@ pub struct ProcessTotals {
     pub uss: Reading<u64>,
     /// Σ `SwapPss`.
     pub swap_pss: Reading<u64>,
-    /// Why one of those that could not be read could not.
+    /// The reason that the first unreadable process could not be read.
     pub hidden: Option<Missing>,
 }
 
 impl ProcessTotals {
-    /// The sums over a snapshot's processes.
+    /// Sums the processes of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
         // Counts an address space that several processes share once.
         let totals = Totals::of(snapshot.rows(), |_| None);
         let coverage = Coverage::of(snapshot);
-        let (readable, of) = (coverage.readable, coverage.total());
+        let (readable, total) = (coverage.readable, coverage.total());
         let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
         Self {
             readable,
-            of,
+            total,
             pss: memory.map(|m| m.pss),
             pss_shmem: memory.and_then(|m| m.pss_shmem),
             uss: memory.map(|m| m.uss()),
@@ -67,27 +70,27 @@ impl ProcessTotals {
         }
     }
 
-    /// Some process could not be read: the sums are too small.
+    /// Returns true if some process could not be read, so that the sums are too small.
     pub const fn partial(&self) -> bool {
-        self.readable < self.of
+        self.readable < self.total
     }
 
-    /// A sum, if nobody is missing in it.
+    /// Returns a sum if no process is missing in it.
     fn whole(&self, sum: Reading<u64>) -> Reading<u64> {
         self.hidden.map_or(sum, Err)
     }
 }
 
-/// One part of the RAM.
+/// A part of the RAM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its name in JSON and CSV.
     pub id: &'static str,
     /// Its name in the table.
     pub title: &'static str,
-    /// Bytes; where they are unknown they are in [`Account::rest`].
+    /// Its size in bytes; an unknown part is in [`Account::rest`].
     pub bytes: Reading<u64>,
-    /// What of it is what; not to be summed.
+    /// Parts of this part; they need not sum to it.
     pub within: Vec<Part>,
 }
 
@@ -114,35 +117,29 @@ pub struct Account {
     pub total: Reading<u64>,
     /// The parts.
     pub parts: Vec<Part>,
-    /// `total` less all parts that are known. Below zero where more was counted than there is.
+    /// `total` less all known parts. Negative where more was counted than there is.
     pub rest: Reading<i64>,
-    /// RAM that the kernel knows of and never gave to the page allocator: its own image, page structs, what
-    /// the firmware keeps. Not in `total`.
+    /// RAM that the kernel never gave to the page allocator: its own image, page structs, the firmware's. Not in `total`.
     pub reserved: Reading<u64>,
 }
 
-/// Accounts for the RAM.
-pub fn account(s: &SystemSample, inputs: &AccountingInputs, userland: &ProcessTotals) -> Account {
-    let parts = [user(s, userland), kernel(s), pools(s, inputs), free(s, inputs)].concat();
-    let known = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from);
-    let known: i128 = known.sum();
-    let rest = |total: u64| {
-        let rest = (i128::from(total) - known).clamp(i64::MIN.into(), i64::MAX.into());
-        i64::try_from(rest).unwrap_or_default()
-    };
+/// Divides the RAM into parts.
+pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Account {
+    let parts = [user(s, processes), kernel(s), pools(s, inputs), free(s, inputs)].concat();
+    let known: i128 = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from).sum();
     Account {
         total: s.mem_total,
-        rest: s.mem_total.map(rest),
+        rest: s.mem_total.map(|total| saturated(i128::from(total) - known)),
         reserved: less(inputs.zones.map(|z| z.present), s.mem_total),
         parts,
     }
 }
 
-/// What processes and files hold.
-fn user(s: &SystemSample, userland: &ProcessTotals) -> Vec<Part> {
+/// Returns the memory of processes and files.
+fn user(s: &SystemSample, processes: &ProcessTotals) -> Vec<Part> {
     let files = less(s.cached, s.shmem);
-    // `Mapped` counts shared memory too. What of that is mapped only the processes know.
-    let mapped = less(s.mapped, userland.whole(userland.pss_shmem)).and_then(|m| Ok(m.min(files?)));
+    // `Mapped` counts shared memory too; how much of that is mapped only the processes tell.
+    let mapped = less(s.mapped, processes.whole(processes.pss_shmem)).and_then(|m| Ok(m.min(files?)));
     vec![
         Part::new("anon", "anonymous memory of processes", s.anon_pages).with([Part::new(
             "anon_huge",
@@ -159,8 +156,8 @@ fn user(s: &SystemSample, userland: &ProcessTotals) -> Vec<Part> {
     ]
 }
 
-/// Pages that are in the swap cache and that no process maps: of those on the lists of reclaim, which hold
-/// each page once, what is neither mapped anonymous memory nor page cache. At most `SwapCached`.
+/// Returns the pages in the swap cache that no process maps: of the pages on the reclaim lists, which hold each page
+/// once, those that are neither mapped anonymous memory nor page cache. At most `SwapCached`.
 fn swap_cache(s: &SystemSample) -> Reading<u64> {
     let cached = s.swap_cached?;
     if cached == 0 {
@@ -170,7 +167,7 @@ fn swap_cache(s: &SystemSample) -> Reading<u64> {
     Ok(s.lru?.saturating_sub(others).min(cached))
 }
 
-/// What the kernel holds for itself.
+/// Returns the kernel's own memory.
 fn kernel(s: &SystemSample) -> Vec<Part> {
     let unreclaimable = s.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable));
     vec![
@@ -200,28 +197,23 @@ fn kernel(s: &SystemSample) -> Vec<Part> {
     ]
 }
 
-/// What is set aside, and what is held compressed.
+/// Returns memory that is reserved, or holds compressed pages.
 fn pools(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
-    let pools = inputs.huge.as_deref().map_err(|e| *e);
-    let total = pools.map(|p| p.iter().map(|p| p.total).fold(0, u64::saturating_add));
-    let idle = pools.map(|p| p.iter().map(|p| p.free).fold(0, u64::saturating_add));
-    let zram = inputs.zram.as_deref().map_err(|e| *e);
+    let total = sum_of(&inputs.huge, |pool| pool.total);
+    let idle = sum_of(&inputs.huge, |pool| pool.free);
     vec![
         Part::new("hugetlb", "huge page pools", s.hugetlb.or(total).or(s.huge_pool)).with([Part::new(
             "hugetlb_free",
             "free",
             idle.or(s.huge_free),
         )]),
-        Part::new(
-            "zram",
-            "zram, compressed",
-            zram.map(|z| z.iter().map(|z| z.used).fold(0, u64::saturating_add)),
-        ),
+        Part::new("zram", "zram, compressed", sum_of(&inputs.zram, |device| device.used)),
         Part::new("zswap", "zswap, compressed", s.zswap),
         Part::new("corrupted", "bad RAM", s.corrupted),
     ]
 }
 
+/// Returns free memory.
 fn free(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     vec![
         Part::new("free", "free", s.mem_free),
@@ -233,7 +225,18 @@ fn free(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     ]
 }
 
-/// A difference of two figures, each of its own moment: never below zero.
+/// Subtracts two figures. As they are read one after another, the difference may fall below zero; it is 0 then.
 fn less(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     Ok(a?.saturating_sub(b?))
+}
+
+/// Sums a figure over a list, if there is one.
+fn sum_of<T>(all: &Reading<Vec<T>>, figure: impl Fn(&T) -> u64) -> Reading<u64> {
+    let all = all.as_deref().map_err(|e| *e)?;
+    Ok(all.iter().map(figure).fold(0, u64::saturating_add))
+}
+
+/// Converts to 64 bits, saturating.
+fn saturated(n: i128) -> i64 {
+    i64::try_from(n.clamp(i64::MIN.into(), i64::MAX.into())).unwrap_or_default()
 }

@@ -1,4 +1,8 @@
-//! Plain data: what one tick reads of the system and of every process. Nothing here is derived, and nothing does I/O.
+//! Plain data: the raw readings of one tick, of the system and of every process.
+//!
+//! Every room may use it. It uses none, does no I/O and derives nothing beyond sums of its own fields: what follows from
+//! several readings stands in the rooms above ([`group`](crate::group), [`account`](crate::account),
+//! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
 
 pub mod cgroup;
 pub mod mapping;

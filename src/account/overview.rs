@@ -1,28 +1,27 @@
-//! RAM and swap at a glance, and what is compressed.
+//! RAM and swap in one line each, and compressed pages.
 
 use crate::account::less;
 use crate::model::Reading;
 use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 
-/// One line of the overview, in bytes.
+/// A line of the overview, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverviewRow {
-    /// All there is.
+    /// The size of RAM, or of swap.
     pub total: Reading<u64>,
-    /// What is in use. Of RAM `MemTotal − MemAvailable`, as `free` counts: what could not be had by starting
-    /// another program. Of swap `SwapTotal − SwapFree`.
+    /// In use. RAM: `MemTotal − MemAvailable`, as `free` counts. Swap: `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
-    /// What is empty.
+    /// Empty.
     pub free: Reading<u64>,
     /// `Shmem`: shared memory and tmpfs.
     pub shared: Reading<u64>,
-    /// `Buffers + Cached + SReclaimable`; of swap `SwapCached`.
+    /// RAM: `Buffers + Cached + SReclaimable`. Swap: `SwapCached`.
     pub cache: Reading<u64>,
-    /// `MemAvailable`: what programs could still have without swapping; of swap what is free.
+    /// RAM: `MemAvailable`, which programs could still have without swapping. Swap: the free part.
     pub available: Reading<u64>,
 }
 
-/// RAM.
+/// Returns the line of RAM.
 pub fn ram(s: &SystemSample) -> OverviewRow {
     OverviewRow {
         total: s.mem_total,
@@ -34,7 +33,7 @@ pub fn ram(s: &SystemSample) -> OverviewRow {
     }
 }
 
-/// Swap. Nothing of it is shared.
+/// Returns the line of swap, none of which is shared.
 pub fn swap(s: &SystemSample) -> OverviewRow {
     OverviewRow {
         total: s.swap_total,
@@ -46,7 +45,7 @@ pub fn swap(s: &SystemSample) -> OverviewRow {
     }
 }
 
-/// RAM and swap together; unknown where either is.
+/// Adds RAM and swap; unknown where either is.
 pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
     OverviewRow {
         total: sum(ram.total, swap.total),
@@ -58,35 +57,35 @@ pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
     }
 }
 
-/// A sum; unknown where either is.
+/// Adds two figures; unknown where either is.
 pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     Ok(a?.saturating_add(b?))
 }
 
-/// Something that holds pages compressed.
+/// A pool of compressed pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressedPool {
     /// `zswap`, or a zram device.
     pub name: Box<str>,
-    /// What it holds, uncompressed.
+    /// The size of its pages, uncompressed.
     pub stored: Reading<u64>,
-    /// The RAM that takes.
+    /// The RAM it takes.
     pub in_ram: Reading<u64>,
-    /// What it has written back to a disk. zswap's is swapped out like any other.
+    /// Pages written back to a disk; for zswap all that is swapped out to one.
     pub on_disk: Reading<u64>,
-    /// How much it may store: a device's size.
+    /// The size of the device.
     pub size: Reading<u64>,
 }
 
 impl CompressedPool {
-    /// How often smaller; `None` where nothing is stored.
+    /// Returns the compression ratio; `None` where nothing is stored.
     pub fn ratio(&self) -> Reading<Option<f64>> {
         let (stored, in_ram) = (self.stored?, self.in_ram?);
         Ok((stored > 0 && in_ram > 0).then(|| stored as f64 / in_ram as f64))
     }
 }
 
-/// zswap, and the zram devices.
+/// Returns zswap and the zram devices.
 pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<CompressedPool> {
     use crate::model::Missing;
     let mut all = vec![CompressedPool {
@@ -107,16 +106,16 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
     all
 }
 
-/// What lies on the disks of swap areas: used, less what lies on zram, and less what zswap holds back.
+/// Returns the swap that lies on disks: used, without zram, and without the pages that zswap still has in RAM.
 pub fn swapped_to_disk(s: &SystemSample) -> Reading<u64> {
     let areas = s.swaps.as_deref().map_err(|e| *e)?;
     let used = areas.iter().filter(|a| !a.on_zram()).map(|a| a.used);
     let used = used.fold(0, u64::saturating_add);
-    // A kernel without zswap holds nothing back.
+    // A kernel without zswap has none there.
     Ok(used.saturating_sub(s.zswapped.unwrap_or(0)))
 }
 
-/// What lies on zram's areas of swap.
+/// Returns the swap that lies on zram.
 pub fn swapped_to_zram(s: &SystemSample) -> Reading<u64> {
     let areas = s.swaps.as_deref().map_err(|e| *e)?;
     let used = areas.iter().filter(|a| SwapArea::on_zram(a)).map(|a| a.used);

@@ -1,34 +1,33 @@
-//! Who has how much of the swap that is used.
+//! The account of used swap.
 
-use crate::account::ProcessTotals;
+use crate::account::{ProcessTotals, saturated};
 use crate::model::{Reading, SystemSample};
 
-/// The swap that is used, in parts that sum to it.
+/// Used swap, in parts that sum to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapAccount {
     /// `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
     /// Σ `SwapPss` of the processes that could be read.
     pub processes: Reading<u64>,
-    /// Slots whose pages are in RAM again, or still: `SwapCached`, but no more than processes leave over.
-    /// What a process has not touched since is in its `SwapPss` too, so it is at the most that.
+    /// Slots whose pages are in RAM again, or still: `SwapCached`, but no more than processes leave over, as a page that a
+    /// process has not touched since is in its `SwapPss` too.
     pub cache: Reading<u64>,
-    /// The rest: swapped-out shared memory and tmpfs, which are nobody's `SwapPss`, and what belongs to
-    /// processes that could not be read. Below zero where the parts, each of its own moment, are more.
+    /// The rest: swapped-out shared memory and tmpfs, which are in nobody's `SwapPss`, and processes that could not be
+    /// read. Negative where the parts, read one after another, exceed the whole.
     pub rest: Reading<i64>,
 }
 
-/// Accounts for the swap.
-pub fn account(s: &SystemSample, userland: &ProcessTotals) -> SwapAccount {
+/// Divides used swap into parts.
+pub fn account(s: &SystemSample, totals: &ProcessTotals) -> SwapAccount {
     let used = s.swap_used();
-    // Where nothing is used nobody needs to be asked.
-    let processes = if used == Ok(0) { Ok(0) } else { userland.swap_pss };
+    // Where no swap is used, none is anybody's, readable or not.
+    let processes = if used == Ok(0) { Ok(0) } else { totals.swap_pss };
     let left = |used: u64, processes: u64| used.saturating_sub(processes);
     let cache = || Ok(s.swap_cached?.min(left(used?, processes?)));
     let rest = || {
         let parts = i128::from(processes?) + i128::from(cache().unwrap_or(0));
-        let rest = i128::from(used?) - parts;
-        Ok(i64::try_from(rest.clamp(i64::MIN.into(), i64::MAX.into())).unwrap_or_default())
+        Ok(saturated(i128::from(used?) - parts))
     };
     SwapAccount {
         used,

@@ -6,13 +6,13 @@ use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
 
-/// Puts areas of one name together as they come.
+/// Merges areas of one name as they come.
 #[derive(Debug, Default)]
 pub struct MappingMerge {
     /// By name: a process has few names for its many areas.
     by_name: HashMap<MappingName, usize>,
     mappings: Vec<Mapping>,
-    /// Where the last one went: the areas of a library come one after another.
+    /// The place of the last one: the areas of a library come one after another.
     last: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ impl MappingMerge {
         self.add(&area.name, 1, &area.memory, &area.extent);
     }
 
-    /// Adds areas already put together.
+    /// Adds areas that are merged already.
     pub fn mapping(&mut self, m: &Mapping) {
         self.add(&m.name, m.areas, &m.memory, &m.extent);
     }
@@ -45,21 +45,21 @@ impl MappingMerge {
         self.mappings[at].add(areas, memory, extent);
     }
 
-    /// Where in [`MappingMerge::finish`] the mapping last added to stands.
+    /// Returns the place in [`MappingMerge::finish`] of the mapping last added to.
     pub const fn last(&self) -> Option<usize> {
         self.last
     }
 
-    /// The mappings, in the order in which their names first came.
+    /// Returns the mappings, in the order in which their names first came.
     pub fn finish(self) -> Vec<Mapping> {
         self.mappings
     }
 }
 
-/// One of many to be summed: how many areas, their memory, their size and the rest.
+/// The number of areas, their memory, and their size and the rest.
 pub type Summand<'a> = (u64, Reading<&'a Memory>, Reading<&'a Extent>);
 
-/// The sum of areas or mappings: of those that could be read. `Err` where there are none, or none could.
+/// Sums areas or mappings, as far as they could be read. `Err` where there are none, or none could.
 pub fn total<'a>(all: impl IntoIterator<Item = Summand<'a>>) -> (u64, Reading<Memory>, Extent) {
     let mut areas: u64 = 0;
     let mut sum: Reading<Memory> = Err(Missing::Pending);

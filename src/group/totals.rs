@@ -1,21 +1,20 @@
-//! What a set of processes holds together.
+//! The sums of a set of processes.
 //!
 //! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::group::Change;
+use crate::group::change::Change;
 use crate::model::memory::Memory;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 
-/// The sums of a set of processes: those a filter lets through, those tagged, a subtree. They count as so many
-/// processes with so many threads, but an address space that several of them share counts once.
+/// The sums of a set of processes: those a filter lets through, those tagged, a group, a subtree.
 #[derive(Clone, Debug)]
 pub struct Totals {
-    /// How many processes.
+    /// The number of processes.
     pub count: usize,
-    /// Their memory: of those that have some and could be read.
+    /// Their memory, as far as they have some and it could be read.
     pub memory: Reading<Memory>,
     /// Some process's memory is hidden, so the sums are too small.
     pub partial: bool,
@@ -39,7 +38,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// One process alone.
+    /// Returns the totals of a single process.
     pub fn one(sample: &ProcessSample, change: Option<&Change>) -> Self {
         Self {
             count: 1,
@@ -50,13 +49,13 @@ impl Totals {
         }
     }
 
-    /// The sum of these processes.
+    /// Sums processes.
     pub fn of<'a>(
         samples: impl IntoIterator<Item = &'a ProcessSample>,
         change: impl Fn(&ProcessSample) -> Option<Change>,
     ) -> Self {
         let samples: Vec<_> = samples.into_iter().collect();
-        let spaces = Spaces::new(&samples.iter().copied());
+        let spaces = SharedSpaces::new(&samples.iter().copied());
         let mut sum = Self::default();
         for (at, sample) in samples.iter().enumerate() {
             let change = change(sample);
@@ -69,7 +68,7 @@ impl Totals {
         sum
     }
 
-    /// One process without its memory, which is counted elsewhere.
+    /// Returns the totals of a process whose memory is counted elsewhere.
     pub(super) fn without_memory(sample: &ProcessSample, change: Option<&Change>) -> Self {
         Self {
             count: 1,
@@ -84,7 +83,7 @@ impl Totals {
         }
     }
 
-    /// The memory of one process without the process.
+    /// Returns the complement of [`Self::without_memory`]: the memory of a process without the process.
     pub(super) fn memory_alone(sample: &ProcessSample, change: Option<&Change>) -> Self {
         let one = Self::one(sample, change);
         Self {
@@ -100,8 +99,8 @@ impl Totals {
         }
     }
 
-    /// Adds what others hold, whose address spaces are others. A sum without a figure says why: that one is
-    /// hidden rather than that one has no memory.
+    /// Adds the totals of others with other address spaces. A sum without a figure keeps the reason that hides memory
+    /// rather than the one that there is none.
     pub fn add(&mut self, other: &Self) {
         self.memory = match (self.memory, other.memory) {
             (Ok(mut sum), Ok(more)) => {
@@ -110,9 +109,9 @@ impl Totals {
             }
             (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
             (Err(mine), Err(theirs)) => {
-                // Pending and not partial: not that of a process, but the sum of no memory.
-                let nothing = theirs == Missing::Pending && !other.partial;
-                Err(if self.partial || nothing { mine } else { theirs })
+                // Pending and not partial: not the reason of a process, but the sum of no memory.
+                let is_nothing = theirs == Missing::Pending && !other.partial;
+                Err(if self.partial || is_nothing { mine } else { theirs })
             }
         };
         self.count += other.count;
@@ -122,11 +121,11 @@ impl Totals {
     }
 }
 
-/// The address spaces that several of a set of processes share.
-pub(super) struct Spaces(HashMap<Identity, Vec<usize>>);
+/// The address spaces that several of a set of processes share, each with the places of its processes.
+pub(super) struct SharedSpaces(HashMap<Identity, Vec<usize>>);
 
-impl Spaces {
-    /// Those shared among `samples`.
+impl SharedSpaces {
+    /// Finds those among `samples`.
     pub(super) fn new<'a>(samples: &(impl Iterator<Item = &'a ProcessSample> + Clone)) -> Self {
         let mut spaces: HashMap<Identity, Vec<usize>> = samples
             .clone()
@@ -134,10 +133,10 @@ impl Spaces {
             .collect();
         // Nearly always there are none.
         if !spaces.is_empty() {
-            // Whose memory is known stands for the others.
-            for known in [true, false] {
+            // A process whose memory is known comes first, and stands for the others.
+            for is_known in [true, false] {
                 for (at, sample) in samples.clone().enumerate() {
-                    if sample.walk.is_ok() == known
+                    if sample.walk.is_ok() == is_known
                         && let Some(members) = spaces.get_mut(&space(sample))
                     {
                         members.push(at);
@@ -148,18 +147,18 @@ impl Spaces {
         Self(spaces)
     }
 
-    /// Whether the memory of the process at place `at` is counted with it.
+    /// Returns true if the memory of the process at place `at` is counted with it.
     pub(super) fn counts(&self, at: usize, sample: &ProcessSample) -> bool {
         self.0.is_empty() || self.0.get(&space(sample)).is_none_or(|members| members[0] == at)
     }
 
-    /// The places of those that share each, the one that stands for the others first.
+    /// Returns the places of the processes of each, the one that stands for the others first.
     pub(super) fn all(&self) -> impl Iterator<Item = &[usize]> {
         self.0.values().map(Vec::as_slice)
     }
 }
 
-/// One process of each address space among these: what they map is to be read once.
+/// Returns one process of each address space among these, so that its mappings are read once.
 pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> Vec<Identity> {
     let mut seen = HashSet::new();
     samples
@@ -169,7 +168,7 @@ pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> 
         .collect()
 }
 
-/// What an address space goes by: the process that is the first of those that have it.
+/// Returns the identity of an address space: that of the first process that has it.
 fn space(sample: &ProcessSample) -> Identity {
     sample.shares_mm.unwrap_or(sample.id)
 }

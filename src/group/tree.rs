@@ -1,20 +1,20 @@
-//! Processes as a forest: who started whom, and what a whole subtree holds.
+//! Processes as a forest by parent, and the sums of subtrees.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::group::Change;
-use crate::group::totals::{Spaces, Totals};
+use crate::group::change::Change;
+use crate::group::totals::{SharedSpaces, Totals};
 use crate::model::process::ProcessSample;
 
-/// One row of a drawn forest.
+/// A row of a drawn forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Which process, by its place in the snapshot.
+    /// The place of the process in the snapshot.
     pub index: usize,
-    /// The lines drawn before its command: `│  ├─ `.
+    /// The guide lines drawn before its command: `│  ├─ `.
     pub guide: String,
-    /// It has shown children.
+    /// It has children that are shown.
     pub parent: bool,
     /// They are folded away.
     pub folded: bool,
@@ -30,12 +30,12 @@ pub struct Forest {
     preorder: Vec<usize>,
 }
 
-/// Deeper levels are drawn no further to the right.
+/// Deeper levels are drawn no further to the right: a fork bomb must not push the commands off the screen.
 const MAX_GUIDE_LEVELS: usize = 24;
 
 impl Forest {
-    /// The forest by parent pid. A process whose parent is not listed, or that is its own ancestor (which
-    /// a made tree can claim), is a root: every process is in it exactly once.
+    /// Builds the forest by parent pid. A process whose parent is not listed, or that is its own ancestor (which a
+    /// forged tree can claim), is a root: every process is in it exactly once.
     pub fn new(processes: &[ProcessSample]) -> Self {
         let by_pid: HashMap<u32, usize> = processes.iter().enumerate().map(|(i, p)| (p.id.pid, i)).collect();
         let mut parent: Vec<Option<usize>> = processes
@@ -66,19 +66,19 @@ impl Forest {
         }
     }
 
-    /// The place of a process's parent; none of a root.
+    /// Returns the place of a process's parent; `None` for a root.
     pub fn parent(&self, index: usize) -> Option<usize> {
         self.parent[index]
     }
 
-    /// What each process holds together with its descendants, in the order of the snapshot. Memory that
-    /// several of a subtree share, since they have one address space, counts once in it.
+    /// Returns the totals of each process with its descendants, in the order of the snapshot. An address space that
+    /// several of a subtree have counts once in it.
     pub fn subtrees(
         &self,
         processes: &[ProcessSample],
         change: impl Fn(&ProcessSample) -> Option<Change>,
     ) -> Vec<Totals> {
-        let spaces = Spaces::new(&processes.iter());
+        let spaces = SharedSpaces::new(&processes.iter());
         let mut all: Vec<Totals> = processes.iter().map(|p| Totals::one(p, change(p).as_ref())).collect();
         for &i in spaces.all().flatten() {
             all[i] = Totals::without_memory(&processes[i], change(&processes[i]).as_ref());
@@ -88,6 +88,7 @@ impl Forest {
             let below = all[i].clone();
             all[up].add(&below);
         }
+        // The memory of a shared space goes to all subtrees that hold any of its processes, once each.
         for space in spaces.all() {
             let memory = Totals::memory_alone(&processes[space[0]], change(&processes[space[0]]).as_ref());
             for i in self.with_ancestors(space) {
@@ -97,10 +98,10 @@ impl Forest {
         all
     }
 
-    /// These processes and all above them, each once.
-    fn with_ancestors(&self, of: &[usize]) -> BTreeSet<usize> {
+    /// Returns these processes and all their ancestors, each once.
+    fn with_ancestors(&self, processes: &[usize]) -> BTreeSet<usize> {
         let mut all = BTreeSet::new();
-        for &i in of {
+        for &i in processes {
             let mut at = Some(i);
             while let Some(i) = at.filter(|i| all.insert(*i)) {
                 at = self.parent[i];
@@ -109,7 +110,7 @@ impl Forest {
         all
     }
 
-    /// The rows to draw: every process that is `matching`, its ancestors, and nothing below one that is
+    /// Returns the rows to draw: every process that is `matching`, its ancestors, and nothing below one that is
     /// `folded`; siblings in the order of `compare`.
     pub fn rows(
         &self,
@@ -124,13 +125,14 @@ impl Forest {
                 shown[up] = true;
             }
         }
-        let sorted = |of: &[usize]| -> Vec<usize> {
-            let mut list: Vec<usize> = of.iter().copied().filter(|i| shown[*i]).collect();
+        let sorted = |siblings: &[usize]| -> Vec<usize> {
+            let mut list: Vec<usize> = siblings.iter().copied().filter(|i| shown[*i]).collect();
             list.sort_by(|a, b| compare(*a, *b));
             list
         };
         let mut rows = Vec::new();
-        // (process, the guide of its children's level, whether it is its parent's last)
+        // The process, which of the levels above it go on below, and whether it is its parent's last child. A stack
+        // rather than recursion: a chain of forks may be tens of thousands deep.
         let mut stack: Vec<(usize, Vec<bool>, bool)> = sorted(&self.roots)
             .into_iter()
             .rev()
@@ -160,6 +162,7 @@ impl Forest {
     }
 }
 
+/// Draws the guide lines of a row.
 fn guide(levels: &[bool], last: bool, child: bool) -> String {
     let mut text: String = levels.iter().map(|open| if *open { "│  " } else { "   " }).collect();
     if child {
@@ -168,9 +171,9 @@ fn guide(levels: &[bool], last: bool, child: bool) -> String {
     text
 }
 
-/// Cuts one link of every circle of parents.
+/// Cuts one link of every cycle of parents.
 fn break_cycles(parent: &mut [Option<usize>]) {
-    // 0 not seen, 1 on the path now walked, 2 known to reach a root
+    // 0: not visited; 1: on the current path; 2: known to reach a root
     let mut state = vec![0_u8; parent.len()];
     let mut path = Vec::new();
     for start in 0..parent.len() {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::memory::Memory;
 use super::reading::Reading;
 
-/// What kind of memory an area maps, by its name and flags.
+/// The kind of memory that an area maps, by its name and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MappingKind {
     /// A file: a program, a library, mapped data.
     File,
-    /// `[heap]`, what `brk` gives.
+    /// `[heap]`, grown by `brk`.
     Heap,
     /// `[stack]`.
     Stack,
@@ -22,14 +22,14 @@ pub enum MappingKind {
     Shared,
     /// Huge pages of hugetlbfs.
     Hugetlb,
-    /// What the kernel lends: `[vdso]`, `[vvar]` and their like.
+    /// Pages of the kernel: `[vdso]`, `[vvar]` and their like.
     Kernel,
-    /// A device, or another file that is no page cache: `/dev/…`, `anon_inode:…`, `socket:…`.
+    /// A device, or another file that is not page cache: `/dev/…`, `anon_inode:…`, `socket:…`.
     Device,
 }
 
 impl MappingKind {
-    /// The name in JSON and CSV.
+    /// Returns its name in JSON and CSV.
     pub const fn id(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -45,24 +45,24 @@ impl MappingKind {
     }
 }
 
-/// How anonymous memory without a name is called. No path can be called so: a path begins with `/`.
+/// The name of anonymous memory without one. No path can have it: a path starts with `/`.
 pub const ANON: &[u8] = b"[anon]";
 
-/// What an area is called.
+/// The name of an area.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingName {
-    /// As the kernel writes it, raw but for a newline, which is `\012`; without ` (deleted)`. [`ANON`]
+    /// The bytes as the kernel writes them, raw but for a newline, which is `\012`; without ` (deleted)`. [`ANON`]
     /// where the kernel gives none.
     pub bytes: Arc<[u8]>,
-    /// The file of that name was removed or replaced: what is mapped is no longer to be found under it.
-    /// Never of shared memory, whose files have no name from the start.
+    /// The file of that name was removed or replaced: another or none is found under it. Never set for shared memory,
+    /// whose files have no name from the start.
     pub deleted: bool,
-    /// What it is.
+    /// The kind of memory.
     pub kind: MappingKind,
 }
 
 impl MappingName {
-    /// Understands a name as `smaps` has it, empty for none. `hugetlb` is whether its flags say `ht`.
+    /// Parses a name as `smaps` has it, empty for none. `hugetlb` is true if its flags contain `ht`.
     pub fn parse(written: &[u8], hugetlb: bool) -> Self {
         const DELETED: &[u8] = b" (deleted)";
         let stripped = written.strip_suffix(DELETED);
@@ -80,6 +80,7 @@ impl MappingName {
     }
 }
 
+/// Returns the kind of memory of a name without its ` (deleted)`.
 fn kind(name: &[u8], deleted: bool) -> MappingKind {
     match name {
         b"" => MappingKind::Anon,
@@ -98,10 +99,10 @@ fn kind(name: &[u8], deleted: bool) -> MappingKind {
     }
 }
 
-/// The figures that areas have beside [`Memory`], in bytes.
+/// The figures of areas beside [`Memory`], in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// `Size`: how much of the address space it takes.
+    /// `Size`: the address space it takes.
     pub size: u64,
     /// `Locked`: the part of PSS that may not be swapped out.
     pub locked: Reading<u64>,
@@ -110,14 +111,14 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// No area at all.
+    /// The sum of no area.
     pub const NONE: Self = Self {
         size: 0,
         locked: Ok(0),
         huge: Ok(0),
     };
 
-    /// Adds another area's.
+    /// Adds another area's figures.
     pub fn add(&mut self, other: &Self) {
         let both = |a: Reading<u64>, b: Reading<u64>| Ok(a?.saturating_add(b?));
         self.size = self.size.saturating_add(other.size);
@@ -126,7 +127,7 @@ impl Extent {
     }
 }
 
-/// One area of an address space.
+/// An area of an address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
     /// The first address.
@@ -135,37 +136,37 @@ pub struct Area {
     pub end: u64,
     /// `rwxp`, with `-` for what is not allowed and `s` for shared.
     pub perms: [u8; 4],
-    /// Where in the file it begins, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
     /// The file's inode, 0 for none.
     pub inode: u64,
-    /// What it is called.
+    /// Its name.
     pub name: MappingName,
     /// `VmFlags`, two letters each; empty where the kernel gives none (before Linux 3.8).
     pub flags: Box<[u8]>,
-    /// What of it is resident or swapped out; why not, where a line of it does not read as it should.
+    /// Its resident and swapped-out memory; `Malformed` where a line of it does not parse.
     pub memory: Reading<Memory>,
-    /// Its size and the rest.
+    /// Its size and other figures.
     pub extent: Reading<Extent>,
 }
 
-/// The areas of one name together, in one process or in many.
+/// All areas of one name, in one process or in many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// What they are called.
+    /// Their name.
     pub name: MappingName,
-    /// How many areas.
+    /// The number of areas.
     pub areas: u64,
-    /// Their sums; where one could not be read, why.
+    /// Their sum; the reason where one could not be read.
     pub memory: Reading<Memory>,
-    /// Their sizes.
+    /// The sum of their sizes and other figures.
     pub extent: Reading<Extent>,
 }
 
 impl Mapping {
-    /// Nothing yet of that name.
+    /// Creates a mapping without areas.
     pub fn new(name: MappingName) -> Self {
         Self {
             name,
@@ -175,9 +176,10 @@ impl Mapping {
         }
     }
 
-    /// Adds what others of that name hold. A sum that lacks one is no sum.
+    /// Adds areas of that name. The sum is unknown if any summand is.
     pub fn add(&mut self, areas: u64, memory: &Reading<Memory>, extent: &Reading<Extent>) {
         self.areas = self.areas.saturating_add(areas);
+        // In place, without a copy of the sum: this runs for every area of a process.
         match (&mut self.memory, memory) {
             (Ok(sum), Ok(more)) => sum.add(more),
             (Ok(_), Err(why)) => self.memory = Err(*why),

@@ -1,4 +1,4 @@
-//! A process in a snapshot: who it is, what it runs, and what its memory was at the last walk.
+//! A process in a snapshot: its identity, its names, and its memory at the last walk.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
 
-/// What a row is: a reused pid has another start time, so it is another row.
+/// The identity of a process: a reused pid has another start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// Process id (thread group leader).
@@ -35,11 +35,11 @@ pub struct Stat {
     pub threads: u64,
     /// Field 23: the size of the address space.
     pub vsize: u64,
-    /// Field 24 in bytes: the kernel's quick figure, not that of a walk.
+    /// Field 24 in bytes: an approximation that the kernel keeps; a walk gives the exact figure.
     pub rss: u64,
-    /// A digest of fields 26–28: the addresses that an exec lays anew. 0 where the kernel hides them.
+    /// A digest of fields 26–28, addresses that an exec changes; 0 where the kernel hides them.
     pub image: u64,
-    /// A digest of fields 48–49: where argv lies; it moves when a process sets its title by `prctl`.
+    /// A digest of fields 48–49, the address of argv, which changes when a process sets its title by `prctl`.
     pub argv: u64,
 }
 
@@ -47,12 +47,12 @@ impl Stat {
     /// `PF_KTHREAD` of `include/linux/sched.h`.
     pub const PF_KTHREAD: u64 = 0x0020_0000;
 
-    /// Whether this is a kernel thread.
+    /// Returns true if this is a kernel thread.
     pub const fn is_kernel_thread(&self) -> bool {
         self.flags & Self::PF_KTHREAD != 0
     }
 
-    /// Whether the process has ended and waits to be reaped.
+    /// Returns true if the process has ended and waits to be reaped.
     pub const fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
@@ -69,17 +69,17 @@ impl Stat {
     }
 }
 
-/// What became of a program's file while it ran: it still runs the old one, and should be started anew.
+/// The state of a program's file that was replaced while it ran: it still runs the old one, and should be restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Replaced {
-    /// There is another file in its place.
+    /// Another file is in its place.
     Updated,
-    /// There is none any more.
+    /// No file is in its place.
     Deleted,
 }
 
 impl Replaced {
-    /// Its name in the table, in filters and in JSON.
+    /// Returns its name in the table, in filters and in JSON.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Updated => "updated",
@@ -95,10 +95,10 @@ impl Replaced {
     }
 }
 
-/// Facts that hold for as long as the program runs: read once per identity, and again after an exec.
+/// The names and identifiers of a process. They stay while the program runs: read once, and again after an exec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The kernel's short name, up to 15 bytes, anyone's to choose.
+    /// The kernel's short name, up to 15 bytes; the process may choose any.
     pub comm: Box<[u8]>,
     /// argv with NULs between; empty for kernel threads.
     pub cmdline: Reading<Box<[u8]>>,
@@ -114,7 +114,7 @@ pub struct Facts {
     pub container: Option<Arc<[u8]>>,
     /// The path of the program's file, raw, without the kernel's ` (deleted)`. The link `/proc/<pid>/exe`.
     pub exe: Reading<Arc<[u8]>>,
-    /// What became of that file; `None` where it is as it was, or nothing is known of it.
+    /// The state of that file; `None` where it is unchanged or unknown.
     pub replaced: Option<Replaced>,
 }
 
@@ -139,8 +139,8 @@ impl Facts {
         }
     }
 
-    /// The command line without the directory of its program: `python3 train.py` for
-    /// `/usr/bin/python3 train.py`. A title that a process gave itself stays as it is.
+    /// Returns the command line without the directory of its program: `python3 train.py` for `/usr/bin/python3 train.py`.
+    /// A title that a process gave itself stays as it is.
     pub fn short_command(&self) -> Cow<'_, [u8]> {
         let mut command = self.command();
         let program = command.split(|b| *b == b' ').next().unwrap_or_default();
@@ -154,7 +154,7 @@ impl Facts {
         command
     }
 
-    /// The command line with its NULs as spaces, or `[comm]` where there is none to show.
+    /// Returns the command line with its NULs as spaces, or `[comm]` where it is empty or unknown.
     pub fn command(&self) -> Cow<'_, [u8]> {
         match self.cmdline.as_deref() {
             Ok(line) if line.iter().any(|b| *b != 0) => {
@@ -170,36 +170,36 @@ impl Facts {
     }
 }
 
-/// One walk and when it was made.
+/// A walk: the memory of a process, and when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// What it saw.
+    /// The figures.
     pub memory: Memory,
-    /// When, on the snapshot's monotonic clock.
+    /// The time on the snapshot's monotonic clock.
     pub at: Duration,
-    /// How long the read took.
+    /// The duration of the read.
     pub cost: Duration,
 }
 
-/// One process in a snapshot.
+/// A process in a snapshot.
 #[derive(Clone, Debug)]
 pub struct ProcessSample {
-    /// Which process.
+    /// Its identity.
     pub id: Identity,
-    /// How many execs zmtop has seen it make: another program, so history starts anew.
+    /// The number of execs that zmtop has seen it make: each starts another program, and its history anew.
     pub exec: u32,
-    /// The glance of this tick.
+    /// The `stat` of this tick.
     pub stat: Stat,
-    /// What holds for as long as the program runs.
+    /// Its names and identifiers.
     pub facts: Arc<Facts>,
-    /// The last walk, or why there is none.
+    /// The last walk, or the reason there is none.
     pub walk: Reading<Walk>,
-    /// It is known or feared to have changed since that walk: the figures are old.
+    /// Its memory has changed since that walk, or may have.
     pub stale: bool,
-    /// `oom_score`; read only while someone looks at it.
+    /// `oom_score`; read only while it is shown.
     pub oom_score: Reading<u32>,
-    /// Another process with the very same address space (`CLONE_VM`), whose memory this is too; `None`
-    /// where it has its own, or is the first of those that share it.
+    /// The first process of those with the same address space (`CLONE_VM`); `None` for that one, and where it has its
+    /// own.
     pub shares_mm: Option<Identity>,
 }
 
@@ -218,7 +218,7 @@ impl ProcessSample {
         }
     }
 
-    /// The memory of the last walk.
+    /// Returns the memory of the last walk.
     pub fn memory(&self) -> Reading<&Memory> {
         self.walk.as_ref().map(|w| &w.memory).map_err(|e| *e)
     }

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A value, or why there is none. Unknown is never zero.
+/// A value, or the reason it is missing. Unknown is never zero.
 pub type Reading<T> = Result<T, Missing>;
 
-/// Why a figure could not be read.
+/// The reason that a figure is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
-    /// EACCES or EPERM: the kernel will not let this user look.
+    /// EACCES or EPERM: the kernel denies it to this user.
     Denied,
     /// The process ended between listing and reading.
     Gone,
     /// A kernel thread has no memory of its own.
     KernelThread,
-    /// A zombie has given its memory back.
+    /// A zombie has no memory any more.
     Zombie,
     /// This kernel, or this tree, has no such file or field.
     Unsupported,
     /// The read overran its deadline; it may still return.
     TimedOut,
-    /// The bytes were not what the kernel's documentation promises.
+    /// The bytes were not as the kernel documents them.
     Malformed,
     /// Not read yet.
     Pending,
@@ -29,7 +29,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// A reason in a word or two, for the detail line and for `unread` in JSON.
+    /// Returns the reason in a word or two, as in the detail line and as `unread` in JSON.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Denied => "permission denied",
@@ -44,7 +44,7 @@ impl Missing {
         }
     }
 
-    /// The reason that [`Display`](fmt::Display) wrote so; `None` for words that are none of them.
+    /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
         const WORDS: [Missing; 8] = [
             Missing::Denied,
@@ -62,8 +62,8 @@ impl Missing {
         }
     }
 
-    /// Whether a process with this reason has memory that could have been read: a kernel thread and a
-    /// zombie have none, so they do not make a total partial.
+    /// Returns true if a process with this reason has memory that is hidden. A kernel thread and a zombie have none, so
+    /// they do not make a total partial.
     pub const fn hides_memory(self) -> bool {
         !matches!(self, Self::KernelThread | Self::Zombie | Self::Gone)
     }

@@ -9,7 +9,7 @@ use crate::model::process::ProcessSample;
 use crate::model::reading::Reading;
 use crate::model::system::SystemSample;
 
-/// What zmtop itself has cost.
+/// The resources that zmtop itself uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfCost {
     /// User and system time since start.
@@ -18,55 +18,54 @@ pub struct SelfCost {
     pub rss: u64,
 }
 
-/// How the tick went.
+/// Statistics of the sampling of one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Walks finished in this tick.
+    /// Walks finished.
     pub walks: usize,
-    /// Processor time those walks took.
+    /// Processor time of those walks.
     pub walked: Duration,
-    /// The share of one core that walks may take; `None` where every process is walked every tick.
+    /// Maximum processor time of walks, 1.0 being one core; `None` where every process is walked at every tick.
     pub budget: Option<f64>,
-    /// Processes that should have been walked and were not, for want of budget.
+    /// Processes that are due for a walk and wait for budget.
     pub waiting: usize,
-    /// Reads that have overrun their deadline and not returned.
+    /// Reads that are past their deadline and have not returned.
     pub stuck: usize,
-    /// Reader threads alive.
+    /// Living reader threads.
     pub threads: usize,
     /// Wall time from the start of the tick to the snapshot.
     pub took: Duration,
 }
 
-/// What one tick saw.
+/// The raw readings of one tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Wall clock; for showing and recording only, never for rates.
+    /// Wall clock, for display and recording; it may jump, so rates never use it.
     pub time: SystemTime,
-    /// `CLOCK_MONOTONIC`; rates and ages are taken on it.
+    /// `CLOCK_MONOTONIC`, for rates and ages.
     pub monotonic: Duration,
-    /// Counts the snapshots of this source from 1.
+    /// The number of this snapshot of its source, from 1.
     pub tick: u64,
     /// The host name, raw.
     pub host: Arc<[u8]>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Reading<Arc<str>>,
-    /// The interval asked for.
+    /// The configured interval.
     pub interval: Duration,
-    /// How the tick went.
+    /// Statistics of the sampling.
     pub sampling: Sampling,
-    /// What zmtop itself costs.
+    /// The resources that zmtop itself uses.
     pub own: Reading<SelfCost>,
     /// The system as a whole.
     pub system: SystemSample,
-    /// Every process that could be listed, in order of pid; or why `/proc` could not be listed.
+    /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be.
     pub processes: Reading<Vec<ProcessSample>>,
-    /// What the cgroups of these processes, and those above them, say of themselves, by path; empty while
-    /// nobody asks.
+    /// The figures of the cgroups of these processes, and of those above them, by path; empty while nobody asks.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
 }
 
 impl Snapshot {
-    /// The processes, none where they could not be listed.
+    /// Returns the processes; none where they could not be listed.
     pub fn rows(&self) -> &[ProcessSample] {
         self.processes.as_deref().unwrap_or(&[])
     }

@@ -24,7 +24,7 @@ fn meminfo(bytes: &[u8]) -> SystemSample {
 fn userland(pss_shmem: u64, swap_pss: u64) -> ProcessTotals {
     ProcessTotals {
         readable: 10,
-        of: 10,
+        total: 10,
         pss: Ok(5000 * KB),
         pss_shmem: Ok(pss_shmem),
         uss: Ok(4000 * KB),

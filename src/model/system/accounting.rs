@@ -11,12 +11,12 @@ pub struct AccountingInputs {
     pub zram: Reading<Vec<ZramDevice>>,
     /// Pools of huge pages, by size. `/sys/kernel/mm/hugepages`.
     pub huge: Reading<Vec<HugePool>>,
-    /// When transparent huge pages are used: `always`, `madvise` or `never`.
+    /// The use of transparent huge pages: `always`, `madvise` or `never`.
     /// `/sys/kernel/mm/transparent_hugepage/enabled`.
     pub thp: Reading<Box<str>>,
     /// Pages of equal content merged. `/sys/kernel/mm/ksm`.
     pub ksm: Reading<Ksm>,
-    /// Whether zswap is on. `/sys/module/zswap/parameters/enabled`.
+    /// Zswap is on. `/sys/module/zswap/parameters/enabled`.
     pub zswap_on: Reading<bool>,
     /// `/proc/pressure/memory`.
     pub pressure: Reading<Pressure>,
@@ -72,7 +72,7 @@ pub struct HugePool {
     pub page: u64,
     /// The whole pool.
     pub total: u64,
-    /// What of it nobody uses.
+    /// The unused part.
     pub free: u64,
 }
 

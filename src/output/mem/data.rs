@@ -125,7 +125,7 @@ fn processes<'a>(mem: &MemReport<'_>) -> Object<'a> {
     let s = &mem.snapshot.system;
     Object::default()
         .put("readable", u.readable)
-        .put("of", u.of)
+        .put("of", u.total)
         .put("partial", u.partial())
         .put("pss", u.pss)
         .put("uss", u.uss)

@@ -31,7 +31,7 @@ impl Figures {
 fn processes(mem: &MemReport<'_>) -> TextTable {
     let (userland, system) = (&mem.processes, &mem.snapshot.system);
     let mut figures = Figures::new("PROCESSES");
-    let (readable, all, partial) = (userland.readable, userland.of, partial(mem));
+    let (readable, all, partial) = (userland.readable, userland.total, partial(mem));
     let count = format!("of {readable} of {all} processes{partial}");
     figures.push("sum of PSS", mem.bytes(userland.pss), count);
     figures.push(
@@ -59,7 +59,7 @@ fn swap(mem: &MemReport<'_>) -> Option<TextTable> {
         return None;
     }
     let mut figures = Figures::new("WHO HAS THE SWAP");
-    let (readable, all, partial) = (mem.processes.readable, mem.processes.of, partial(mem));
+    let (readable, all, partial) = (mem.processes.readable, mem.processes.total, partial(mem));
     let count = format!("{readable} of {all} readable{partial}");
     figures.push("processes, sum of SwapPss", mem.bytes(swap.processes), count);
     figures.push("swap cache", mem.bytes(swap.cache), "in RAM too; at the most");

@@ -133,7 +133,7 @@ fn every_page_is_in_one_part() {
 #[test]
 fn what_is_mapped_of_files_takes_everybody_to_tell() {
     let partial = ProcessTotals {
-        of: 11,
+        total: 11,
         hidden: Some(Missing::TimedOut),
         ..userland(15_000 * KB, 0)
     };

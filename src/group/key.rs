@@ -1,0 +1,113 @@
+//! The names of groups and rows.
+
+use std::sync::Arc;
+
+use crate::model::process::Identity;
+
+/// A way to group processes, or memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GroupBy {
+    /// The program, by the name that [`command_name`](super::command_name) gives it.
+    Command,
+    /// The effective user.
+    User,
+    /// The systemd unit.
+    Unit,
+    /// The container.
+    Container,
+    /// The cgroup.
+    Cgroup,
+    /// The mapped file, or the kind of memory: groups of areas, not of processes.
+    Mapping,
+}
+
+impl GroupBy {
+    /// Every way.
+    pub const ALL: [Self; 6] = [
+        Self::Command,
+        Self::User,
+        Self::Unit,
+        Self::Container,
+        Self::Cgroup,
+        Self::Mapping,
+    ];
+    /// The ways that put each process into one group.
+    pub const OF_PROCESSES: [Self; 5] = [Self::Command, Self::User, Self::Unit, Self::Container, Self::Cgroup];
+
+    /// Returns its name on the command line and in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::User => "user",
+            Self::Unit => "unit",
+            Self::Container => "container",
+            Self::Cgroup => "cgroup",
+            Self::Mapping => "mapping",
+        }
+    }
+
+    /// Returns the heading of its names.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Command => "COMMAND",
+            Self::User => "USER",
+            Self::Unit => "UNIT",
+            Self::Container => "CONTAINER",
+            Self::Cgroup => "CGROUP",
+            Self::Mapping => "MAPPING",
+        }
+    }
+
+    /// Returns the way of that [`id`](Self::id).
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.id() == id)
+    }
+}
+
+/// The identity of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey {
+    /// The way of grouping.
+    pub by: GroupBy,
+    /// Its name, raw. `None` holds the processes that are in no unit or container, and those whose user or cgroup
+    /// could not be read.
+    pub name: Option<Arc<[u8]>>,
+}
+
+impl GroupKey {
+    /// Returns the name to show, still raw: in parentheses where it has none.
+    pub fn label(&self) -> &[u8] {
+        match (&self.name, self.by) {
+            (Some(name), _) => name,
+            (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
+            (None, GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Mapping) => b"(unknown)",
+        }
+    }
+}
+
+/// The identity of a row of a table, from one snapshot to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RowKey {
+    /// A process.
+    Process(Identity),
+    /// A group, or a mapping.
+    Group(GroupKey),
+}
+
+impl RowKey {
+    /// Returns the process, where the row is one.
+    pub const fn process(&self) -> Option<Identity> {
+        match self {
+            Self::Process(id) => Some(*id),
+            Self::Group(_) => None,
+        }
+    }
+
+    /// Returns the group, where the row is one.
+    pub const fn group(&self) -> Option<&GroupKey> {
+        match self {
+            Self::Process(_) => None,
+            Self::Group(key) => Some(key),
+        }
+    }
+}
