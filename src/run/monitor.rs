@@ -1,4 +1,4 @@
-//! The live monitor: events into `update`, effects out of it, frames onto the terminal.
+//! The live monitor: the loop that passes events to `update`, performs its effects and draws frames.
 //!
 //! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
 //! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
@@ -9,6 +9,7 @@ mod mappings;
 mod signals;
 
 use std::io::{self, BufWriter, Write};
+use std::mem::take;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +41,7 @@ pub enum End {
     Hangup,
 }
 
-/// What reaches the main thread.
+/// An input of the main thread.
 enum Input {
     Event(Event),
     /// A new snapshot lies in the watch channel.
@@ -52,7 +53,8 @@ enum Input {
     End(End),
 }
 
-/// How many inputs may wait while the terminal takes nothing; further ones are dropped.
+/// Maximum number of inputs that wait while the terminal takes nothing; further ones are dropped, so that a terminal
+/// that hangs for a day fills no memory.
 const QUEUE: usize = 1024;
 
 /// Time after which a process that received a signal is reported as still there: a server that closes its files
@@ -102,15 +104,15 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         rule.run.clear();
     }
     let notifier = Notifier::new(rules, move |what| {
-        let _ = failed.try_send(Input::Event(Event::Failed(what)));
+        tell(&failed, Event::Failed(what));
     });
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
         // Blocks while the screen is stuck: no reply is lost. Ends with the screen.
         let _ = replies.send(Input::Event(Event::Act(reply)));
     });
-    let end = Screen {
-        handle,
+    let screen = Screen {
+        sampler: handle,
         send,
         pending,
         mouse,
@@ -118,8 +120,10 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
         mappings,
         notifier,
         act_worker: (!readonly).then_some(act_worker),
-    }
-    .run(config, &receive);
+        redraw: false,
+        bell: false,
+    };
+    let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
@@ -130,14 +134,20 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     }
 }
 
+/// Tells the main thread of an event; one that finds the queue full is lost.
+fn tell(send: &SyncSender<Input>, event: Event) {
+    let _ = send.try_send(Input::Event(event));
+}
+
 fn terminal_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(5 | 6 | 32)) // EIO, ENXIO, EPIPE
 }
 
-/// The main thread's side.
+/// The side of the main thread: it performs effects and draws.
 struct Screen {
-    handle: Handle,
+    sampler: Handle,
     send: SyncSender<Input>,
+    /// A notice of a new snapshot waits among the inputs.
     pending: Arc<AtomicBool>,
     mouse: bool,
     config_path: PathBuf,
@@ -145,10 +155,14 @@ struct Screen {
     notifier: Notifier,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
+    /// The next frame is drawn anew, whatever the terminal shows.
+    redraw: bool,
+    /// The next frame comes with a bell.
+    bell: bool,
 }
 
 impl Screen {
-    fn run(self, config: Config, inputs: &Receiver<Input>) -> io::Result<End> {
+    fn run(mut self, config: Config, inputs: &Receiver<Input>) -> io::Result<End> {
         let out = BufWriter::with_capacity(1 << 16, terminal::output()?);
         let size = terminal::size()?;
         // A fixed area, since one that follows the terminal opens /dev/tty for its size at every frame.
@@ -156,65 +170,30 @@ impl Screen {
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
         app.screen.zone = jiff::tz::TimeZone::system();
-        self.handle.want(app.wanted());
+        self.sampler.want(app.wanted());
         draw(&mut terminal, &app)?;
         loop {
-            // Draw once for all that has come meanwhile.
+            // Draws once for all that has come meanwhile.
             let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
-            let (mut redraw, mut bell) = (false, false);
             let waiting = std::iter::once(first).chain(inputs.try_iter());
             // The size is asked for last: it may have changed since the event that told of it.
             for input in waiting.chain([Input::Measure]) {
-                let effects = match input {
-                    Input::End(end) => return Ok(end),
-                    Input::Event(event) => update(&mut app, event),
-                    Input::Snapshot => {
-                        self.pending.store(false, Ordering::SeqCst);
-                        let snapshot = self.handle.snapshots.borrow().clone();
-                        snapshot
-                            .map(|s| update(&mut app, Event::Snapshot(s)))
-                            .unwrap_or_default()
+                if let Input::End(end) = input {
+                    return Ok(end);
+                }
+                for effect in self.update(&mut app, input)? {
+                    if effect == Effect::Quit {
+                        return Ok(End::Quit);
                     }
-                    Input::Measure => {
-                        let size = terminal::size()?;
-                        let resized = app.screen.size != (size.width, size.height);
-                        let event = resized.then_some(Event::Resize(size.width, size.height));
-                        event.map(|event| update(&mut app, event)).unwrap_or_default()
-                    }
-                    Input::Stop => vec![Effect::Suspend],
-                    Input::Continued => {
-                        terminal::enter(self.mouse)?;
-                        redraw = true;
-                        Vec::new()
-                    }
-                };
-                for effect in effects {
-                    match effect {
-                        Effect::Quit => return Ok(End::Quit),
-                        Effect::Suspend => {
-                            stop();
-                            terminal::enter(self.mouse)?;
-                            redraw = true;
-                        }
-                        Effect::Redraw => redraw = true,
-                        Effect::Alert(event) => {
-                            let host = app.data.snapshot.as_ref().map_or(&[][..], |s| &s.host);
-                            bell |= self.notifier.notify(&event, host);
-                        }
-                        Effect::Save(saved) => self.save(saved),
-                        Effect::Mappings(number, ids) => self.mappings.read(number, ids, &self.send),
-                        Effect::Act(command) => self.act(command),
-                        Effect::BreakOff => self.mappings.cancel(),
-                        Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
-                    }
+                    self.perform(effect, &app)?;
                 }
             }
-            self.handle.want(app.wanted());
-            if redraw {
+            self.sampler.want(app.wanted());
+            if take(&mut self.redraw) {
                 // Forgets what the terminal is believed to show, without asking it for its cursor.
                 terminal.resize(area(&app))?;
             }
-            if bell {
+            if take(&mut self.bell) {
                 // With the frame that shows why, and once however many fired.
                 terminal.backend_mut().write_all(b"\x07")?;
             }
@@ -222,10 +201,55 @@ impl Screen {
         }
     }
 
+    /// Changes the state as an input asks; returns what is to be done.
+    fn update(&mut self, app: &mut App, input: Input) -> io::Result<Vec<Effect>> {
+        let event = match input {
+            Input::Event(event) => Some(event),
+            Input::Snapshot => {
+                self.pending.store(false, Ordering::SeqCst);
+                self.sampler.snapshots.borrow().clone().map(Event::Snapshot)
+            }
+            Input::Measure => {
+                let size = terminal::size()?;
+                let resized = app.screen.size != (size.width, size.height);
+                resized.then_some(Event::Resize(size.width, size.height))
+            }
+            Input::Stop => return Ok(vec![Effect::Suspend]),
+            Input::Continued => {
+                terminal::enter(self.mouse)?;
+                self.redraw = true;
+                None
+            }
+            Input::End(_) => None,
+        };
+        Ok(event.map(|event| update(app, event)).unwrap_or_default())
+    }
+
+    fn perform(&mut self, effect: Effect, app: &App) -> io::Result<()> {
+        match effect {
+            Effect::Quit => {}
+            Effect::Suspend => {
+                stop();
+                terminal::enter(self.mouse)?;
+                self.redraw = true;
+            }
+            Effect::Redraw => self.redraw = true,
+            Effect::Alert(event) => {
+                let host = app.data.snapshot.as_ref().map_or(&[][..], |s| &s.host);
+                self.bell |= self.notifier.notify(&event, host);
+            }
+            Effect::Save(saved) => self.save(saved),
+            Effect::ScanMappings(number, ids) => self.mappings.read(number, ids, &self.send),
+            Effect::Act(command) => self.act(command),
+            Effect::CancelScan => self.mappings.cancel(),
+            Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
+        }
+        Ok(())
+    }
+
     fn act(&self, command: act::Command) {
         if let Some(Err(error)) = self.act_worker.as_ref().map(|worker| worker.send(command)) {
-            let text = format!("nothing done: {error}");
-            let _ = self.send.try_send(Input::Event(Event::Failed(text)));
+            tell(&self.send, Event::Failed(format!("nothing done: {error}")));
         }
     }
 
@@ -241,12 +265,10 @@ impl Screen {
                     Event::Failed(format!("not saved: {}", crate::text::safe(text.as_bytes())))
                 }
             };
-            let _ = send.try_send(Input::Event(event));
+            tell(&send, event);
         });
         if let Err(error) = started {
-            let _ = self
-                .send
-                .try_send(Input::Event(Event::Failed(format!("not saved: {error}"))));
+            tell(&self.send, Event::Failed(format!("not saved: {error}")));
         }
     }
 }
@@ -268,7 +290,7 @@ fn draw(terminal: &mut Screenful, app: &App) -> io::Result<()> {
     Write::flush(terminal.backend_mut())
 }
 
-/// What this user may read, for the header's advice.
+/// Returns the privilege of the user, for the header's advice.
 fn privilege() -> Privilege {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy().into_owned();

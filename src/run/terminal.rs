@@ -76,7 +76,7 @@ fn writable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&wait)).is_ok_and(|n| n > 0) && fds[0].revents().contains(PollFlags::OUT)
 }
 
-/// Whether the terminal on stdin is gone for good.
+/// Returns true if the terminal on stdin is gone for good.
 pub fn hung_up() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];

@@ -45,7 +45,7 @@ pub struct Rows {
     pub groups: Vec<Group>,
     /// In tree view: the sums of each process of the snapshot with its descendants.
     pub subtrees: Vec<Totals>,
-    /// How many rows the filter lets through, by the tables' common rules.
+    /// Number of rows that the filter lets through.
     pub matching: usize,
     /// Sums of the shown rows.
     pub totals: Totals,
@@ -58,21 +58,21 @@ pub struct Rows {
 pub struct App {
     /// Settings, keymap, theme.
     pub config: Config,
-    /// What the user may read.
+    /// The privilege of the user.
     pub privilege: Privilege,
-    /// What was sampled.
+    /// The snapshot, and what is derived from it.
     pub data: Data,
     /// Which rows are asked for.
     pub query: QueryState,
-    /// What the query found.
+    /// The rows that were found.
     pub rows: Rows,
     /// The tables that show it.
     pub tables: Tables,
     /// Size and appearance.
     pub screen: Screen,
-    /// What is asked of the rest of the program.
+    /// Requests to the rest of the program.
     pub requests: Requests,
-    /// What takes the keys in place of the table.
+    /// The popup, dialog or prompt that takes the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which time charts and sparklines are of, and where in it the cursor stands.
+//! The time that charts and sparklines span, and the cursor in it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct Span {
     pub title: &'static str,
     /// Its name in a sentence.
     pub name: &'static str,
-    /// How long it is.
+    /// Its length.
     pub time: Duration,
 }
 
@@ -35,11 +35,11 @@ pub const SPANS: [Span; 7] = [
     span("30d", "30 DAYS", "30 days", 30 * 86_400),
 ];
 
-/// What is drawn.
+/// The span of the charts, and the cursor of the panel's chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chart {
-    /// Which of [`SPANS`].
-    place: usize,
+    /// The index in [`SPANS`].
+    index: usize,
     /// The time the cursor is on, on the monotonic clock; `None` where there is no cursor.
     cursor: Option<Duration>,
 }
@@ -49,42 +49,42 @@ pub struct Chart {
 pub struct Window {
     /// Where it ends, on the monotonic clock.
     pub end: Duration,
-    /// How long it is.
+    /// Its length.
     pub span: Duration,
     /// The column of the cursor.
     pub cursor: Option<usize>,
 }
 
 impl Chart {
-    /// A chart over the span of that name, the shortest where there is none.
+    /// Returns a chart over the span of that name, the shortest where there is none.
     pub fn over(id: &str) -> Self {
         Self {
-            place: SPANS.iter().position(|span| span.id == id).unwrap_or(0),
+            index: SPANS.iter().position(|span| span.id == id).unwrap_or(0),
             cursor: None,
         }
     }
 
-    /// The span.
+    /// Returns the span.
     pub const fn span(&self) -> &'static Span {
-        &SPANS[self.place]
+        &SPANS[self.index]
     }
 
-    /// Whether there is a cursor.
+    /// Returns true if there is a cursor.
     pub const fn has_cursor(&self) -> bool {
         self.cursor.is_some()
     }
 
-    /// The next longer or shorter span. What the cursor is on stays in sight.
+    /// Goes to the next longer or shorter span. The time under the cursor stays on screen.
     pub(super) fn zoom(&mut self, out: bool) {
-        self.place = if out {
-            (self.place + 1).min(SPANS.len() - 1)
+        self.index = if out {
+            (self.index + 1).min(SPANS.len() - 1)
         } else {
-            self.place.saturating_sub(1)
+            self.index.saturating_sub(1)
         };
     }
 
-    /// Takes the cursor away; whether there was one.
-    pub(super) const fn leave(&mut self) -> bool {
+    /// Removes the cursor; returns false if there was none.
+    pub(super) const fn remove_cursor(&mut self) -> bool {
         self.cursor.take().is_some()
     }
 
@@ -102,7 +102,7 @@ impl Chart {
         self.cursor = (at + cell / 2 < now || columns < 0).then_some(at.min(now));
     }
 
-    /// Which time a chart of `width` columns shows: up to now, or around the cursor where that is further back.
+    /// Returns the time that a chart of `width` columns shows: up to now, or around the cursor where that is further back.
     pub fn window(&self, now: Duration, width: usize) -> Window {
         let span = self.span().time;
         let end = match self.cursor {

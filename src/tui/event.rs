@@ -1,4 +1,4 @@
-//! What goes into `update`, and what comes out.
+//! The events that `update` takes, and the effects that it asks for.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::sampler::mappings::Mappings;
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A key.
+    /// A key was pressed.
     Key(KeyEvent),
-    /// The wheel or a button.
+    /// The wheel or a button of the mouse was moved.
     Mouse(MouseEvent),
-    /// Pasted text.
+    /// Text was pasted.
     Paste(String),
-    /// The terminal has another size.
+    /// The terminal has another size, in columns and rows.
     Resize(u16, u16),
-    /// A new snapshot.
+    /// A snapshot was taken.
     Snapshot(Arc<Snapshot>),
-    /// So many processes' mappings were read, in the reading of that number.
-    MappingsRead(u64, usize),
-    /// All were.
-    Mappings(u64, Arc<Mappings>),
-    /// They cannot be; says why.
-    MappingsFailed(u64, String),
-    /// The mappings of the process that the panel shows, or why they could not be read.
+    /// The scan of that number has read so many processes' mappings.
+    ScanProgress(u64, usize),
+    /// The scan of that number has read all of them.
+    ScanDone(u64, Arc<Mappings>),
+    /// The scan of that number failed; says why.
+    ScanFailed(u64, String),
+    /// The mappings of an inspected process were read, or could not be.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
-    /// What came of acting on processes.
+    /// A reply to a command that acts on processes.
     Act(act::Reply),
     /// An effect went well; says so.
     Done(String),
@@ -43,31 +43,31 @@ pub enum Event {
 /// A process whose mappings are to be read again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inspect {
-    /// Which one.
+    /// The process.
     pub id: Identity,
     /// Somebody looks at it; otherwise it is read seldom, at next to no cost.
     pub closely: bool,
 }
 
-/// Something to do, performed by the wiring.
+/// Something to do outside, performed by the loop in `run`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Leave.
+    /// Leaves the monitor.
     Quit,
-    /// Give the terminal back and stop, until SIGCONT.
+    /// Gives the terminal back and stops, until SIGCONT.
     Suspend,
-    /// Draw everything anew, whatever the terminal shows.
+    /// Draws everything anew, whatever the terminal shows.
     Redraw,
-    /// Read the mappings of these processes, and report by that number.
-    Mappings(u64, Vec<Identity>),
-    /// Break that off.
-    BreakOff,
-    /// Read the mappings of this process again and again, at a bounded rate; or of none any more.
+    /// Reads the mappings of these processes once, and reports by that number.
+    ScanMappings(u64, Vec<Identity>),
+    /// Breaks that off.
+    CancelScan,
+    /// Reads the mappings of this process again and again, at a bounded rate; or of none any more.
     Inspect(Option<Inspect>),
-    /// Do what the rule of an alert asks for.
+    /// Does what the rule of an alert asks for.
     Alert(AlertEvent),
-    /// Act on processes.
+    /// Acts on processes.
     Act(act::Command),
-    /// Write to the config file.
+    /// Writes settings to the config file.
     Save(Box<UiSettings>),
 }

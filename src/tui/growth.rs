@@ -14,14 +14,14 @@ use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 /// Maximum number of processes whose readings are kept: a selection moves among a screenful at most.
 const MAX_KEPT: usize = 16;
 
-/// What was read of the processes looked at last.
+/// Readings of the processes that were looked at last.
 #[derive(Debug, Default)]
 pub struct GrowthTracker {
     /// The latest at the back.
     processes: VecDeque<TrackedProcess>,
 }
 
-/// What was read of one process.
+/// Readings of one process.
 #[derive(Debug)]
 pub struct TrackedProcess {
     id: Identity,
@@ -39,7 +39,7 @@ pub struct TrackedProcess {
     pub error: Option<Missing>,
 }
 
-/// One reading, and when it came in, on the snapshots' monotonic clock.
+/// A reading of a process's mappings, and when it came in, on the snapshots' monotonic clock.
 #[derive(Clone, Debug)]
 struct MappingReading {
     totals: MappingTotals,

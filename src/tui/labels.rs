@@ -1,4 +1,4 @@
-//! How rows are called and explained, wherever they are.
+//! Names and explanations of rows, shared by the parts of the screen.
 
 use crate::group::{Group, GroupBy, GroupKey};
 use crate::model::{CgroupFigures, Missing, ProcessSample, Reading, Replaced};

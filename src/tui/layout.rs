@@ -29,7 +29,7 @@ pub struct Layout {
     pub pressure: Rect,
     /// The worst leak; without height while there is none.
     pub leaks: Rect,
-    /// One or two tables, each with its heading as the first line.
+    /// The table, or two side by side, each with its heading as the first line.
     pub tables: Vec<Rect>,
     /// Sum of the shown rows, one a table.
     pub totals: Rect,

@@ -25,12 +25,7 @@ pub(super) fn start(app: &mut App) -> Option<Effect> {
         all: ids.len(),
         began: snapshot.monotonic,
     });
-    Some(Effect::Mappings(number, ids))
-}
-
-/// Breaks off the scan that is under way; returns false if there is none.
-pub(super) fn cancel(app: &mut App) -> bool {
-    app.requests.scan.take().is_some()
+    Some(Effect::ScanMappings(number, ids))
 }
 
 /// Takes in how many processes were read.

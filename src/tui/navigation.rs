@@ -2,9 +2,9 @@
 
 use super::app::App;
 use super::event::Effect;
+use super::panel;
 use super::rows::rebuild;
 use super::scope::Scope;
-use super::{mappings, panel};
 use crate::config::Action;
 use crate::group::{GroupKey, GroupNames, RowKey};
 use crate::model::Identity;
@@ -90,10 +90,10 @@ fn open(app: &mut App) {
 /// Takes back what was done last: a scan that is under way, then the chart's cursor, the panel, the search, and at
 /// last the way to these rows.
 fn cancel(app: &mut App) -> Option<Effect> {
-    if mappings::cancel(app) {
-        return Some(Effect::BreakOff);
+    if app.requests.scan.take().is_some() {
+        return Some(Effect::CancelScan);
     }
-    if app.shows_panel() && app.screen.chart.leave() {
+    if app.shows_panel() && app.screen.chart.remove_cursor() {
         return None;
     }
     if !panel::close(app) && app.query.search.take().is_none() {

@@ -21,7 +21,7 @@ use crate::config::{Action, Context};
 use crate::text::{self, Align};
 use crate::units;
 
-/// What is edited.
+/// The kind of text that is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptKind {
     /// The filter; it takes effect while it is typed.
@@ -35,7 +35,7 @@ pub enum PromptKind {
 /// The open prompt.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// What is edited.
+    /// The kind of text.
     pub kind: PromptKind,
     /// The text.
     pub input: TextInput,

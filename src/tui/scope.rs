@@ -1,8 +1,8 @@
-//! What the rows of the tables are.
+//! The kinds of rows that the tables show.
 
 use crate::group::{GroupBy, GroupKey};
 
-/// What the rows are.
+/// The kind of rows that the tables show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Processes.
@@ -11,22 +11,22 @@ pub enum Scope {
     Members(GroupKey),
     /// Groups of processes.
     Groups(GroupBy),
-    /// What processes map, read once; and where it was asked for.
+    /// The mappings of processes, read once; and the scope it was asked for in.
     Mappings(Box<Scope>),
 }
 
 impl Scope {
-    /// The scope that lists what is grouped by this, each process by itself where by nothing.
+    /// Returns the scope of such groups; without, that of processes.
     pub fn by(by: Option<GroupBy>) -> Self {
         by.map_or(Self::Processes, Self::Groups)
     }
 
-    /// Whether its rows are processes.
+    /// Returns true if its rows are processes.
     pub const fn lists_processes(&self) -> bool {
         matches!(self, Self::Processes | Self::Members(_))
     }
 
-    /// What its rows are grouped by; `None` where they are processes.
+    /// Returns what its rows are grouped by; `None` where they are processes.
     pub const fn groups(&self) -> Option<GroupBy> {
         match self {
             Self::Processes | Self::Members(_) => None,
@@ -35,7 +35,7 @@ impl Scope {
         }
     }
 
-    /// The group whose processes it is about.
+    /// Returns the group whose processes it is about.
     pub fn opened(&self) -> Option<&GroupKey> {
         match self {
             Self::Members(key) => Some(key),
@@ -44,7 +44,7 @@ impl Scope {
         }
     }
 
-    /// The way to group that Tab goes on from, and that is saved.
+    /// Returns the grouping that Tab goes on from, and that is saved.
     pub fn grouping(&self) -> Option<GroupBy> {
         match self {
             Self::Processes => None,
@@ -54,7 +54,7 @@ impl Scope {
         }
     }
 
-    /// Where Tab goes, or Shift-Tab back.
+    /// Returns the scope that Tab goes to, or Shift-Tab.
     #[must_use]
     pub fn next(&self, forward: bool) -> Self {
         let ring = GroupBy::OF_PROCESSES;

@@ -5,7 +5,7 @@ use crate::columns::ColumnId;
 use crate::group::RowKey;
 use crate::query::RowRef;
 
-/// One table.
+/// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The columns, from left to right.

@@ -37,9 +37,9 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             on_snapshot(app, snapshot);
             effects.extend(app.data.evaluate_alerts().into_iter().map(Effect::Alert));
         }
-        Event::MappingsRead(number, done) => mappings::on_progress(app, number, done),
-        Event::Mappings(number, found) => mappings::on_found(app, number, &found),
-        Event::MappingsFailed(number, text) => {
+        Event::ScanProgress(number, done) => mappings::on_progress(app, number, done),
+        Event::ScanDone(number, found) => mappings::on_found(app, number, &found),
+        Event::ScanFailed(number, text) => {
             mappings::on_failed(app, number);
             app.screen.fail(text);
         }

@@ -1,4 +1,4 @@
-//! What the screen is drawn with: text, lines, lists, tables, a line being edited.
+//! Building blocks of the screen: text, status lines, lists, table columns, a line being edited.
 //!
 //! A widget knows the terminal's cells and the theme, and nothing of the monitor's state: it is given what it draws.
 

@@ -49,17 +49,17 @@ impl Mappings {
                     }
                     if reported.elapsed() >= PROGRESS_INTERVAL {
                         reported = Instant::now();
-                        let _ = to.try_send(Input::Event(Event::MappingsRead(number, done)));
+                        let _ = to.try_send(Input::Event(Event::ScanProgress(number, done)));
                     }
                     ControlFlow::Continue(())
                 });
                 if current.load(Ordering::SeqCst) == number {
                     // Waits for a screen that is stuck; ends with it.
-                    let _ = to.send(Input::Event(Event::Mappings(number, Arc::new(found))));
+                    let _ = to.send(Input::Event(Event::ScanDone(number, Arc::new(found))));
                 }
             });
         if let Err(error) = started {
-            let _ = send.try_send(Input::Event(Event::MappingsFailed(
+            let _ = send.try_send(Input::Event(Event::ScanFailed(
                 number,
                 format!("mappings not read: {error}"),
             )));

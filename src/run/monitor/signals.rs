@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{End, Input};
 use crate::run::terminal;
 
-/// How long the screen may take to leave before it is left to itself.
+/// Time that the screen has to leave before the program is ended without it.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// Ends the program although the main thread may be stuck in a write.
@@ -23,7 +23,7 @@ fn force(ended: &AtomicBool, code: i32) {
     }
 }
 
-/// Ends the monitor, stops it and lets it go on as signals ask.
+/// Ends, stops and continues the monitor as signals ask.
 pub(super) fn watch(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     for kind in [
         SignalKind::terminate(),
@@ -42,21 +42,19 @@ pub(super) fn watch(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<Ato
             }
         });
     }
-    let stopped = send.clone();
-    // 20 and 18: SIGTSTP and SIGCONT on every architecture but MIPS and Alpha.
-    let (tstp, cont) = (
-        rustix::process::Signal::TSTP.as_raw(),
-        rustix::process::Signal::CONT.as_raw(),
-    );
-    on_signal(runtime, signal(SignalKind::from_raw(tstp))?, move || {
-        let _ = stopped.try_send(Input::Stop);
-        std::future::ready(())
-    });
-    let continued = send.clone();
-    on_signal(runtime, signal(SignalKind::from_raw(cont))?, move || {
-        let _ = continued.try_send(Input::Continued);
-        std::future::ready(())
-    });
+    // Their numbers differ between architectures.
+    let pass_on: [(_, fn() -> Input); 2] = [
+        (rustix::process::Signal::TSTP, || Input::Stop),
+        (rustix::process::Signal::CONT, || Input::Continued),
+    ];
+    for (kind, input) in pass_on {
+        let send = send.clone();
+        let kind = SignalKind::from_raw(kind.as_raw());
+        on_signal(runtime, signal(kind)?, move || {
+            let _ = send.try_send(input());
+            std::future::ready(())
+        });
+    }
     Ok(())
 }
 
@@ -72,23 +70,21 @@ where
     });
 }
 
-/// Looks every second whether the terminal is gone. A hang-up need not come as a signal, and the reader
-/// of keys may spin on a dead terminal without ever saying so.
+/// Checks every second that the terminal is still there. A hang-up need not come as a signal, and the reader of keys
+/// may spin on a dead terminal without ever saying so.
 pub(super) fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     let (send, ended) = (send.clone(), ended.clone());
     std::thread::Builder::new()
         .name("zmtop-hangup".into())
         .stack_size(64 << 10)
         .spawn(move || {
-            loop {
+            while !terminal::hung_up() {
                 std::thread::sleep(Duration::from_secs(1));
-                if terminal::hung_up() {
-                    let _ = send.try_send(Input::End(End::Hangup));
-                    std::thread::sleep(GRACE);
-                    force(&ended, 129);
-                    return;
-                }
             }
+            let _ = send.try_send(Input::End(End::Hangup));
+            std::thread::sleep(GRACE);
+            // As if SIGHUP had come.
+            force(&ended, 128 + 1);
         })?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What was sampled, and what is derived from it.
+//! The last snapshot, and what is derived from it and those before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,9 +85,9 @@ impl Data {
 pub struct MappingScan {
     /// The mappings, each with what all processes hold of it.
     pub groups: Vec<Group>,
-    /// How many processes were read.
+    /// Number of processes read.
     pub read: usize,
-    /// How many could not be read, whose memory the sums lack.
+    /// Number of processes that could not be read, whose memory the sums lack.
     pub missing: usize,
     /// When the scan began, on the snapshots' monotonic clock.
     pub at: Duration,

@@ -1,4 +1,4 @@
-//! What takes the keys in place of the table: popups, dialogs, prompts.
+//! Popups, dialogs and prompts: they take the keys in place of the table.
 //!
 //! Each is one file (or folder) with its state, its keys and its drawing, and is opened where its key is handled in
 //! `update`. `update` passes events to the open one and `view` draws it; neither knows which one it is.
@@ -22,10 +22,10 @@ pub enum Hint {
     Key(&'static str, &'static str),
 }
 
-/// What follows from an event.
+/// The response to an event.
 #[derive(Debug, Default)]
 pub struct Response {
-    /// What is to be done outside.
+    /// Effects to perform, in this order.
     pub effects: Vec<Effect>,
     /// The modal is closed.
     pub close: bool,

@@ -1,4 +1,4 @@
-//! Which rows are asked for: what they are, and the filters they must pass.
+//! The rows that the user asks for: their kind, and the filters they must pass.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::filter::{Filter, FilterError};
 use crate::model::Identity;
 use crate::tui::scope::Scope;
 
-/// What the user asked to see of the snapshot.
+/// The part of the snapshot that the user asks to see.
 #[derive(Clone, Debug)]
 pub struct QueryState {
-    /// What the rows are.
+    /// The kind of rows.
     pub scope: Scope,
     /// The filter of the rows.
     pub filter: FilterState,
@@ -20,7 +20,7 @@ pub struct QueryState {
     pub outer_filter: Option<FilterState>,
     /// Only the processes of this user.
     pub user: Option<Arc<[u8]>>,
-    /// What is searched for, lower-cased.
+    /// The text that is searched for, lower-cased.
     pub search: Option<String>,
     /// Processes stand in a tree.
     pub tree: bool,

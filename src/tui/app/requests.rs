@@ -1,26 +1,26 @@
-//! What is asked of the rest of the program.
+//! Requests to the rest of the program.
 
 use std::time::Duration;
 
 use crate::tui::act::PendingActions;
 use crate::tui::event::Inspect;
 
-/// What the sampler is to do, and what is under way.
+/// Wishes to the sampler, and requests that are under way.
 #[derive(Debug)]
 pub struct Requests {
     /// The time between two snapshots.
     pub interval: Duration,
     /// Sampling is stopped.
     pub paused: bool,
-    /// How often a snapshot was asked for by hand.
+    /// Number of snapshots asked for by hand.
     pub refresh: u64,
-    /// The mappings of all processes are being read.
+    /// The scan of all processes' mappings that is under way.
     pub scan: Option<ScanProgress>,
-    /// How many such scans there were.
+    /// Number of scans so far.
     pub scans: u64,
     /// The process whose mappings are read again and again.
     pub inspected: Option<Inspect>,
-    /// What was ordered to be done to processes.
+    /// Actions on processes that are under way.
     pub acts: PendingActions,
 }
 
@@ -39,14 +39,14 @@ impl Requests {
     }
 }
 
-/// How far a scan of the mappings of all processes is.
+/// The progress of a scan of all processes' mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanProgress {
     /// The scan's number: what another one reports is not taken in.
     pub number: u64,
-    /// How many processes were read.
+    /// Number of processes read.
     pub done: usize,
-    /// How many are to be read.
+    /// Number of processes to read.
     pub all: usize,
     /// When it began, on the snapshots' monotonic clock.
     pub began: Duration,

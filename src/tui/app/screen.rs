@@ -1,4 +1,4 @@
-//! What is known of the screen, and how figures are shown on it.
+//! The screen's size, and how figures are shown on it.
 
 use jiff::tz::TimeZone;
 
@@ -22,7 +22,7 @@ pub struct Screen {
     pub size: (u16, u16),
     /// The time zone that moments are shown in.
     pub zone: TimeZone,
-    /// How bytes are written.
+    /// The unit that bytes are written in.
     pub units: Units,
     /// The time that charts and sparklines span.
     pub chart: Chart,
@@ -30,7 +30,7 @@ pub struct Screen {
     pub totals_row: bool,
     /// The panel of the selected row is open.
     pub panel_open: bool,
-    /// How something went.
+    /// The message that is shown until the next key.
     pub message: Option<Message>,
 }
 

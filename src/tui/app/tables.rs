@@ -7,7 +7,7 @@ use crate::config::settings::UiSettings;
 use crate::group::RowKey;
 use crate::tui::table::Table;
 
-/// One table, or two side by side.
+/// The tables on screen: one, or two side by side.
 #[derive(Debug)]
 pub struct Tables {
     /// The table that is shown alone.
@@ -24,7 +24,7 @@ pub struct Tables {
     pub group_columns: Vec<ColumnId>,
     /// The chosen columns of mappings.
     pub mapping_columns: Vec<ColumnId>,
-    /// How many columns are scrolled away on the left.
+    /// Number of columns scrolled away on the left.
     pub scroll: usize,
     /// The tagged processes and groups.
     pub tags: HashSet<RowKey>,
@@ -72,19 +72,12 @@ impl Tables {
 
     /// Returns the table that keys go to.
     pub fn current(&self) -> &Table {
-        if self.two {
-            &self.pair[self.active]
-        } else {
-            &self.single
-        }
+        &self.shown()[if self.two { self.active } else { 0 }]
     }
 
     /// Returns the table that keys go to, to change.
     pub fn current_mut(&mut self) -> &mut Table {
-        if self.two {
-            &mut self.pair[self.active]
-        } else {
-            &mut self.single
-        }
+        let active = if self.two { self.active } else { 0 };
+        &mut self.shown_mut()[active]
     }
 }

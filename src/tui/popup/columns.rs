@@ -24,7 +24,7 @@ pub struct ColumnChooser {
     list: ListState,
     /// Every column, the chosen ones first and in their order.
     order: Vec<ColumnId>,
-    /// How many of them are chosen.
+    /// Number of chosen columns.
     chosen: usize,
     /// The columns before, for Esc.
     before: Vec<ColumnId>,

@@ -27,7 +27,7 @@ pub struct UserPicker {
     users: Vec<User>,
 }
 
-/// One user.
+/// A user with processes.
 #[derive(Debug)]
 struct User {
     /// The name, raw.

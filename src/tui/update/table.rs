@@ -6,17 +6,11 @@ use crate::config::Action;
 use crate::history::Marks;
 use crate::tui::app::App;
 use crate::tui::event::Effect;
-use crate::tui::popup::alerts::AlertList;
-use crate::tui::popup::columns::ColumnChooser;
-use crate::tui::popup::help::Help;
-use crate::tui::popup::leaks::LeakList;
-use crate::tui::popup::sort::SortMenu;
-use crate::tui::popup::users::UserPicker;
 use crate::tui::prompt::{Prompt, PromptKind};
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
-use crate::tui::{act, mappings, marks, navigation, panel, search};
+use crate::tui::{act, mappings, marks, navigation, panel, popup, search};
 use crate::units;
 
 /// Maximum number of columns scrolled away: enough for the widest set, and for a command line of thousands of
@@ -44,12 +38,12 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
-        Action::Help => app.open(Help::default()),
-        Action::SortMenu => app.open(SortMenu::new(app)),
+        Action::Help => app.open(popup::help::Help::default()),
+        Action::SortMenu => app.open(popup::sort::SortMenu::new(app)),
         Action::Users => pick_user(app),
-        Action::Leaks => app.open(LeakList::new(app)),
-        Action::Alerts => app.open(AlertList::default()),
-        Action::Columns => app.open(ColumnChooser::new(app.chosen_columns())),
+        Action::Leaks => app.open(popup::leaks::LeakList::new(app)),
+        Action::Alerts => app.open(popup::alerts::AlertList::default()),
+        Action::Columns => app.open(popup::columns::ColumnChooser::new(app.chosen_columns())),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
         Action::Search => app.open(Prompt::new(PromptKind::Search, "")),
         Action::Interval => {
@@ -220,6 +214,6 @@ fn pick_user(app: &mut App) {
         app.screen
             .say("a user is picked before the mappings are read: Esc goes back");
     } else {
-        app.open(UserPicker::new(app));
+        app.open(popup::users::UserPicker::new(app));
     }
 }

@@ -83,8 +83,8 @@ fn draw_hints(app: &App, context: Context, hints: &[Hint], area: Rect, buf: &mut
                 (key.to_string(), label, if stays { 99 } else { 90 - at })
             }
         };
-        let spans = vec![(format!(" {key} "), theme.key), (format!("{label} "), theme.key_label)];
-        line.spans(priority, spans);
+        let (key, label) = (format!(" {key} "), format!("{label} "));
+        line.labeled(priority, &key, theme.key, label, theme.key_label);
     }
     line.draw(area, buf);
 }
@@ -119,8 +119,7 @@ fn draw_progress(app: &App, scan: ScanProgress, area: Rect, buf: &mut Buffer) {
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Cancel).next() {
-        let spans = vec![(format!("  {key} "), theme.key), ("break off".into(), theme.key_label)];
-        line.spans(90, spans);
+        line.labeled(90, &format!("  {key} "), theme.key, "break off", theme.key_label);
     }
     line.draw(area, buf);
 }

@@ -14,7 +14,12 @@ use crate::columns::cell::sparkline;
 use crate::model::{Reading, SystemSample};
 use crate::tui::app::App;
 use crate::tui::widgets::StatusLine;
-use crate::units::{Units, bytes, growth};
+use crate::units::{self, Units, growth};
+
+/// A change of the footprint below that, in bytes a second, is noise.
+const MIN_GROWTH: f64 = 1024.0;
+/// Columns of the sparklines of memory and swap.
+const SPARKLINE_WIDTH: usize = 10;
 
 /// A part of a bar: how much, its glyph (so that it can be told without colour), its style.
 type Part = (u64, char, Style);
@@ -35,12 +40,9 @@ fn bar(parts: &[Part], total: u64, width: usize, rest: Style) -> Vec<(String, St
     let mut drawn = 0;
     for (amount, glyph, style) in parts {
         sum = sum.saturating_add(*amount);
-        let end = if total == 0 {
-            0
-        } else {
-            (sum as f64 / total as f64 * width as f64).round() as usize
-        }
-        .min(width);
+        // Of a total of 0 there is no share.
+        let share = sum as f64 / total.max(1) as f64;
+        let end = ((share * width as f64).round() as usize).min(if total == 0 { 0 } else { width });
         if end > drawn {
             spans.push((glyph.to_string().repeat(end - drawn), *style));
             drawn = end;
@@ -48,6 +50,25 @@ fn bar(parts: &[Part], total: u64, width: usize, rest: Style) -> Vec<(String, St
     }
     spans.push(("·".repeat(width - drawn), rest));
     spans
+}
+
+fn bytes(n: u64) -> String {
+    units::bytes(n, Units::Auto)
+}
+
+fn amount(n: Reading<u64>) -> String {
+    n.map_or_else(|_| "-".into(), bytes)
+}
+
+/// Adds how much of a total is used: a bar, and both figures.
+fn add_usage(line: &mut StatusLine, used: Reading<u64>, total: u64, parts: &[Part], area: Rect, app: &App) {
+    let theme = &app.config.theme;
+    let width = bar_width(area.width);
+    if width > 0 {
+        line.spans(70, bar(parts, total, width, theme.bar_free));
+    }
+    let text = format!("  {:>5}/{:<5}", amount(used), bytes(total));
+    line.text(85, text, theme.text);
 }
 
 /// Draws the line about memory.
@@ -64,56 +85,28 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
             return line.draw(area, buf);
         }
     };
-    let file = file_pages(s);
-    let parts: [(&str, Reading<u64>, char, Style); 4] = [
-        ("anon", s.anon_pages, '█', theme.bar_anon),
-        ("shmem", s.shmem, '▓', theme.bar_shmem),
-        ("slab", s.slab, '▒', theme.bar_slab),
-        ("file", file, '░', theme.bar_file),
+    let parts: [(u8, &str, Reading<u64>, char, Style); 4] = [
+        (50, "  anon ", s.anon_pages, '█', theme.bar_anon),
+        (49, " shmem ", s.shmem, '▓', theme.bar_shmem),
+        (48, " slab ", s.slab, '▒', theme.bar_slab),
+        (47, " file ", file_pages(s), '░', theme.bar_file),
     ];
-    let width = bar_width(area.width);
-    if width > 0 {
-        let amounts: Vec<Part> = parts
-            .iter()
-            .map(|(_, n, g, style)| (n.unwrap_or(0), *g, *style))
-            .collect();
-        line.spans(70, bar(&amounts, total, width, theme.bar_free));
+    let amounts = parts.map(|(_, _, n, glyph, style)| (n.unwrap_or(0), glyph, style));
+    let used = s.mem_available.map(|available| total.saturating_sub(available));
+    add_usage(&mut line, used, total, &amounts, area, app);
+    for (priority, label, n, _, style) in parts {
+        line.labeled(priority, label, theme.dim, amount(n), style);
     }
-    let used = s.mem_available.map(|a| total.saturating_sub(a));
-    line.text(
-        85,
-        format!("  {:>5}/{:<5}", amount(used), bytes(total, Units::Auto)),
-        theme.text,
-    );
-    for (at, (name, n, _, style)) in parts.iter().enumerate() {
-        let label = if at == 0 {
-            format!("  {name} ")
-        } else {
-            format!(" {name} ")
-        };
-        line.spans(50 - at as u8, vec![(label, theme.dim), (amount(*n), *style)]);
-    }
-    line.spans(
-        60,
-        vec![("  avail ".into(), theme.dim), (amount(s.mem_available), theme.text)],
-    );
-    line.text(
-        30,
-        format!("  {}", sparkline(&app.data.history.system().mem(), 10)),
-        theme.chart,
-    );
+    line.labeled(60, "  avail ", theme.dim, amount(s.mem_available), theme.text);
+    let chart = sparkline(&app.data.history.system().mem(), SPARKLINE_WIDTH);
+    line.text(30, format!("  {chart}"), theme.chart);
     line.draw(area, buf);
 }
 
 /// Returns the page cache that is file data: without shmem.
 fn file_pages(s: &SystemSample) -> Reading<u64> {
-    Ok(s.cached?
-        .saturating_add(s.buffers.unwrap_or(0))
-        .saturating_sub(s.shmem.unwrap_or(0)))
-}
-
-fn amount(n: Reading<u64>) -> String {
-    n.map_or_else(|_| "-".into(), |n| bytes(n, Units::Auto))
+    let cache = s.cached?.saturating_add(s.buffers.unwrap_or(0));
+    Ok(cache.saturating_sub(s.shmem.unwrap_or(0)))
 }
 
 /// Draws the line about swap.
@@ -130,37 +123,20 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
         }
         (Ok(0), _) => line.text(80, "none", theme.dim),
         (Ok(total), Ok(used)) => {
-            let disk = on_disk(s, used);
-            let width = bar_width(area.width);
-            if width > 0 {
-                let compressed = used.saturating_sub(disk.unwrap_or(0));
-                let parts = [
-                    (compressed, '▓', theme.bar_zram),
-                    (disk.unwrap_or(0), '█', theme.bar_disk),
-                ];
-                line.spans(70, bar(&parts, total, width, theme.bar_free));
-            }
-            line.text(
-                85,
-                format!("  {:>5}/{:<5}", bytes(used, Units::Auto), bytes(total, Units::Auto)),
-                theme.text,
-            );
+            let disk = on_disk(s, used).unwrap_or(0);
+            let parts = [
+                (used.saturating_sub(disk), '▓', theme.bar_zram),
+                (disk, '█', theme.bar_disk),
+            ];
+            add_usage(&mut line, Ok(used), total, &parts, area, app);
         }
     }
     let system = app.data.history.system();
-    for (at, (name, rate)) in [("in", system.swap_in), ("out", system.swap_out)]
-        .into_iter()
-        .enumerate()
-    {
+    for (label, rate) in [("  in ", system.swap_in), (" out ", system.swap_out)] {
         let busy = rate.is_some_and(|r| r > 0.0);
-        let label = if at == 0 {
-            format!("  {name} ")
-        } else {
-            format!(" {name} ")
-        };
         let style = if busy { theme.warning } else { theme.text };
-        let text = rate.map_or("-".into(), |r| format!("{}/s", bytes(r as u64, Units::Auto)));
-        line.spans(60, vec![(label, theme.dim), (text, style)]);
+        let text = rate.map_or("-".into(), |r| format!("{}/s", bytes(r as u64)));
+        line.labeled(60, label, theme.dim, text, style);
     }
     for (name, stored, held) in compressed(s) {
         let ratio = if held == 0 {
@@ -168,46 +144,32 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
         } else {
             format!(" {:.1}×", stored as f64 / held as f64)
         };
-        let text = format!("{}→{}{ratio}", bytes(stored, Units::Auto), bytes(held, Units::Auto));
-        line.spans(50, vec![(format!("  {name} "), theme.dim), (text, theme.bar_zram)]);
+        let text = format!("{}→{}{ratio}", bytes(stored), bytes(held));
+        line.labeled(50, &format!("  {name} "), theme.dim, text, theme.bar_zram);
     }
-    if let Ok(used) = s.swap_used()
-        && s.swap_total != Ok(0)
-    {
-        line.spans(
-            45,
-            vec![
-                ("  disk ".into(), theme.dim),
-                (amount(on_disk(s, used)), theme.bar_disk),
-            ],
-        );
-        line.text(30, format!("  {}", sparkline(&system.swap(), 10)), theme.chart);
+    if let Some(used) = s.swap_used().ok().filter(|_| s.swap_total != Ok(0)) {
+        let disk = amount(on_disk(s, used));
+        line.labeled(45, "  disk ", theme.dim, disk, theme.bar_disk);
+        let chart = sparkline(&system.swap(), SPARKLINE_WIDTH);
+        line.text(30, format!("  {chart}"), theme.chart);
     }
     line.draw(area, buf);
 }
 
 /// Returns zram (all devices that hold swap) and zswap: what is stored, and the RAM that holds it.
-fn compressed(s: &SystemSample) -> Vec<(&'static str, u64, u64)> {
-    let zram = s.zram.iter().filter(|z| z.is_swap).fold((0_u64, 0_u64), |(a, b), z| {
-        (a.saturating_add(z.stored), b.saturating_add(z.compressed))
+fn compressed(s: &SystemSample) -> impl Iterator<Item = (&'static str, u64, u64)> {
+    let devices = s.zram.iter().filter(|z| z.is_swap);
+    let zram = devices.fold(("zram", 0_u64, 0_u64), |(name, stored, held), z| {
+        (name, stored.saturating_add(z.stored), held.saturating_add(z.compressed))
     });
-    let zswap = (s.zswapped.unwrap_or(0), s.zswap.unwrap_or(0));
-    [("zram", zram.0, zram.1), ("zswap", zswap.0, zswap.1)]
-        .into_iter()
-        .filter(|(_, stored, _)| *stored > 0)
-        .collect()
+    let zswap = ("zswap", s.zswapped.unwrap_or(0), s.zswap.unwrap_or(0));
+    [zram, zswap].into_iter().filter(|(_, stored, _)| *stored > 0)
 }
 
 /// Returns the swap that lies on a disk: what the areas outside zram hold, less what zswap keeps back in RAM.
 fn on_disk(s: &SystemSample, used: u64) -> Reading<u64> {
-    let zram: u64 = s
-        .swaps
-        .as_ref()
-        .map_err(|e| *e)?
-        .iter()
-        .filter(|a| a.on_zram())
-        .map(|a| a.used)
-        .sum();
+    let areas = s.swaps.as_ref().map_err(|e| *e)?.iter();
+    let zram: u64 = areas.filter(|a| a.on_zram()).map(|a| a.used).sum();
     Ok(used.saturating_sub(zram).saturating_sub(s.zswapped.unwrap_or(0)))
 }
 
@@ -219,43 +181,22 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
     line.text(90, " PSI  ", theme.dim);
     match snapshot.system.psi {
         Ok(psi) => {
-            let tone = |x: f32| if x >= 1.0 { theme.warning } else { theme.text };
-            line.spans(
-                80,
-                vec![
-                    ("some ".into(), theme.dim),
-                    (format!("{:.1}%", psi.some_avg10), tone(psi.some_avg10)),
-                ],
-            );
-            line.spans(
-                75,
-                vec![
-                    (" full ".into(), theme.dim),
-                    (format!("{:.1}%", psi.full_avg10), tone(psi.full_avg10)),
-                ],
-            );
+            for (priority, label, share) in [(80, "some ", psi.some_avg10), (75, " full ", psi.full_avg10)] {
+                let style = if share >= 1.0 { theme.warning } else { theme.text };
+                line.labeled(priority, label, theme.dim, format!("{share:.1}%"), style);
+            }
         }
         Err(why) => line.text(80, why.to_string(), theme.missing),
     }
     let faults = app.data.history.system().majfault;
-    line.spans(
-        60,
-        vec![
-            ("  major faults ".into(), theme.dim),
-            (faults.map_or("-".into(), |f| format!("{f:.0}/s")), theme.text),
-        ],
-    );
+    let faults = faults.map_or("-".into(), |f| format!("{f:.0}/s"));
+    line.labeled(60, "  major faults ", theme.dim, faults, theme.text);
     if let Ok([one, five, fifteen]) = snapshot.system.loadavg {
-        line.spans(
-            30,
-            vec![
-                ("  load ".into(), theme.dim),
-                (format!("{one:.2} {five:.2} {fifteen:.2}"), theme.text),
-            ],
-        );
+        let load = format!("{one:.2} {five:.2} {fifteen:.2}");
+        line.labeled(30, "  load ", theme.dim, load, theme.text);
     }
-    if let Some(rate) = app.rows.totals.change.growth.filter(|r| r.abs() >= 1024.0) {
-        line.spans(40, vec![("  footprint ".into(), theme.dim), (growth(rate), theme.text)]);
+    if let Some(rate) = app.rows.totals.change.growth.filter(|r| r.abs() >= MIN_GROWTH) {
+        line.labeled(40, "  footprint ", theme.dim, growth(rate), theme.text);
     }
     line.draw(area, buf);
 }

@@ -50,8 +50,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(75, text, theme.text);
     }
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
-        let spans = vec![(format!("   {key}"), theme.key), (" shows all".into(), theme.key_label)];
-        line.spans(20, spans);
+        line.labeled(20, &format!("   {key}"), theme.key, " shows all", theme.key_label);
     }
     line.draw(area, buf);
 }

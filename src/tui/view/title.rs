@@ -25,17 +25,11 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(50, "  reading /proc …", theme.dim);
         return line.draw(area, buf);
     };
-    let host = text::fit(&text::safe_prefix(&snapshot.host, 24), 24, text::Align::Left);
-    line.text(60, format!(" {}", host.trim_end()), theme.title);
+    let host = text::truncate(&text::safe_prefix(&snapshot.host, 24), 24);
+    line.text(60, format!(" {host}"), theme.title);
     if let Ok(up) = snapshot.system.uptime {
-        line.text(
-            20,
-            format!(
-                "  up {}",
-                units::span(Duration::try_from_secs_f64(up).unwrap_or_default())
-            ),
-            theme.dim,
-        );
+        let up = units::span(Duration::try_from_secs_f64(up).unwrap_or_default());
+        line.text(20, format!("  up {up}"), theme.dim);
     }
     line.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
 
@@ -110,18 +104,14 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(user) = &app.query.user {
         line.text_right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
-    let of_mappings = app
-        .query
-        .outer_filter
-        .as_ref()
-        .map(|_| ("matching", &app.query.filter.good));
-    for (what, filter) in [("filter", &app.query.process_filter().good)]
-        .into_iter()
-        .chain(of_mappings)
-    {
-        if !filter.trim().is_empty() {
-            let shown = text::fit(&text::safe_prefix(filter.as_bytes(), 30), 30, text::Align::Left);
-            line.text_right(72, format!(" {what} {} ", shown.trim_end()), theme.warning);
+    let outer = app.query.outer_filter.as_ref();
+    let of_mappings = outer.map(|_| ("matching", &app.query.filter.good));
+    let of_processes = ("filter", &app.query.process_filter().good);
+    for (what, filter) in std::iter::once(of_processes).chain(of_mappings) {
+        let filter = filter.trim_end();
+        if !filter.is_empty() {
+            let shown = text::truncate(&text::safe_prefix(filter.as_bytes(), 30), 30);
+            line.text_right(72, format!(" {what} {shown} "), theme.warning);
         }
     }
     line.draw(area, buf);
@@ -130,18 +120,14 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 /// Adds what the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
 fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     let theme = &app.config.theme;
-    if let Some(found) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
-        line.text_right(
-            77,
-            format!(" mappings {} old ", units::span(found.age(snapshot))),
-            theme.warning,
-        );
+    if let Some(scan) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
+        let age = units::span(scan.age(snapshot));
+        line.text_right(77, format!(" mappings {age} old "), theme.warning);
     } else if let Some(by) = app.query.scope.groups() {
         line.text_right(58, format!(" by {} ", by.id()), theme.title);
     }
     if let Some(key) = app.query.scope.opened() {
-        let name = text::safe_prefix(key.label(), 24);
-        let name = text::fit(&name, text::width(&name).min(24), text::Align::Left);
+        let name = text::truncate(&text::safe_prefix(key.label(), 24), 24);
         line.text_right(76, format!(" {} {name} ", key.by.id()), theme.warning);
     }
 }

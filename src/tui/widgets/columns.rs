@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::draw_text;
 use crate::text::{self, Align, fit};
 
-/// What is known of a column before it is placed.
+/// The wishes of a column before it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnLayout {
     /// Its width; the least one if it grows.
@@ -46,7 +46,7 @@ impl ColumnLayout {
     }
 }
 
-/// One column as placed on screen.
+/// A column as placed on screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedColumn {
     /// Its index among the table's columns.
@@ -55,7 +55,7 @@ pub struct PlacedColumn {
     pub x: u16,
     /// Width.
     pub width: u16,
-    /// How many terminal columns of its text are scrolled away.
+    /// Terminal columns of its text that are scrolled away.
     pub skip: usize,
     /// Where the text stands in the column.
     pub align: Align,

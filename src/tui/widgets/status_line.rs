@@ -1,4 +1,4 @@
-//! One line made of segments, the least important of which are left out where it is narrow.
+//! A line made of segments, the least important of which are left out where it is narrow.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -44,6 +44,11 @@ impl StatusLine {
     /// Adds a text.
     pub fn text(&mut self, priority: u8, text: impl Into<String>, style: Style) {
         self.spans(priority, vec![(text.into(), style)]);
+    }
+
+    /// Adds a label and the text it is about.
+    pub fn labeled(&mut self, priority: u8, label: &str, label_style: Style, text: impl Into<String>, style: Style) {
+        self.spans(priority, vec![(label.into(), label_style), (text.into(), style)]);
     }
 
     /// Adds a text at the right edge.

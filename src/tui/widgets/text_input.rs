@@ -61,85 +61,44 @@ impl TextInput {
         }
     }
 
-    /// Moves one cluster to the left.
-    pub fn left(&mut self) {
-        self.cursor = self.before();
-    }
-
-    /// Moves one cluster to the right.
-    pub fn right(&mut self) {
-        self.cursor = self.after();
-    }
-
-    /// Moves to the beginning.
-    pub fn home(&mut self) {
-        self.cursor = 0;
-    }
-
-    /// Moves to the end.
-    pub fn end(&mut self) {
-        self.cursor = self.text.len();
-    }
-
-    /// Deletes the cluster before the cursor; false where there is none.
-    pub fn backspace(&mut self) -> bool {
-        self.delete_back_to(self.before())
-    }
-
-    /// Deletes the cluster under the cursor.
-    pub fn delete(&mut self) {
-        let end = self.after();
-        self.text.replace_range(self.cursor..end, "");
-    }
-
-    /// Deletes the word before the cursor and the spaces after it.
-    pub fn delete_word(&mut self) {
-        let head = self.split().0.trim_end();
-        let start = head
-            .rfind(char::is_whitespace)
-            .map_or(0, |at| at + head[at..].chars().next().map_or(1, char::len_utf8));
-        self.delete_back_to(start);
-    }
-
-    /// Deletes everything before the cursor.
-    pub fn delete_line(&mut self) {
-        self.delete_back_to(0);
-    }
-
-    fn delete_back_to(&mut self, start: usize) -> bool {
-        let changed = start < self.cursor;
-        self.text.replace_range(start..self.cursor, "");
-        self.cursor = start;
-        changed
-    }
-
-    fn before(&self) -> usize {
-        self.split()
-            .0
-            .grapheme_indices(true)
-            .next_back()
-            .map_or(0, |(at, _)| at)
-    }
-
-    fn after(&self) -> usize {
-        self.cursor + self.split().1.graphemes(true).next().map_or(0, str::len)
-    }
-
     /// Performs an editing action; other actions change nothing.
     pub fn on_action(&mut self, action: Action) {
         match action {
-            Action::Left => self.left(),
-            Action::Right => self.right(),
-            Action::First => self.home(),
-            Action::Last => self.end(),
-            Action::Delete => self.delete(),
-            Action::DeleteWord => self.delete_word(),
-            Action::DeleteLine => self.delete_line(),
-            Action::Backspace => {
-                self.backspace();
+            Action::Left => self.cursor = self.cluster_before(),
+            Action::Right => self.cursor = self.cluster_after(),
+            Action::First => self.cursor = 0,
+            Action::Last => self.cursor = self.text.len(),
+            Action::Backspace => self.delete_from(self.cluster_before()),
+            Action::Delete => {
+                let end = self.cluster_after();
+                self.text.replace_range(self.cursor..end, "");
             }
+            Action::DeleteWord => self.delete_from(self.word_before()),
+            Action::DeleteLine => self.delete_from(0),
             _ => {}
         }
+    }
+
+    /// Deletes from a place before the cursor to the cursor.
+    fn delete_from(&mut self, start: usize) {
+        self.text.replace_range(start..self.cursor, "");
+        self.cursor = start;
+    }
+
+    fn cluster_before(&self) -> usize {
+        let last = self.split().0.grapheme_indices(true).next_back();
+        last.map_or(0, |(at, _)| at)
+    }
+
+    fn cluster_after(&self) -> usize {
+        self.cursor + self.split().1.graphemes(true).next().map_or(0, str::len)
+    }
+
+    /// Returns where the word before the cursor, and the spaces after it, begins.
+    fn word_before(&self) -> usize {
+        let head = self.split().0.trim_end();
+        let space = head.char_indices().rfind(|(_, c)| c.is_whitespace());
+        space.map_or(0, |(at, c)| at + c.len_utf8())
     }
 
     /// Returns where the text begins on a line after a label, and how many of its columns are scrolled away so

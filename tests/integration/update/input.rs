@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use zmtop::config::Action;
 use zmtop::tui::prompt::Prompt;
 use zmtop::tui::widgets::TextInput;
 use zmtop::tui::{Effect, Event};
@@ -38,10 +39,10 @@ fn editing() {
 #[test]
 fn clusters_are_one_character() {
     let mut line = TextInput::new("e\u{301}👩‍🚀x");
-    line.left();
-    line.backspace();
+    line.on_action(Action::Left);
+    line.on_action(Action::Backspace);
     assert_eq!(line.text(), "e\u{301}x");
-    line.backspace();
+    line.on_action(Action::Backspace);
     assert_eq!(line.text(), "x");
 }
 

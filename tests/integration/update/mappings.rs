@@ -16,7 +16,7 @@ use crate::support::session::{Session, grouped};
 /// The processes of the last reading asked for.
 fn asked(session: &Session) -> (u64, Vec<Identity>) {
     let last = session.effects.iter().rev().find_map(|e| match e {
-        Effect::Mappings(number, ids) => Some((*number, ids.clone())),
+        Effect::ScanMappings(number, ids) => Some((*number, ids.clone())),
         _ => None,
     });
     last.expect("a reading was asked for")
@@ -29,22 +29,22 @@ fn mappings_are_read_of_what_is_shown() {
     let (number, ids) = asked(&session);
     assert_eq!(ids.len(), 9, "all but the kernel thread");
     assert!(session.picture().contains("0 of 9 processes"));
-    session.feed(Event::MappingsRead(number, 5));
+    session.feed(Event::ScanProgress(number, 5));
     assert!(session.picture().contains("5 of 9 processes"));
     session.keys("m");
     assert_eq!(asked(&session).0, number, "one at a time");
     session.keys("Esc");
-    assert!(session.effects.contains(&Effect::BreakOff));
+    assert!(session.effects.contains(&Effect::CancelScan));
     assert!(!session.picture().contains("of 9 processes"));
     // What comes of it afterwards is late.
-    session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
+    session.feed(Event::ScanDone(number, Arc::new(Mappings::default())));
     assert_eq!(session.app.query.scope, Scope::Processes);
 
     session.keys("Tab Down Enter m");
     let (number, ids) = asked(&session);
     let pids: Vec<u32> = ids.iter().map(|id| id.pid).collect();
     assert_eq!(pids, [400, 401, 402], "of the group that is open");
-    session.feed(Event::MappingsFailed(number, "no threads".into()));
+    session.feed(Event::ScanFailed(number, "no threads".into()));
     assert!(session.picture().contains("no threads"));
     session.keys("Esc");
     assert!(
@@ -78,7 +78,7 @@ fn mappings_stay_as_they_were_read_and_age() {
     let mut session = session();
     session.keys("Tab Down m Down");
     let (number, _) = asked(&session);
-    session.feed(Event::Mappings(number, Arc::new(found())));
+    session.feed(Event::ScanDone(number, Arc::new(found())));
     assert_eq!(
         session.group_names(),
         ["/usr/lib/libc.so.6", "[heap]", "/usr/lib/old.so (deleted)"]
@@ -110,13 +110,13 @@ fn mappings_stay_as_they_were_read_and_age() {
     // Read again, they take the place of the old ones.
     session.keys("m");
     let (number, _) = asked(&session);
-    session.feed(Event::Mappings(number, Arc::new(Mappings::default())));
+    session.feed(Event::ScanDone(number, Arc::new(Mappings::default())));
     assert!(session.picture().contains("no mapping matches"));
     session.keys("Esc");
     assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
     session.keys("m");
     let (number, _) = asked(&session);
-    session.feed(Event::Mappings(number, Arc::new(found())));
+    session.feed(Event::ScanDone(number, Arc::new(found())));
     session.keys("Tab");
     assert_eq!(
         session.app.query.scope,
@@ -131,7 +131,7 @@ fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
     session.keys("/").types("postgres").keys("Enter m");
     let (number, ids) = asked(&session);
     assert_eq!(ids.len(), 3, "its words choose the processes");
-    session.feed(Event::Mappings(number, Arc::new(found())));
+    session.feed(Event::ScanDone(number, Arc::new(found())));
     assert_eq!(session.group_names().len(), 3, "and say nothing of mappings");
     assert!(session.picture().contains("filter postgres"));
     session.keys("/").types("libc").keys("Enter");
@@ -155,7 +155,7 @@ fn mappings_that_come_while_a_filter_is_typed_end_that() {
     let mut session = session();
     session.keys("m /").types("postgres !");
     let (number, _) = asked(&session);
-    session.feed(Event::Mappings(number, Arc::new(found())));
+    session.feed(Event::ScanDone(number, Arc::new(found())));
     assert_eq!(session.group_names().len(), 3);
     session.keys("Esc");
     assert_eq!(session.app.query.filter.text.trim(), "postgres", "the last good one");
