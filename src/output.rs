@@ -23,7 +23,7 @@ use data::{DataTable, Document};
 
 use crate::units::Units;
 
-/// A format that every report can be written in: one file with its writer, and one arm of [`write`].
+/// A format that every report can be written in: one file with its writer, and one arm of [`write`](fn@write).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.

@@ -1,6 +1,6 @@
 //! The wiring: runs what the command line asks for.
 //!
-//! A subcommand is one file here with a `run`, one arm in [`subcommand`], and its options in `cli`.
+//! A subcommand is one file here with a `run`, one arm in `subcommand`, and its options in `cli`.
 
 pub mod alert;
 pub mod configure;

@@ -2,7 +2,7 @@
 //!
 //! [`spawn`] starts it on a tokio runtime; `run` calls it for the monitor and `zmtop leaks`. What is wanted of
 //! it is state ([`Wanted`]), not commands, so that nothing is lost. A [`Scanner`] makes one snapshot after another,
-//! without a task. Everything under `/proc` is read by a [pool](pool) of plain threads, since a read there may
+//! without a task. Everything under `/proc` is read by a pool of plain threads, since a read there may
 //! block for ever: a tick waits for what comes in time, publishes, and takes in the rest with a later snapshot.
 //! Nothing here derives or judges anything: a snapshot holds raw readings.
 //!

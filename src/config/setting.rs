@@ -1,4 +1,4 @@
-//! Settings by their names: each is one entry of [`settings!`], beside its field.
+//! Settings by their names: each is one entry of `settings!`, beside its field.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -113,7 +113,7 @@ macro_rules! settings {
 
 pub(super) use settings;
 
-/// A table of settings, made by [`settings!`].
+/// A table of settings, made by `settings!`.
 pub trait SettingsTable {
     /// Returns every setting, in the order of `config/default.toml`.
     fn settings(&mut self) -> Vec<SettingRef<'_>>;
