@@ -69,7 +69,7 @@ impl Alerts {
         if self.rules.is_empty() {
             return Vec::new();
         }
-        let continues = self.evaluation.clock.advance(snapshot);
+        let continues = self.evaluation.advance(snapshot);
         for state in &mut self.rules {
             state.begin();
             if !continues {

@@ -10,19 +10,27 @@ use crate::filter::Filterable;
 use crate::group::RowKey;
 use crate::model::snapshot::Snapshot;
 
-/// The clock of the snapshots.
+/// The state that the rules share: the snapshot that is evaluated, and the events so far.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct Evaluation {
     /// Number of the snapshot, counted from 1.
     tick: u64,
+    /// The time of the snapshot; `None` before the first.
     time: Option<SystemTime>,
+    /// The time of the snapshot by its monotonic clock.
     now: Duration,
     /// The time since the snapshot before that counts towards a hold.
     step: Duration,
     boot_id: Option<Arc<str>>,
+    /// The events so far.
+    pub(super) events: Vec<AlertEvent>,
+    /// Number of targets that the rules track.
+    pub(super) tracked: usize,
+    /// Number of times that a target was passed over because too many were tracked.
+    pub(super) skipped: u64,
 }
 
-impl Clock {
+impl Evaluation {
     /// Advances to the next snapshot; returns true if it continues the one before.
     pub(super) fn advance(&mut self, snapshot: &Snapshot) -> bool {
         let boot_id = snapshot.boot_id.as_ref().ok();
@@ -38,18 +46,35 @@ impl Clock {
         self.boot_id = boot_id.cloned().or_else(|| self.boot_id.take());
         continues
     }
-}
 
-/// The state that the rules share while a snapshot is evaluated.
-#[derive(Debug, Default)]
-pub(super) struct Evaluation {
-    pub(super) clock: Clock,
-    /// The events so far.
-    pub(super) events: Vec<AlertEvent>,
-    /// Number of targets that the rules track.
-    pub(super) tracked: usize,
-    /// Number of times that a target was passed over because too many were tracked.
-    pub(super) skipped: u64,
+    fn push(&mut self, rule: &Rule, target: Target, transition: Transition, lasted: Duration, details: Arc<Details>) {
+        self.events.push(AlertEvent {
+            rule: rule.index,
+            name: Arc::clone(&rule.name),
+            target_kind: rule.target_kind,
+            target,
+            transition,
+            time: self.time.unwrap_or(SystemTime::UNIX_EPOCH),
+            monotonic: self.now,
+            lasted,
+            details,
+        });
+    }
+
+    fn push_resolved(&mut self, rule: &Rule, target: Target, firing: Firing, reason: ResolveReason) {
+        // The clock of another boot does not tell how long it was firing.
+        let lasted = if reason == ResolveReason::Restart {
+            Duration::ZERO
+        } else {
+            self.now.saturating_sub(firing.since)
+        };
+        self.push(rule, target, Transition::Resolved(reason), lasted, firing.details);
+    }
+
+    /// Sorts the events from that index on by target, since the order of a hash map is random.
+    fn sort_from(&mut self, index: usize) {
+        self.events[index..].sort_by(|a, b| a.target.cmp(&b.target));
+    }
 }
 
 /// A firing alert.
@@ -147,7 +172,6 @@ impl RuleState {
             }
             evaluation.tracked += 1;
         }
-        let clock = &evaluation.clock;
         let new = || Tracked {
             exec,
             ..Tracked::default()
@@ -156,20 +180,20 @@ impl RuleState {
         if tracked.exec != exec {
             // Another program: neither the hold nor the cooldown of the one before is its own.
             if let Some(firing) = std::mem::replace(tracked, new()).firing {
-                let event = resolve(&self.rule, target.clone(), firing, ResolveReason::Exec, clock);
-                evaluation.events.push(event);
+                evaluation.push_resolved(&self.rule, target.clone(), firing, ResolveReason::Exec);
             }
         }
         // Unknown neither breaks a hold nor advances it: a step counts if the condition was true at both ends.
         if is_true && tracked.was_true {
-            tracked.held = tracked.held.saturating_add(clock.step);
+            tracked.held = tracked.held.saturating_add(evaluation.step);
         }
         tracked.was_true = is_true;
-        tracked.last_tick = clock.tick;
+        tracked.last_tick = evaluation.tick;
+        let now = evaluation.now;
         let due = is_true
             && tracked.firing.is_none()
             && tracked.held >= self.rule.hold
-            && tracked.cooldown_until.is_none_or(|until| clock.now >= until);
+            && tracked.cooldown_until.is_none_or(|until| now >= until);
         // Those beyond the maximum fire in the next snapshots.
         if !due || self.fired >= Self::MAX_FIRED {
             return;
@@ -177,24 +201,20 @@ impl RuleState {
         self.fired += 1;
         let details = Arc::new(Details::new(&self.rule, subject));
         tracked.firing = Some(Firing {
-            since: clock.now,
+            since: now,
             details: Arc::clone(&details),
         });
-        tracked.cooldown_until = Some(clock.now.saturating_add(self.rule.cooldown));
-        let (held, transition) = (tracked.held, Transition::Fired);
-        evaluation
-            .events
-            .push(event(&self.rule, target, transition, held, details, clock));
+        tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
+        evaluation.push(&self.rule, target, Transition::Fired, tracked.held, details);
     }
 
     /// Ends an evaluation: the condition is not true of the targets that were not observed. `exists` tells
     /// whether such a target still exists.
     pub(super) fn end(&mut self, evaluation: &mut Evaluation, exists: impl Fn(&Target) -> bool) {
         let before = self.tracked.len();
-        let (rule, clock) = (&self.rule, &evaluation.clock);
-        let mut resolved = Vec::new();
+        let first_event = evaluation.events.len();
         self.tracked.retain(|target, tracked| {
-            if tracked.last_tick == clock.tick {
+            if tracked.last_tick == evaluation.tick {
                 return true;
             }
             let exists = exists(target);
@@ -204,16 +224,16 @@ impl RuleState {
                 } else {
                     ResolveReason::TargetGone
                 };
-                resolved.push(resolve(rule, target.clone(), firing, reason, clock));
+                evaluation.push_resolved(&self.rule, target.clone(), firing, reason);
             }
             tracked.held = Duration::ZERO;
             tracked.was_true = false;
             // A process that is gone does not come back, but a group may, within its cooldown.
             let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
-            may_return && tracked.cooldown_until.is_some_and(|until| clock.now < until)
+            may_return && tracked.cooldown_until.is_some_and(|until| evaluation.now < until)
         });
         evaluation.tracked -= before - self.tracked.len();
-        push_sorted(evaluation, resolved);
+        evaluation.sort_from(first_event);
     }
 
     /// Marks the condition as unknown for all targets.
@@ -223,50 +243,12 @@ impl RuleState {
 
     /// Forgets every target and resolves those that fire.
     pub(super) fn restart(&mut self, evaluation: &mut Evaluation) {
-        let (rule, clock) = (&self.rule, &evaluation.clock);
-        let resolved = self.tracked.drain().filter_map(|(target, tracked)| {
-            // The time between two boots is not known.
-            let firing = tracked.firing.map(|firing| Firing {
-                since: clock.now,
-                ..firing
-            })?;
-            Some(resolve(rule, target, firing, ResolveReason::Restart, clock))
-        });
-        let resolved = resolved.collect();
-        push_sorted(evaluation, resolved);
-    }
-}
-
-/// Adds events by target, since the order of a hash map is random.
-fn push_sorted(evaluation: &mut Evaluation, mut events: Vec<AlertEvent>) {
-    events.sort_by(|a, b| a.target.cmp(&b.target));
-    evaluation.events.append(&mut events);
-}
-
-/// Creates the event of an alert that is over.
-fn resolve(rule: &Rule, target: Target, firing: Firing, reason: ResolveReason, clock: &Clock) -> AlertEvent {
-    let lasted = clock.now.saturating_sub(firing.since);
-    let transition = Transition::Resolved(reason);
-    event(rule, target, transition, lasted, firing.details, clock)
-}
-
-fn event(
-    rule: &Rule,
-    target: Target,
-    transition: Transition,
-    lasted: Duration,
-    details: Arc<Details>,
-    clock: &Clock,
-) -> AlertEvent {
-    AlertEvent {
-        rule: rule.index,
-        name: Arc::clone(&rule.name),
-        target_kind: rule.target_kind,
-        target,
-        transition,
-        time: clock.time.unwrap_or(SystemTime::UNIX_EPOCH),
-        monotonic: clock.now,
-        lasted,
-        details,
+        let first_event = evaluation.events.len();
+        for (target, tracked) in self.tracked.drain() {
+            if let Some(firing) = tracked.firing {
+                evaluation.push_resolved(&self.rule, target, firing, ResolveReason::Restart);
+            }
+        }
+        evaluation.sort_from(first_event);
     }
 }

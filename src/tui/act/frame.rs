@@ -1,4 +1,4 @@
-//! What the dialogs have in common: a frame, and the processes at its top.
+//! The frame that the dialogs share, with the processes at its top.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;

@@ -1,4 +1,4 @@
-//! What is said of acting on processes.
+//! The messages about actions and their results.
 
 use rustix::process::Signal;
 

@@ -31,7 +31,7 @@ pub struct Selection {
     pub group: Option<String>,
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
     pub values: Option<Vec<Result<TunableValues, ActError>>>,
-    /// Those that have exited since.
+    /// The processes that have exited since.
     pub exited: Vec<Identity>,
 }
 

@@ -28,7 +28,7 @@ use crate::tui::widgets::{TextInput, draw_line, line};
 pub struct TunableDialog {
     /// The processes.
     pub selection: Selection,
-    /// What is set.
+    /// The tunable that is set.
     pub tunable: Tunable,
     /// The number: as typed, or before that the present value.
     pub input: TextInput,
@@ -36,7 +36,7 @@ pub struct TunableDialog {
     is_edited: bool,
     /// The number was sent and its result is not known.
     pub is_pending: bool,
-    /// What is wrong with the number.
+    /// The error of the number, or of setting it.
     pub error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The alerts there are and were, newest first.
+//! The list of alert events, newest first.
 //!
 //! ```text
 //! ┌ Alerts ──────────────────────────────────────────────────────────────────┐
