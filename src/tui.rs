@@ -1,7 +1,20 @@
 //! The monitor's screen: `update` takes events to a new state and effects, `view` draws the state.
 //!
-//! Both are pure: `update(&mut App, Event) -> Vec<Effect>` does no I/O, `view(&App, &mut Frame)` changes
-//! nothing. The wiring feeds events in, performs the effects, and draws when something changed.
+//! Both are pure: `update(&mut App, Event) -> Vec<Effect>` does no I/O, `view(&App, &mut Frame)` changes nothing. Only
+//! `run` uses this room: it feeds events in, performs the effects, and draws when something changed.
+//!
+//! ```text
+//! update                 view                 events in, frames out; neither uses the other
+//!    popup  prompt  act                       what takes the keys: each its state, keys and drawing
+//!    panel  navigation  mappings  marks  search  rows      what changes or finds rows
+//!    app                                      the state, in parts
+//!    layout  table  scope  chart  growth  widgets  event   no file here knows the state
+//! ```
+//!
+//! **A popup** is a file in `popup/` whose type implements [`popup::Popup`] (a list in a frame) or [`app::Modal`] (all
+//! else), its `mod` line in `popup.rs`, and the arm of its key in `update/table.rs`: `Action::Help =>
+//! app.open(popup::help::Help::default())`. **A key** is its `Action`, its lines in `config/keymap.toml`, and that arm.
+//! **A panel** of another kind of row is a file in `panel/` and an arm of the `draw` in `panel.rs`.
 
 pub mod act;
 pub mod app;

@@ -44,7 +44,7 @@ pub(super) fn open_tunable_dialog(app: &mut App, tunable: Tunable) -> Vec<Effect
 
 /// Changes a tunable by one step, without a question: it ends nothing and is as easily taken back.
 pub(super) fn step(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
-    let of_groups = app.query.scope.groups().is_some_and(|by| by != GroupBy::Mapping);
+    let of_groups = app.query.scope.grouped_by().is_some_and(|by| by != GroupBy::Mapping);
     if of_groups && !app.config.settings.ui.readonly {
         app.screen
             .fail("a step is for processes: open the group, or type the niceness of all");

@@ -128,7 +128,7 @@ impl App {
 
     /// Returns the tagged rows of the kind that is shown.
     pub fn tagged_rows(&self) -> impl Iterator<Item = &RowKey> {
-        let by = self.query.scope.groups();
+        let by = self.query.scope.grouped_by();
         self.tables
             .tags
             .iter()
@@ -146,7 +146,7 @@ impl App {
 
     /// Returns the values of a table's row; those of a folded one are the sums of its subtree.
     pub fn row<'a>(&'a self, snapshot: &'a Snapshot, row: &RowRef) -> Option<Row<'a>> {
-        if self.query.scope.groups().is_some() {
+        if self.query.scope.grouped_by().is_some() {
             let group = self.group(row)?;
             return Some(self.group_row(group, snapshot));
         }
@@ -164,12 +164,12 @@ impl App {
 
     /// Returns the group of the selected row, where it is one.
     pub fn selected_group(&self) -> Option<&Group> {
-        self.group(self.tables.current().current()?)
+        self.group(self.tables.current().selected_row()?)
     }
 
     /// Returns the process of the selected row, where it is one.
     pub fn selected_sample<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {
-        let row = self.tables.current().current()?;
+        let row = self.tables.current().selected_row()?;
         row.key.process()?;
         snapshot.rows().get(row.index)
     }
@@ -178,7 +178,7 @@ impl App {
     pub fn select_row(&mut self, key: Option<&RowKey>) {
         let height = self.rows_shown();
         for table in self.tables.shown_mut() {
-            table.select(key, height);
+            table.select_key(key, height);
         }
     }
 

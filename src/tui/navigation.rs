@@ -65,7 +65,7 @@ fn row_of(app: &App, scope: &Scope, id: Identity) -> Option<RowKey> {
 
 /// Returns the selected process; of a group the one with the largest PSS.
 fn selected_process(app: &App) -> Option<Identity> {
-    let row = app.tables.current().current()?;
+    let row = app.tables.current().selected_row()?;
     if let Some(id) = row.key.process() {
         return Some(id);
     }

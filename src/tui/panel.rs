@@ -17,9 +17,9 @@
 //! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
 
 mod chart;
-pub(super) mod group;
+mod group;
 mod growth;
-pub(super) mod process;
+mod process;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

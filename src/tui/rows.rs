@@ -16,7 +16,7 @@ pub fn rebuild(app: &mut App) {
     let Some(snapshot) = app.data.snapshot.clone() else {
         return;
     };
-    let of_mappings = app.query.scope.groups() == Some(GroupBy::Mapping);
+    let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
     let mut found = app.data.mappings.take_if(|_| of_mappings);
     let selection = match &mut found {
         Some(found) => {
@@ -72,9 +72,9 @@ fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRe
 /// Returns the query that the state asks, in any order.
 pub(super) fn query(app: &App) -> Query<'_> {
     Query {
-        by: app.query.scope.groups(),
+        by: app.query.scope.grouped_by(),
         tree: app.query.tree,
-        members_of: app.query.scope.opened(),
+        members_of: app.query.scope.opened_group(),
         user: app.query.user.as_deref(),
         kernel_threads: app.query.kernel_threads,
         folded: Some(&app.query.folded),

@@ -27,7 +27,7 @@ impl Scope {
     }
 
     /// Returns what its rows are grouped by; `None` where they are processes.
-    pub const fn groups(&self) -> Option<GroupBy> {
+    pub const fn grouped_by(&self) -> Option<GroupBy> {
         match self {
             Self::Processes | Self::Members(_) => None,
             Self::Groups(by) => Some(*by),
@@ -36,10 +36,10 @@ impl Scope {
     }
 
     /// Returns the group whose processes it is about.
-    pub fn opened(&self) -> Option<&GroupKey> {
+    pub fn opened_group(&self) -> Option<&GroupKey> {
         match self {
             Self::Members(key) => Some(key),
-            Self::Mappings(from) => from.opened(),
+            Self::Mappings(from) => from.opened_group(),
             Self::Processes | Self::Groups(_) => None,
         }
     }

@@ -31,6 +31,6 @@ pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
         .find(|at| matches(app, &table.rows[*at], &search));
     if let Some(at) = found {
         let height = app.rows_shown();
-        app.tables.current_mut().go(at, height);
+        app.tables.current_mut().select_index(at, height);
     }
 }

@@ -57,13 +57,13 @@ impl Table {
 
     /// Moves the selection by rows, with `height` of them on screen.
     pub fn step(&mut self, rows: isize, height: usize) {
-        self.go(self.list.cursor.saturating_add_signed(rows), height);
+        self.select_index(self.list.cursor.saturating_add_signed(rows), height);
     }
 
     /// Selects a row by its index, the last one at most.
-    pub fn go(&mut self, index: usize, height: usize) {
+    pub fn select_index(&mut self, index: usize, height: usize) {
         self.list.select(index, self.rows.len(), height);
-        self.selected = self.current().map(|row| row.key.clone());
+        self.selected = self.selected_row().map(|row| row.key.clone());
     }
 
     /// Finds the selection among new rows. It stays with its process or group; at the first row it stays at the top
@@ -71,7 +71,7 @@ impl Table {
     pub fn reselect(&mut self, follow: bool, height: usize) {
         let cursor = self.list.cursor;
         let found = self.position(self.selected.as_ref());
-        self.go(found.filter(|_| follow || cursor > 0).unwrap_or(cursor), height);
+        self.select_index(found.filter(|_| follow || cursor > 0).unwrap_or(cursor), height);
     }
 
     fn position(&self, key: Option<&RowKey>) -> Option<usize> {
@@ -79,10 +79,10 @@ impl Table {
         self.rows.iter().position(|row| row.key == *key)
     }
 
-    /// Selects a row wherever it is; the first one where it is not there.
-    pub fn select(&mut self, key: Option<&RowKey>, height: usize) {
+    /// Selects a row by its key; the first one where it is not there.
+    pub fn select_key(&mut self, key: Option<&RowKey>, height: usize) {
         self.list.offset = 0;
-        self.go(self.position(key).unwrap_or(0), height);
+        self.select_index(self.position(key).unwrap_or(0), height);
     }
 
     /// Scrolls as little as is needed for the selection to be on screen.
@@ -91,7 +91,7 @@ impl Table {
     }
 
     /// Returns the selected row.
-    pub fn current(&self) -> Option<&RowRef> {
+    pub fn selected_row(&self) -> Option<&RowRef> {
         self.rows.get(self.list.cursor)
     }
 }

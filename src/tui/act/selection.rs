@@ -41,7 +41,7 @@ impl Selection {
     /// # Errors
     /// There are none, or too many.
     pub(super) fn new(app: &mut App) -> Result<Self, String> {
-        if app.query.scope.groups() == Some(GroupBy::Mapping) {
+        if app.query.scope.grouped_by() == Some(GroupBy::Mapping) {
             return Err("a mapping is no process: go back to act on processes".into());
         }
         let snapshot = app.data.snapshot.as_ref().ok_or("no process is known yet")?;
@@ -66,7 +66,7 @@ impl Selection {
             [RowKey::Group(key)] => Some(group_name(key)),
             [RowKey::Process(_)] => None,
             many => {
-                let groups = app.query.scope.groups();
+                let groups = app.query.scope.grouped_by();
                 groups.map(|_| format!("{} groups", many.len()))
             }
         };

@@ -68,7 +68,7 @@ impl App {
 
     /// Places the columns of a table in its width.
     pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
-        let by = self.query.scope.groups();
+        let by = self.query.scope.grouped_by();
         // The name of a unit or a path is of no use if only a few letters of it are seen.
         let min_name_width = match by {
             Some(GroupBy::Command | GroupBy::User) | None => 0,
@@ -98,7 +98,7 @@ impl App {
     /// Returns what must be read for some part of the screen, for the filter or for a rule.
     pub(super) fn needs(&self) -> Needs {
         let by_cgroup = matches!(
-            self.query.scope.groups(),
+            self.query.scope.grouped_by(),
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
         );
         let shown = self.chosen_columns().iter().chain([&self.tables.current().sort]);

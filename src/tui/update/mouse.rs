@@ -70,7 +70,7 @@ fn on_click(app: &mut App, at: Position) -> Vec<Effect> {
     let row = app.tables.current().list.offset + usize::from(at.y - area.y - 1);
     if row < app.tables.current().rows.len() {
         let height = app.rows_shown();
-        app.tables.current_mut().go(row, height);
+        app.tables.current_mut().select_index(row, height);
     }
     Vec::new()
 }

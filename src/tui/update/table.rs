@@ -33,8 +33,8 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Down => app.move_selection(1),
         Action::PageUp => app.page_selection(false),
         Action::PageDown => app.page_selection(true),
-        Action::First => app.tables.current_mut().go(0, height),
-        Action::Last => app.tables.current_mut().go(usize::MAX, height),
+        Action::First => app.tables.current_mut().select_index(0, height),
+        Action::Last => app.tables.current_mut().select_index(usize::MAX, height),
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
@@ -177,7 +177,7 @@ fn fold(app: &mut App) {
     let Some(row) = app
         .tables
         .current()
-        .current()
+        .selected_row()
         .filter(|row| row.parent && app.query.shows_tree())
     else {
         return;

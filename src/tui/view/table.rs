@@ -78,7 +78,7 @@ fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn]
         let id = table.columns[placed.index];
         let column = id.get();
         let sorted = id == table.sort;
-        let title = match (column.label, app.query.scope.groups()) {
+        let title = match (column.label, app.query.scope.grouped_by()) {
             (Label::Group, Some(by)) => by.title(),
             _ if column.unit == Unit::Chart => app.screen.chart.span().title,
             _ => column.title,

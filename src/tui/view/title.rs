@@ -123,10 +123,10 @@ fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     if let Some(scan) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
         let age = units::span(scan.age(snapshot));
         line.text_right(77, format!(" mappings {age} old "), theme.warning);
-    } else if let Some(by) = app.query.scope.groups() {
+    } else if let Some(by) = app.query.scope.grouped_by() {
         line.text_right(58, format!(" by {} ", by.id()), theme.title);
     }
-    if let Some(key) = app.query.scope.opened() {
+    if let Some(key) = app.query.scope.opened_group() {
         let name = text::truncate(&text::safe_prefix(key.label(), 24), 24);
         line.text_right(76, format!(" {} {name} ", key.by.id()), theme.warning);
     }
