@@ -55,7 +55,7 @@ pub trait Report {
     /// Writes the report as text for people, all of it safe to print.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
 
     /// Returns the report as one document; its schema comes first.
@@ -73,7 +73,7 @@ pub trait Report {
 /// Writes a report in a format.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(out: &mut dyn Write, report: &dyn Report, format: Format) -> io::Result<()> {
     match format {
         Format::Table => report.text(out),

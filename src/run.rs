@@ -21,8 +21,10 @@ use std::process::ExitCode;
 use monitor::{End, Setup};
 
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
+use crate::columns::COLUMNS;
 use crate::config::settings::{LogSettings, SamplerSettings};
-use crate::config::{Env, log};
+use crate::config::{Env, Settings, log};
+use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
 use crate::units::Units;
@@ -74,7 +76,7 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
 /// The reason why a subcommand has nothing to write.
 #[derive(Debug)]
 enum Failure {
-    /// What was typed, or the configuration, is wrong.
+    /// An option, or the configuration, is wrong.
     Usage(UsageError),
     /// The data could not be read; the text says why, safe to print.
     Unread(String),
@@ -98,8 +100,14 @@ fn print(report: &dyn Report, format: Format) -> Exit {
     written(output::write(&mut out, report, format).and_then(|()| out.flush()))
 }
 
-/// What is held back before it is written: a table of some hundred rows, in one system call.
+/// Size of the buffer before stdout in bytes: a table of some hundred rows goes out in one system call.
 const OUTPUT_BUFFER: usize = 64 << 10;
+
+/// Understands the filter of a one-shot command.
+fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
+    let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
+    filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
+}
 
 /// Returns the style of text on standard output: as wide as its terminal, where it is one.
 fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {

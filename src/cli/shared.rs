@@ -119,6 +119,14 @@ pub enum UsageError {
     Config(#[from] ConfigError),
 }
 
+impl UsageError {
+    /// Returns the error of an option whose value is wrong; `what` is safe to print.
+    pub fn option(option: &'static str, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self::Option { option, what }
+    }
+}
+
 /// Returns a function that makes an error of `option`.
 pub(super) fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
     move |what| UsageError::Option { option, what }

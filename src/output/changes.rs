@@ -1,4 +1,4 @@
-//! What changed from one table to the next, a second: what grew, what shrank, what is new and what ended.
+//! The table of changes: what grew, shrank, is new or ended since the table before, in bytes a second.
 //!
 //! ```text
 //!      PID USER    ΔSWAP/s  ΔUSS/s  ΔPSS/s  ΔRSS/s COMMAND
@@ -105,7 +105,7 @@ impl ChangeTracker {
     /// Writes what changed since the table before, and starts from here. All of it is safe to print.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(
         &mut self,
         out: &mut dyn Write,

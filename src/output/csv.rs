@@ -17,7 +17,7 @@ use crate::text;
 /// Writes a table: its names, if it has any, and its rows.
 ///
 /// # Errors
-/// Those of `out`; a row of another number of values than those before it.
+/// Errors of `out`, or a row of another number of values than those before it.
 pub fn write(out: impl Write, table: DataTable<'_>) -> io::Result<()> {
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     if let Some(names) = table.names {

@@ -8,7 +8,7 @@ use crate::columns::{DataValue, Value};
 use crate::model::{Missing, Reading};
 use crate::record::Record;
 
-/// One document of a report.
+/// A document of a report.
 #[derive(Debug)]
 pub enum Document<'a> {
     /// Named values; a schema's fields are only ever added to.

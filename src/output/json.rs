@@ -9,14 +9,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::model::Snapshot;
-use crate::record::Record;
 use crate::text;
 
 /// Writes a value on one line: a line of NDJSON.
 ///
 /// # Errors
-/// Those of `out`, or of the value.
+/// Errors of `out`, or of the value.
 pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, false)
 }
@@ -25,17 +23,9 @@ pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 /// that it can be read, searched by line and compared, without being blown up by indentation.
 ///
 /// # Errors
-/// Those of `out`, or of the value.
+/// Errors of `out`, or of the value.
 pub fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, true)
-}
-
-/// Writes a whole snapshot as a [`document`] of schema `zmtop/1`; [`line()`] of [`Record::new`] writes it on one line.
-///
-/// # Errors
-/// Those of `out`.
-pub fn snapshot(out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
-    document(out, &Record::new(snapshot))
 }
 
 fn write(out: &mut dyn Write, value: &impl Serialize, lines: bool) -> io::Result<()> {

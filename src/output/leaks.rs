@@ -47,11 +47,11 @@ pub struct LeaksReport<'a> {
     pub suspects: &'a [Suspect],
     /// Number of suspects beyond those.
     pub more: usize,
-    /// How text is written.
+    /// Style of the text.
     pub style: OutputStyle,
 }
 
-/// One field of a suspect as data: its name in JSON and CSV, and its value.
+/// A field of a suspect as data: its name in JSON and CSV, and its value.
 type Field = (&'static str, for<'s> fn(&LeaksReport<'_>, &'s Suspect) -> DataValue<'s>);
 
 /// The fields in order; a new one is one line at the end.

@@ -32,11 +32,11 @@ pub struct MapsReport<'a> {
     pub descending: bool,
     /// Maximum number of rows of a process; its totals are of all.
     pub top: Option<usize>,
-    /// How text is written.
+    /// Style of the text.
     pub style: OutputStyle,
 }
 
-/// One process and its mappings.
+/// A process and its mappings.
 #[derive(Clone, Debug)]
 pub struct ProcessMappings<'a> {
     /// Its id.
@@ -47,7 +47,7 @@ pub struct ProcessMappings<'a> {
     pub comm: &'a [u8],
     /// Its areas or its mappings.
     pub rows: Vec<MapRow<'a>>,
-    /// What a row is, for the totals: `area` or `mapping`.
+    /// The word for a row in the label of the totals: `area` or `mapping`.
     pub noun: &'static str,
 }
 

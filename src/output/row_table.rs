@@ -32,7 +32,7 @@ pub struct RowTable<'a> {
     pub totals: Option<Row<'a>>,
 }
 
-/// One row of a table.
+/// A row of the table.
 #[derive(Clone, Debug)]
 pub struct DataRow<'a> {
     /// The values that come before those of the columns, such as the depth in a tree.

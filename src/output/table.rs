@@ -20,7 +20,7 @@ use crate::query::{Rows, ShownRow};
 pub struct TableOptions {
     /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
-    /// How text is written. Without a terminal every command is written whole.
+    /// Style of the text. Without a terminal every command is written whole.
     pub style: OutputStyle,
     /// The machine's RAM in bytes, if bytes are written as a share of it.
     pub percent_of: Option<u64>,
@@ -61,7 +61,7 @@ pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io::Result<()> {
     let columns: Vec<&Column> = options.columns.iter().map(|id| id.get()).collect();
     let mut table = options.text_table([]);

@@ -9,7 +9,7 @@ use crate::columns::{Cell, CellStyle, Value, cell};
 use crate::text::{Align, fit, width};
 use crate::units::Units;
 
-/// How one column behaves.
+/// The behaviour of one column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextColumn {
     /// The side that figures or words stand on.
@@ -168,7 +168,7 @@ struct Layout<'t> {
     table: &'t TextTable,
     style: &'t OutputStyle,
     widths: Vec<usize>,
-    /// How wide the longest bar is, and the figure that it stands for.
+    /// Width of the longest bar, and the figure that it stands for.
     longest_bar: (usize, f64),
 }
 

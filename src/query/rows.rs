@@ -15,7 +15,7 @@ pub struct Rows<'a> {
     hidden: Vec<(Missing, usize)>,
 }
 
-/// One row to show.
+/// A row to show.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownRow<'r> {
     /// The row that columns take their values from.

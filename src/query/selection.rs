@@ -1,4 +1,4 @@
-//! What passes a query, its sums, and its order.
+//! The rows that pass a query, their sums, and their order.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ enum Candidates {
     Mappings(MappingCount),
 }
 
-/// How many processes mappings were read of.
+/// Number of processes that mappings were read of.
 #[derive(Clone, Copy, Debug)]
 pub struct MappingCount {
     /// Processes read.
@@ -39,7 +39,7 @@ pub struct MappingCount {
     pub unreadable: usize,
 }
 
-/// One row of a table: which process or group it is, and where it stands in a tree.
+/// A row of a table: which process or group it is, and where it stands in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowRef {
     /// The place of the process in the snapshot, or of the group in [`Selection::groups`].

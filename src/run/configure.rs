@@ -1,4 +1,4 @@
-//! `zmtop config`: what the settings are, and what is wrong with them.
+//! `zmtop config`: shows the settings, and checks them.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -8,10 +8,10 @@ use crate::cli::{ConfigAction, ConfigArgs, Exit};
 use crate::config::fault::shown_path;
 use crate::config::{Config, Env, Settings, settings};
 
-/// Does it; faults go to `err`.
+/// Runs `zmtop config`; faults go to `err`.
 ///
 /// # Errors
-/// What `out` and `err` answer when they cannot be written.
+/// Errors of `out` and `err`.
 pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let explicit = args.config.as_deref();
     match args.action {
@@ -24,13 +24,13 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 )?;
                 return Ok(Exit::Usage);
             };
-            // As it is, for a script to open; it is the user's own.
+            // Raw bytes, for a script to open: the path is the user's own.
             out.write_all(path.as_os_str().as_bytes())?;
             out.write_all(b"\n")?;
         }
         ConfigAction::Check | ConfigAction::Show => match Config::load(explicit, env) {
             Ok(config) if args.action == ConfigAction::Show => show(config, out)?,
-            Ok(config) => writeln!(out, "{}: ok", place(&config))?,
+            Ok(config) => writeln!(out, "{}: ok", source_text(&config))?,
             Err(e) => {
                 writeln!(err, "{e}")?;
                 return Ok(Exit::Usage);
@@ -41,7 +41,8 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
     Ok(Exit::Done)
 }
 
-fn place(config: &Config) -> String {
+/// Returns the file that the settings come from, in words.
+fn source_text(config: &Config) -> String {
     match &config.file {
         Some(file) if file.exists() => shown_path(file),
         Some(file) => format!("{} (not there: the shipped settings)", shown_path(file)),
@@ -49,9 +50,9 @@ fn place(config: &Config) -> String {
     }
 }
 
-/// The settings as TOML that can be read again, each that differs with the default beside it.
+/// Writes the settings as TOML that can be read again, each that differs with the default beside it.
 fn show(config: Config, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "# {}", place(&config))?;
+    writeln!(out, "# {}", source_text(&config))?;
     let (mut settings, mut default) = (config.settings, Settings::default());
     for ((table, settings), (_, defaults)) in settings.tables().into_iter().zip(default.tables()) {
         writeln!(out, "\n[{table}]")?;

@@ -12,10 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::snapshot::{self, parse_at};
-use super::{Failure, complain, output_style, print, sampler_options};
+use super::{Failure, complain, output_style, parse_filter, print, sampler_options};
 use crate::cli::leaks::LeaksArgs;
 use crate::cli::{Exit, UsageError};
-use crate::columns::{COLUMNS, Needs, Row};
+use crate::columns::{Needs, Row};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, RowKey};
@@ -80,15 +80,14 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
-    let wrong = |option, what: String| UsageError::Option { option, what };
     let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
     args.apply(&mut settings)?;
-    let filter = Filter::parse(&settings.ui.filter, &COLUMNS).map_err(|e| wrong("FILTER", e.to_string()))?;
+    let filter = parse_filter(&settings)?;
     let within = |time: &Duration| (SHORTEST..=LONGEST).contains(time);
     let time = parse_span(&args.time).filter(within).ok_or_else(|| {
         let (shortest, longest) = (span_exact(SHORTEST), span_exact(LONGEST));
         let what = format!("expected a length of time from {shortest} to {longest}, such as 10m");
-        wrong("--for", what)
+        UsageError::option("--for", what)
     })?;
     Ok(Plan {
         settings,

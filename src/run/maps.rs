@@ -96,9 +96,6 @@ fn column(option: &'static str, id: &str) -> Result<&'static Column<Mappings>, U
     mapping::find(id).ok_or_else(|| {
         let known: Vec<_> = COLUMNS.iter().map(|c| c.id).collect();
         let id = crate::text::safe(id.as_bytes());
-        UsageError::Option {
-            option,
-            what: format!("unknown column `{id}`. Known: {}", known.join(", ")),
-        }
+        UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
     })
 }

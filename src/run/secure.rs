@@ -1,4 +1,4 @@
-//! Whether zmtop was started with more rights than its user's own.
+//! Refuses rights that are not the user's own.
 
 use std::io::ErrorKind;
 
@@ -7,7 +7,7 @@ use rustix::process::{getegid, geteuid, getgid, getuid};
 /// `AT_SECURE` of `include/uapi/linux/auxvec.h`.
 const AT_SECURE: usize = 23;
 
-/// Whether the program is setuid or setgid, or has file capabilities, for a user who lacks them.
+/// Returns true if the program is setuid or setgid, or has file capabilities, for a user who lacks them.
 ///
 /// The kernel's own verdict is in the auxiliary vector. A process that was given such rights may not even
 /// read its own vector: being denied is an answer too. Without a `/proc` the ids alone tell.
@@ -16,12 +16,12 @@ pub(crate) fn elevated() -> bool {
         return true;
     }
     match std::fs::read("/proc/self/auxv") {
-        Ok(vector) => secure(&vector),
+        Ok(vector) => has_secure_flag(&vector),
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
 }
 
-fn secure(vector: &[u8]) -> bool {
+fn has_secure_flag(vector: &[u8]) -> bool {
     let words: Vec<usize> = vector
         .chunks_exact(size_of::<usize>())
         .filter_map(|w| Some(usize::from_ne_bytes(w.try_into().ok()?)))

@@ -45,10 +45,7 @@ pub(super) fn scan(mut scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
 /// It is no moment.
 pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
     let at = typed.map(At::parse).transpose();
-    at.map_err(|error| UsageError::Option {
-        option: "--at",
-        what: error.to_string(),
-    })
+    at.map_err(|error| UsageError::option("--at", error.to_string()))
 }
 
 /// Returns the file's last snapshot, or the last one not after `at`, with the history of those before it.

@@ -27,7 +27,7 @@ impl Figures {
     }
 }
 
-/// What the processes say together, beside what the kernel says of them.
+/// Returns the sums over processes, beside what the kernel says of them.
 fn processes(mem: &MemReport<'_>) -> TextTable {
     let (userland, system) = (&mem.processes, &mem.snapshot.system);
     let mut figures = Figures::new("PROCESSES");
@@ -52,7 +52,7 @@ const fn partial(mem: &MemReport<'_>) -> &'static str {
     if mem.processes.partial() { ", partial" } else { "" }
 }
 
-/// Who has the swap that is used; `None` where none is.
+/// Returns the owners of the swap that is used; `None` where there is no swap.
 fn swap(mem: &MemReport<'_>) -> Option<TextTable> {
     let (swap, system) = (&mem.swap, &mem.snapshot.system);
     if system.swap_total == Ok(0) {
@@ -82,7 +82,7 @@ fn swap(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(figures.0)
 }
 
-/// How much of the time tasks waited for memory; `None` where the kernel does not say.
+/// Returns how much of the time tasks waited for memory; `None` where the kernel does not say.
 fn pressure(mem: &MemReport<'_>) -> Option<TextTable> {
     let pressure = mem.inputs.pressure.ok()?;
     let mut table = TextTable::titled([
@@ -98,7 +98,7 @@ fn pressure(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(table)
 }
 
-/// What else there is to know; without what this kernel does not tell.
+/// Returns the other figures, without those that this kernel does not have.
 fn others(mem: &MemReport<'_>) -> TextTable {
     let (system, inputs) = (&mem.snapshot.system, mem.inputs);
     let mut figures = Figures::new("ALSO");

@@ -82,7 +82,7 @@ impl MemReport<'_> {
     }
 }
 
-/// Titles of figures, which stand on the right, after one of names.
+/// Returns the titles of a column of names and of figures after it, which stand on the right.
 fn titles<const N: usize>(
     name: &'static str,
     figures: [&'static str; N],
@@ -91,7 +91,7 @@ fn titles<const N: usize>(
     [(name, Align::Left)].into_iter().chain(figures)
 }
 
-/// RAM and swap, as `free` shows them.
+/// Returns RAM and swap, as `free` shows them.
 fn totals(mem: &MemReport<'_>) -> TextTable {
     let figures = ["TOTAL", "USED", "FREE", "SHARED", "CACHE", "AVAILABLE"];
     let mut table = TextTable::titled(titles("", figures));
@@ -117,7 +117,7 @@ fn totals(mem: &MemReport<'_>) -> TextTable {
     table
 }
 
-/// zswap and zram; `None` where there is none.
+/// Returns zswap and zram; `None` where there is none.
 fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
     let figures = ["STORED", "IN RAM", "RATIO", "ON DISK", "SIZE"];
     let mut table = TextTable::titled(titles("COMPRESSED", figures));
@@ -146,7 +146,7 @@ fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
     any.then_some(table)
 }
 
-/// The areas of swap; `None` where there are none.
+/// Returns the areas of swap; `None` where there are none.
 fn swap_areas(mem: &MemReport<'_>) -> Option<TextTable> {
     let areas = mem.snapshot.system.swaps.as_deref().ok().filter(|a| !a.is_empty())?;
     let mut table = TextTable::titled([
@@ -169,7 +169,8 @@ fn swap_areas(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(table)
 }
 
-/// Where the RAM is, without what holds nothing; and the names of what this kernel does not tell.
+/// Returns where the RAM is, without parts that hold nothing; and the names of parts that this kernel does not
+/// report.
 fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
     let account = &mem.account;
     let mut table = TextTable::titled(titles("WHERE THE RAM IS", ["BYTES", "%"]).chain([("", Align::Left)]));

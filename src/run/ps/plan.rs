@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::{Format, PsArgs, UsageError};
-use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter};
+use crate::columns::{ColumnId, Needs, Unit, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
@@ -12,8 +12,8 @@ use crate::history::HistoryConfig;
 use crate::model::Missing;
 use crate::output::table::{self, TableOptions};
 use crate::query::{Query, Rows, ShownRow};
-use crate::run::output_style;
 use crate::run::snapshot::{parse_at, scan_options};
+use crate::run::{output_style, parse_filter};
 use crate::sampler::{Options, Scanner};
 use crate::source::At;
 use crate::units::Units;
@@ -50,13 +50,6 @@ pub(super) struct Plan {
     pub(super) is_plain: bool,
 }
 
-fn wrong(option: &'static str, what: impl Into<String>) -> UsageError {
-    UsageError::Option {
-        option,
-        what: what.into(),
-    }
-}
-
 impl Plan {
     /// Resolves the options.
     ///
@@ -64,8 +57,7 @@ impl Plan {
     /// The first that is wrong, or every fault of the configuration.
     pub(super) fn new(args: &PsArgs, env: &Env) -> Result<Self, UsageError> {
         let settings = configure(args, env)?;
-        let filter =
-            Filter::parse(&settings.ui.filter, &COLUMNS).map_err(|error| wrong("FILTER", error.to_string()))?;
+        let filter = parse_filter(&settings)?;
         let options = options(args, &settings, env);
         let shown = options.columns.iter().chain([&settings.ui.sort]);
         let shown: Needs = shown.map(|column| column.get().needs).collect();
@@ -99,16 +91,19 @@ impl Plan {
         let sort = self.sort.get();
         if self.every.is_some() && self.format == Format::Json {
             let what = "json is one object; with --every write ndjson, one a line";
-            return Err(wrong("--format", what));
+            return Err(UsageError::option("--format", what));
         }
         if self.format != Format::Table {
             let table_only = [(self.percent, "--percent"), (self.options.bars.is_some(), "--bars")];
             if let Some((_, option)) = table_only.into_iter().find(|(on, _)| *on) {
-                return Err(wrong(option, "is for tables; other formats have plain figures"));
+                return Err(UsageError::option(
+                    option,
+                    "is for tables; other formats have plain figures",
+                ));
             }
         }
         if self.from.is_some() && self.by == Some(GroupBy::Mapping) {
-            return Err(wrong("--by", "mappings are not in a file of snapshots"));
+            return Err(UsageError::option("--by", "mappings are not in a file of snapshots"));
         }
         if self.every.is_none()
             && self.from.is_none()
@@ -118,14 +113,17 @@ impl Plan {
                 "{} takes more than one snapshot: add --every or --from",
                 column.get().id
             );
-            return Err(wrong("--columns, --sort", what));
+            return Err(UsageError::option("--columns, --sort", what));
         }
         if self.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
             let what = format!("--total-only sums bytes, which {} does not count", sort.id);
-            return Err(wrong("--sort", what));
+            return Err(UsageError::option("--sort", what));
         }
         if self.options.bars.is_some() && sort.unit == Unit::Text {
-            return Err(wrong("--bars", format!("{} is no figure to draw", sort.id)));
+            return Err(UsageError::option(
+                "--bars",
+                format!("{} is no figure to draw", sort.id),
+            ));
         }
         Ok(self)
     }

@@ -41,7 +41,7 @@ impl<'a> Printer<'a> {
     /// Writes what is asked for of the next snapshot; changes and rates are taken from `history`.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub(super) fn print(
         &mut self,
         out: &mut dyn Write,

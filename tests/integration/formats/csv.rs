@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Column, DataValue, Row, Unit, find};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
-use zmtop::output::csv;
 use zmtop::output::data::DataTable;
 use zmtop::output::row_table::{DataRow, RowTable};
+use zmtop::output::{csv, json};
+use zmtop::record::Record;
 
 use super::made::{any_snapshot, hostile, small};
 use super::row_table;
@@ -127,7 +128,7 @@ fn a_closed_pipe_is_known_as_one() {
     let rows = rows.map(|sample| Row::of_process(sample, None, &made));
     let error = csv::write(Closed, row_table(&made, rows).table(all())).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
-    let error = zmtop::output::json::snapshot(&mut Closed, &made).unwrap_err();
+    let error = json::document(&mut Closed, &Record::new(&made)).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }
 

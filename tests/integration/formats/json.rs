@@ -20,7 +20,7 @@ fn text(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 
 #[test]
 fn a_snapshot_looks_so() {
-    let document = text(|out| json::snapshot(out, &small()));
+    let document = text(|out| json::document(out, &Record::new(&small())));
     insta::assert_snapshot!("json", document);
     let line = text(|out| json::line(out, &Record::new(&small())));
     assert_eq!(line.matches('\n').count(), 1);
@@ -95,7 +95,7 @@ fn a_table_has_chosen_columns() {
 fn nothing_raw_gets_through() {
     let made = hostile();
     for text in [
-        text(|out| json::snapshot(out, &made)),
+        text(|out| json::document(out, &Record::new(&made))),
         text(|out| json::line(out, &Record::new(&made))),
     ] {
         let bad = text

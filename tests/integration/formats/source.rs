@@ -87,7 +87,7 @@ fn each_layout_is_known_by_its_content() {
     gives(&lines, &[1, 2, 3], &[]);
     let mut documents = Vec::new();
     for snapshot in &three {
-        json::snapshot(&mut documents, snapshot).unwrap();
+        json::document(&mut documents, &Record::new(snapshot)).unwrap();
     }
     gives(&documents, &[1, 2, 3], &[]);
     gives(
