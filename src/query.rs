@@ -18,7 +18,7 @@ pub use selection::{MappingCount, RowRef, Selection};
 use crate::columns::{ColumnId, Row, layout};
 use crate::filter::Filter;
 use crate::group::totals::one_of_each;
-use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey};
+use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals};
 use crate::history::marks::Mark;
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -98,6 +98,18 @@ impl<'a> RowSource<'a> {
     pub fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         let series = self.history.and_then(|history| history.get(sample.id));
         self.with_mark(Row::of_process(sample, series, self.snapshot))
+    }
+
+    /// Returns the row of one process in a tree, where `subtree` is the sum of it and its descendants. If that is
+    /// `folded`, the row shows the memory and the change of all of it.
+    pub fn process_in_tree(&self, sample: &'a ProcessSample, subtree: Option<&'a Totals>, folded: bool) -> Row<'a> {
+        let mut row = self.process(sample);
+        row.totals = subtree;
+        if let Some(subtree) = subtree.filter(|_| folded) {
+            row.memory = subtree.memory.as_ref().map_err(|e| *e);
+            row.change = Some(&subtree.change);
+        }
+        row
     }
 
     /// Returns the row of one group.

@@ -173,13 +173,8 @@ impl Selection {
         if let Some(group) = self.groups.get(index) {
             return source.group(group);
         }
-        let mut row = source.process(&source.snapshot.rows()[index]);
-        row.totals = self.subtrees.get(index);
-        if let Some(subtree) = row.totals.filter(|_| folded) {
-            row.memory = subtree.memory.as_ref().map_err(|e| *e);
-            row.change = Some(&subtree.change);
-        }
-        row
+        let sample = &source.snapshot.rows()[index];
+        source.process_in_tree(sample, self.subtrees.get(index), folded)
     }
 
     /// Returns the identity of the process or group at this place.

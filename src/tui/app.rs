@@ -26,7 +26,7 @@ use crate::config::{Config, UiSettings, alerts};
 use crate::group::{Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
-use crate::query::RowRef;
+use crate::query::{RowRef, RowSource};
 use crate::sampler::Wanted;
 
 /// The privilege of the user who runs zmtop; decides what the header advises.
@@ -148,18 +148,11 @@ impl App {
     pub fn row<'a>(&'a self, snapshot: &'a Snapshot, row: &RowRef) -> Option<Row<'a>> {
         if self.query.scope.grouped_by().is_some() {
             let group = self.group(row)?;
-            return Some(self.group_row(group, snapshot));
+            return Some(self.row_source(snapshot).group(group));
         }
         let sample = snapshot.rows().get(row.index)?;
-        let mut values = self.process_row(sample, snapshot);
-        if let Some(subtree) = self.rows.subtrees.get(row.index).filter(|_| self.query.tree) {
-            values.totals = Some(subtree);
-            if row.folded {
-                values.memory = subtree.memory.as_ref().map_err(|e| *e);
-                values.change = Some(&subtree.change);
-            }
-        }
-        Some(values)
+        let subtree = self.rows.subtrees.get(row.index).filter(|_| self.query.tree);
+        Some(self.row_source(snapshot).process_in_tree(sample, subtree, row.folded))
     }
 
     /// Returns the group of the selected row, where it is one.
@@ -202,18 +195,14 @@ impl App {
         self.move_selection(if down { page } else { -page });
     }
 
-    /// Returns the values of one process, with its history and the mark.
-    pub fn process_row<'a>(&'a self, sample: &'a ProcessSample, snapshot: &'a Snapshot) -> Row<'a> {
-        let row = Row::of_process(sample, self.data.history.get(sample.id), snapshot);
-        row.with_mark(self.data.marks.current())
-            .with_span(self.screen.chart.span().time)
-    }
-
-    /// Returns the values of one group, with its history and the mark.
-    pub fn group_row<'a>(&'a self, group: &'a Group, snapshot: &'a Snapshot) -> Row<'a> {
-        let row = Row::of_group(group, self.data.history.group(&group.key), snapshot);
-        row.with_mark(self.data.marks.current())
-            .with_span(self.screen.chart.span().time)
+    /// Returns what the values of rows are taken from.
+    pub fn row_source<'a>(&'a self, snapshot: &'a Snapshot) -> RowSource<'a> {
+        RowSource {
+            snapshot,
+            history: Some(&self.data.history),
+            mark: self.data.marks.current(),
+            span: Some(self.screen.chart.span().time),
+        }
     }
 
     /// Returns the settings that `W` saves.

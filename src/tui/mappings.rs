@@ -16,7 +16,7 @@ pub(super) fn start(app: &mut App) -> Option<Effect> {
         filter: &app.query.process_filter().filter,
         ..rows::query(app)
     };
-    let ids = address_spaces(&rows::source(app, &snapshot), &query);
+    let ids = address_spaces(&app.row_source(&snapshot), &query);
     app.requests.scans += 1;
     let number = app.requests.scans;
     app.requests.scan = Some(ScanProgress {

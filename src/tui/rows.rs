@@ -9,7 +9,7 @@ use crate::columns::Row;
 use crate::filter::{Filter, Filterable, TextField};
 use crate::group::{GroupBy, RowKey};
 use crate::model::Snapshot;
-use crate::query::{MappingCount, Query, RowRef, RowSource, Selection};
+use crate::query::{MappingCount, Query, RowRef, Selection};
 
 /// Makes the rows of every table anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
@@ -26,15 +26,15 @@ pub fn rebuild(app: &mut App) {
             };
             let filter = &app.query.filter.filter;
             let groups = take(&mut found.groups);
-            Selection::of_mappings(&source(app, &snapshot), groups, count, |row| {
+            Selection::of_mappings(&app.row_source(&snapshot), groups, count, |row| {
                 passes_mapping(filter, row)
             })
         }
-        None => Selection::new(&source(app, &snapshot), &query(app)),
+        None => Selection::new(&app.row_source(&snapshot), &query(app)),
     };
     // Making a key to look for takes a moment, and mostly there is no tag.
     let tagged = |i| !app.tables.tags.is_empty() && app.tables.tags.contains(&selection.key(&snapshot, i));
-    let tagged = selection.sum(&source(app, &snapshot), tagged);
+    let tagged = selection.sum(&app.row_source(&snapshot), tagged);
     let ordered = order(app, &snapshot, &selection);
 
     app.rows.matching = selection.count();
@@ -64,7 +64,7 @@ fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRe
             frozen: frozen.as_ref(),
             ..query(app)
         };
-        selection.order(&source(app, snapshot), &query)
+        selection.order(&app.row_source(snapshot), &query)
     });
     tables.collect()
 }
@@ -79,16 +79,6 @@ pub(super) fn query(app: &App) -> Query<'_> {
         kernel_threads: app.query.kernel_threads,
         folded: Some(&app.query.folded),
         ..Query::new(&app.query.filter.filter)
-    }
-}
-
-/// Returns what the values of rows are taken from.
-pub(super) fn source<'a>(app: &'a App, snapshot: &'a Snapshot) -> RowSource<'a> {
-    RowSource {
-        snapshot,
-        history: Some(&app.data.history),
-        mark: app.data.marks.current(),
-        span: Some(app.screen.chart.span().time),
     }
 }
 

@@ -113,7 +113,7 @@ fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer
 fn elapsed(app: &App, process: &ProcessLabel) -> Option<String> {
     let snapshot = app.data.snapshot.as_ref()?;
     let sample = snapshot.rows().iter().find(|s| s.id == process.id)?;
-    let row = app.process_row(sample, snapshot);
+    let row = app.row_source(snapshot).process(sample);
     let value = (layout::ELAPSED.get().value)(&row);
     Some(cell(&value, app.screen.units, 8).text.trim().to_owned())
 }

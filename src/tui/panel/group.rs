@@ -45,7 +45,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         facts.push(StatusLine::of(text, theme.dim));
     }
     let history = app.data.history.group(&group.key);
-    let chart = history.map(|history| (history, app.group_row(group, snapshot)));
+    let chart = history.map(|history| (history, app.row_source(snapshot).group(group)));
     let rest = draw_facts(app, snapshot, facts, chart, area, buf);
     // Without room for a row a heading is of no use.
     if let Some(rest) = rest.filter(|rest| rest.height > 2) {
@@ -74,7 +74,7 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
     grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
     for (y, (_, member)) in (2..area.height).zip(members) {
         let Some(sample) = rows.get(member) else { continue };
-        let row = app.process_row(sample, snapshot);
+        let row = app.row_source(snapshot).process(sample);
         grid.draw_row(buf, y, |at| {
             let width = usize::from(area.width);
             let cell = cell(&(columns[at].value)(&row), app.screen.units, width);

@@ -17,7 +17,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     // The facts have at most half of the room; the chart and what grew share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.data.history.get(sample.id);
-    let chart = history.map(|history| (history, app.process_row(sample, snapshot)));
+    let chart = history.map(|history| (history, app.row_source(snapshot).process(sample)));
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
         growth::draw(app, snapshot, sample, rest, buf);
     }
@@ -78,7 +78,7 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
 /// Returns the line about its state, threads, age, parent and program.
 fn state_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
     let theme = &app.config.theme;
-    let row = app.process_row(sample, snapshot);
+    let row = app.row_source(snapshot).process(sample);
     let mut line = StatusLine::default();
     line.text(70, format!(" {}", state_name(sample.stat.state)), theme.text);
     let threads = sample.stat.threads;
