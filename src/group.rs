@@ -39,8 +39,8 @@ pub struct Group {
     pub members: Vec<usize>,
     /// The number of processes whose memory could be read: the divisor of a mean.
     pub readable: usize,
-    /// How many members run a program whose file was replaced, so that they should be restarted. `Deleted` if any of
-    /// the files was.
+    /// The number of members that run a program whose file was replaced, so that they should be restarted. `Deleted` if
+    /// any of the files was.
     pub replaced: Option<(Replaced, usize)>,
     /// The figures of the cgroup that the group is; `None` where it is not a single one, or nobody asked.
     pub cgroup: Option<CgroupFigures>,

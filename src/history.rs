@@ -129,11 +129,6 @@ impl History {
         }
     }
 
-    /// Returns its configuration.
-    pub const fn config(&self) -> &HistoryConfig {
-        &self.config
-    }
-
     /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
     /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
     /// the one before, or earlier.

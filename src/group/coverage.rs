@@ -1,11 +1,11 @@
-//! How many of a snapshot's processes could be read.
+//! The share of a snapshot's processes that could be read.
 
 use std::time::Duration;
 
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 
-/// How far the memory of a snapshot's processes is known.
+/// The number of processes whose memory is known, and of those whose memory is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Processes whose memory was read.

@@ -29,7 +29,7 @@ pub struct Ended {
 #[derive(Debug, Default)]
 pub(super) struct EndedProcesses {
     queue: VecDeque<Box<Ended>>,
-    /// How many were dropped from the front: numbers in `index` count from the first ever.
+    /// The number dropped from the front: numbers in `index` count from the first ever.
     dropped: u64,
     index: HashMap<Identity, u64>,
     bytes: usize,

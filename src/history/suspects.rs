@@ -31,7 +31,7 @@ pub struct Suspect {
     pub eta: Option<f64>,
     /// When it ended, on the monotonic clock.
     pub ended: Option<Duration>,
-    /// How many processes of that program ended like this, this last one included; 0 while it lives.
+    /// The number of processes of that program that ended like this, this last one included; 0 while it lives.
     pub times: usize,
 }
 

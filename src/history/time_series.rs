@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::history::runs::{CurrentValue, Run, append};
 use crate::trend::Point;
 
-/// One resolution: the length of its buckets in seconds, and how many are kept.
+/// A resolution: the length of its buckets in seconds, and how many are kept.
 #[derive(Clone, Copy, Debug)]
 struct Resolution {
     step: u32,
@@ -41,7 +41,7 @@ const RESOLUTIONS: [Resolution; 5] = [
     },
 ];
 
-/// How many buckets fit into the age of a bucket that is judged. Judging needs 16 (see [`crate::trend::judge`]); twice
+/// The number of buckets that fit into the age of a bucket that is judged. Judging needs 16 (see [`crate::trend::judge`]); twice
 /// as many make up for buckets that lie across the border of two spans.
 const BUCKETS_PER_AGE: u32 = 32;
 
@@ -83,11 +83,6 @@ impl Retention {
         Self {
             halvings: self.halvings.saturating_sub(1),
         }
-    }
-
-    /// Returns how often it was halved.
-    pub const fn halvings(self) -> u8 {
-        self.halvings
     }
 }
 
@@ -256,12 +251,7 @@ impl TimeSeries {
         past.into_iter().flatten().copied().chain(tail)
     }
 
-    /// Returns the buckets of one resolution, oldest first. A run of equal ones is one point.
-    pub fn points(&self, level: usize) -> impl DoubleEndedIterator<Item = Point> + '_ {
-        self.points_since(level, Duration::ZERO)
-    }
-
-    /// Returns those that end after `since`.
+    /// Returns the buckets of one resolution that end after `since`, oldest first. A run of equal ones is one point.
     pub fn points_since(&self, level: usize, since: Duration) -> impl DoubleEndedIterator<Item = Point> + '_ {
         let level = level.min(RESOLUTIONS.len() - 1);
         let step = RESOLUTIONS[level].step;

@@ -73,11 +73,6 @@ impl<'a> SeriesView<'a> {
         self.now
     }
 
-    /// Returns the series.
-    pub const fn series(&self) -> &'a TimeSeries {
-        self.series
-    }
-
     /// Returns the newest value.
     pub fn last(&self) -> Option<u64> {
         self.series.newest().map(|(_, bytes)| bytes)

@@ -11,7 +11,7 @@ pub(super) struct Finding {
     pub(super) confidence: f64,
     /// The number of the horizon.
     pub(super) horizon: usize,
-    /// How far back it looked, in seconds.
+    /// The time it looked back over, in seconds.
     pub(super) length: f64,
     /// The growth over that time, in bytes.
     pub(super) growth: f64,

@@ -22,7 +22,7 @@ pub(super) struct Fit {
     pub(super) slope: f64,
     /// The least-squares slope divided by its standard error, which allows for autocorrelation.
     pub(super) t_statistic: f64,
-    /// The same of the parabola: negative where the growth slows down.
+    /// The t-statistic of the parabola: negative where the growth slows down.
     pub(super) curvature: f64,
     /// The second half's slope divided by the first half's.
     pub(super) slope_ratio: f64,
@@ -40,7 +40,7 @@ pub(super) struct PreparedRow {
     smoothed: Row,
     /// The first known floor.
     start: usize,
-    /// How many floors are known.
+    /// The number of known floors.
     known: usize,
 }
 

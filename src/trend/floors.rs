@@ -10,9 +10,9 @@ pub(super) type Row = [f64; SPANS];
 #[derive(Debug)]
 pub(super) struct Floors {
     rows: [Row; HORIZONS],
-    /// How many of the rows hold anything.
+    /// The number of rows that hold anything.
     used: usize,
-    /// How long the series was observed, in milliseconds.
+    /// The observed time, in milliseconds.
     observed: u64,
     /// Average distance of its newest values, in milliseconds.
     spacing: u64,
@@ -26,7 +26,7 @@ pub(super) fn span_seconds(horizon: usize) -> f64 {
 impl Floors {
     /// Computes the floors of points in order of time, as seen at the end of the last one.
     ///
-    /// One pass: a point is entered in the shortest horizon that reaches back to it, and the newer half of each
+    /// A single pass: a point is entered in the shortest horizon that reaches back to it, and the newer half of each
     /// horizon is the shorter one folded in two.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut floors = Self {
@@ -76,12 +76,12 @@ impl Floors {
         self.rows[..self.used].get(horizon)
     }
 
-    /// Returns how many horizons hold anything.
+    /// Returns the number of horizons that hold anything.
     pub(super) const fn used(&self) -> usize {
         self.used
     }
 
-    /// Returns how long the series was observed, in seconds.
+    /// Returns the observed time, in seconds.
     pub(super) fn observed(&self) -> f64 {
         self.observed as f64 / 1000.0
     }

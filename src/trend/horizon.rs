@@ -19,7 +19,7 @@ const DAY: f64 = 86_400.0;
 /// The analysis of one series over all horizons. Fits are made where they are asked for, as most horizons do not move.
 pub(super) struct HorizonAnalysis<'a> {
     floors: &'a Floors,
-    /// One for each horizon; `None` where too little is known.
+    /// A row for each horizon; `None` where too little is known.
     rows: [Option<PreparedRow>; HORIZONS],
     whole: [OnceCell<Fit>; HORIZONS],
     /// Fits without the oldest quarter: a program that warmed up then, and grows evenly since, does not level off.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// One tuning constant of the method.
+/// A tuning constant of the method.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The constant, or the field of [`Params`].
@@ -14,7 +14,7 @@ pub struct Parameter {
     pub value: &'static str,
     /// The unit; `1` for a number without one.
     pub unit: &'static str,
-    /// What the parameter guards against.
+    /// The mistake that the parameter guards against.
     pub guards_against: &'static str,
     /// The tests that show it, `module::function` in `tests/integration/trend`; `corpus:` names shapes of the corpus.
     pub shown_by: &'static str,
@@ -131,7 +131,7 @@ parameters! {
         /// Minimum t-statistic of a curvature for a slowdown to count.
         MIN_CURVATURE: f64 = 1.0, "1",
             "noise taken for a slowdown", "corpus: leak-slow";
-        /// The same where another horizon than the one judged shows the slowdown.
+        /// Minimum t-statistic of a curvature where another horizon than the one judged shows the slowdown.
         MIN_CURVATURE_ELSEWHERE: f64 = 1.75, "1",
             "noise taken for a slowdown", "corpus: leak-late";
         /// Pace of the second half, as a share of the first half's, that is a slowdown whatever the noise.
@@ -177,10 +177,10 @@ parameters! {
         /// Points that must be left without the loading.
         MIN_LOADED_POINTS: usize = 8, "points",
             "leaving out most of a short series", "cases::a_young_program_may_multiply";
-        /// How much earlier the same growth must have been seen, as a share of the horizon.
+        /// Time before which the same growth must have been seen, as a share of the horizon.
         RECHECK_SHARE: f64 = 0.2, "1",
             "a line seen by chance at one evaluation", "corpus: walk churn";
-        /// The same for horizons shorter than the warm-up, where there is little time to lose.
+        /// [`RECHECK_SHARE`] for horizons shorter than the warm-up, where there is little time to lose.
         RECHECK_SHARE_SHORT: f64 = 0.06, "1",
             "a line seen by chance at one evaluation", "goals::ten_megabytes_a_minute_are_called_within_two";
         /// Upper bound of the evidence for growth that is not called a leak.

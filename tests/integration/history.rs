@@ -1,4 +1,4 @@
-//! What is derived from a run of snapshots.
+//! Histories: changes, rates, series and verdicts from a run of snapshots.
 
 mod headroom;
 

@@ -1,4 +1,4 @@
-//! What grew: mappings at two moments, beside each other.
+//! The difference between mappings at two moments.
 
 use zmtop::history::mapping_diff::{MappingTotals, Presence, diff, total_growth};
 use zmtop::model::mapping::{Mapping, MappingKind, MappingName};

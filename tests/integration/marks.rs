@@ -24,15 +24,15 @@ fn holding(pid: u32, command: &str, pss: u64, swap: u64) -> ProcessSample {
 const M: i64 = MIB.cast_signed();
 
 #[test]
-fn a_process_counts_from_the_mark_and_one_born_since_from_nothing() {
+fn a_process_counts_from_the_mark_and_a_new_one_from_nothing() {
     let mut hidden = holding(3, "hidden", 0, 0);
     hidden.walk = Err(Missing::Denied);
     let mark = Mark::new(&at(10, vec![holding(2, "a", 50, 8), hidden.clone()]));
     let grown = holding(2, "a", 70, 3);
     let since = mark.process(&grown).unwrap();
     assert_eq!((since.pss, since.swap, since.is_new), (20 * M, -5 * M, false));
-    let born = mark.process(&holding(9, "b", 4, 1)).unwrap();
-    assert_eq!((born.pss, born.swap, born.is_new), (4 * M, M, true));
+    let new = mark.process(&holding(9, "b", 4, 1)).unwrap();
+    assert_eq!((new.pss, new.swap, new.is_new), (4 * M, M, true));
     assert!(mark.is_new(&holding(9, "b", 4, 1)) && !mark.is_new(&grown));
     // What could not be read then is unknown, and no growth.
     assert_eq!(mark.process(&holding(3, "hidden", 5, 0)), Err(Missing::Pending));
@@ -45,7 +45,7 @@ fn a_process_counts_from_the_mark_and_one_born_since_from_nothing() {
 }
 
 #[test]
-fn a_group_lacks_what_ended_and_has_what_was_born() {
+fn a_group_lacks_what_ended_and_has_what_started() {
     let mark = Mark::new(&at(10, vec![holding(2, "worker", 50, 0), holding(3, "worker", 30, 2)]));
     let now = at(60, vec![holding(2, "worker", 55, 0), holding(4, "worker", 10, 0)]);
     let made = groups(&now, GroupBy::Command, |_| true, |_| None);

@@ -94,10 +94,10 @@ fn run(speed: f64, length: Duration, every: Duration) {
             if role.forks && !together {
                 continue;
             }
-            let views = [true, false].map(|birth| verdicts.of(role.name, View::new(together, birth)));
-            let [birth, later] = views;
+            let views = [true, false].map(|from_start| verdicts.of(role.name, View::new(together, from_start)));
+            let [from_start, later] = views;
             if together == role.forks {
-                out += &line(role, birth, later);
+                out += &line(role, from_start, later);
             }
             for said in views {
                 let what = misjudged(role, said);

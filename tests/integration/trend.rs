@@ -19,7 +19,7 @@ const EVERY: u64 = 10;
 /// A series as it is taken in, and judged on the way.
 struct Watch<'a> {
     series: &'a Series,
-    levels: TimeSeries,
+    seen: TimeSeries,
     points: Vec<Point>,
     next: usize,
 }
@@ -28,7 +28,7 @@ impl<'a> Watch<'a> {
     fn new(series: &'a Series) -> Self {
         Self {
             series,
-            levels: TimeSeries::default(),
+            seen: TimeSeries::default(),
             points: Vec::new(),
             next: 0,
         }
@@ -37,11 +37,11 @@ impl<'a> Watch<'a> {
     /// Takes in the values up to number `until`, and judges what was seen.
     fn judge(&mut self, until: usize) -> Judgement {
         for i in self.next..until {
-            self.series.enter(i, &mut self.levels);
+            self.series.push_to(i, &mut self.seen);
         }
         self.next = until;
-        self.levels.collect_points(&mut self.points);
-        judge(&self.points, Some(self.series.born()), &Params::default())
+        self.seen.collect_points(&mut self.points);
+        judge(&self.points, Some(self.series.started_at()), &Params::default())
     }
 }
 

@@ -17,7 +17,7 @@ pub(in crate::history) struct Membership {
     depends_on_parent: bool,
     parent: Option<Arc<Facts>>,
     groups: GroupNumbers,
-    /// One bit for each kind of group: the group began with this process.
+    /// A bit for each kind of group: the group began with this process.
     founder: u8,
     /// The process was there when the history began.
     is_initial: bool,

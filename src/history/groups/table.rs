@@ -18,7 +18,7 @@ pub(in crate::history) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
 const MAX_GROUPS: usize = 10_000;
 /// Maximum number of groups remembered without members.
 const MAX_EMPTY: usize = 1024;
-/// How long a group without members is remembered: what runs every night is known the next one, even if it is late.
+/// Time that a group without members is remembered: what runs every night is known the next one, even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
 
 /// The sums of one group in one snapshot.

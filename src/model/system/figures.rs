@@ -1,6 +1,6 @@
 //! The list of the system's kernel figures.
 //!
-//! One entry is all that a figure needs: the fields of [`SystemSample`](super::SystemSample), the parsers in
+//! An entry is all that a figure needs: the fields of [`SystemSample`](super::SystemSample), the parsers in
 //! [`proc::system`](crate::proc::system) and the fields of a `zmtop/1` record all come from this list.
 
 /// Calls the macro `$callback` with the list.

@@ -29,7 +29,7 @@ fn machine(rows: Vec<ProcessSample>) -> Snapshot {
     snap
 }
 
-/// How long the path is that the one group of the one process is taken for.
+/// Returns the length of the path that the only group of a single process is taken for.
 fn taken(by: GroupBy, path: &str, name: &str) -> Option<usize> {
     let name = bytes(name);
     let sample = placed(process(1, 0, "a"), "root", path, |f: &mut Facts| match by {

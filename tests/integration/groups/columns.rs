@@ -1,4 +1,4 @@
-//! What each column says of a group.
+//! The columns of groups.
 
 use std::sync::Arc;
 use std::time::Duration;

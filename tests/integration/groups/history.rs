@@ -11,7 +11,7 @@ use crate::support::rows::{MIB, snapshot, walk, with_facts};
 
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
 
-/// One nginx with so much PSS, in MiB.
+/// An nginx process with so much PSS, in MiB.
 pub(super) fn nginx(pid: u32, pss: u64) -> ProcessSample {
     let mut sample = program(pid, 1, "nginx", "/usr/sbin/nginx");
     sample.walk = Ok(walk(pss * MIB, 0));
@@ -92,7 +92,7 @@ fn with_one_member_it_is_that_members() {
 }
 
 #[test]
-fn who_comes_and_who_leaves_is_a_change() {
+fn members_that_come_and_leave_are_a_change() {
     let mut history = History::new(WINDOW);
     push(&mut history, 0, vec![nginx(7, 10), nginx(8, 20)]);
     push(&mut history, 1, vec![nginx(7, 10), nginx(8, 20), nginx(9, 5)]);

@@ -1,4 +1,4 @@
-//! What a program is called, and which group a process is in.
+//! The names of programs, and the groups of processes.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ fn the_parent_is_found() {
 }
 
 #[test]
-fn who_is_nowhere_is_together() {
+fn processes_without_a_group_are_together() {
     let hidden = with_facts(process(3, 1, "c"), |f| {
         f.user = Err(Missing::Denied);
         f.cgroup = Err(Missing::Denied);

@@ -1,4 +1,4 @@
-//! What is not yet known of a group's members does not look like growth, nor like a loss.
+//! Members that are not known yet look neither like growth nor like a loss.
 
 use zmtop::history::History;
 use zmtop::model::{Facts, Missing, ProcessSample};
@@ -12,7 +12,7 @@ fn pending(pid: u32) -> ProcessSample {
     sample
 }
 
-/// One of which only the short name is known yet.
+/// A process of which only the short name is known yet.
 fn bare(pid: u32) -> ProcessSample {
     with_facts(pending(pid), |f| *f = Facts::pending(b"nginx"))
 }

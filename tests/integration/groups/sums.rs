@@ -1,4 +1,4 @@
-//! What groups hold.
+//! The sums of groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How much more fits until something gives.
+//! The memory that is left before a limit is reached.
 
 use std::sync::Arc;
 use std::time::Duration;

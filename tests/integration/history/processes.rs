@@ -11,7 +11,7 @@ use crate::support::rows::{MIB, process, snapshot, walk};
 const WINDOW: Duration = Duration::from_secs(10);
 const ID: Identity = Identity { pid: 7, starttime: 70 };
 
-/// One process with that PSS and swap, in MiB, and counters, at that second.
+/// A process with that PSS and swap, in MiB, and counters, at that second.
 fn snap(second: u64, pss: u64, swap: u64, counter: u64) -> Snapshot {
     let mut sample = process(7, 1, "postgres");
     sample.walk = Ok(walk(pss * MIB, swap * MIB));

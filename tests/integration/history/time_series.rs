@@ -1,4 +1,4 @@
-//! The long history of a series.
+//! Time series: resolutions, runs, gaps and memory.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn fill(seconds: std::ops::Range<u64>, value: impl Fn(u64) -> Option<u64>) -> Ti
     series
 }
 
-/// Something that never stays the same, in KiB.
+/// A value that changes every second, in KiB.
 fn restless(s: u64) -> u64 {
     (s.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) * 1024
 }
@@ -25,7 +25,7 @@ fn buckets_hold_the_lowest_the_last_and_the_highest() {
     let series = fill(1000..5000, |s| Some(restless(s)));
     for level in 0..TimeSeries::RESOLUTIONS {
         let (step, reach) = TimeSeries::resolution(level);
-        let points: Vec<Point> = series.points(level).collect();
+        let points: Vec<Point> = series.points_since(level, Duration::ZERO).collect();
         assert!(points.len() as u64 <= reach.as_secs() / step.as_secs());
         for point in &points {
             let seconds = point.from.as_secs().max(1000)..(point.from + step).as_secs().min(5000);
@@ -44,7 +44,7 @@ fn what_stays_takes_no_room() {
     let idle = fill(0..200_000, |_| Some(80 * MB));
     assert!(idle.bytes() < 800, "{}", idle.bytes());
     for level in 0..TimeSeries::RESOLUTIONS {
-        assert_eq!(idle.points(level).count(), 1, "level {level}");
+        assert_eq!(idle.points_since(level, Duration::ZERO).count(), 1, "level {level}");
     }
     // Now and then it does something.
     let nearly = fill(0..20_000, |s| Some(80 * MB + s / 5000 * MB));
@@ -82,7 +82,7 @@ fn the_most_is_bounded() {
 #[test]
 fn a_gap_stays_a_gap() {
     let series = fill(0..300, |s| (!(100..200).contains(&s)).then_some(5 * MB));
-    let points: Vec<Point> = series.points(0).collect();
+    let points: Vec<Point> = series.points_since(0, Duration::ZERO).collect();
     assert_eq!(points.len(), 2);
     assert_eq!(points[0].to, Duration::from_millis(99_999));
     assert_eq!(points[1].from, Duration::from_secs(200));
@@ -91,7 +91,7 @@ fn a_gap_stays_a_gap() {
 #[test]
 fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
     let series = fill(0..45, |s| Some(if s < 43 { 5 * MB } else { 7 * MB }));
-    let tens: Vec<Point> = series.points(1).collect();
+    let tens: Vec<Point> = series.points_since(1, Duration::ZERO).collect();
     let last = tens.last().unwrap();
     assert_eq!((last.min, last.last, last.max), (5 * MB, 7 * MB, 7 * MB));
     assert_eq!(tens[0].to, Duration::from_millis(39_999));
@@ -101,9 +101,12 @@ fn a_run_that_ends_within_a_bucket_keeps_its_value_there() {
 fn a_clock_that_jumps_breaks_nothing() {
     let mut series = fill(5000..5100, |s| Some(restless(s)));
     series.push(Duration::from_secs(10), Some(MB), Retention::default());
-    assert_eq!(series.points(0).last().unwrap().from, Duration::from_secs(5099));
+    assert_eq!(
+        series.points_since(0, Duration::ZERO).last().unwrap().from,
+        Duration::from_secs(5099)
+    );
     series.push(Duration::from_secs(9_000_000), Some(MB), Retention::default());
-    assert_eq!(series.points(0).count(), 1);
+    assert_eq!(series.points_since(0, Duration::ZERO).count(), 1);
     series.push(Duration::MAX, Some(u64::MAX), Retention::default());
     let mut points = Vec::new();
     series.collect_points(&mut points);

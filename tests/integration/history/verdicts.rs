@@ -91,7 +91,7 @@ fn the_one_that_leaks_is_told_from_the_others() {
 }
 
 #[test]
-fn who_leaks_behind_what_it_shares_is_found() {
+fn a_leak_masked_by_sharing_is_found() {
     let mut history = History::new(WINDOW);
     for second in 0..1500_u64 {
         // 30 MB of a library, of which siblings that come and go every minute or so take a half now and then.
@@ -133,7 +133,7 @@ fn what_comes_from_a_file_is_judged_at_its_end() {
 }
 
 #[test]
-fn who_started_a_moment_ago_is_warming_and_who_did_an_exec_too() {
+fn a_process_that_started_or_made_an_exec_is_warming() {
     let mut history = History::new(WINDOW);
     // It grows by a half, ever more slowly, and starts as it is first seen.
     let young = |second: u64, exec: u32| {
@@ -158,7 +158,7 @@ fn who_started_a_moment_ago_is_warming_and_who_did_an_exec_too() {
 }
 
 #[test]
-fn who_ended_is_remembered_with_what_it_did() {
+fn an_ended_process_is_remembered_with_its_history() {
     let mut history = History::new(WINDOW);
     for second in 0..300 {
         let mut all = vec![one(1, second, 0), one(47, second, 200)];
@@ -186,7 +186,7 @@ fn who_ended_is_remembered_with_what_it_did() {
 }
 
 #[test]
-fn of_those_that_ended_a_thousand_are_remembered_the_last_ones() {
+fn the_last_thousand_ended_processes_are_remembered() {
     let mut history = History::new(WINDOW);
     for round in 0..4_u32 {
         let all = || {

@@ -1,4 +1,4 @@
-//! A stretch of a series as it is drawn, and its slope.
+//! Series for drawing, and their slope.
 
 use std::time::Duration;
 

@@ -1,21 +1,21 @@
 //! The programs, and what is known of them beforehand.
 
-/// What a leaking program keeps, in bytes a second of its own time: as it is in `programs.py`.
+/// The pace of a leaking program, in bytes a second of its own time, as in `programs.py`.
 const PACE: f64 = 24.0 * 1024.0;
 
-/// One program.
+/// A program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
-    /// What it is asked to be.
+    /// The role that it plays.
     pub(super) name: &'static str,
-    /// Whether it forks: then only all of it together is judged, not who comes and goes within it.
+    /// True if it forks: then its group is judged, not the workers that come and go.
     pub(super) forks: bool,
     pub(super) leak: Option<Leak>,
-    /// How many verdicts may call it leaking though it does not; `None` where nothing can be held against any.
+    /// The number of verdicts that may call it leaking though it does not; `None` for any.
     pub(super) moments: Option<usize>,
 }
 
-/// What it keeps for good.
+/// The memory it never frees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leak {
     /// Bytes a second.

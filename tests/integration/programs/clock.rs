@@ -50,7 +50,7 @@ impl Stretch {
         row
     }
 
-    /// Who started before all this did so no earlier.
+    /// Processes that started before the test did so no earlier.
     fn id(&self, id: Identity) -> Identity {
         let zero = self.zero.1;
         let starttime = match id.starttime.checked_sub(zero) {

@@ -32,9 +32,9 @@ fn verdicts_on_recorded_programs() {
         let (name, values) = row.split_once(',').unwrap();
         let role = CAST.iter().chain([&YOUNG_HEAP]).find(|role| role.name == name).unwrap();
         let verdicts = judged(role, values);
-        let [birth, later] = [true, false].map(|birth| verdicts.of(role.name, View::new(false, birth)));
-        out += &line(role, birth, later);
-        wrong.extend(misjudged(role, birth).map(|what| format!("{name} {what}, from the beginning")));
+        let [from_start, later] = [true, false].map(|from_start| verdicts.of(role.name, View::new(false, from_start)));
+        out += &line(role, from_start, later);
+        wrong.extend(misjudged(role, from_start).map(|what| format!("{name} {what}, from the beginning")));
         wrong.extend(misjudged(role, later).map(|what| format!("{name} {what}, once loaded")));
     }
     // Past the test harness, which shows nothing of a test that passes.
@@ -67,14 +67,14 @@ fn verdicts_on_recordings() {
             count += 1;
         }
         assert_eq!(count, 1200, "{file}");
-        for (together, birth) in [(false, true), (false, false), (true, true), (true, false)] {
-            let said = verdicts.of(role.name, View::new(together, birth));
+        for (together, from_start) in [(false, true), (false, false), (true, true), (true, false)] {
+            let said = verdicts.of(role.name, View::new(together, from_start));
             assert_eq!(misjudged(role, said), None, "{file}: {said:?}");
         }
     }
 }
 
-/// What is said of the one process of that program.
+/// Returns the verdicts on the single process of that program.
 fn judged(role: &Role, values: &str) -> Verdicts {
     let mut parts = values.splitn(3, ',');
     let mut next = || parts.next().unwrap();

@@ -1,14 +1,14 @@
-//! What was said of the programs, as a table, and what of it is wrong.
+//! The verdicts on the programs as a table, and the wrong ones.
 
 use std::fmt::Write as _;
 
 use super::cast::{Leak, Role};
 use super::verdicts::Said;
 
-/// How far the slope told may be off, as a share of the true one.
+/// Tolerance of the reported slope, as a share of the true one.
 const OFF: f64 = 0.3;
 
-/// What is wrong with what was said of a program, if anything.
+/// Returns the error in the verdicts on a program, if any.
 pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
     let moments = role.moments?;
     let off = |leak: Leak| (said.leak.slope / leak.pace - 1.0).abs() > OFF;
@@ -24,18 +24,18 @@ pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
     }
 }
 
-/// What the lines of the table are.
+/// The heading of the table.
 pub(super) const HEAD: &str = "seen from the beginning and once they had loaded: first called leaking, how much of \
                                the time since then, and what was said last; KiB a second told, and true; MiB";
 
 /// A line of the table.
-pub(super) fn line(role: &Role, birth: &Said, later: &Said) -> String {
+pub(super) fn line(role: &Role, from_start: &Said, later: &Said) -> String {
     let mut out = format!(
         "{:>12} {:<8}",
         role.name,
         if role.leak.is_some() { "leaks" } else { "does not" }
     );
-    for said in [birth, later] {
+    for said in [from_start, later] {
         let called = said
             .first
             .map_or("never".to_owned(), |first| format!("{first:.0} s {:.0} %", said.held()));

@@ -16,7 +16,7 @@ use super::verdicts::Judged;
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) role: Role,
-    /// What it and its workers are together: the title in brackets that it is given.
+    /// The group of it and its workers, by the title in brackets that it is given.
     pub(super) group: GroupKey,
     child: Child,
 }
@@ -51,7 +51,7 @@ impl Program {
         }
     }
 
-    /// What is judged of it in a snapshot; `None` where it is not there yet.
+    /// Returns its subjects in a snapshot; `None` where it is not there yet.
     pub(super) fn judged(&self, snapshot: &Snapshot) -> Option<Judged<'_>> {
         let mut rows = snapshot.rows().iter();
         let first = rows.find(|row| row.id.pid == self.child.id() && self.has(row))?;
@@ -62,7 +62,7 @@ impl Program {
         })
     }
 
-    /// Whether that process is of this program.
+    /// Returns true if that process is of this program.
     pub(super) fn has(&self, sample: &ProcessSample) -> bool {
         self.group.name.as_deref() == Some(command_name(&sample.facts, || None))
     }

@@ -1,4 +1,4 @@
-//! What is said of the programs while they run.
+//! The verdicts on the programs while they run.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use zmtop::history::{History, RowHistory};
 use zmtop::model::{Identity, Snapshot};
 use zmtop::trend::{Judgement, Verdict};
 
-/// How often what is said is heard: as often as what moves is judged anew.
+/// Seconds between reading verdicts: as often as a series that changes is judged.
 const EVERY: f64 = 10.0;
 
-/// How old programs are when the history begins that did not see them from their start, in seconds.
+/// Age of programs when the history begins that did not see their start, in seconds.
 const LOADED: f64 = 90.0;
 
-/// Which of the series of a program.
+/// A series of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
-    /// Of all that is its program together, not of the process that was started alone.
-    pub(super) together: bool,
-    /// Seen from the beginning, not only once it has loaded.
-    pub(super) birth: bool,
+    /// The series of the group, not of the single process that was started.
+    pub(super) as_group: bool,
+    /// Observed from the start, not only once it has loaded.
+    pub(super) from_start: bool,
 }
 
 impl View {
@@ -32,21 +32,21 @@ impl View {
         Self::new(true, false),
     ];
 
-    pub(super) const fn new(together: bool, birth: bool) -> Self {
-        Self { together, birth }
+    pub(super) const fn new(as_group: bool, from_start: bool) -> Self {
+        Self { as_group, from_start }
     }
 }
 
-/// What was said of one series, by its program's own time.
+/// The verdicts on one series, by its program's own time.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// When it was first called leaking, in seconds of its life.
     pub(super) first: Option<f64>,
-    /// What was said last.
+    /// The last judgement.
     pub(super) last: Judgement,
-    /// What was said when it was last called leaking.
+    /// The last judgement that called it leaking.
     pub(super) leak: Judgement,
-    /// How often it was heard since the first call, and how often it was called leaking.
+    /// The number of judgements since the first call, and of those that called it leaking.
     pub(super) since: (usize, usize),
     /// The seconds of its life and its footprint, in bytes.
     pub(super) seen: Vec<(f64, u64)>,
@@ -54,7 +54,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    fn hear(&mut self, age: f64, series: &RowHistory) {
+    fn observe(&mut self, age: f64, series: &RowHistory) {
         self.seen
             .extend(series.footprint_series().newest().map(|(_, bytes)| (age, bytes)));
         if age < self.due {
@@ -73,7 +73,7 @@ impl Said {
         }
     }
 
-    /// How often it was called leaking once it had been, in percent.
+    /// Returns the percentage of judgements since the first call that called it leaking.
     pub(super) fn held(&self) -> f64 {
         100.0 * self.since.1 as f64 / self.since.0.max(1) as f64
     }
@@ -82,7 +82,7 @@ impl Said {
 /// Two histories, of which one does not see how the programs begin, and all that they say.
 #[derive(Debug)]
 pub(super) struct Verdicts {
-    birth: History,
+    from_start: History,
     later: History,
     said: HashMap<(&'static str, View), Said>,
 }
@@ -100,7 +100,7 @@ impl Verdicts {
     pub(super) fn new() -> Self {
         let history = || History::new(Duration::from_secs(10));
         Self {
-            birth: history(),
+            from_start: history(),
             later: history(),
             said: HashMap::new(),
         }
@@ -111,27 +111,27 @@ impl Verdicts {
         let uptime = snapshot.system.uptime.unwrap();
         let age = |id: Identity| uptime - id.starttime as f64 / 100.0;
         let loaded = programs.iter().all(|program| age(program.id) >= LOADED);
-        self.birth.push(snapshot);
+        self.from_start.push(snapshot);
         if loaded {
             self.later.push(snapshot);
         }
         for program in programs {
-            for view in View::ALL.into_iter().filter(|view| view.birth || loaded) {
-                let history = if view.birth { &self.birth } else { &self.later };
-                let series = if view.together {
+            for view in View::ALL.into_iter().filter(|view| view.from_start || loaded) {
+                let history = if view.from_start { &self.from_start } else { &self.later };
+                let series = if view.as_group {
                     history.group(program.group)
                 } else {
                     history.get(program.id)
                 };
                 let said = self.said.entry((program.name, view)).or_default();
                 if let Some(series) = series {
-                    said.hear(age(program.id), series);
+                    said.observe(age(program.id), series);
                 }
             }
         }
     }
 
-    /// What was said of a program.
+    /// Returns the verdicts on a program.
     pub(super) fn of(&self, name: &'static str, view: View) -> &Said {
         &self.said[&(name, view)]
     }

@@ -1,4 +1,4 @@
-//! Who started whom.
+//! The forest of processes by parent.
 
 use std::time::{Duration, Instant};
 

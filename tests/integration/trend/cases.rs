@@ -11,7 +11,7 @@ fn at(second: u64) -> Duration {
     Duration::from_secs(START + second)
 }
 
-/// One value a second.
+/// Makes one point a second.
 fn points(seconds: u64, value: impl Fn(u64) -> u64) -> Vec<Point> {
     (0..seconds).map(|s| Point::at(at(s), value(s))).collect()
 }
@@ -92,7 +92,7 @@ fn runs_and_single_values_are_judged_alike() {
 }
 
 #[test]
-fn the_wall_is_as_far_as_the_pace_says() {
+fn the_eta_is_headroom_by_pace() {
     let leak = of_old(&points(1200, |s| 200 * MB + s.saturating_sub(600) * MB / 6));
     let seconds = leak.eta(Some(100 * MB)).unwrap();
     assert!((570.0..630.0).contains(&seconds), "{seconds}");

@@ -16,11 +16,11 @@ use zmtop::history::time_series::{Retention, TimeSeries};
 /// Seeds of each shape.
 pub(super) const SEEDS: u64 = 50;
 
-/// One kind of series.
+/// A kind of series.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) name: &'static str,
-    /// Whether it leaks.
+    /// True if it leaks.
     pub(super) leaks: bool,
     pub(super) make: fn(&mut Rng, &Noise) -> Series,
 }
@@ -64,19 +64,19 @@ const fn quiet(name: &'static str, make: fn(&mut Rng, &Noise) -> Series) -> Shap
     }
 }
 
-/// Whether the shape of that number was held out of the tuning.
+/// Returns true if the shape of that number was held out of the tuning.
 pub(super) const fn held_out(number: usize) -> bool {
     number % 3 == 2
 }
 
-/// What a process, or a group of them, used over time.
+/// The footprint of a process, or of a group of them, over time.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     /// Seconds from one value to the next.
     pub(super) step: u64,
     /// Bytes; `None` where it could not be read.
     pub(super) values: Vec<Option<f64>>,
-    /// How many seconds before the first value the program started.
+    /// Seconds from the program's start to the first value.
     pub(super) age: u64,
     /// From which value on it leaks.
     pub(super) onset: usize,
@@ -102,7 +102,7 @@ impl Series {
         self
     }
 
-    /// The same, leaking only from that second on.
+    /// Lets it leak only from that second on.
     pub(super) fn leaking_after(mut self, second: f64) -> Self {
         self.onset = (second / self.step as f64) as usize;
         self
@@ -123,19 +123,19 @@ impl Series {
         self
     }
 
-    /// When its program started.
-    pub(super) fn born(&self) -> Duration {
+    /// Returns when its program started.
+    pub(super) fn started_at(&self) -> Duration {
         Duration::from_secs(EPOCH - self.age)
     }
 
-    /// When value number `i` was taken.
+    /// Returns when value number `i` was taken.
     pub(super) fn at(&self, i: usize) -> Duration {
         Duration::from_secs(EPOCH + i as u64 * self.step)
     }
 
-    /// Enters value number `i` in a history.
-    pub(super) fn enter(&self, i: usize, levels: &mut TimeSeries) {
-        levels.push(
+    /// Appends value number `i` to a time series.
+    pub(super) fn push_to(&self, i: usize, series: &mut TimeSeries) {
+        series.push(
             self.at(i),
             self.values[i].map(|v| v.max(0.0) as u64),
             Retention::default(),

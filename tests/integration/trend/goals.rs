@@ -1,4 +1,4 @@
-//! How soon a leak of known pace is called, in a process of 200 MB with the noise of each recorded program.
+//! Delays until a leak of known pace is called, in a process of 200 MB with the noise of each recorded program.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ const BASE: f64 = 200e6;
 /// Seeds of each program's noise.
 const SEEDS: u64 = 12;
 
-/// How one program's noise did.
+/// The result with one program's noise.
 struct Found {
     name: String,
     /// The noise's deviation, as a share of the footprint.

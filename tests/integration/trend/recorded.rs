@@ -17,7 +17,7 @@ use super::corpus::{Noise, Rng, SHAPES, Series};
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{process, snapshot, walk};
 
-/// How long the machine was up at the first value.
+/// The uptime of the machine at the first value.
 const UPTIME: f64 = 39.0 * 86_400.0;
 
 /// The seeds of each shape that are recorded: one process each.
@@ -44,7 +44,7 @@ fn record(path: &Path, series: &[Series]) {
     out.flush().unwrap();
 }
 
-/// What `zmtop leaks` says of a recording, and its exit code with `--check`.
+/// Runs `zmtop leaks` on a recording; returns its output, and its exit code with `--check`.
 fn leaks(path: &Path, args: &[&str]) -> (Value, Option<i32>) {
     let home = path.parent().unwrap();
     let output = Command::new(ZMTOP)

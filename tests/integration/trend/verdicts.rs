@@ -12,7 +12,7 @@ use zmtop::trend::{Judgement, Verdict};
 use super::corpus::{Noise, Rng, SEEDS, SHAPES, Series, held_out};
 use super::{Watch, moments, say};
 
-/// What became of the series of one shape.
+/// The verdicts on the series of one shape.
 #[derive(Clone, Debug, Default)]
 struct Count {
     /// Called leaking at some time (of a leak: after it began).

@@ -7,7 +7,7 @@ use super::Rng;
 /// The noise of recorded programs.
 #[derive(Debug)]
 pub(crate) struct Noise {
-    /// What is left of each recording when its trend is taken out, by the second, as a share of the footprint.
+    /// The residual of each recording without its trend, by the second, as a share of the footprint.
     residuals: Vec<Vec<f64>>,
     /// Whole recordings, in bytes.
     pub(crate) recordings: Vec<(String, Vec<f64>)>,
@@ -19,7 +19,7 @@ const NEAR: usize = 30;
 /// Seconds that are taken in one piece, so that what follows upon what stays as it was.
 const BLOCK: usize = 40;
 
-/// What is left out of the beginning of a recording: the start of the program.
+/// Seconds left out at the beginning of a recording: the start of the program.
 const START: usize = 60;
 
 impl Noise {

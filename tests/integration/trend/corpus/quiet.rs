@@ -7,12 +7,12 @@ use super::{Noise, Rng, Series};
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 86_400.0;
 
-/// What a process holds when nothing happens: 20 MB to 2 GB.
+/// Returns the size of a process at rest: 20 MB to 2 GB.
 pub(super) fn base(rng: &mut Rng) -> f64 {
     rng.scale(20e6, 2e9)
 }
 
-/// How long a process ran before it was seen: an hour to a month.
+/// Returns the age of a process when it is first seen: an hour to a month.
 pub(super) fn old(rng: &mut Rng) -> u64 {
     rng.scale(3600.0, 30.0 * DAY) as u64
 }
@@ -51,7 +51,7 @@ impl Teeth {
         }
     }
 
-    /// How far above the floor, as a share of it.
+    /// Height above the floor, as a share of it.
     pub(super) fn at(&mut self, t: f64, rng: &mut Rng) -> f64 {
         while t >= self.end {
             self.begin = self.end;
@@ -105,7 +105,7 @@ pub(super) fn warmup(rng: &mut Rng, noise: &Noise) -> Series {
     series.aged(0).noisy(rng, noise)
 }
 
-/// One step up, over as much as half a minute, and then level.
+/// A step up, over as much as half a minute, and then level.
 pub(super) fn step(rng: &mut Rng, noise: &Noise) -> Series {
     let base = base(rng);
     let gain = base * rng.scale(0.05, 1.0);
