@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand};
 pub use exit::{Early, Exit};
 pub use monitor::MonitorArgs;
 pub use ps::PsArgs;
-pub use shared::{ColorArgs, PlaceArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
+pub use shared::{ColorArgs, PathArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
 
 pub use crate::output::Format;
 use crate::text;
@@ -32,7 +32,7 @@ use crate::text;
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// The monitor's options; those of a subcommand are its own.
+    /// The options of the monitor. A subcommand has its own.
     #[command(flatten)]
     pub monitor: MonitorArgs,
     /// The command to run instead of the monitor.

@@ -1,4 +1,7 @@
-//! Settings, keymap and themes: the shipped defaults, and the user's files over them.
+//! Settings, keymap and themes: the shipped defaults, and the user's files read over them.
+//!
+//! A file is never trusted: every fault in it is found and named with its line, and none makes zmtop panic, block
+//! or read without end. Nothing here draws or samples.
 
 pub mod action;
 pub mod alerts;
@@ -8,12 +11,12 @@ mod env;
 pub mod fault;
 mod file;
 pub mod keymap;
-mod kind;
 pub mod log;
 pub mod save;
 pub mod setting;
 pub mod settings;
 pub mod theme;
+mod value_kind;
 
 use std::path::{Path, PathBuf};
 
@@ -21,32 +24,31 @@ pub use action::Action;
 pub use alerts::AlertSettings;
 pub use document::unknown;
 pub use env::Env;
-pub use fault::{ConfigError, Fault, Place};
+pub use fault::{ConfigError, Fault, Position};
 pub use file::MAX_BYTES;
 pub use keymap::{Chord, Context, Keymap};
-pub use kind::column;
 pub use save::{SaveError, save};
 pub use settings::{Settings, UiSettings};
 pub use theme::{Depth, Theme};
+pub use value_kind::column;
 
-/// All that the monitor is configured with.
+/// The configuration of the monitor.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The settings.
     pub settings: Settings,
-    /// What the keys do.
+    /// The actions of the keys.
     pub keymap: Keymap,
     /// The colours, fitted to the terminal.
     pub theme: Theme,
-    /// Where the settings come from and are saved to, whether or not the file is there; `None` where the
-    /// environment names no place.
+    /// The file that settings are read from and saved to, which need not exist; `None` if the environment names
+    /// no place for it.
     pub file: Option<PathBuf>,
 }
 
 impl Config {
-    /// Reads `explicit`, or the file that the environment names, over the shipped settings; `keymap.toml`
-    /// and `themes/NAME.toml` beside it over the shipped ones. A file that is not there changes nothing,
-    /// except that `explicit` must be there.
+    /// Reads `explicit`, or the file that the environment names, over the shipped settings, and `keymap.toml`
+    /// and `themes/NAME.toml` beside it over the shipped ones. Files need not exist, except `explicit`.
     ///
     /// # Errors
     /// Every fault of every file.
@@ -58,7 +60,7 @@ impl Config {
             found.push(e);
             String::new()
         });
-        // What is sound is taken even from a faulty file, so that the faults of the theme it names show too.
+        // Sound settings are read even from a faulty file, so that the faults of the theme it names show, too.
         let mut settings = Settings::default();
         let mut faults = fault::Faults::new(place, &text);
         settings.read(&text, &mut faults);
@@ -90,7 +92,7 @@ impl Config {
 }
 
 impl Settings {
-    /// The settings alone, for what needs neither keys nor colours: as [`Config::load`] reads them.
+    /// Reads the settings alone, as [`Config::load`] does, for commands without keys and colours.
     ///
     /// # Errors
     /// Every fault of their file.
@@ -107,7 +109,7 @@ impl Settings {
     }
 }
 
-/// The text of the config file; none where there need not be one.
+/// Reads the text of the config file; empty if there is none and none is needed.
 fn read_config(file: Option<&Path>, needed: bool) -> Result<String, ConfigError> {
     let Some(file) = file else {
         return Ok(String::new());
@@ -118,17 +120,17 @@ fn read_config(file: Option<&Path>, needed: bool) -> Result<String, ConfigError>
     }
 }
 
-/// Why there is no theme of a name.
+/// An error of loading a theme.
 #[derive(Debug)]
 pub enum NoTheme {
     /// Its file has faults.
     Faulty(ConfigError),
-    /// There is none; the message names those there are.
+    /// There is none of the name; the message names those there are.
     Unknown(String),
 }
 
-/// The theme of that name, fitted to the terminal: the shipped one or that in `themes/` beside `config`.
-/// Where there is no colour it is `mono`, which is made to do without, but the name must still be good.
+/// Loads the theme of a name, shipped or from `themes/` beside `config`, and fits it to the terminal. Without
+/// colours it is `mono`, which is designed for that, but the name must still be that of a theme.
 pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme, NoTheme> {
     let dir = config.map(|c| env::directory(c).join("themes"));
     let depth = Depth::detect(env);

@@ -1,14 +1,15 @@
-//! The bytes of `/proc` and sysfs as the model: pure parsers, and the thin readers that feed them.
+//! Parses the files of `/proc` and sysfs into the model: pure parsers, and thin readers that feed them.
 //!
-//! A parser takes whatever bytes it is given: what does not read as the kernel's documentation says is a
-//! [`Missing`](crate::model::Missing) reason, never a panic and never a zero.
+//! A parser accepts any bytes: those that are not as the kernel's documentation says become a
+//! [`Missing`](crate::model::Missing) reason, never a panic and never a zero. Reads may block: only the sampler's
+//! reader threads call them. Nothing here keeps state between reads.
 
 pub mod areas;
 pub mod cgroup;
+pub mod clock;
 pub mod exe;
 pub mod files;
 pub mod kcmp;
-pub mod own;
 pub(crate) mod parse;
 pub mod smaps;
 pub mod stat;

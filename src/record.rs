@@ -27,7 +27,7 @@ mod write;
 
 use std::time::{Duration, SystemTime};
 
-pub use read::{Recorded, WireError, read, time_of};
+pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::Record;
 

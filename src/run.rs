@@ -183,7 +183,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    let options = sampler_options(&config.settings.sampler, args.place.proc_root.as_deref());
+    let options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
     match monitor::run(
         config,
         Setup {

@@ -1,8 +1,9 @@
-//! Foreign bytes as safe text.
+//! Makes foreign bytes safe text.
 //!
-//! comm, command lines, paths, cgroup and user names are bytes that anyone can choose. [`safe`] is the one
-//! way they reach a terminal cell, a table or a log: what could move the cursor, reorder the line, hide
-//! itself or pile up on one cell is written out as an escape, so that it is seen and does nothing.
+//! comm, command lines, paths, cgroup and user names are foreign bytes: anyone can choose them. [`safe`] is the
+//! only way they reach a terminal cell, a table or a log. Characters that could move the cursor, reorder the line,
+//! be invisible or pile up on one cell are written as escapes, so that they are seen and do nothing. For JSON, CSV
+//! and recordings, [`lossless`] makes text that can be turned back into the same bytes.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,19 +11,19 @@ use std::cmp::Ordering;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The most zero-width marks kept on one base character; real scripts need three.
+/// The maximum number of zero-width marks kept on one base character; real scripts need three.
 const MAX_MARKS: usize = 4;
 
-/// `bytes` as text that is safe to print: invalid UTF-8 becomes `\xNN`, control characters `\n`, `\t` or
+/// Returns `bytes` as text that is safe to print: invalid UTF-8 becomes `\xNN`, control characters `\n`, `\t` or
 /// `\xNN`, bidirectional, invisible, formatting and joining characters `\u{…}`; marks beyond the fourth on
-/// one character become a single `…`. Plain text is borrowed unchanged. For eyes only: a backslash that was
-/// there before looks the same.
+/// one character become a single `…`. Plain text is borrowed unchanged. The result cannot be turned back: a
+/// backslash in `bytes` looks the same as an escape.
 pub fn safe(bytes: &[u8]) -> Cow<'_, str> {
     safe_prefix(bytes, usize::MAX)
 }
 
-/// Like [`safe`], but stops once about `columns` terminal columns are filled, so that a megabyte of argv
-/// costs no more than what is shown of it. The result can be a few columns longer; [`fit`] cuts it.
+/// Returns the beginning of [`safe`], about `columns` terminal columns of it, so that a megabyte of argv costs no
+/// more than the part that is shown. The result can be a few columns longer; [`fit`] cuts it.
 pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     let plain = bytes
         .iter()
@@ -58,8 +59,8 @@ pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     Cow::Owned(out.text)
 }
 
-/// As much of `bytes` as can be needed to fill `columns`: a character of one column takes four bytes, and
-/// so does each of its marks. Only text that hides what it says needs more.
+/// Returns as much of `bytes` as is needed to fill `columns`: a character of one column takes up to four bytes,
+/// and so does each of its marks. Only text made to deceive needs more.
 fn enough(bytes: &[u8], columns: usize) -> &[u8] {
     let mut end = columns.saturating_add(4).saturating_mul(4 + 4 * MAX_MARKS);
     if end >= bytes.len() {
@@ -72,7 +73,7 @@ fn enough(bytes: &[u8], columns: usize) -> &[u8] {
     &bytes[..end]
 }
 
-/// How a character is written that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control
+/// Returns the escape of a character that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control
 /// characters, `\u{…}` for all else.
 pub fn escaped(c: char) -> Cow<'static, str> {
     match c {
@@ -92,7 +93,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Text of our own, one column a character.
+    /// Writes text that is safe, with one column for each character.
     fn plain(&mut self, text: &str) {
         self.text.push_str(text);
         self.width += text.chars().count();
@@ -103,8 +104,8 @@ impl Writer {
         self.plain(&escaped(c));
     }
 
-    /// Where a cluster takes other than the sum of its characters' columns, one terminal joins it and
-    /// another does not: all but its first character are escaped.
+    /// Writes a grapheme cluster. If its width is not the sum of its characters' widths, some terminals join it
+    /// and others do not: all but its first character are escaped.
     fn grapheme(&mut self, grapheme: &str) {
         for part in grapheme.split_inclusive(is_invisible) {
             let shown = part.trim_end_matches(is_invisible);
@@ -145,8 +146,8 @@ impl Writer {
     }
 }
 
-/// Characters that draw nothing of their own and change how others are drawn, ordered or joined; and those
-/// that terminals do not agree on (flags are two letters to one and a picture to another).
+/// Returns true for characters that draw nothing and change how others are drawn, ordered or joined, and for
+/// those that terminals draw differently (a flag is two letters in one and a picture in another).
 pub fn is_invisible(c: char) -> bool {
     let code = u32::from(c);
     code & 0xfffe == 0xfffe
@@ -160,8 +161,8 @@ pub fn is_invisible(c: char) -> bool {
             | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The terminal columns that safe text takes: those of its clusters, as ratatui draws them. (Counting the
-/// whole text at once would take letters that a font joins, such as lam and alef, for one column.)
+/// Returns the width of safe text in terminal columns: that of its clusters, as ratatui draws them. (Measured as
+/// a whole, letters that a font joins, such as lam and alef, would count as one column.)
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -170,7 +171,7 @@ pub fn width(text: &str) -> usize {
     }
 }
 
-/// Which side padding goes to.
+/// The alignment of a text in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text: padded on the right.
@@ -179,7 +180,7 @@ pub enum Align {
     Right,
 }
 
-/// `text` in exactly `width` terminal columns: padded, or cut at a character with a closing `…`.
+/// Fits `text` into exactly `width` terminal columns: padded, or cut at a character with a closing `…`.
 pub fn fit(text: &str, width: usize, align: Align) -> String {
     let have = self::width(text);
     let mut out = String::with_capacity(width + 3);
@@ -229,7 +230,7 @@ pub fn truncate_start(text: &str, width: usize) -> String {
     }
 }
 
-/// `text` without its first `columns` terminal columns, for scrolling sideways; a wide character cut in
+/// Returns `text` without its first `columns` terminal columns, for scrolling sideways; a wide character cut in
 /// half leaves a space.
 pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
@@ -247,15 +248,16 @@ pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(" ".repeat(used.saturating_sub(columns)))
 }
 
-/// Where the bytes that are no UTF-8 go: byte `0xNN` is `U+EF00 + NN`, in the private use area.
+/// The first of the characters that stand for bytes that are not UTF-8: `0xNN` is `U+EF00 + NN`, in the private
+/// use area.
 const BASE: u32 = 0xef00;
 
-/// `bytes` as valid Unicode that [`from_lossless`] turns back into the very same bytes.
+/// Returns `bytes` as valid Unicode that [`from_lossless`] turns back into the very same bytes.
 ///
-/// Valid UTF-8 is borrowed as it is. A byte `0xNN` that is no part of any becomes the private character
-/// `U+EFNN` (`U+EF80..=U+EFFF`, as all such bytes are above 0x7f); and so that nothing is ambiguous, the
-/// three bytes of such a character that was there before are written that way too. Control characters stay:
-/// what writes the text for a reader escapes them.
+/// Valid UTF-8 is borrowed as it is. A byte `0xNN` that is not part of any becomes the private character
+/// `U+EFNN` (`U+EF80..=U+EFFF`, since all such bytes are above 0x7f). So that nothing is ambiguous, the three bytes
+/// of such a character in `bytes` are encoded in the same way. Control characters stay: the writer of the format
+/// escapes them.
 pub fn lossless(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if !text.contains(stands_for_byte) => return Cow::Borrowed(text),
@@ -275,7 +277,7 @@ pub fn lossless(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes that [`lossless`] made `text` of.
+/// Returns the bytes that [`lossless`] made `text` from.
 pub fn from_lossless(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -292,15 +294,15 @@ const fn stands_for_byte(c: char) -> bool {
     matches!(c, '\u{ef80}'..='\u{efff}')
 }
 
-/// The character for a byte above 0x7f; never `None`.
+/// Returns the character that stands for a byte above 0x7f; never `None`.
 const fn stand_in(byte: u8) -> Option<char> {
     char::from_u32(BASE + byte as u32)
 }
 
-/// The longest piece at the beginning of `text` that is harmless to a terminal, and the character after it
-/// that is not: a control, an invisible or a reordering character, or a mark beyond the fourth on one base.
-/// `None` after all of it. Tables escape more, to keep their columns in line ([`safe`]); this is for
-/// formats that only must not be dangerous to look at.
+/// Returns the longest prefix of `text` that is harmless to a terminal, and the next character, which is not: a
+/// control, an invisible or a reordering character, or a mark beyond the fourth on one base; `None` at the end.
+/// Tables escape more, to keep their columns aligned ([`safe`]); this is for formats that only must not be
+/// dangerous to look at.
 pub fn harmless(text: &str) -> (&str, Option<char>) {
     let mut marks = 0;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Bytes, rates and durations as short text of a known width, and back.
+//! Formats bytes, rates and durations as short text of a known width, and parses them.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub enum Unit {
     Verdict,
 }
 
-/// How byte figures are written.
+/// The unit that byte figures are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
@@ -50,7 +50,7 @@ impl Units {
     /// Every choice, in the order the monitor steps through them.
     pub const ALL: [Self; 5] = [Self::Auto, Self::K, Self::M, Self::G, Self::Bytes];
 
-    /// The name used in the config and on the command line.
+    /// Returns the name used in the config and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -61,19 +61,19 @@ impl Units {
         }
     }
 
-    /// The unit of that name.
+    /// Returns the unit of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|u| u.name() == name)
     }
 
-    /// The next choice, round and round.
+    /// Returns the next choice, and the first after the last.
     #[must_use]
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|u| *u == self).unwrap_or(0);
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
 
-    /// The widest text that [`bytes`] gives for up to a tebibyte.
+    /// Returns the width of the widest text that [`bytes`] gives for up to a tebibyte.
     pub const fn width(self) -> u16 {
         match self {
             Self::Auto => 5,
@@ -88,7 +88,7 @@ const KIB: u64 = 1024;
 const SUFFIX: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
 const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// A byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `23.5G`, `120M`.
+/// Formats a byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `23.5G`, `120M`.
 pub fn bytes(n: u64, units: Units) -> String {
     match units {
         Units::Auto => auto(n),
@@ -113,8 +113,8 @@ fn auto(n: u64) -> String {
         value /= KIB as f64;
         step += 1;
     }
-    // As `short` would write it: a size divided by powers of two is exact, and whole numbers are written in
-    // a fraction of the time.
+    // The same text as by `short`, since a size divided by powers of two is exact; formatting integers takes a
+    // fraction of the time.
     let suffix = SUFFIX[step];
     if value < 99.95 {
         let tenths = (value * 10.0).round_ties_even() as u64;
@@ -124,7 +124,7 @@ fn auto(n: u64) -> String {
     }
 }
 
-/// One decimal below a hundred.
+/// Formats a number with one decimal if it is below a hundred.
 fn short(value: f64, suffix: &str) -> String {
     if value < 99.95 {
         format!("{value:.1}{suffix}")
@@ -133,7 +133,7 @@ fn short(value: f64, suffix: &str) -> String {
     }
 }
 
-/// A change in bytes with its sign: `+12.0M`, `-4.0K`, `0`.
+/// Formats a change in bytes with its sign: `+12.0M`, `-4.0K`, `0`.
 pub fn delta(n: i64, units: Units) -> String {
     let text = bytes(n.unsigned_abs(), units);
     match n {
@@ -143,7 +143,7 @@ pub fn delta(n: i64, units: Units) -> String {
     }
 }
 
-/// Bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12.0K/s`, `+3.1M/min`.
+/// Formats bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12.0K/s`, `+3.1M/min`.
 pub fn growth(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();
@@ -162,7 +162,7 @@ pub fn growth(per_second: f64) -> String {
     }
 }
 
-/// How fast something grows or shrinks, without a sign, by the minute; slower than that, by the hour or the day:
+/// Formats a pace without its sign, per minute, or per hour or day if it is slower:
 /// `12.0M/min`, `40.0K/h`.
 pub fn pace(per_second: f64) -> String {
     if !per_second.is_finite() {
@@ -176,7 +176,7 @@ pub fn pace(per_second: f64) -> String {
     format!("{}/{unit}", auto(bytes as u64))
 }
 
-/// A plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
+/// Formats a plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
 pub fn count(n: u64) -> String {
     if n <= 99_999 {
         return n.to_string();
@@ -190,7 +190,7 @@ pub fn count(n: u64) -> String {
     short(value, DECIMAL[step])
 }
 
-/// A span of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `9999d`, `30y`.
+/// Formats a length of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `9999d`, `30y`.
 pub fn span(d: Duration) -> String {
     let s = d.as_secs();
     match s {
@@ -207,13 +207,13 @@ pub fn span(d: Duration) -> String {
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
 
-/// A length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`,
+/// Parses a length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`,
 /// `1h30m`, and as [`span`] writes it, `4m05`. A bare number is seconds. `None` where it is not one, or
 /// does not fit.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut seconds = 0.0;
-    // What a bare number counts, and whether something came before.
+    // The seconds that a bare number counts, and whether it follows another number.
     let mut bare = (1.0, false);
     while !(rest.is_empty() && bare.1) {
         let (number, after) = rest.split_at(number_len(rest));
@@ -237,13 +237,13 @@ pub fn parse_span(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// How much of the text is a number without a sign.
+/// Returns the length of the number without a sign that the text begins with.
 fn number_len(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(text.len())
 }
 
-/// A size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Powers of 1024 whatever the case.
+/// Parses a size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Units are powers of 1024 in either case.
 pub fn parse_size(text: &str) -> Option<f64> {
     let (number, unit) = text.split_at(number_len(text));
     let step = match unit.to_ascii_lowercase().as_str() {
@@ -260,7 +260,7 @@ pub fn parse_size(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A size per time as written in a filter, in bytes a second: `1M/min`, `10K/s`, `1G/h`.
+/// Parses a size per time as written in a filter, in bytes a second: `1M/min`, `10K/s`, `1G/h`.
 pub fn parse_rate(text: &str) -> Option<f64> {
     let (size, per) = text.split_once('/')?;
     let seconds = match per {
@@ -273,7 +273,7 @@ pub fn parse_rate(text: &str) -> Option<f64> {
     Some(parse_size(size)? / seconds)
 }
 
-/// A length of time that [`parse_span`] reads back: `250ms`, `1s`, `90s`, `5m`, `1h`.
+/// Formats a length of time so that [`parse_span`] reads it back: `250ms`, `1s`, `90s`, `5m`, `1h`.
 pub fn span_exact(d: Duration) -> String {
     let s = d.as_secs();
     if d.subsec_nanos() != 0 {
@@ -287,7 +287,7 @@ pub fn span_exact(d: Duration) -> String {
     }
 }
 
-/// Bytes so that [`parse_size`] reads them again: `24M`, `1536K`, `1000`.
+/// Formats bytes so that [`parse_size`] reads them back: `24M`, `1536K`, `1000`.
 pub fn size_exact(n: u64) -> String {
     let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let whole = units

@@ -1,14 +1,14 @@
-//! How the program ends.
+//! The program's exit codes.
 
-/// The exit codes.
+/// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done; also when who read the output went away.
+    /// Done; also if the reader of the output went away.
     Done = 0,
     /// A check found something.
     Found = 1,
-    /// What was typed or configured is wrong.
+    /// The command line or the configuration is wrong.
     Usage = 2,
     /// The data could not be read.
     Unread = 3,
@@ -23,7 +23,7 @@ impl From<Exit> for std::process::ExitCode {
 }
 
 impl Exit {
-    /// What a failure to write to stdout means: a pipe that was closed is no failure, as in `zmtop ps | head`.
+    /// Returns the exit code for an error of writing to stdout. A closed pipe is no failure, as in `zmtop ps | head`.
     pub fn of_output(error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::Done,
@@ -32,11 +32,11 @@ impl Exit {
     }
 }
 
-/// The command line asks for no more than a text: help, version, or what is wrong with it.
+/// A text to print instead of running: the help, the version, or a usage error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Early {
-    /// For stdout if `exit` is [`Exit::Done`], else for stderr; safe to print.
+    /// The text, for stdout if `exit` is [`Exit::Done`], otherwise for stderr; safe to print.
     pub text: String,
-    /// How to end.
+    /// The exit code.
     pub exit: Exit,
 }

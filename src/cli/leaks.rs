@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Format;
-use super::shared::{ColorArgs, PlaceArgs, SourceArgs, UnitsArgs, UsageError, set};
+use super::shared::{ColorArgs, PathArgs, SourceArgs, UnitsArgs, UsageError, set};
 use crate::config::Settings;
 use crate::group::GroupBy;
 
@@ -46,7 +46,7 @@ pub struct LeaksArgs {
     #[command(flatten)]
     pub color: ColorArgs,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub paths: PathArgs,
 }
 
 impl LeaksArgs {

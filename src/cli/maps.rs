@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Format;
-use super::shared::{PlaceArgs, TableArgs};
+use super::shared::{PathArgs, TableArgs};
 
 /// The options of `zmtop maps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -13,8 +13,8 @@ use super::shared::{PlaceArgs, TableArgs};
     reason = "a doc comment on a flattened field replaces the command's own description"
 )]
 pub struct MapsArgs {
-    /// Of which processes
-    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(u32).range(1..))]
+    /// The pids of the processes.
+    #[arg(help = "Of which processes", value_name = "PID", required = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub pids: Vec<u32>,
     /// List each area, with its address and permissions, not those of one name together
     #[arg(long)]
@@ -28,5 +28,5 @@ pub struct MapsArgs {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub paths: PathArgs,
 }

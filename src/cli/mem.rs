@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Format;
-use super::shared::{ColorArgs, PlaceArgs, SourceArgs, UnitsArgs};
+use super::shared::{ColorArgs, PathArgs, SourceArgs, UnitsArgs};
 
 /// The options of `zmtop mem`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -23,5 +23,5 @@ pub struct MemArgs {
     #[command(flatten)]
     pub color: ColorArgs,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub paths: PathArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{PlaceArgs, TableArgs, UsageError, set, wrong};
+use super::shared::{PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::{Config, Env, NoTheme, Settings, load_theme};
 
 /// The options of the monitor.
@@ -41,7 +41,7 @@ pub struct MonitorArgs {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub paths: PathArgs,
 }
 
 impl MonitorArgs {
@@ -51,7 +51,7 @@ impl MonitorArgs {
     /// Every fault of the configuration, or the first wrong option.
     pub fn configure(&self, env: &Env) -> Result<Config, UsageError> {
         let env = self.table.color.apply(env);
-        let mut config = Config::load(self.place.config.as_deref(), &env)?;
+        let mut config = Config::load(self.paths.config.as_deref(), &env)?;
         self.apply(&mut config.settings)?;
         if self.theme.is_some() {
             let theme = load_theme(&config.settings.ui.theme, config.file.as_deref(), &env);

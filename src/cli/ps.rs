@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Format;
-use super::shared::{PlaceArgs, SourceArgs, TableArgs, UsageError, set};
+use super::shared::{PathArgs, SourceArgs, TableArgs, UsageError, set};
 use crate::config::Settings;
 use crate::group::GroupBy;
 
@@ -59,7 +59,7 @@ pub struct PsArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub paths: PathArgs,
 }
 
 impl PsArgs {

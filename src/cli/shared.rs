@@ -94,7 +94,7 @@ pub struct SourceArgs {
 
 /// The options for the place of the settings and of the proc tree.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlaceArgs {
+pub struct PathArgs {
     /// Read the settings from FILE, and keymap.toml and themes/ beside it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -1,8 +1,8 @@
-//! What a key can ask for.
+//! The actions that keys can be bound to.
 
 macro_rules! actions {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
-        /// Everything a key can be bound to.
+        /// An action that a key can be bound to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Action {
             $($(#[doc = $doc])* $variant,)*
@@ -12,14 +12,14 @@ macro_rules! actions {
             /// Every action.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its name in `keymap.toml`.
+            /// Returns its name in `keymap.toml`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The action of that name.
+            /// Returns the action of that name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|a| a.name() == name)
             }
@@ -32,21 +32,21 @@ actions! {
     Quit = "quit",
     /// Opens or closes the help.
     Help = "help",
-    /// Closes what is open; on the table, takes back the search, or goes back.
+    /// Closes what is open; on the table, ends the search, or goes back.
     Cancel = "cancel",
     /// Accepts what is open.
     Accept = "accept",
-    /// One row up.
+    /// Moves one row up.
     Up = "up",
-    /// One row down.
+    /// Moves one row down.
     Down = "down",
-    /// One page up.
+    /// Moves one page up.
     PageUp = "page-up",
-    /// One page down.
+    /// Moves one page down.
     PageDown = "page-down",
-    /// The first row.
+    /// Moves to the first row.
     First = "first",
-    /// The last row.
+    /// Moves to the last row.
     Last = "last",
     /// Scrolls the columns to the left; in an input, moves the cursor.
     Left = "left",
@@ -54,13 +54,13 @@ actions! {
     Right = "right",
     /// Edits the filter.
     Filter = "filter",
-    /// Takes the filter away.
+    /// Removes the filter.
     ClearFilter = "clear-filter",
     /// Searches for a command.
     Search = "search",
-    /// The next match of the search.
+    /// Moves to the next match of the search.
     SearchNext = "search-next",
-    /// The match before.
+    /// Moves to the previous match of the search.
     SearchPrevious = "search-previous",
     /// Opens the sort menu.
     SortMenu = "sort-menu",
@@ -78,51 +78,51 @@ actions! {
     SortGrowth = "sort-growth",
     /// Picks a user to filter to.
     Users = "users",
-    /// Lists who grows or leaks.
+    /// Lists processes and groups that grow or leak.
     Leaks = "leaks",
     /// Lists the alerts.
     Alerts = "alerts",
-    /// Tree view on and off.
+    /// Switches the tree view on or off.
     Tree = "tree",
     /// Folds or unfolds the selected subtree.
     Fold = "fold",
     /// Folds or unfolds every subtree.
     FoldAll = "fold-all",
-    /// The next way to group: processes, programs, users, units, containers, cgroups.
+    /// Groups by the next attribute: processes, programs, users, units, containers, cgroups.
     NextGroups = "next-groups",
-    /// The way to group before.
+    /// Groups by the previous attribute.
     PreviousGroups = "previous-groups",
-    /// Opens the selected group: its processes. Of a process, opens or closes its panel.
+    /// Shows the processes of the selected group, or opens or closes the panel of the selected process.
     Open = "open",
     /// Opens or closes the panel of the selected process or group.
     Panel = "panel",
-    /// Marks what everything holds now; changes are shown since.
+    /// Sets a mark: changes are shown since then.
     Mark = "mark",
-    /// Takes the mark away.
+    /// Removes the mark.
     Unmark = "unmark",
-    /// Shows changes since the mark before.
+    /// Shows changes since the previous mark.
     PreviousMark = "previous-mark",
     /// Shows changes since the next mark.
     NextMark = "next-mark",
-    /// Charts and sparklines over a longer time.
+    /// Lengthens the time span of charts and sparklines.
     SpanLonger = "span-longer",
-    /// Charts and sparklines over a shorter time.
+    /// Shortens the time span of charts and sparklines.
     SpanShorter = "span-shorter",
-    /// In the panel's chart: the cursor one column back.
+    /// Moves the chart's cursor one column back.
     CursorLeft = "cursor-left",
-    /// In the panel's chart: the cursor one column forth.
+    /// Moves the chart's cursor one column forward.
     CursorRight = "cursor-right",
-    /// In the panel's chart: the cursor ten columns back.
+    /// Moves the chart's cursor ten columns back.
     CursorLeftFast = "cursor-left-fast",
-    /// In the panel's chart: the cursor ten columns forth.
+    /// Moves the chart's cursor ten columns forward.
     CursorRightFast = "cursor-right-fast",
-    /// From the processes of a group back to the groups.
+    /// Goes from the processes of a group back to the groups.
     Back = "back",
-    /// Reads what the processes map, and sums it up.
+    /// Reads the mappings of the processes and sums them up.
     Mappings = "mappings",
-    /// Two tables side by side, by PSS and by swap.
+    /// Switches to two tables side by side, by PSS and by swap, or back.
     TwoTables = "two-tables",
-    /// The other of the two tables.
+    /// Moves to the other of the two tables.
     OtherTable = "other-table",
     /// Follows the selected process even at the first row.
     Follow = "follow",
@@ -134,13 +134,13 @@ actions! {
     OomAdjust = "oom-adjust",
     /// Sets the niceness.
     Nice = "nice",
-    /// One step nicer.
+    /// Increases the niceness by one.
     NiceUp = "nice-up",
-    /// One step less nice.
+    /// Decreases the niceness by one.
     NiceDown = "nice-down",
-    /// Takes all tags away.
+    /// Removes all tags.
     UntagAll = "untag-all",
-    /// Stops sampling, and goes on.
+    /// Pauses or resumes sampling.
     Pause = "pause",
     /// Keeps the order of rows while values go on.
     Freeze = "freeze",
@@ -148,7 +148,7 @@ actions! {
     SampleNow = "sample-now",
     /// Changes the interval.
     Interval = "interval",
-    /// The next unit.
+    /// Switches to the next unit.
     Units = "units",
     /// Opens the column chooser.
     Columns = "columns",
@@ -162,7 +162,7 @@ actions! {
     KernelThreads = "kernel-threads",
     /// Saves columns, sort and filter to the config.
     Save = "save",
-    /// Draws the whole screen anew.
+    /// Redraws the whole screen.
     Redraw = "redraw",
     /// Stops the monitor as Ctrl-Z does any program.
     Suspend = "suspend",
@@ -177,7 +177,7 @@ actions! {
 }
 
 impl Action {
-    /// Whether it changes processes: not with `ui.readonly`.
+    /// Returns true if it changes processes, which `ui.readonly` forbids.
     pub const fn acts(self) -> bool {
         matches!(
             self,

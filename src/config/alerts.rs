@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::document::found;
 use super::fault::Faults;
-use super::kind::{Choice, Program, Span, Switch, Text};
 use super::setting::{SettingsTable, read_table, settings};
+use super::value_kind::{Choice, Program, Span, Switch, Text};
 use crate::alert::{Rule, TargetKind};
 use crate::text;
 

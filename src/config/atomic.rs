@@ -9,17 +9,17 @@ use rustix::fs::{CWD, Gid, Mode, OFlags, Uid};
 
 use super::env::directory;
 
-/// As many links as the kernel follows.
+/// The maximum number of symbolic links followed: that of the kernel.
 const MAX_LINKS: usize = 40;
-/// Names tried for the new file, should earlier ones have been left behind.
+/// The number of names tried for the new file, in case files of earlier runs were left behind.
 const MAX_NAMES: u32 = 16;
 
-/// Puts what `write` writes in the place of the file at `path`; a reader sees the old file or the new one,
-/// never a part. Where `path` is a symbolic link, the file it leads to is replaced and the link stays. The
-/// new file has the old one's owner and mode, or is private; directories that are missing are made, private.
+/// Replaces the file at `path` by the bytes that `write` writes; a reader sees the old file or the new one,
+/// never a part. If `path` is a symbolic link, its target is replaced and the link stays. The new file has the
+/// old one's owner and mode, or is private; missing directories are created, private.
 ///
 /// # Errors
-/// Whatever fails, `write` included: then the old file is as it was, and nothing is left beside it.
+/// Any failure, that of `write` included: then the old file is unchanged, and nothing is left beside it.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let path = follow(path)?;
     let dir = directory(&path);
@@ -38,18 +38,18 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     file.sync_all()?;
     fs::rename(&temporary.0, &path)?;
     std::mem::forget(temporary);
-    // The new name lasts only once the directory is on the disk too; some file systems cannot be asked.
+    // The new name is durable only once the directory is on the disk, too; not every file system can sync one.
     let _ = File::open(dir).and_then(|d| d.sync_all());
     Ok(())
 }
 
-/// Where the symbolic links of the last component lead, be there a file or not.
+/// Follows the symbolic links of the last component; their target need not exist.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(to) => path = directory(&path).join(to),
-            // Not a link, or not there.
+            // It is not a link, or does not exist.
             Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => return Ok(path),
             Err(e) => return Err(e),
         }
@@ -57,7 +57,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// The new file until it has its name: goes when dropped.
+/// The path of the new file until it has its name: removed when dropped.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -82,7 +82,7 @@ fn create(dir: &Path, path: &Path) -> io::Result<(File, Temporary)> {
     Err(last.map_or_else(|| io::Error::other("no name for a new file"), Into::into))
 }
 
-/// Gives the new file to the old one's owner, so that saving as root in a user's home leaves it the user's.
+/// Gives the new file the old one's owner and mode, so that saving as root in a user's home leaves it the user's.
 fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {

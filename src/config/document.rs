@@ -1,14 +1,14 @@
-//! TOML with its places, and the words that messages about it are made of.
+//! Parses TOML with the place of every value, and phrases messages about it.
 
 use toml::de::{DeTable, DeValue};
 
 use super::fault::{Faults, shown};
 use crate::text::nearest;
 
-/// In a text beyond this length only the first syntax fault is named: each could be a byte.
+/// The length of a text beyond which only the first syntax fault is named, since every byte could be one.
 const RECOVER_BYTES: usize = 64 << 10;
 
-/// The document, as far as it could be understood; what is not TOML is added to `faults`.
+/// Parses a document as far as possible; what is not TOML is added to `faults`.
 pub(super) fn parse<'t>(text: &'t str, faults: &mut Faults<'_>) -> DeTable<'t> {
     match DeTable::parse(text) {
         Ok(table) => table.into_inner(),
@@ -26,7 +26,7 @@ pub(super) fn parse<'t>(text: &'t str, faults: &mut Faults<'_>) -> DeTable<'t> {
     }
 }
 
-/// A value's type with its article, for "expected …, found …".
+/// Describes a value for "expected …, found …".
 pub(super) fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(s) => format!("\"{}\"", shown(s)),
@@ -39,7 +39,7 @@ pub(super) fn found(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Says that a name is not one of the known ones: the nearest, then all of them.
+/// Describes an unknown name: names the nearest known one, then all of them.
 pub fn unknown<'n>(kind: &str, name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = nearest(name, known.iter().copied()).map_or(".".into(), |n| format!("; did you mean `{n}`?"));

@@ -1,9 +1,9 @@
-//! The environment variables that matter to the configuration.
+//! The environment variables that the configuration depends on.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What is taken from the environment; a value of its own, so that tests need not touch the real one.
+/// The environment: a value, so that tests need not change the real one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
     /// `HOME`.
@@ -16,12 +16,12 @@ pub struct Env {
     pub colorterm: Option<OsString>,
     /// `TERM`.
     pub term: Option<OsString>,
-    /// Whether the locale's characters are UTF-8: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
+    /// True if the locale's characters are UTF-8, by `LC_ALL`, otherwise `LC_CTYPE`, otherwise `LANG`.
     pub utf8: bool,
 }
 
 impl Env {
-    /// The real one.
+    /// Returns the environment of the process.
     pub fn from_process() -> Self {
         Self {
             home: std::env::var_os("HOME"),
@@ -37,8 +37,8 @@ impl Env {
         }
     }
 
-    /// Where `config.toml` is looked for: `$XDG_CONFIG_HOME/zmtop`, else `$HOME/.config/zmtop`. As the
-    /// XDG base directory specification has it, a relative path there counts as none.
+    /// Returns the path of `config.toml`: in `$XDG_CONFIG_HOME/zmtop`, otherwise in `$HOME/.config/zmtop`. The
+    /// XDG base directory specification says to ignore relative paths there.
     pub fn config_file(&self) -> Option<PathBuf> {
         let absolute = |v: &Option<OsString>| v.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
         absolute(&self.xdg_config_home)
@@ -47,13 +47,13 @@ impl Env {
     }
 }
 
-/// Whether a locale's name says so: `de_DE.UTF-8`, `C.utf8`.
+/// Returns true for locales such as `de_DE.UTF-8` and `C.utf8`.
 fn is_utf8(locale: &OsStr) -> bool {
     let name = locale.to_string_lossy().to_ascii_lowercase();
     name.contains("utf-8") || name.contains("utf8")
 }
 
-/// The directory a file lies in.
+/// Returns the directory of a file.
 pub(super) fn directory(file: &Path) -> &Path {
     match file.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,

@@ -1,4 +1,4 @@
-//! What is wrong with a file of the configuration, all of it, and where.
+//! Everything that is wrong with a file of the configuration, and where.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 
 use crate::text;
 
-/// The most faults that are looked for in one file.
+/// The maximum number of faults reported of one file.
 const MAX_FAULTS: usize = 100;
-/// The most terminal columns that are shown of a key or value taken from a file.
+/// The maximum number of terminal columns shown of a key or a value from a file.
 const MAX_SHOWN: usize = 60;
 
 /// A place in a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
 }
 
-/// One fault.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file.
     pub file: PathBuf,
-    /// Where in it; `None` where the file as a whole is at fault.
-    pub at: Option<Place>,
-    /// The dotted key, safe to print; empty where none is concerned.
+    /// The place in it; `None` if the fault is in the file as a whole.
+    pub at: Option<Position>,
+    /// The dotted key, safe to print; empty if no key is concerned.
     pub key: String,
-    /// What is wrong, and what would be right; safe to print.
+    /// A description of what is wrong, and what would be right; safe to print.
     pub what: String,
 }
 
@@ -48,11 +48,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with the configuration; printed with one line a fault.
+/// Every fault of the configuration; printed with one line for each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(faults))]
 pub struct ConfigError {
-    /// In the order of the files and of the lines in them; at least one.
+    /// The faults, at least one, in the order of the files and of the lines in them.
     pub faults: Vec<Fault>,
 }
 
@@ -61,7 +61,7 @@ fn lines(faults: &[Fault]) -> String {
 }
 
 impl ConfigError {
-    /// A fault of a file as a whole.
+    /// Returns the error for a fault of a file as a whole.
     pub fn of_file(file: &Path, what: impl Into<String>) -> Self {
         Self {
             faults: vec![Fault {
@@ -74,12 +74,12 @@ impl ConfigError {
     }
 }
 
-/// A path as it is shown in a message.
+/// Formats a path for a message.
 pub fn shown_path(path: &Path) -> String {
     text::safe(path.as_os_str().as_bytes()).into_owned()
 }
 
-/// A key or value from a file or the command line as it is shown in a message: safe, and not too long.
+/// Formats a key or a value from a file or the command line for a message: safe, and not too long.
 pub fn shown(foreign: &str) -> String {
     let safe = text::safe_prefix(foreign.as_bytes(), MAX_SHOWN + 1);
     if safe.chars().count() <= MAX_SHOWN {
@@ -88,21 +88,21 @@ pub fn shown(foreign: &str) -> String {
     safe.chars().take(MAX_SHOWN - 1).chain(['…']).collect()
 }
 
-/// Collects the faults of one file.
+/// A collector of the faults of one file.
 #[derive(Debug)]
 pub(super) struct Faults<'a> {
     file: &'a Path,
     text: &'a str,
-    /// Where each line begins.
+    /// The offset at which each line begins.
     lines: Vec<usize>,
-    /// Lines that are not TOML: what was recovered from them is not judged further.
+    /// Lines that are not TOML: values recovered from them are not checked further.
     broken: BTreeSet<usize>,
     list: Vec<Fault>,
     more: bool,
 }
 
 impl<'a> Faults<'a> {
-    /// None yet.
+    /// Returns a collector without faults.
     pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         Self {
@@ -115,22 +115,22 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// There are so many faults already that no more need be looked for: a megabyte can hold very many.
+    /// Returns true if there are so many faults that the search may end: a megabyte can hold very many.
     pub(super) fn full(&self) -> bool {
         self.more
     }
 
-    fn place(&self, byte: usize) -> Place {
+    fn place(&self, byte: usize) -> Position {
         let line = self.lines.partition_point(|begin| *begin <= byte).max(1);
         let begin = self.lines[line - 1];
         let before = self.text.get(begin..byte.min(self.text.len())).unwrap_or_default();
-        Place {
+        Position {
             line,
             column: before.chars().count() + 1,
         }
     }
 
-    /// Adds what is wrong at `span`; `key` is made safe here, `what` by whoever wrote it.
+    /// Adds a fault at `span`. The key is made safe here; `what` must be safe.
     pub(super) fn add(&mut self, span: &Range<usize>, key: &str, what: impl Into<String>) {
         if self.full() {
             return;
@@ -141,12 +141,12 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Adds what is wrong with the file as a whole.
+    /// Adds a fault of the file as a whole.
     pub(super) fn add_whole(&mut self, what: impl Into<String>) {
         self.push(None, String::new(), what.into());
     }
 
-    /// Adds what is not TOML: the first such fault of a line.
+    /// Adds a syntax fault, unless the line has one already.
     pub(super) fn add_syntax(&mut self, span: Option<Range<usize>>, message: &str) {
         if self.full() {
             return;
@@ -161,7 +161,7 @@ impl<'a> Faults<'a> {
         }
     }
 
-    fn push(&mut self, at: Option<Place>, key: String, what: String) {
+    fn push(&mut self, at: Option<Position>, key: String, what: String) {
         if self.list.len() == MAX_FAULTS {
             self.more = true;
             return;
@@ -174,7 +174,7 @@ impl<'a> Faults<'a> {
         });
     }
 
-    /// All of them in the order of the lines, or nothing.
+    /// Returns the faults in the order of the lines, if there are any.
     pub(super) fn finish(mut self) -> Result<(), ConfigError> {
         if self.list.is_empty() {
             return Ok(());

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-use super::fault::{ConfigError, Fault, Place};
+use super::fault::{ConfigError, Fault, Position};
 
-/// The most bytes a file of the configuration may have.
+/// The maximum size of a file of the configuration, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// The text of a file, or `None` where there is none.
+/// Reads the text of a file; `None` if the file does not exist.
 ///
 /// # Errors
 /// The file cannot be opened or read, is not a regular file, has more than [`MAX_BYTES`] or is not UTF-8.
@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     utf8(path, bytes).map(Some)
 }
 
-/// Bytes as text, or where they stop being UTF-8.
+/// Converts bytes to text, or names the place where they are not UTF-8.
 pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -51,7 +51,7 @@ pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
         ConfigError {
             faults: vec![Fault {
                 file: path.into(),
-                at: Some(Place {
+                at: Some(Position {
                     line: good.matches('\n').count() + 1,
                     column: line.chars().count() + 1,
                 }),
@@ -62,18 +62,18 @@ pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
     })
 }
 
-/// Opens for reading without waiting for the other end of a FIFO and without taking a terminal.
+/// Opens a file for reading, without waiting for the other end of a FIFO and without taking a terminal.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
 }
 
-/// There is no such file: also where a directory on the way is none, as with `HOME=/dev/null`.
+/// Returns true if the file does not exist, or a directory on its path is not one, as with `HOME=/dev/null`.
 fn absent(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The reason alone, without the "(os error N)".
+/// Formats an error without its "(os error N)".
 pub(crate) fn reason(e: &io::Error) -> String {
     let text = e.to_string();
     match text.split_once(" (os error") {
@@ -82,7 +82,7 @@ pub(crate) fn reason(e: &io::Error) -> String {
     }
 }
 
-/// What a file is that is not a regular one.
+/// Describes the kind of a file; `None` for a regular one.
 pub(super) fn not_regular(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile => None,

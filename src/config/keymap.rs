@@ -1,4 +1,4 @@
-//! Which key asks for which action.
+//! The actions that keys are bound to.
 
 mod chord;
 mod load;
@@ -11,7 +11,7 @@ use super::Action;
 /// The shipped `config/keymap.toml`.
 pub const SHIPPED: &str = include_str!("../../config/keymap.toml");
 
-/// Where a key is pressed.
+/// The context that a key is pressed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The monitor's table.
@@ -26,7 +26,7 @@ impl Context {
     /// Every context.
     pub const ALL: [Self; 3] = [Self::Table, Self::List, Self::Input];
 
-    /// Its name in `keymap.toml`.
+    /// Returns its name in `keymap.toml`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -35,12 +35,12 @@ impl Context {
         }
     }
 
-    /// The context of that name.
+    /// Returns the context of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// The action without a key for which nobody could leave.
+    /// Returns the action that must have a key, or the user could not leave.
     pub(super) const fn exit(self) -> Action {
         match self {
             Self::Table => Action::Quit,
@@ -49,36 +49,36 @@ impl Context {
     }
 }
 
-/// One line of the keymap.
+/// An entry of the keymap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Where it holds.
+    /// The context it holds in.
     pub context: Context,
     /// The keys.
     pub on: Vec<Chord>,
-    /// What they do.
+    /// The action.
     pub run: Action,
-    /// What the help says; safe to print.
+    /// The text in the help; safe to print.
     pub desc: String,
 }
 
-/// Every binding.
+/// All bindings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
-    /// In the order of the file, the order of the help.
+    /// The bindings, in the order of the file, which is that of the help.
     pub bindings: Vec<Binding>,
 }
 
 impl Keymap {
-    /// What a key asks for. A release asks for nothing; Shift counts only where it is not in the
-    /// character; Ctrl with a letter is the same in either case.
+    /// Returns the action of a key. A release has none; Shift counts only if it is not in the character; Ctrl
+    /// with a letter is the same in either case.
     pub fn action(&self, context: Context, key: KeyEvent) -> Option<Action> {
         let chord = Chord::of(key)?;
         let mut bindings = self.bindings.iter().filter(|b| b.context == context);
         bindings.find(|b| b.on.contains(&chord)).map(|b| b.run)
     }
 
-    /// The keys of an action, in the order they were written.
+    /// Returns the keys of an action, in the order of the file.
     pub fn keys(&self, context: Context, action: Action) -> impl Iterator<Item = &Chord> {
         let bindings = self.bindings.iter();
         bindings

@@ -1,4 +1,4 @@
-//! Opens zmtop's own log without being led astray by what lies at its path.
+//! Opens zmtop's own log, whatever lies at its path.
 
 use std::fs::File;
 use std::io;
@@ -9,16 +9,16 @@ use rustix::io::Errno;
 
 use super::file::not_regular;
 
-/// Opens a log to append to, making it if need be; only its owner can read it. Never blocks.
+/// Opens a log to append to, and creates it if necessary; only its owner can read it. Never blocks.
 ///
 /// # Errors
 /// The path is a symbolic link, or a file that is not regular, has a second name or is someone else's: in a
 /// directory that others may write to, each is a way to read the log or to have another file written to.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
-    let calm = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let harmless = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let private = Mode::RUSR | Mode::WUSR;
-    let file = rustix::fs::openat(CWD, path, flags | calm, private).map_err(|e| match e {
+    let file = rustix::fs::openat(CWD, path, flags | harmless, private).map_err(|e| match e {
         Errno::LOOP => io::Error::other("is a symbolic link"),
         Errno::NXIO => io::Error::other("is a FIFO or a socket, not a regular file"),
         e => e.into(),

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::document::unknown;
 use super::fault::Faults;
-use super::kind::{Kind, ValueError};
+use super::value_kind::{ValueError, ValueKind};
 
 /// A reference to one setting of a table.
 pub struct SettingRef<'a> {
@@ -15,7 +15,7 @@ pub struct SettingRef<'a> {
 }
 
 impl<'a> SettingRef<'a> {
-    pub(super) fn new<K: Kind + 'a>(name: &'static str, value: &'a mut K::Value, kind: K) -> Self {
+    pub(super) fn new<K: ValueKind + 'a>(name: &'static str, value: &'a mut K::Value, kind: K) -> Self {
         Self {
             name,
             value: Box::new(TypedValue { value, kind }),
@@ -43,12 +43,12 @@ trait AnyValue {
     fn to_toml(&self) -> String;
 }
 
-struct TypedValue<'a, K: Kind> {
+struct TypedValue<'a, K: ValueKind> {
     value: &'a mut K::Value,
     kind: K,
 }
 
-impl<K: Kind> AnyValue for TypedValue<'_, K> {
+impl<K: ValueKind> AnyValue for TypedValue<'_, K> {
     fn read(&mut self, value: &Spanned<DeValue<'_>>) -> Result<(), Vec<ValueError>> {
         *self.value = self.kind.read(value)?;
         Ok(())
@@ -66,7 +66,7 @@ impl<K: Kind> AnyValue for TypedValue<'_, K> {
 
 /// Defines a table of settings.
 ///
-/// An entry is a field with its documentation, its type and its [`Kind`]; the key is the field's name. For a
+/// An entry is a field with its documentation, its type and its [`ValueKind`]; the key is the field's name. For a
 /// struct of another module, list the fields with their kinds only.
 macro_rules! settings {
     (

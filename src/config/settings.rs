@@ -10,11 +10,11 @@ use toml::de::{DeTable, DeValue};
 use super::alerts::AlertSettings;
 use super::document::{self, found, unknown};
 use super::fault::{ConfigError, Faults, shown};
-use super::kind::{
+use super::setting::{SettingRef, SettingsTable, read_table, settings};
+use super::value_kind::{
     Choice, Column, Columns, Decimal, File, FilterText, Grouping, Number, Share, Size, Span, Switch, ThemeName,
     UnitName,
 };
-use super::setting::{SettingRef, SettingsTable, read_table, settings};
 use super::{alerts, file};
 use crate::columns::ColumnId;
 use crate::group::GroupBy;

@@ -1,4 +1,4 @@
-//! Colours by role.
+//! Colours by role, and the themes that define them.
 
 mod depth;
 mod load;
@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 macro_rules! roles {
     ($($(#[doc = $doc:literal])* $role:ident,)*) => {
-        /// One style a role.
+        /// A style for each role.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Theme {
             $($(#[doc = $doc])* pub $role: Style,)*
@@ -19,7 +19,7 @@ macro_rules! roles {
             /// The names of the roles, as in a theme's file.
             pub const ROLES: &[&str] = &[$(stringify!($role),)*];
 
-            /// The style of the role of that name.
+            /// Returns the style of the role of that name.
             pub fn role(&self, name: &str) -> Option<&Style> {
                 match name {
                     $(stringify!($role) => Some(&self.$role),)*
@@ -39,9 +39,9 @@ macro_rules! roles {
 }
 
 roles! {
-    /// Everything not said otherwise.
+    /// Everything without another role.
     text,
-    /// Labels and lesser facts.
+    /// Labels and less important facts.
     dim,
     /// The program's name and host in the first line.
     title,
@@ -59,7 +59,7 @@ roles! {
     alert,
     /// A key in the footer and the help.
     key,
-    /// What the key does.
+    /// The action of a key.
     key_label,
     /// Bar: anonymous memory.
     bar_anon,
@@ -69,7 +69,7 @@ roles! {
     bar_shmem,
     /// Bar: kernel slab.
     bar_slab,
-    /// Bar: what remains.
+    /// Bar: the rest.
     bar_free,
     /// Bar: swap that lies in zram or zswap.
     bar_zram,
@@ -93,9 +93,9 @@ roles! {
     guide,
     /// The totals row.
     totals,
-    /// Something to notice.
+    /// A message to notice.
     warning,
-    /// Something wrong.
+    /// An error.
     error,
     /// The frame of a popup.
     frame,
@@ -106,7 +106,7 @@ roles! {
 }
 
 impl Theme {
-    /// The theme for a terminal of that depth.
+    /// Converts the theme for a terminal of that depth.
     #[must_use]
     pub fn fit(mut self, depth: Depth) -> Self {
         for name in Self::ROLES {

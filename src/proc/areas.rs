@@ -113,7 +113,7 @@ impl<F: FnMut(Area)> Areas<F> {
     }
 }
 
-/// The lines of a `smaps` on their way to becoming areas.
+/// A parser of the lines of a `smaps`.
 #[derive(Debug)]
 struct Parser<F> {
     each: F,

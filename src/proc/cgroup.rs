@@ -7,23 +7,22 @@ use mounts::Version;
 
 use crate::model::{Missing, Reading};
 
-/// What the file tells. Borrowed, raw: cgroup names are bytes that whoever makes them can choose.
+/// The cgroup of a process. Borrowed, raw: cgroup names are foreign bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct CgroupPath<'a> {
     /// The path in the memory hierarchy (v1), or in the unified one (v2).
     pub path: &'a [u8],
-    /// The systemd unit: the innermost service or scope, else another kind of unit, else a slice.
+    /// The systemd unit: the innermost service or scope, otherwise another kind of unit, otherwise a slice.
     pub unit: Option<&'a [u8]>,
     /// The first twelve digits of a container's id, or an LXC container's name.
     pub container: Option<&'a [u8]>,
 }
 
-/// The place in `bytes`.
+/// Parses a `/proc/<pid>/cgroup`, whose lines are `number:controllers:path`.
 ///
-/// Lines are `number:controllers:path`. On a machine with both hierarchies the one that is not at the root
-/// tells more; of two such, memory is charged to that of the memory controller. The unit is looked for in
-/// the others too, since there systemd may keep it in its own hierarchy alone.
-pub fn parse(bytes: &[u8]) -> Reading<Place<'_>> {
+/// On a machine with both hierarchies the path is that of the memory controller's, which memory is charged to,
+/// unless it is the root. The unit is looked for in all hierarchies, since systemd may keep it in its own alone.
+pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let (mut memory, mut unified, mut systemd) = (None, None, None);
     for line in bytes.split(|b| *b == b'\n') {
         let mut parts = line.splitn(3, |b| *b == b':');
@@ -45,14 +44,14 @@ pub fn parse(bytes: &[u8]) -> Reading<Place<'_>> {
         (None, None) => systemd.ok_or(Missing::Malformed)?,
     };
     let all = || [Some(path), unified, systemd].into_iter().flatten();
-    Ok(Place {
+    Ok(CgroupPath {
         path,
         unit: all().find_map(unit),
         container: all().find_map(container),
     })
 }
 
-/// The path in the hierarchy of that version which has the memory controller.
+/// Returns the path in the hierarchy of that version which has the memory controller.
 pub fn charged(bytes: &[u8], version: Version) -> Reading<&[u8]> {
     bytes
         .split(|b| *b == b'\n')
@@ -68,7 +67,7 @@ pub fn charged(bytes: &[u8], version: Version) -> Reading<&[u8]> {
         .ok_or(Missing::Unsupported)
 }
 
-/// The components of a path from the innermost to the outermost.
+/// Returns the components of a path from the innermost to the outermost.
 fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     path.strip_suffix(b" (deleted)")
         .unwrap_or(path)
@@ -76,7 +75,7 @@ fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
         .filter(|c| !c.is_empty())
 }
 
-/// The systemd unit that a cgroup path names.
+/// Returns the systemd unit that a cgroup path names.
 fn unit(path: &[u8]) -> Option<&[u8]> {
     const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
     const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
@@ -87,11 +86,11 @@ fn unit(path: &[u8]) -> Option<&[u8]> {
     let name = innermost(&LEAVES)
         .or_else(|| innermost(&OTHERS))
         .or_else(|| innermost(&SLICE))?;
-    // systemd puts a `_` before a name that would clash with a file of the kernel's.
+    // systemd escapes a name that would clash with a kernel file by a leading `_`.
     Some(name.strip_prefix(b"_").unwrap_or(name))
 }
 
-/// The container that a cgroup path names.
+/// Returns the container that a cgroup path names.
 fn container(path: &[u8]) -> Option<&[u8]> {
     let mut names = inward(path);
     while let Some(name) = names.next() {
@@ -110,7 +109,7 @@ fn container(path: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The id in `docker-<id>.scope`, `cri-containerd-<id>.scope`, `crio-<id>`, `libpod-<id>.scope` and in
+/// Returns the id in `docker-<id>.scope`, `cri-containerd-<id>.scope`, `crio-<id>`, `libpod-<id>.scope` and in
 /// `slice:cri-containerd:<id>`.
 fn engine(name: &[u8]) -> Option<&[u8]> {
     const ENGINES: [&[u8]; 4] = [b"docker-", b"cri-containerd-", b"crio-", b"libpod-"];
@@ -124,7 +123,7 @@ fn engine(name: &[u8]) -> Option<&[u8]> {
         .filter(|id| is_id(id))
 }
 
-/// A bare id: under `docker` or in a pod any, elsewhere one of full length.
+/// Returns a name that is an id: any below `docker` or in a pod, elsewhere only one of full length.
 fn bare<'a>(name: &'a [u8], mut outer: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let known = name.len() == 64 || outer.any(|o| o == b"docker" || o.starts_with(b"kubepods"));
     (known && is_id(name)).then_some(name)

@@ -1,16 +1,16 @@
-//! Whether two processes have one address space.
+//! Compares the address spaces of two processes.
 
 use rustix::io::Errno;
 
 /// `KCMP_VM` of `include/uapi/linux/kcmp.h`.
 const KCMP_VM: libc::c_int = 1;
 
-/// Whether the processes `a` and `b`, of zmtop's own pid namespace, have one address space, by `kcmp(2)`.
-/// Kernel threads and zombies have none, which the kernel takes for one they share: not to be asked of.
+/// Returns true if the processes `a` and `b`, of zmtop's own pid namespace, share an address space, by `kcmp(2)`.
+/// Must not be called for kernel threads and zombies: they have none, which the kernel reports as a shared one.
 ///
 /// # Errors
-/// EPERM where either may not be looked at, ENOSYS where the kernel was built without it, ESRCH where one
-/// is gone. May wait while one of them executes another program.
+/// EPERM if either may not be examined, ENOSYS if the kernel was built without it, ESRCH if one is gone. May
+/// block while one of them executes another program.
 pub fn same_memory(a: u32, b: u32) -> Result<bool, Errno> {
     let pid = |pid: u32| i32::try_from(pid).map_err(|_| Errno::SRCH);
     #[expect(unsafe_code, reason = "no library offers kcmp(2)")]

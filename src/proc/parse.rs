@@ -25,6 +25,23 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
 }
 
+/// Decodes a path in which the kernel writes blanks, newlines and backslashes as `\` and three octal digits.
+pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match after.first_chunk::<3>() {
+            Some([a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7']) if *first == b'\\' => {
+                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = &after[3..];
+            }
+            _ => out.push(*first),
+        }
+    }
+    out
+}
+
 /// Splits bytes that come in pieces into lines, of which at most `MAX` bytes are kept.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer<const MAX: usize> {

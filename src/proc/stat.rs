@@ -1,25 +1,25 @@
-//! `/proc/<pid>/stat`: the glance.
+//! `/proc/<pid>/stat`: the glance, which says whether a walk would show anything new.
 
 use super::parse::number;
 use crate::model::{Missing, Reading, Stat};
 
-/// What one `stat` tells.
+/// The parsed fields of a `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance<'a> {
     /// Field 1.
     pub pid: u32,
-    /// Field 2 without its parentheses: anyone's to choose, parentheses and newlines too.
+    /// Field 2 without its parentheses: foreign bytes, which may contain parentheses and newlines.
     pub comm: &'a [u8],
     /// Field 22: clock ticks after boot.
     pub starttime: u64,
-    /// The rest.
+    /// The other fields.
     pub stat: Stat,
 }
 
-/// The `stat` in `bytes`; `page` is the page size in bytes.
+/// Parses a `stat`; `page` is the page size in bytes.
 ///
-/// Read from the last `)`, since a comm may hold any other. The fields up to 24 must be there and be
-/// followed by more, as a cut-off file would give a wrong number for a right one; otherwise
+/// Fields are counted from the last `)`, since a comm may contain any other. The fields up to 24 must be there
+/// and be followed by more, since the last number of a truncated file may be wrong; otherwise it is
 /// [`Missing::Malformed`].
 pub fn parse(bytes: &[u8], page: u64) -> Reading<Glance<'_>> {
     glance(bytes, page).ok_or(Missing::Malformed)
@@ -36,7 +36,7 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
         ppid: u32::try_from(number(fields.nth(0)?)?).ok()?,
         ..Stat::default()
     };
-    // From here on `nth` counts the fields passed over.
+    // The argument of `nth` is the number of fields skipped.
     stat.flags = number(fields.nth(4)?)?; // 9
     stat.minflt = number(fields.nth(0)?)?; // 10
     stat.majflt = number(fields.nth(1)?)?; // 12
@@ -47,7 +47,7 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     let starttime = number(fields.nth(1)?)?; // 22
     stat.vsize = number(fields.nth(0)?)?; // 23
     stat.rss = number(fields.nth(0)?)?.checked_mul(page)?; // 24
-    fields.nth(0)?; // 25: what is cut off before it may end in half a number
+    fields.nth(0)?; // 25: a file truncated before it may end in half a number
     let mut image = [0; 3]; // 26–28
     let mut argv = [0; 2]; // 48 and 49
     for field in &mut image {
@@ -56,7 +56,7 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     for (field, skip) in argv.iter_mut().zip([19, 0]) {
         *field = fields.nth(skip).map_or(Some(0), number)?;
     }
-    // Who may not look is told 1, 1 and 0; a kernel thread has 0 everywhere.
+    // Without permission to see them the fields are 1, 1 and 0; those of a kernel thread are all 0.
     if image.iter().any(|n| *n > 1) {
         stat.image = digest(&image);
     }
@@ -71,12 +71,12 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     })
 }
 
-/// The fields that are left, parted by single blanks and closed by a newline. Read for every process in
-/// every tick, so that what is passed over is only counted.
+/// The remaining fields, separated by single blanks and ended by a newline. Parsed for every process in every
+/// tick: skipped fields are only counted.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The field after the next `skip`.
+    /// Skips `skip` fields and returns the next one.
     fn nth(&mut self, skip: usize) -> Option<&'a [u8]> {
         let is_blank = |b: &u8| *b <= b' ';
         let mut from = usize::from(self.0.first().is_some_and(is_blank));
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number that differs, as good as surely, when any of `words` does; never 0.
+/// Hashes `words`; never 0. Different words almost certainly give different numbers.
 fn digest(words: &[u64]) -> u64 {
     words
         .iter()
@@ -100,7 +100,7 @@ fn digest(words: &[u64]) -> u64 {
         .max(1)
 }
 
-/// A number that tells one name from another; never 0.
+/// Hashes a name; never 0.
 pub fn name_digest(name: &[u8]) -> u64 {
     let (words, rest) = name.as_chunks::<8>();
     let mut last = [0; 8];

@@ -3,9 +3,9 @@
 use super::parse::{kib, number, words};
 use crate::model::{Missing, Reading};
 
-/// The effective user id, by which the kernel judges what a process may do and who owns `/proc/<pid>`: the
-/// second number of `Uid:`. A newline in the name of the process is written as `\n`
-/// by the kernel, so that line cannot be forged.
+/// Parses the effective user id, which decides the permissions of a process and the owner of `/proc/<pid>`: the
+/// second number of `Uid:`. The kernel writes a newline in the name of the process as `\n`, so the line cannot
+/// be forged.
 pub fn uid(bytes: &[u8]) -> Reading<u32> {
     bytes
         .split(|b| *b == b'\n')
@@ -16,7 +16,7 @@ pub fn uid(bytes: &[u8]) -> Reading<u32> {
         .ok_or(Missing::Malformed)
 }
 
-/// `VmSwap`: anonymous memory swapped out, in bytes. Kernel threads have no such line.
+/// Parses `VmSwap`: anonymous memory swapped out, in bytes. Kernel threads have no such line.
 pub fn swap(bytes: &[u8]) -> Reading<u64> {
     bytes
         .split(|b| *b == b'\n')

@@ -19,7 +19,7 @@ use crate::text;
 
 /// An error for a text that is not a snapshot. Its message is safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
+pub enum RecordError {
     /// JSON of another kind.
     #[error("its schema is {0}, not zmtop/1: no snapshot of zmtop")]
     Schema(String),
@@ -33,7 +33,7 @@ pub enum WireError {
         line: usize,
         /// The byte in the line, from 1; 0 for its end.
         column: usize,
-        /// What is wrong.
+        /// A description of what is wrong.
         what: String,
         /// The text ends too early.
         cut: bool,
@@ -164,8 +164,8 @@ impl<'de> Visitor<'de> for Rows {
 /// Reads one snapshot.
 ///
 /// # Errors
-/// [`WireError`].
-pub fn read(json: &[u8]) -> Result<Recorded, WireError> {
+/// [`RecordError`].
+pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
     let json = json.trim_ascii_end();
     let fields: Fields<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
     check_schema(Some(&fields.schema))?;
@@ -199,8 +199,8 @@ pub fn read(json: &[u8]) -> Result<Recorded, WireError> {
 /// Reads the wall-clock time of a snapshot alone, which is cheaper than reading all of it.
 ///
 /// # Errors
-/// [`WireError`].
-pub fn time_of(json: &[u8]) -> Result<SystemTime, WireError> {
+/// [`RecordError`].
+pub fn time_of(json: &[u8]) -> Result<SystemTime, RecordError> {
     let json = json.trim_ascii_end();
     let head: Head<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
     check_schema(Some(&head.schema))?;
@@ -208,19 +208,19 @@ pub fn time_of(json: &[u8]) -> Result<SystemTime, WireError> {
 }
 
 /// Checks that the schema can be read: `zmtop/1`, or `zmtop/1.4`.
-fn check_schema(schema: Option<&str>) -> Result<(), WireError> {
+fn check_schema(schema: Option<&str>) -> Result<(), RecordError> {
     let shown = || text::safe_prefix(schema.unwrap_or("not given").as_bytes(), 40).into_owned();
     let version = schema.and_then(|schema| schema.strip_prefix("zmtop/"));
     let major = version.and_then(|version| version.split('.').next()?.parse().ok());
     match major {
         Some(1) => Ok(()),
-        Some(2_u32..) => Err(WireError::Newer(shown())),
-        _ => Err(WireError::Schema(shown())),
+        Some(2_u32..) => Err(RecordError::Newer(shown())),
+        _ => Err(RecordError::Schema(shown())),
     }
 }
 
 /// Explains why a text could not be read: perhaps it is of another version, which need not have these fields.
-fn error(json: &[u8], error: &serde_json::Error) -> WireError {
+fn error(json: &[u8], error: &serde_json::Error) -> RecordError {
     if let Ok(named) = serde_json::from_slice::<Named<'_>>(json)
         && let Err(other) = check_schema(named.schema.as_deref())
     {
@@ -231,7 +231,7 @@ fn error(json: &[u8], error: &serde_json::Error) -> WireError {
     let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
     // serde_json counts a line that ends within a string as the next one.
     let after = error.column() == 0 && error.line() > 1;
-    WireError::Malformed {
+    RecordError::Malformed {
         line: error.line().saturating_sub(usize::from(after)).max(1),
         column: error.column(),
         what: if after {

@@ -80,7 +80,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
-    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
+    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
     let within = |time: &Duration| (SHORTEST..=LONGEST).contains(time);
@@ -117,7 +117,7 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start the runtime: {error}");
     let runtime = super::runtime().build().map_err(failed)?;
-    let options = sampler_options(&plan.settings.sampler, args.place.proc_root.as_deref());
+    let options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
     let observed = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut handle = sampler::spawn(options, runtime.handle());

@@ -14,7 +14,7 @@ use crate::sampler::mappings::{self, Found};
 pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = configure(args, env)?;
     let report = empty_report(args, &settings, env)?;
-    let sampling = sampler_options(&settings.sampler, args.place.proc_root.as_deref());
+    let sampling = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     // What was read must outlive the report, which borrows it.
     let (areas, mappings);
     let processes = if args.areas {
@@ -60,7 +60,7 @@ fn processes<'a, T>(
 }
 
 fn configure(args: &MapsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
+    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
     args.table.units.apply(&mut settings)?;
     Ok(settings)
 }

@@ -27,7 +27,7 @@ pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.place.config.as_deref(), env)?.settings;
+    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
     args.units.apply(&mut settings)?;
     Ok(settings)
 }
@@ -39,7 +39,7 @@ fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Accountin
         let (snapshot, _) = snapshot::read(path, at.as_ref(), &settings.history_config(settings.ui.delta))?;
         return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }
-    let options = snapshot::scan_options(&settings.sampler, args.place.proc_root.as_deref());
+    let options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());
     let snapshot = snapshot::scan(Scanner::new(options.clone()))?;
     Ok((snapshot, accounting::read(&options)))
 }

@@ -27,7 +27,7 @@ use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
 use crate::proc::system::{MachineUpdate, SystemFile};
-use crate::proc::{own, status, users};
+use crate::proc::{clock, status, users};
 
 /// Bytes of a command line that are kept. The kernel would give megabytes.
 const MAX_CMDLINE: usize = 64 << 10;
@@ -232,13 +232,13 @@ impl Work for Job {
                 expected,
                 ..
             } => {
-                let (at, cpu) = (own::monotonic(), own::thread_time());
+                let (at, cpu) = (clock::monotonic(), clock::thread_time());
                 let memory = walk::walk(&process.target, process.starttime, proc, buf);
                 let result = WalkResult {
                     memory,
                     at,
-                    cost: own::thread_time().saturating_sub(cpu),
-                    took: own::monotonic().saturating_sub(at),
+                    cost: clock::thread_time().saturating_sub(cpu),
+                    took: clock::monotonic().saturating_sub(at),
                 };
                 Outcome::Walk {
                     process,

@@ -22,7 +22,7 @@ use super::target::{OpenFiles, Target};
 use super::{Needs, Options, walk};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
-use crate::proc::{kcmp, own, stat, users};
+use crate::proc::{clock, kcmp, stat, users};
 
 /// The data that a one-shot scan reads where it is needed.
 pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
@@ -69,7 +69,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
     if !SERVED.contains(needs) || !roots.is_own() {
         return None;
     }
-    let began = own::monotonic();
+    let began = clock::monotonic();
     let threads = options.reader_threads();
     let context = Context {
         open_files: Arc::new(OpenFiles::new(&roots.proc, RESERVE + threads)),
@@ -107,7 +107,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         return None;
     }
     rows.sort_unstable_by_key(|row| row.id.pid);
-    let now = own::monotonic();
+    let now = clock::monotonic();
     Some(Snapshot {
         time: SystemTime::now(),
         monotonic: now,
@@ -165,7 +165,7 @@ impl Context {
             Err(e) if files::reason(e) == Missing::Gone => return Ok(None),
             Ok(_) | Err(_) => return Err(Trouble),
         };
-        let at = own::monotonic();
+        let at = clock::monotonic();
         let memory = match walk::rollup(&target, proc, buf) {
             Ok(Some(memory)) => memory,
             Ok(None) | Err(Errno::NOENT | Errno::MFILE | Errno::NFILE) => return Err(Trouble),

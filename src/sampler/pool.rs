@@ -22,7 +22,7 @@ pub(super) use work::{Priority, Scope, Work};
 
 use super::Options;
 use crate::model::Missing;
-use crate::proc::{files, own};
+use crate::proc::{clock, files};
 
 /// Bytes in a reader's buffer: any one record of `/proc` that zmtop reads fits.
 const BUFFER: usize = 64 << 10;
@@ -67,7 +67,7 @@ impl<W: Work> Worker<'_, W> {
 
     /// Tells that the read goes on: its deadline starts anew.
     pub(super) fn progress(&self) {
-        let now = own::monotonic();
+        let now = clock::monotonic();
         self.shared.lock().progress(self.number, now);
     }
 }
@@ -131,12 +131,12 @@ impl<W: Work> Pool<W> {
     /// Returns true if there is nothing left to wait for: all is done, or what is not has been silent for
     /// `stall` and nothing else can be started.
     pub(super) fn is_settled(&self, scope: Scope, stall: Duration) -> bool {
-        self.shared.lock().is_settled(scope, own::monotonic(), stall)
+        self.shared.lock().is_settled(scope, clock::monotonic(), stall)
     }
 
     /// Stops waiting for reads that have been silent for `stall`; what they give is still handed in.
     pub(super) fn stop_waiting(&self, stall: Duration) {
-        self.shared.lock().stop_waiting(own::monotonic(), stall);
+        self.shared.lock().stop_waiting(clock::monotonic(), stall);
     }
 
     /// Returns the reads under way, with the time each last made progress.
@@ -151,7 +151,7 @@ impl<W: Work> Pool<W> {
 
     /// Starts threads in place of those that are blocked, if there is work for them.
     pub(super) fn supervise(&self) {
-        let now = own::monotonic();
+        let now = clock::monotonic();
         let suspects: Vec<Running<W::Key>> = {
             let state = self.shared.lock();
             if !state.has_work() {
@@ -191,7 +191,7 @@ impl<W: Work> Pool<W> {
             let settled = self.shared.wait_settled() || self.threads() == 0;
             self.drain(&mut outputs);
             let mut state = self.shared.lock();
-            let late = state.abandon(own::monotonic(), deadline).into_iter();
+            let late = state.abandon(clock::monotonic(), deadline).into_iter();
             outputs.extend(late.map(|key| unread(key, Missing::TimedOut)));
             if settled {
                 let left = state.clear().into_iter();
@@ -258,7 +258,7 @@ impl<W: Work> Shared<W> {
     /// Hands in what the last job gave and takes the next; `None` where this thread is to end.
     fn next(&self, number: usize, tid: rustix::thread::Pid, done: Option<(W::Output, bool)>) -> Option<W> {
         // Before the lock is taken, since others may hold it for a moment.
-        let now = own::monotonic();
+        let now = clock::monotonic();
         let mut state = self.lock();
         if let Some((output, is_announced)) = done
             && (state.finish(number, output) || is_announced)
@@ -268,7 +268,7 @@ impl<W: Work> Shared<W> {
         }
         let mut now = Some(now);
         loop {
-            if let Some(job) = state.take(number, tid, now.take().unwrap_or_else(own::monotonic)) {
+            if let Some(job) = state.take(number, tid, now.take().unwrap_or_else(clock::monotonic)) {
                 return Some(job);
             }
             if state.closed || state.idle >= self.threads {
@@ -284,7 +284,7 @@ impl<W: Work> Shared<W> {
     /// Waits until there is nothing left to wait for, but no longer than until blocked threads are to be looked
     /// for; returns true if there is nothing. Who calls this abandons silent reads itself.
     fn wait_settled(&self) -> bool {
-        let is_settled = |state: &State<W>| state.is_settled(Scope::All, own::monotonic(), Duration::MAX);
+        let is_settled = |state: &State<W>| state.is_settled(Scope::All, clock::monotonic(), Duration::MAX);
         let state = self.lock();
         if is_settled(&state) {
             return true;

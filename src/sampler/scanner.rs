@@ -12,7 +12,7 @@ use super::table::Table;
 use super::target::OpenFiles;
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
-use crate::proc::own;
+use crate::proc::clock;
 use crate::proc::system::{Machine, SystemFile, zram};
 
 /// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
@@ -142,7 +142,7 @@ impl Scanner {
     pub async fn tick(&mut self) -> Arc<Snapshot> {
         let limits = WaitLimits {
             stall: STALL.min(self.deadline),
-            until: Some(own::monotonic() + self.interval.min(MAX_WAIT)),
+            until: Some(clock::monotonic() + self.interval.min(MAX_WAIT)),
         };
         self.scan(limits).await
     }
@@ -158,7 +158,7 @@ impl Scanner {
     }
 
     async fn scan(&mut self, limits: WaitLimits) -> Arc<Snapshot> {
-        let began = own::monotonic();
+        let began = clock::monotonic();
         let jobs = self.initial_jobs(began);
         self.pool.submit(jobs);
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
@@ -178,7 +178,7 @@ impl Scanner {
             self.table.close_files(|| self.open_files.is_exceeded());
         }
 
-        let now = own::monotonic();
+        let now = clock::monotonic();
         self.table.spread_changes();
         let (pids, candidates) = self.table.candidates(now, &self.focus);
         let chosen = self.planner.choose(now, &candidates);
@@ -194,7 +194,7 @@ impl Scanner {
         self.wait(Scope::All, limits, |_| false).await;
         if self.cgroups.is_on() {
             // Only now is it known where new processes are.
-            let jobs = self.cgroups.jobs(self.table.cgroups(), own::monotonic());
+            let jobs = self.cgroups.jobs(self.table.cgroups(), clock::monotonic());
             self.pool.submit(jobs);
             self.wait(Scope::All, limits, |_| false).await;
         }
@@ -236,7 +236,7 @@ impl Scanner {
                 return;
             }
             match limits.until {
-                Some(until) if own::monotonic() >= until => return,
+                Some(until) if clock::monotonic() >= until => return,
                 // Not one thread can be had: there is nothing to wait for.
                 None if self.pool.threads() == 0 => return,
                 _ => {}
@@ -250,7 +250,7 @@ impl Scanner {
 
     /// Takes in what has come; returns true if more is to be read because of it.
     fn take_in_outcomes(&mut self) -> bool {
-        let now = own::monotonic();
+        let now = clock::monotonic();
         let mut outcomes = std::mem::take(&mut self.outcomes);
         self.pool.drain(&mut outcomes);
         let mut jobs = Vec::new();
@@ -291,7 +291,7 @@ impl Scanner {
 
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
-        let now = own::monotonic();
+        let now = clock::monotonic();
         let running = RunningReads::new(&self.pool, now);
         let is_late = |key| running.is_late(key, self.deadline);
         for file in &self.reading {
@@ -323,7 +323,7 @@ impl Scanner {
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),
             },
-            own: own::cost(),
+            own: clock::self_cost(),
             system: self.machine.sample.clone(),
             processes,
             cgroups: self.cgroups.publish(&running, self.deadline),

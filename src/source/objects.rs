@@ -2,14 +2,14 @@
 
 use super::error::Fault;
 use super::frames::{self, Frame, Frames};
-use crate::record::WireError;
+use crate::record::RecordError;
 
 /// The objects of a file, each read by one function of `record`. Frames in a row that could not be read are one
 /// fault, which comes before the object after them.
 #[derive(Debug)]
 pub(super) struct Objects<T> {
     frames: Frames,
-    read: fn(&[u8]) -> Result<T, WireError>,
+    read: fn(&[u8]) -> Result<T, RecordError>,
     /// Damage that may go on in the next frame.
     damage: Option<Fault>,
     /// The object that came after that damage.
@@ -29,7 +29,7 @@ enum Parsed<T> {
 }
 
 impl<T> Objects<T> {
-    pub(super) const fn new(frames: Frames, read: fn(&[u8]) -> Result<T, WireError>) -> Self {
+    pub(super) const fn new(frames: Frames, read: fn(&[u8]) -> Result<T, RecordError>) -> Self {
         Self {
             frames,
             read,
@@ -97,7 +97,7 @@ impl<T> Iterator for Objects<T> {
 }
 
 /// Reads what a frame holds.
-fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, WireError>) -> Parsed<T> {
+fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, RecordError>) -> Parsed<T> {
     let damaged = |first, what| Fault::Damaged {
         first,
         last: frame.end,
@@ -112,9 +112,9 @@ fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, Wire
     };
     let what = error.to_string();
     match error {
-        WireError::Newer(_) => Parsed::End(Some(Fault::Refused { line: frame.line, what })),
-        WireError::Schema(_) => Parsed::Damaged(damaged(frame.line, what)),
-        WireError::Malformed { line, cut, .. } => match last_object(frame.text).map(read) {
+        RecordError::Newer(_) => Parsed::End(Some(Fault::Refused { line: frame.line, what })),
+        RecordError::Schema(_) => Parsed::Damaged(damaged(frame.line, what)),
+        RecordError::Malformed { line, cut, .. } => match last_object(frame.text).map(read) {
             Some(Ok(object)) => Parsed::Resumed(damaged(frame.line, what), object),
             _ if cut && frame.last => Parsed::End(Some(Fault::Cut(frame.line))),
             _ => Parsed::Damaged(damaged(frame.line + line as u64 - 1, what)),

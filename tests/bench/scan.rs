@@ -19,7 +19,7 @@ use std::time::Duration;
 use floor::floor;
 use load::Load;
 use zmtop::group::Coverage;
-use zmtop::proc::{files, own};
+use zmtop::proc::{clock, files};
 use zmtop::sampler::{Options, Policy, Scanner};
 
 fn main() {
@@ -92,12 +92,12 @@ fn ms(d: Duration) -> f64 {
 
 /// Wall time and CPU time of this whole process.
 fn measure(work: impl FnOnce()) -> Cost {
-    let cpu = own::cost().unwrap().cpu;
-    let wall = own::monotonic();
+    let cpu = clock::self_cost().unwrap().cpu;
+    let wall = clock::monotonic();
     work();
     (
-        own::monotonic().saturating_sub(wall),
-        own::cost().unwrap().cpu.saturating_sub(cpu),
+        clock::monotonic().saturating_sub(wall),
+        clock::self_cost().unwrap().cpu.saturating_sub(cpu),
     )
 }
 

@@ -137,8 +137,8 @@ fn ps_has_its_own_options() {
         panic!("not ps");
     };
     assert_eq!((args.top, args.format), (Some(5), Format::Table));
-    assert_eq!(args.place.proc_root.as_deref(), Some("/p".as_ref()));
-    assert_eq!(args.place.config.as_deref(), Some("/c".as_ref()));
+    assert_eq!(args.paths.proc_root.as_deref(), Some("/p".as_ref()));
+    assert_eq!(args.paths.config.as_deref(), Some("/c".as_ref()));
     let mut settings = Settings::default();
     settings.ui.filter = "user:alice".into();
     args.apply(&mut settings).unwrap();

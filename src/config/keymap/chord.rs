@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crate::config::fault::shown;
 use crate::text::nearest;
 
-/// One key with its modifiers.
+/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chord {
     /// The key.
@@ -48,11 +48,11 @@ const NAMES: &[(&str, KeyCode)] = &[
     ("F12", KeyCode::F(12)),
 ];
 
-/// Chords that a terminal sends as another key, so that they would never be seen.
+/// Letters that a terminal sends as another key together with Ctrl, so that they can never be received.
 const NEVER: &[(char, &str)] = &[('i', "Tab"), ('m', "Enter"), ('[', "Esc")];
 
 impl Chord {
-    /// What was pressed, in the one form that bindings are kept in. `None` for a release, and for
+    /// Returns the chord of a key event, in the form that bindings have. `None` for a release, and for
     /// modifiers that no binding can have.
     pub fn of(key: KeyEvent) -> Option<Self> {
         if key.kind == KeyEventKind::Release {
@@ -74,13 +74,13 @@ impl Chord {
         allowed.contains(key.modifiers).then_some(Self { code, modifiers })
     }
 
-    /// Whether it types a character in a line of text.
+    /// Returns true if it types a character in a line of text.
     pub fn types(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && self.modifiers.is_empty()
     }
 }
 
-/// The character without its case: terminals send Ctrl-A and Ctrl-a alike.
+/// Returns the character in lower case: terminals send Ctrl-A and Ctrl-a alike.
 fn lower(c: char) -> char {
     let mut lower = c.to_lowercase();
     match (lower.next(), lower.next()) {
@@ -89,7 +89,7 @@ fn lower(c: char) -> char {
     }
 }
 
-/// A key's name that is none.
+/// An error for a text that is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ChordError(String);
@@ -139,7 +139,8 @@ fn code(name: &str) -> Option<KeyCode> {
     let mut chars = name.chars();
     match (chars.next(), chars.next()) {
         (Some(' '), None) => None,
-        // What cannot be shown as itself, a lone combining mark say, could not be told apart in the help.
+        // A character that cannot be shown as itself, such as a lone combining mark, could not be recognised in
+        // the help.
         (Some(c), None) if shown(name) == name => Some(KeyCode::Char(c)),
         _ => NAMES.iter().find(|(n, _)| *n == name).map(|(_, code)| *code),
     }

@@ -1,4 +1,4 @@
-//! The shipped keymap, and the user's over it.
+//! Reads the shipped keymap, and the user's over it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -28,14 +28,14 @@ static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
     Keymap { bindings }
 });
 
-/// What `config/keymap.toml` says.
+/// Returns the shipped keymap.
 impl Default for Keymap {
     fn default() -> Self {
         DEFAULT.clone()
     }
 }
 
-/// One entry of a file.
+/// An entry of a file.
 struct Line {
     context: Context,
     on: Vec<(Chord, Range<usize>)>,
@@ -45,7 +45,7 @@ struct Line {
 }
 
 impl Keymap {
-    /// The shipped keymap with what a user's file says over it.
+    /// Reads a user's file over the shipped keymap.
     ///
     /// # Errors
     /// Every fault in the bytes, with its place; `file` is the name they go by.
@@ -67,15 +67,15 @@ impl Keymap {
         faults.finish().map(|()| keymap)
     }
 
-    /// Takes the keys from whatever had them, and gives them to the line's action.
+    /// Unbinds the keys of the line, and binds them to its action.
     fn lay_over(&mut self, line: Line) {
         let taken: Vec<Chord> = line.on.into_iter().map(|(chord, _)| chord).collect();
         let here = |b: &Binding| b.context == line.context;
         for binding in self.bindings.iter_mut().filter(|b| here(b)) {
             binding.on.retain(|chord| !taken.contains(chord));
         }
-        // Only what the shipped file binds in a context can be bound there, so there is a binding to add to;
-        // one that is left without keys goes when all lines are read.
+        // Only actions that the shipped file binds in a context can be bound there, so there is a binding to add
+        // to; those left without keys are removed when all lines have been read.
         let known = self.bindings.iter_mut().find(|b| here(b) && Some(b.run) == line.run);
         if let Some(binding) = known {
             binding.on.extend(taken);
@@ -84,8 +84,8 @@ impl Keymap {
     }
 }
 
-/// The entries of a file in order. `shipped` says what a context's keys can do; the shipped file itself
-/// is free.
+/// Reads the entries of a file in order. Only actions that `shipped` has in a context are allowed there; the
+/// shipped file itself is read without it.
 fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<Line> {
     let mut out: Vec<(usize, Line)> = Vec::new();
     for (name, value) in document::parse(text, faults) {
@@ -130,7 +130,7 @@ fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<L
     out.into_iter().map(|(_, line)| line).collect()
 }
 
-/// One entry; `None` where its fault leaves nothing to work with.
+/// Reads an entry; `None` if it is too faulty to use.
 fn line(
     context: Context,
     entry: &Spanned<DeValue<'_>>,
@@ -214,7 +214,7 @@ fn chords(
     out
 }
 
-/// The action of an entry; `Some(None)` for "none", `None` for a fault.
+/// Reads the action of an entry; `Some(None)` for "none", `None` for a fault.
 #[expect(clippy::option_option, reason = "no action is not the same as a faulty one")]
 fn action(
     context: Context,

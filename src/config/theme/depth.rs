@@ -1,4 +1,4 @@
-//! How many colours a terminal has, and the nearest that it has to a colour.
+//! The number of colours of a terminal, and the nearest of them to a colour.
 
 use std::ffi::OsStr;
 
@@ -6,10 +6,10 @@ use ratatui::style::{Color, Style};
 
 use crate::config::Env;
 
-/// The colours of a terminal.
+/// The number of colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// None: bold, dim, reverse and the like only.
+    /// No colours: only bold, dim, reverse and the like.
     None,
     /// The 16 of ANSI, whose shades the terminal's user has chosen.
     Ansi16,
@@ -20,7 +20,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// What the environment says: `NO_COLOR` that is not empty, then `COLORTERM`, then `TERM`.
+    /// Detects the depth from the environment: a `NO_COLOR` that is not empty, then `COLORTERM`, then `TERM`.
     pub fn detect(env: &Env) -> Self {
         let text = |v: &Option<std::ffi::OsString>| {
             v.as_deref()
@@ -40,14 +40,14 @@ impl Depth {
         }
     }
 
-    /// A style with its colours replaced by what there is; modifiers stay.
+    /// Replaces the colours of a style by available ones; modifiers stay.
     pub(super) fn style(self, mut style: Style) -> Style {
         style.fg = style.fg.and_then(|c| self.color(c));
         style.bg = style.bg.and_then(|c| self.color(c));
         style
     }
 
-    /// The nearest colour there is; `None` where there are none.
+    /// Returns the nearest available colour; `None` if there are none.
     pub fn color(self, color: Color) -> Option<Color> {
         match (self, color) {
             (Self::None, _) => None,
@@ -98,7 +98,7 @@ fn rgb_of_256(index: u8) -> Rgb {
     }
 }
 
-/// The nearest of the cube and the grey ramp. The first 16 are left out: their shades are the user's.
+/// Returns the nearest colour of the cube and the grey ramp. The first 16 are left out: users change their shades.
 fn nearest_256(rgb: Rgb) -> u8 {
     (16..=255).min_by_key(|i| distance(rgb, rgb_of_256(*i))).unwrap_or(16)
 }
@@ -107,9 +107,10 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
 }
 
-/// The nearest of the 16, by hue where there is one: by plain distance every muted colour would be grey.
+/// Returns the nearest of the 16 colours, by hue if there is one: by plain distance every muted colour would
+/// become grey.
 fn nearest_16(rgb: Rgb) -> Color {
-    /// Share of the greatest part that the least falls short of, from which a colour is not a grey.
+    /// The saturation from which a colour is not a grey.
     const SATURATED: f64 = 0.22;
     let (hue, saturation, value) = hsv(rgb);
     if saturation < SATURATED || value < 0.12 {
@@ -137,7 +138,7 @@ fn nearest_16(rgb: Rgb) -> Color {
     }
 }
 
-/// Hue in degrees, saturation and value from 0 to 1.
+/// Converts to hue in degrees, and saturation and value from 0 to 1.
 fn hsv(rgb: Rgb) -> (f64, f64, f64) {
     let [r, g, b] = rgb.map(|c| f64::from(c) / 255.0);
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
@@ -155,7 +156,7 @@ fn hsv(rgb: Rgb) -> (f64, f64, f64) {
     (sixth * 60.0, spread / most, most)
 }
 
-/// How bright a colour looks, from 0 to 1: the weights of ITU-R BT.709 on the encoded parts.
+/// Returns the perceived brightness of a colour, from 0 to 1: the weights of ITU-R BT.709 on the encoded parts.
 fn luma(rgb: Rgb) -> f64 {
     let [r, g, b] = rgb.map(|c| f64::from(c) / 255.0);
     0.2126 * r + 0.7152 * g + 0.0722 * b

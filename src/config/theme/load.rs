@@ -1,4 +1,4 @@
-//! The shipped themes, and the user's over them.
+//! Reads the shipped themes, and the user's over them.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ const MODIFIERS: [(&str, Modifier); 5] = [
     ("reverse", Modifier::REVERSED),
 ];
 
-/// The shipped theme of that name.
+/// Returns the shipped theme of that name.
 pub fn shipped(name: &str) -> Option<Theme> {
     let (_, text) = SHIPPED.iter().find(|(n, _)| *n == name)?;
     let mut faults = Faults::new(Path::new("config/themes"), text);
@@ -39,7 +39,7 @@ pub fn shipped(name: &str) -> Option<Theme> {
 }
 
 impl Theme {
-    /// This theme with what a file says over it.
+    /// Reads a file over this theme.
     ///
     /// # Errors
     /// Every fault in the bytes, with its place; `file` is the name they go by.
@@ -50,8 +50,8 @@ impl Theme {
         faults.finish().map(|()| self)
     }
 
-    /// The theme of that name: `NAME.toml` in `dir` over the shipped one of the same name, or over the
-    /// default; else the shipped one. `None` where there is neither.
+    /// Loads the theme of a name: `NAME.toml` in `dir` over the shipped theme of the same name, or over the
+    /// default; without such a file the shipped theme. `None` if there is neither.
     ///
     /// # Errors
     /// Every fault in the file.

@@ -7,16 +7,16 @@ use crate::model::{Missing, Reading};
 pub struct AccountingInputs {
     /// `/proc/zoneinfo`.
     pub zones: Reading<Zones>,
-    /// The zram devices, by name; empty where there is no such driver.
+    /// The zram devices, by name; empty if there is no such driver.
     pub zram: Reading<Vec<ZramDevice>>,
     /// Pools of huge pages, by size. `/sys/kernel/mm/hugepages`.
     pub huge: Reading<Vec<HugePool>>,
-    /// The use of transparent huge pages: `always`, `madvise` or `never`.
+    /// The mode of transparent huge pages: `always`, `madvise` or `never`.
     /// `/sys/kernel/mm/transparent_hugepage/enabled`.
     pub thp: Reading<Box<str>>,
-    /// Pages of equal content merged. `/sys/kernel/mm/ksm`.
+    /// Merged pages of equal content. `/sys/kernel/mm/ksm`.
     pub ksm: Reading<Ksm>,
-    /// Zswap is on. `/sys/module/zswap/parameters/enabled`.
+    /// True if zswap is enabled. `/sys/module/zswap/parameters/enabled`.
     pub zswap_on: Reading<bool>,
     /// `/proc/pressure/memory`.
     pub pressure: Reading<Pressure>,
@@ -42,7 +42,7 @@ impl AccountingInputs {
 pub struct Zones {
     /// `present`: the RAM the kernel knows of.
     pub present: u64,
-    /// `managed`: what of it was given to the page allocator. That is `MemTotal`.
+    /// `managed`: the part given to the page allocator, which is `MemTotal`.
     pub managed: u64,
     /// `count` of each processor's lists: free, and not in `MemFree`.
     pub free_lists: u64,
@@ -53,15 +53,15 @@ pub struct Zones {
 pub struct ZramDevice {
     /// `zram0`.
     pub name: Box<str>,
-    /// `disksize`: how much it may store.
+    /// `disksize`: its capacity.
     pub size: Reading<u64>,
-    /// `orig_data_size`, field 1 of `mm_stat`: what is stored, uncompressed. Pages written back to a disk
-    /// and pages of one repeated word are not in it.
+    /// `orig_data_size`, field 1 of `mm_stat`: the uncompressed size of the data stored, without pages written
+    /// back to a disk and pages of one repeated word.
     pub stored: u64,
-    /// `mem_used_total`, field 3 of `mm_stat`: the RAM it takes.
+    /// `mem_used_total`, field 3 of `mm_stat`: the RAM it uses.
     pub used: u64,
-    /// Field 1 of `bd_stat`: what was written back to a disk and is there now. Unknown where the driver was
-    /// built without.
+    /// Field 1 of `bd_stat`: data that was written back to a disk and is there now. Unknown if the driver was
+    /// built without it.
     pub on_disk: Reading<u64>,
 }
 
@@ -72,18 +72,18 @@ pub struct HugePool {
     pub page: u64,
     /// The whole pool.
     pub total: u64,
-    /// The unused part.
+    /// The unused part of the pool.
     pub free: u64,
 }
 
 /// Memory that KSM merged, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ksm {
-    /// `run` is 1: it is at work.
+    /// True if it is enabled: `run` is 1.
     pub on: bool,
-    /// `pages_shared`: the pages that stand for many.
+    /// `pages_shared`: the pages that others were merged into.
     pub shared: u64,
-    /// `pages_sharing`: what would be in RAM besides without them.
+    /// `pages_sharing`: the RAM that merging saves.
     pub saved: u64,
 }
 

@@ -1,35 +1,35 @@
 //! `/proc/self/mountinfo`: where the cgroups' memory controller is mounted.
 
 use crate::model::{Missing, Reading};
+use crate::proc::parse::unescape_octal;
 
-/// Which of the two kinds of hierarchy.
+/// A version of the cgroup hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One hierarchy a controller.
+    /// Version 1: a hierarchy for each controller.
     V1,
-    /// One for all.
+    /// Version 2: a single, unified hierarchy.
     V2,
 }
 
-/// One mount.
+/// A mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
-    /// Which cgroup is at its top, as `/proc/<pid>/cgroup` calls it.
+    /// The cgroup at its root, by its path in `/proc/<pid>/cgroup`.
     root: Vec<u8>,
-    /// Where it is.
+    /// The mount point.
     point: Vec<u8>,
 }
 
-/// Where the figures of memory are. Of two kinds of hierarchy (hybrid) the memory controller is in the v1
-/// one where that is mounted at all.
+/// The mounts of the memory controller. On a hybrid machine it is in the v1 hierarchy, if that is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounts {
-    /// Which kind.
+    /// The version of the hierarchy.
     pub version: Version,
     mounts: Vec<Mount>,
 }
 
-/// The mounts in the bytes of a `mountinfo`; [`Missing::Unsupported`] where there is none to be used.
+/// Parses a `mountinfo`; [`Missing::Unsupported`] if it has no usable mount.
 ///
 /// Lines are `id parent major:minor root point options [optional…] - type source super-options`
 /// (`Documentation/filesystems/proc.rst`, 3.5).
@@ -47,10 +47,10 @@ pub fn parse(mountinfo: &[u8]) -> Reading<Mounts> {
             _ => continue,
         };
         let mount = Mount {
-            root: unescape(root),
-            point: unescape(point),
+            root: unescape_octal(root),
+            point: unescape_octal(point),
         };
-        // One that lies outside the cgroup namespace, `/../…`, has no path that leads into it.
+        // No path leads into a mount from outside the cgroup namespace, `/../…`.
         if is_plain(&mount.root) {
             list.push(mount);
         }
@@ -67,7 +67,7 @@ pub fn parse(mountinfo: &[u8]) -> Reading<Mounts> {
 }
 
 impl Mounts {
-    /// The directory of the cgroup at `path`; `None` where it lies outside everything mounted here.
+    /// Returns the directory of the cgroup at `path`; `None` if it is outside all mounts.
     pub fn directory(&self, path: &[u8]) -> Option<Vec<u8>> {
         if !is_plain(path) {
             return None;
@@ -80,7 +80,7 @@ impl Mounts {
         })
     }
 
-    /// The same mounts below another root: only those in sysfs, whose tree is at `sys`.
+    /// Returns the mounts in a captured sysfs, whose tree is at `sys`.
     #[must_use]
     pub fn within(&self, sys: &[u8]) -> Self {
         let moved = |mount: &Mount| {
@@ -97,7 +97,7 @@ impl Mounts {
     }
 }
 
-/// The cgroup above that at `path`; none above `/`.
+/// Returns the parent of the cgroup at `path`; `None` for `/`.
 pub fn above(path: &[u8]) -> Option<&[u8]> {
     let at = path.iter().rposition(|b| *b == b'/')?;
     match (at, path.len()) {
@@ -107,7 +107,7 @@ pub fn above(path: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What of `path` is below `root`: nothing, or a path that begins with a slash.
+/// Returns the part of `path` below `root`: nothing, or a path that begins with a slash.
 fn below<'a>(path: &'a [u8], root: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(root))?;
     match rest {
@@ -117,25 +117,7 @@ fn below<'a>(path: &'a [u8], root: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// An absolute path that climbs nowhere.
+/// Returns true for an absolute path without `..`.
 fn is_plain(path: &[u8]) -> bool {
     path.starts_with(b"/") && !path.split(|b| *b == b'/').any(|name| name == b"..")
-}
-
-/// Blanks, newlines and backslashes of a path are written as `\` and three octal digits.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, after @ ..] = rest {
-        rest = after;
-        let digits = after.get(..3).filter(|d| d.iter().all(|b| (b'0'..=b'7').contains(b)));
-        match digits {
-            Some(&[a, b, c]) if *first == b'\\' && a <= b'3' => {
-                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest = &after[3..];
-            }
-            _ => out.push(*first),
-        }
-    }
-    out
 }

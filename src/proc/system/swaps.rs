@@ -2,13 +2,13 @@
 
 use crate::model::system::SwapArea;
 use crate::model::{Missing, Reading};
-use crate::proc::parse::{number, words};
+use crate::proc::parse::{number, unescape_octal, words};
 
-/// The swap areas in `bytes`. The crate's readers want UTF-8, and a path need not be: this one is our own.
+/// Parses the swap areas. (procfs requires UTF-8, which a path need not be.)
 ///
-/// Under a line of titles each has its path (blanks and backslashes written as `\040` and the like), kind,
-/// size and use in KiB, and priority. One line that does not read so makes the whole malformed, as a sum
-/// over the rest would be wrong.
+/// Below a line of titles there is a line for each, with its path (blanks and backslashes written as `\040` and
+/// the like), kind, size and use in KiB, and priority. One malformed line makes the whole file malformed, since a
+/// sum over the rest would be wrong.
 pub fn parse(bytes: &[u8]) -> Reading<Vec<SwapArea>> {
     let mut lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     if !lines.next().is_some_and(|titles| titles.starts_with(b"Filename")) {
@@ -23,7 +23,7 @@ fn area(line: &[u8]) -> Option<SwapArea> {
     let kind = str::from_utf8(words.next()?).ok()?;
     let mut kib = || words.next().and_then(number)?.checked_mul(1024);
     Some(SwapArea {
-        path: unescape(path),
+        path: unescape_octal(path).into(),
         kind: kind.into(),
         size: kib()?,
         used: kib()?,
@@ -35,23 +35,4 @@ fn area(line: &[u8]) -> Option<SwapArea> {
                 .ok_or(Missing::Malformed),
         },
     })
-}
-
-/// The bytes behind `\ooo`.
-fn unescape(path: &[u8]) -> Box<[u8]> {
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((first, tail)) = rest.split_first() {
-        let octal = tail
-            .first_chunk::<3>()
-            .filter(|d| *first == b'\\' && d[0] <= b'3' && d.iter().all(|d| (b'0'..=b'7').contains(d)));
-        if let Some([a, b, c]) = octal {
-            out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-            rest = &tail[3..];
-        } else {
-            out.push(*first);
-            rest = tail;
-        }
-    }
-    out.into()
 }

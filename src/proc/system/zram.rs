@@ -7,7 +7,7 @@ use crate::model::system::Zram;
 use crate::proc::files;
 use crate::proc::parse::{number, words};
 
-/// The zram devices of the sysfs at `sys`, in order of their names; none where there is no such driver. A
+/// Reads the zram devices of the sysfs at `sys`, in order of their names; none if there is no such driver. A
 /// device whose figures cannot be read is left out.
 pub fn read(sys: &Path) -> Vec<Zram> {
     let block = sys.join("block");
@@ -37,7 +37,7 @@ pub fn read(sys: &Path) -> Vec<Zram> {
     names.into_iter().filter_map(device).collect()
 }
 
-/// `orig_data_size` and `mem_used_total` of an `mm_stat`, both in bytes.
+/// Parses `orig_data_size` and `mem_used_total` of an `mm_stat`, both in bytes.
 pub fn parse(bytes: &[u8]) -> Option<(u64, u64)> {
     let mut words = words(bytes).map(number);
     Some((words.next()??, words.nth(1)??))

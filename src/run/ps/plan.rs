@@ -81,7 +81,7 @@ impl Plan {
             every: args.every.is_some().then_some(settings.sampler.interval),
             count: args.count,
             all: args.all,
-            sampling: scan_options(&settings.sampler, args.place.proc_root.as_deref()),
+            sampling: scan_options(&settings.sampler, args.paths.proc_root.as_deref()),
         };
         plan.check()
     }
@@ -181,7 +181,7 @@ const WIDE: usize = 100;
 
 /// Returns the settings of the configuration with the options over them.
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Settings::load(args.place.config.as_deref(), env)?;
+    let mut settings = Settings::load(args.paths.config.as_deref(), env)?;
     // The monitor's own order and filter are not those of a table that scripts read.
     settings.ui.sort = layout::PSS;
     settings.ui.descending = true;

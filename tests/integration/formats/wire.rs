@@ -7,7 +7,7 @@ use serde_json::json;
 use zmtop::model::{Missing, Snapshot};
 use zmtop::output::json;
 use zmtop::record;
-use zmtop::record::{Record, WireError};
+use zmtop::record::{Record, RecordError};
 
 use super::made::{HOSTILE, any_snapshot, hostile, small, told};
 
@@ -125,7 +125,7 @@ fn reasons_are_one_or_by_field() {
 }
 
 #[track_caller]
-fn refused(json: &str, want: &str) -> WireError {
+fn refused(json: &str, want: &str) -> RecordError {
     let error = record::read(json.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), want);
     error
@@ -135,7 +135,7 @@ fn refused(json: &str, want: &str) -> WireError {
 fn what_is_none_is_refused_with_a_reason() {
     let newer = r#"{"schema":"zmtop/2","time":[],"processes":{}}"#;
     let what = "its schema is zmtop/2, which is newer than this zmtop: it reads zmtop/1";
-    assert!(matches!(refused(newer, what), WireError::Newer(_)));
+    assert!(matches!(refused(newer, what), RecordError::Newer(_)));
     refused(
         r#"{"schema":"zmtop/2.1","time":"2026-11-20T23:51:00Z"}"#,
         "its schema is zmtop/2.1, which is newer than this zmtop: it reads zmtop/1",
@@ -160,7 +160,7 @@ fn what_is_none_is_refused_with_a_reason() {
         "missing field `starttime` (column 72)",
     );
     let cut = refused(r#"{"schema":"zmtop/1","ti"#, "EOF while parsing a string (column 23)");
-    assert!(matches!(cut, WireError::Malformed { cut: true, .. }));
+    assert!(matches!(cut, RecordError::Malformed { cut: true, .. }));
     let evil = r#"{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","interval_s":"\u001b[2J\u202e"}"#;
     let error = record::read(evil.as_bytes()).unwrap_err().to_string();
     assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error:?}");

@@ -1,7 +1,7 @@
 //! cgroup paths, units and containers.
 
 use zmtop::model::Missing;
-use zmtop::proc::cgroup::{Place, parse};
+use zmtop::proc::cgroup::{CgroupPath, parse};
 
 const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -105,7 +105,7 @@ fn containers_are_known_by_their_paths() {
 fn a_name_of_any_bytes_passes_raw() {
     let bytes = b"0::/a\xff\x1b[2J/\xe2\x80\xae.service\n";
     let place = parse(bytes).unwrap();
-    let expected = Place {
+    let expected = CgroupPath {
         path: b"/a\xff\x1b[2J/\xe2\x80\xae.service",
         unit: Some(b"\xe2\x80\xae.service"),
         container: None,

@@ -21,7 +21,7 @@ use super::fault::shown;
 pub(super) type ValueError = (Range<usize>, String);
 
 /// A kind of setting. An implementation may have limits, which its fields hold.
-pub(super) trait Kind {
+pub(super) trait ValueKind {
     /// The type of the field.
     type Value;
 

@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::text::{MAX_TEXT, NO_TILDE, column};
-use super::{Kind, ValueError, quoted_list};
+use super::{ValueError, ValueKind, quoted_list};
 use crate::columns::{COLUMNS, ColumnId};
 use crate::config::document::found;
 
@@ -33,7 +33,7 @@ fn read_items<T>(
 }
 
 /// Returns the items of an array.
-fn items<'v, 't, K: Kind>(value: &'v Spanned<DeValue<'t>>) -> Result<&'v [Spanned<DeValue<'t>>], Vec<ValueError>> {
+fn items<'v, 't, K: ValueKind>(value: &'v Spanned<DeValue<'t>>) -> Result<&'v [Spanned<DeValue<'t>>], Vec<ValueError>> {
     match value.get_ref() {
         DeValue::Array(items) => Ok(items),
         other => {
@@ -61,7 +61,7 @@ impl Columns {
     }
 }
 
-impl Kind for Columns {
+impl ValueKind for Columns {
     type Value = Vec<ColumnId>;
 
     const EXPECTED: &'static str = "an array of column names";
@@ -105,7 +105,7 @@ impl Program {
     }
 }
 
-impl Kind for Program {
+impl ValueKind for Program {
     type Value = Vec<String>;
 
     const EXPECTED: &'static str = "a program and its arguments, such as [\"/usr/bin/notify-send\", \"zmtop\"]";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::{Kind, quoted, within};
+use super::{ValueKind, quoted, within};
 use crate::config::fault::shown;
 use crate::units::{parse_size, parse_span, size_exact, span_exact};
 
@@ -35,7 +35,7 @@ impl Number {
     }
 }
 
-impl Kind for Number {
+impl ValueKind for Number {
     type Value = u16;
 
     const EXPECTED: &'static str = "a whole number";
@@ -65,7 +65,7 @@ impl Decimal {
     }
 }
 
-impl Kind for Decimal {
+impl ValueKind for Decimal {
     type Value = f64;
 
     const EXPECTED: &'static str = "a number such as 0.5, with three decimals at most";
@@ -88,7 +88,7 @@ impl Kind for Decimal {
 /// A length of time; a bare number is seconds.
 pub(in crate::config) struct Span(pub(in crate::config) RangeInclusive<Duration>);
 
-impl Kind for Span {
+impl ValueKind for Span {
     type Value = Duration;
 
     const EXPECTED: &'static str = "a length of time such as \"250ms\" or \"1m\", or a number of seconds";
@@ -126,7 +126,7 @@ impl Size {
     }
 }
 
-impl Kind for Size {
+impl ValueKind for Size {
     type Value = u64;
 
     const EXPECTED: &'static str = "a size such as \"24M\", or a number of bytes";
@@ -156,7 +156,7 @@ fn percentage(thousandths: u16) -> String {
     format!("{}%", f64::from(thousandths) / 10.0)
 }
 
-impl Kind for Share {
+impl ValueKind for Share {
     type Value = Option<u16>;
 
     const EXPECTED: &'static str = "a share of one core such as \"5%\", or \"off\"";

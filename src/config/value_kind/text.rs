@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toml::de::DeValue;
 
-use super::{Kind, quoted};
+use super::{ValueKind, quoted};
 use crate::columns::{self, COLUMNS, ColumnId};
 use crate::config::document::unknown;
 use crate::config::fault::shown;
@@ -26,7 +26,7 @@ pub fn column(name: &str) -> Result<ColumnId, String> {
 /// A boolean.
 pub(in crate::config) struct Switch;
 
-impl Kind for Switch {
+impl ValueKind for Switch {
     type Value = bool;
 
     const EXPECTED: &'static str = "true or false";
@@ -47,7 +47,7 @@ impl Kind for Switch {
 /// A column.
 pub(in crate::config) struct Column;
 
-impl Kind for Column {
+impl ValueKind for Column {
     type Value = ColumnId;
 
     const EXPECTED: &'static str = "a column name in quotes";
@@ -66,7 +66,7 @@ pub(in crate::config) struct Grouping;
 
 const PROCESS: &str = "process";
 
-impl Kind for Grouping {
+impl ValueKind for Grouping {
     type Value = Option<GroupBy>;
 
     const EXPECTED: &'static str = "what to group by in quotes";
@@ -89,7 +89,7 @@ impl Kind for Grouping {
 /// A filter of processes.
 pub(in crate::config) struct FilterText;
 
-impl Kind for FilterText {
+impl ValueKind for FilterText {
     type Value = String;
 
     const EXPECTED: &'static str = "a filter in quotes";
@@ -108,7 +108,7 @@ impl Kind for FilterText {
 /// The unit of byte figures.
 pub(in crate::config) struct UnitName;
 
-impl Kind for UnitName {
+impl ValueKind for UnitName {
     type Value = Units;
 
     const EXPECTED: &'static str = "a unit's name in quotes";
@@ -125,7 +125,7 @@ impl Kind for UnitName {
 /// The name of a theme, which need not exist: that is checked when it is loaded.
 pub(in crate::config) struct ThemeName;
 
-impl Kind for ThemeName {
+impl ValueKind for ThemeName {
     type Value = String;
 
     const EXPECTED: &'static str = "a theme's name in quotes";
@@ -150,7 +150,7 @@ impl Kind for ThemeName {
 /// A word out of a list.
 pub(in crate::config) struct Choice(pub(in crate::config) &'static [&'static str]);
 
-impl Kind for Choice {
+impl ValueKind for Choice {
     type Value = String;
 
     const EXPECTED: &'static str = "a word in quotes";
@@ -169,7 +169,7 @@ impl Kind for Choice {
 /// The path of a file; empty for none.
 pub(in crate::config) struct File;
 
-impl Kind for File {
+impl ValueKind for File {
     type Value = Option<PathBuf>;
 
     const EXPECTED: &'static str = "a path in quotes";
@@ -191,7 +191,7 @@ impl Kind for File {
 /// A line of text, not empty.
 pub(in crate::config) struct Text;
 
-impl Kind for Text {
+impl ValueKind for Text {
     type Value = String;
 
     const EXPECTED: &'static str = "words in quotes";
