@@ -20,6 +20,12 @@
 //! A series is judged (see [`crate::trend`]) every ten seconds while it changes, every thirty otherwise, in turns, so
 //! that no snapshot pays for all: see [`evaluation`].
 //!
+//! # Adding a figure with a history
+//! 1. Add a field to [`MemorySample`], and a line for it in `new` and in `add`; groups sum it from then on.
+//! 2. Add a [`TimeSeries`](time_series::TimeSeries) to [`RowHistory`], and a line for it in `push`, `set_retention`,
+//!    `clear_past` and `bytes`, so that it keeps within the memory bound.
+//! 3. Add an accessor that returns a [`SeriesView`], as [`RowHistory::footprint`] does, for a column or a chart.
+//!
 //! # Rooms within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks.
