@@ -1,4 +1,4 @@
-//! Who leaks: the line above the table and the page.
+//! Leaks: the line above the table, and the list.
 
 use std::sync::Arc;
 

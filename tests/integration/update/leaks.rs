@@ -1,4 +1,4 @@
-//! Who leaks: the line, the page, and going from there to whom it names.
+//! Leaks: the line, the list, and going from there to a suspect.
 
 use std::sync::Arc;
 
@@ -170,6 +170,17 @@ fn a_program_and_one_that_ended() {
     session.keys("L");
     assert!(session.line("node").contains("ended 99s ago"), "{}", session.picture());
     assert!(session.line("(12 processes)").contains("worker"));
+    // The titles stand above the entries: a click on them does nothing, one on an entry goes to that one.
+    let row_of = |picture: &str, text: &str| {
+        let row = picture.lines().position(|line| line.contains(text)).unwrap();
+        u16::try_from(row).unwrap()
+    };
+    let picture = session.picture();
+    session.keys("Esc Tab L").click(60, row_of(&picture, "VERDICT"));
+    assert!(session.app.modal::<LeakList>().is_some());
+    session.click(60, row_of(&picture, "(12 processes)"));
+    assert!(session.app.modal.is_none());
+    assert_eq!(session.selected_group().as_deref(), Some("worker"));
 }
 
 #[test]
