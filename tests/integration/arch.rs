@@ -119,12 +119,10 @@ const LONELY: &[&str] = &[
     "src/sampler/plan",
     "src/sampler/pool",
     "src/sampler/table/process",
-    "src/tui/act",
     "src/tui/view/detail",
     "tests/integration/plan",
     "tests/integration/screens",
     "tests/integration/support/tree",
-    "tests/integration/update/act",
 ];
 
 #[test]

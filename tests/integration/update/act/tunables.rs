@@ -1,4 +1,4 @@
-//! Niceness and `oom_score_adj`.
+//! The dialog that sets a tunable, and steps of niceness.
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable};
 use zmtop::tui::Event;

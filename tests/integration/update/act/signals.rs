@@ -1,0 +1,178 @@
+//! The dialog that sends a signal.
+
+use rustix::process::Signal;
+use zmtop::act::{Command, ProcessAction, Reply, signals};
+use zmtop::tui::Event;
+
+use super::{commands, id, message, ready, reply, selection, signal_dialog, values};
+use crate::support::session::Session;
+
+/// Returns the name of the signal at the cursor.
+fn chosen(session: &Session) -> &'static str {
+    signals::ALL[signal_dialog(session).list.cursor].name
+}
+
+#[test]
+fn a_signal_is_chosen_asked_for_and_sent() {
+    let mut session = ready();
+    session.keys("F9");
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
+    assert_eq!(selection(&session).name(), "900 python3");
+    assert_eq!(chosen(&session), "TERM", "the gentle one first");
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
+    session.keys("Down Enter");
+    assert!(signal_dialog(&session).confirming);
+    assert_eq!(chosen(&session), "KILL");
+    session.types("y");
+    assert!(session.app.modal.is_none());
+    let sent = Command::Perform(1, ProcessAction::Signal(Signal::KILL));
+    assert_eq!(commands(&session)[1..], [sent, Command::Release(1)]);
+    reply(
+        &mut session,
+        Reply::Performed(1, ProcessAction::Signal(Signal::KILL), vec![Ok(9)]),
+    );
+    assert_eq!(message(&session), "SIGKILL sent to 900 python3");
+    let outcome = |exited, running| Reply::Outcome {
+        request: 1,
+        signal: Signal::KILL,
+        exited,
+        running,
+    };
+    reply(&mut session, outcome(1, 0));
+    assert_eq!(message(&session), "900 python3 has ended");
+    // It is told once.
+    session.keys("Down");
+    reply(&mut session, outcome(1, 0));
+    assert_eq!(message(&session), "");
+}
+
+#[test]
+fn nothing_but_y_sends() {
+    let mut session = ready();
+    session.keys("F9 Enter Enter Enter Space F9 Up Down Home x Y".trim_end_matches('Y'));
+    assert!(signal_dialog(&session).confirming, "Enter again and again only asks");
+    assert_eq!(chosen(&session), "TERM", "what is asked about stays");
+    session.feed(Event::Paste("y".into()));
+    session.types("n");
+    assert!(!signal_dialog(&session).confirming);
+    session.keys("Enter Esc");
+    assert!(!signal_dialog(&session).confirming, "back to the list");
+    session.keys("Esc");
+    assert!(session.app.modal.is_none());
+    assert_eq!(
+        commands(&session),
+        [Command::Pin(1, vec![id(900)]), Command::Release(1)]
+    );
+    session.types("y");
+    assert_eq!(commands(&session).len(), 2);
+}
+
+#[test]
+fn typing_goes_to_a_signal() {
+    let mut session = ready();
+    session.keys("F9");
+    for (typed, name) in [
+        ("9", "KILL"),
+        ("1", "HUP"),
+        ("15", "TERM"),
+        ("usr2", "USR2"),
+        ("sigq", "QUIT"),
+        ("s", "STOP"),
+        ("cont", "CONT"),
+    ] {
+        session.keys("Home").types(typed);
+        assert_eq!(chosen(&session), name, "{typed}");
+    }
+    session.types("zzz");
+    assert_eq!(chosen(&session), "CONT", "what names none goes nowhere");
+    assert_eq!(signal_dialog(&session).query, "");
+    session.types("us");
+    session.keys("Backspace");
+    assert_eq!(signal_dialog(&session).query, "u");
+    session.keys("End");
+    assert_eq!(chosen(&session), signals::ALL.last().unwrap().name);
+    session.keys("Down");
+    assert_eq!(chosen(&session), signals::ALL.last().unwrap().name);
+}
+
+#[test]
+fn every_signal_is_found_by_name_and_number() {
+    for (at, known) in signals::ALL.iter().enumerate() {
+        assert_eq!(signals::find(known.name), Some(at));
+        assert_eq!(signals::find(&known.signal.as_raw().to_string()), Some(at));
+        assert_eq!(signals::name(known.signal), format!("SIG{}", known.name));
+    }
+    assert_eq!(signals::find(""), None);
+    assert_eq!(signals::find("0"), None);
+}
+
+#[test]
+fn a_process_that_stays_after_a_signal_is_told() {
+    let told = |signal, exited, running| {
+        let mut session = ready();
+        session
+            .keys(if exited + running > 1 {
+                "Space Space Space Space F9"
+            } else {
+                "F9"
+            })
+            .types(&signals::name(signal))
+            .keys("Enter")
+            .types("y");
+        reply(
+            &mut session,
+            Reply::Performed(1, ProcessAction::Signal(signal), vec![Ok(1)]),
+        );
+        session.keys("Left");
+        reply(
+            &mut session,
+            Reply::Outcome {
+                request: 1,
+                signal,
+                exited,
+                running,
+            },
+        );
+        message(&session).to_owned()
+    };
+    assert_eq!(told(Signal::TERM, 0, 1), "900 python3 is still there (SIGKILL ends it)");
+    assert_eq!(
+        told(Signal::KILL, 0, 1),
+        "900 python3 is still there (the kernel has not let go)"
+    );
+    assert_eq!(told(Signal::TERM, 3, 1), "1 of 4 is still there (SIGKILL ends it)");
+    assert_eq!(told(Signal::TERM, 2, 2), "2 of 4 are still there (SIGKILL ends them)");
+    assert_eq!(told(Signal::TERM, 4, 0), "4 processes have ended");
+    assert_eq!(told(Signal::TERM, 3, 0), "3 of 4 have ended", "one was not reached");
+    assert_eq!(
+        told(Signal::INT, 0, 4),
+        "4 processes are still there (SIGKILL ends them)"
+    );
+    assert_eq!(told(Signal::HUP, 0, 1), "", "many read their settings anew at that");
+    assert_eq!(told(Signal::STOP, 0, 1), "");
+    assert_eq!(told(Signal::HUP, 1, 0), "900 python3 has ended");
+}
+
+#[test]
+fn clicks_and_the_wheel_choose_and_never_send() {
+    let mut session = ready();
+    session.keys("F9");
+    let row = |session: &mut Session, text: &str| {
+        let picture = session.picture();
+        let found = picture.lines().position(|l| l.contains(text)).unwrap();
+        u16::try_from(found).unwrap()
+    };
+    let y = row(&mut session, " 9 KILL");
+    session.click(40, y).click(40, y);
+    assert_eq!(chosen(&session), "KILL");
+    assert!(!signal_dialog(&session).confirming);
+    session.mouse(crossterm::event::MouseEventKind::ScrollDown, 40, y);
+    assert_eq!(chosen(&session), "INT");
+    session.keys("Enter");
+    session.mouse(crossterm::event::MouseEventKind::ScrollDown, 40, y);
+    session.click(40, y);
+    assert_eq!(chosen(&session), "INT");
+    session.click(0, 0);
+    assert!(session.app.modal.is_none());
+    assert_eq!(commands(&session).len(), 2, "pinned and let go");
+}
