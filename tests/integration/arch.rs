@@ -66,7 +66,6 @@ const CIRCULAR: &[&str] = &[
     "sampler/table/process.rs",
     "source/file.rs",
     "source/frames.rs",
-    "tui/act.rs",
     "tui/app.rs",
     "tui/app/data.rs",
     "tui/app/requests.rs",
