@@ -15,7 +15,7 @@ use crate::text;
 
 static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
     let mut faults = Faults::new(Path::new("config/keymap.toml"), SHIPPED);
-    let bindings = lines(SHIPPED, &mut faults, None)
+    let bindings = read_entries(SHIPPED, &mut faults, None)
         .into_iter()
         .filter_map(|l| {
             let desc = l.desc.unwrap_or_default();
@@ -36,7 +36,7 @@ impl Default for Keymap {
 }
 
 /// An entry of a file.
-struct Line {
+struct Entry {
     context: Context,
     on: Vec<(Chord, Range<usize>)>,
     /// `None` frees the keys.
@@ -53,8 +53,8 @@ impl Keymap {
         let text = file::utf8(file, bytes)?;
         let mut faults = Faults::new(file, &text);
         let mut keymap = Self::default();
-        for line in lines(&text, &mut faults, Some(&keymap.clone())) {
-            keymap.lay_over(line);
+        for entry in read_entries(&text, &mut faults, Some(&keymap.clone())) {
+            keymap.rebind(entry);
         }
         for context in Context::ALL {
             let exit = context.exit();
@@ -67,27 +67,27 @@ impl Keymap {
         faults.finish().map(|()| keymap)
     }
 
-    /// Unbinds the keys of the line, and binds them to its action.
-    fn lay_over(&mut self, line: Line) {
-        let taken: Vec<Chord> = line.on.into_iter().map(|(chord, _)| chord).collect();
-        let here = |b: &Binding| b.context == line.context;
+    /// Unbinds the keys of the entry, and binds them to its action.
+    fn rebind(&mut self, entry: Entry) {
+        let taken: Vec<Chord> = entry.on.into_iter().map(|(chord, _)| chord).collect();
+        let here = |b: &Binding| b.context == entry.context;
         for binding in self.bindings.iter_mut().filter(|b| here(b)) {
             binding.on.retain(|chord| !taken.contains(chord));
         }
         // Only actions that the shipped file binds in a context can be bound there, so there is a binding to add
-        // to; those left without keys are removed when all lines have been read.
-        let known = self.bindings.iter_mut().find(|b| here(b) && Some(b.run) == line.run);
+        // to; those left without keys are removed when all entries have been read.
+        let known = self.bindings.iter_mut().find(|b| here(b) && Some(b.run) == entry.run);
         if let Some(binding) = known {
             binding.on.extend(taken);
-            binding.desc = line.desc.unwrap_or_else(|| binding.desc.clone());
+            binding.desc = entry.desc.unwrap_or_else(|| binding.desc.clone());
         }
     }
 }
 
 /// Reads the entries of a file in order. Only actions that `shipped` has in a context are allowed there; the
 /// shipped file itself is read without it.
-fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<Line> {
-    let mut out: Vec<(usize, Line)> = Vec::new();
+fn read_entries(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<Entry> {
+    let mut out: Vec<(usize, Entry)> = Vec::new();
     for (name, value) in document::parse(text, faults) {
         if faults.full() {
             break;
@@ -103,14 +103,14 @@ fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<L
             continue;
         };
         let mut bound: Vec<(Chord, Range<usize>)> = Vec::new();
-        for entry in entries {
+        for value in entries {
             if faults.full() {
                 break;
             }
-            let Some(line) = line(context, entry, faults, shipped) else {
+            let Some(entry) = read_entry(context, value, faults, shipped) else {
                 continue;
             };
-            for (chord, span) in &line.on {
+            for (chord, span) in &entry.on {
                 match bound.iter().find(|(c, _)| c == chord) {
                     Some((_, first)) => {
                         let line = text[..first.start].matches('\n').count() + 1;
@@ -123,20 +123,20 @@ fn lines(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -> Vec<L
                     None => bound.push((*chord, span.clone())),
                 }
             }
-            out.push((entry.span().start, line));
+            out.push((value.span().start, entry));
         }
     }
     out.sort_by_key(|(at, _)| *at);
-    out.into_iter().map(|(_, line)| line).collect()
+    out.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// Reads an entry; `None` if it is too faulty to use.
-fn line(
+fn read_entry(
     context: Context,
     entry: &Spanned<DeValue<'_>>,
     faults: &mut Faults<'_>,
     shipped: Option<&Keymap>,
-) -> Option<Line> {
+) -> Option<Entry> {
     let key = |name: &str| format!("{}.{name}", context.name());
     let DeValue::Table(table) = entry.get_ref() else {
         let what = format!("expected a table, found {}", found(entry.get_ref()));
@@ -162,7 +162,7 @@ fn line(
         }
     }
     let desc = desc(table, &key("desc"), faults);
-    Some(Line {
+    Some(Entry {
         context,
         on: on?,
         run: run??,
