@@ -15,11 +15,11 @@
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
 //! `!swap>0`. A bare word looks only at what is known.
 //!
-//! Of groups words choose the processes that are summed, and figures judge the sums.
+//! Words choose the processes that are summed in groups, and figures are compared with the sums.
 
 //!
-//! Any floor above may parse a filter and match rows with it. What rows and columns there are this room does not
-//! know: it asks a [`Schema`] and a [`Filterable`].
+//! Any floor above may parse a filter and match rows with it. This room knows neither rows nor columns: it asks a
+//! [`Schema`] and a [`Filterable`].
 
 mod bounds;
 mod expr;
@@ -56,7 +56,7 @@ pub enum TextField {
     Group,
     /// The path of the program's file.
     Exe,
-    /// What became of that file: `updated` or `deleted`.
+    /// The state of that file: `updated` or `deleted`.
     Replaced,
     /// The reason why its memory could not be read.
     Unread,
@@ -98,7 +98,7 @@ pub trait Filterable {
 pub struct FilterError {
     /// The character, from 0.
     pub at: usize,
-    /// What is wrong there.
+    /// The message.
     pub what: String,
 }
 

@@ -78,18 +78,20 @@
 //! ## A column
 //!
 //! One entry in one of the lists below `src/columns/process/` (`memory.rs`, `trend.rs`, `facts.rs`, `group.rs`,
-//! `mark.rs`). For the share of a process's memory that is dirty:
+//! `mark.rs`). For the resident pages that are clean:
 //!
 //! ```text
-//! Entry::figure("dirty_share", "DIRTY%", Unit::Share, 6, |r| {
-//!     r.memory.map_or_else(Value::Missing, |m| Value::Share(m.dirty() as f64 / m.rss.max(1) as f64))
-//! })
-//! .help("Share of RSS that is dirty. Formula: (Private_Dirty + Shared_Dirty) ÷ Rss.")
-//! .needs(Needs::MEMORY),
+//! Entry::bytes("clean", "CLEAN", |r| memory(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
+//!     .help("Clean resident pages, whole. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
+//!     .priority(Priority::Low),
 //! ```
 //!
-//! The screen, the sort menu, the chooser, the help, filters (`dirty_share>50%`), `--columns`, JSON and CSV have it
-//! then. `read.rs` beside it has helpers for what several columns read; `needs` says what must be read for it; in a
+//! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV have it then.
+//! `Entry::bytes` is a sum in bytes that needs the memory, `Entry::figure` any other unit, `Entry::text` a text;
+//! what else differs from the usual is said by a method: `needs` (what must be read for it), `priority` (on a narrow
+//! screen), `applies_to` (which rows have it), `label` (which rows it names), `ascending`, `additive`, `grows`,
+//! `metric`. `read.rs` has helpers for what several columns read, and the tests in
+//! `tests/integration/columns/registry.rs` go through every entry. In a
 //! default table it appears once its id stands in `src/columns/layout.rs`, for the monitor also in
 //! `config/default.toml`. Mappings, suspects and system figures have lists of their own: `src/columns/mapping.rs`,
 //! `suspect.rs`, `system.rs`.

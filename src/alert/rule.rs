@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::columns::{COLUMNS, ColumnId, Needs, Unit, needs_of_filter, system};
+use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, system};
 use crate::filter::{Filter, FilterError, Schema};
 use crate::group::GroupBy;
 
@@ -74,10 +74,6 @@ pub struct Rule {
     pub(super) condition_figures: usize,
 }
 
-/// The figures reported for every process and group, whatever the condition uses: what a reader of the alert
-/// asks for next.
-const ALWAYS_REPORTED: [&str; 6] = ["pss", "swap", "footprint", "growth", "rss", "count"];
-
 impl Rule {
     /// Creates a rule without hold or cooldown from a condition in the filter language.
     ///
@@ -92,7 +88,7 @@ impl Rule {
         if condition.is_empty() {
             return Err(FilterError::new(0, "a condition is missing"));
         }
-        let mut always: Vec<_> = ALWAYS_REPORTED.into();
+        let mut always: Vec<_> = layout::ALERT.iter().map(|column| column.get().id).collect();
         if target_kind == TargetKind::System {
             always = system::COLUMNS.iter().map(|figure| figure.id).collect();
             if condition.uses_text() {

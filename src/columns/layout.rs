@@ -30,6 +30,9 @@ pub const PPID: ColumnId = ColumnId::named("ppid");
 /// The columns that show growth, the most telling first.
 pub const BY_GROWTH: &[ColumnId] = &named(["trend", "growth", "history"]);
 
+/// The figures of every alert, whatever its condition: what its reader asks for next.
+pub const ALERT: &[ColumnId] = &named(["pss", "swap", "footprint", "growth", "rss", "count"]);
+
 /// The columns of `ps`.
 pub const PS: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "rss", "command"]);
 /// The columns of `ps --tree`.

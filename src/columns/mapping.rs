@@ -16,7 +16,7 @@ pub struct MapRow<'a> {
     pub areas: u64,
     /// Its memory.
     pub memory: Reading<&'a Memory>,
-    /// Its size and the rest.
+    /// Its size, and the figures that only `smaps` has.
     pub extent: Reading<&'a Extent>,
     /// The area, if it is a single one.
     pub area: Option<&'a Area>,

@@ -20,7 +20,7 @@ impl TableKind for Processes {
 /// An entry of the table.
 type Entry = Column<Processes>;
 
-/// What changes, rates and judgements of memory need.
+/// Needs of changes, rates and judgements of memory.
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 
 /// Every column there is, in the order that the chooser offers them.
@@ -36,7 +36,7 @@ const PARTS: [&[Entry]; 5] = [
 
 const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
 
-/// The parts one after the other.
+// A table in the order of the parts, made by the compiler, so that a column is found by its index in it.
 const ALL: [Entry; COUNT] = {
     let mut all = [PARTS[0][0]; COUNT];
     let (mut part, mut at, mut to) = (0, 0, 0);

@@ -31,7 +31,7 @@ type Entry = Column<Suspects>;
 /// The time in seconds from which a limit counts as never reached: ten years.
 const NEVER: f64 = 3_650.0 * 86_400.0;
 
-/// What stands for a value that a suspect need not have.
+/// Stands for a value that a suspect need not have.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
 /// Every column, from left to right.

@@ -34,7 +34,7 @@ const fn figure(id: &'static str, unit: Unit, value: Get) -> Entry {
     Entry::figure(id, id, unit, 5, value)
 }
 
-/// RAM in use: `MemTotal − MemAvailable`.
+/// Returns the RAM in use: `MemTotal − MemAvailable`.
 fn used(row: &SystemRow<'_>) -> Reading<u64> {
     let system = &row.snapshot.system;
     Ok(system.mem_total?.saturating_sub(system.mem_available?))

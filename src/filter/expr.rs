@@ -164,7 +164,8 @@ impl Expr {
         })
     }
 
-    /// Evaluates a tree without texts: for rows of which many are asked, as it keeps no texts.
+    /// Evaluates a tree without texts. Cheaper than [`evaluate`](Self::evaluate), which makes room for texts: alerts
+    /// do this for every process at every snapshot.
     pub(super) fn evaluate_figures(&self, row: &dyn Filterable) -> TruthSet {
         self.fold_conditions(&|condition| match condition {
             Condition::Figure {

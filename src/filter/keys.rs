@@ -1,4 +1,4 @@
-//! The keys of the language, and what is said of a key or a column that there is none of.
+//! The keys of the language, and the messages about keys and columns that do not exist.
 
 use super::{FilterError, Schema, TextField};
 use crate::text::{self, Align, nearest};
@@ -7,11 +7,11 @@ use crate::text::{self, Align, nearest};
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) kind: KeyKind,
-    /// What must follow, for messages.
+    /// The value that must follow, for messages.
     pub(super) expects: &'static str,
 }
 
-/// What a key's value is compared with.
+/// The text or number that a key's value is compared with.
 #[derive(Clone, Copy)]
 pub(super) enum KeyKind {
     Text(TextField),
@@ -68,7 +68,7 @@ pub(super) fn shown(typed: &str) -> String {
     text::fit(&text, WIDTH, Align::Left).trim_end().to_owned()
 }
 
-/// Reports `key:value` with a key that there is none of, at character `at`.
+/// Reports `key:value` with an unknown key, at character `at`.
 pub(super) fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
     let name = normalized(key);
     let what = if schema.figure(&name).is_some() {
@@ -79,7 +79,7 @@ pub(super) fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema
     FilterError::new(at, what)
 }
 
-/// Reports `column>figure` with a column that there is none of, at character `at`.
+/// Reports `column>figure` with an unknown column, at character `at`.
 pub(super) fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
     let what = if find(column).is_some() {
         format!(

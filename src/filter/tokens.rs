@@ -185,71 +185,62 @@ impl Lexer {
 
     /// Reads `"…"`, where `\"` and `\\` stand for a quote and a backslash.
     fn quoted(&mut self) -> Result<Literal, FilterError> {
-        let at = self.at;
-        self.at += 1;
-        let mut text = String::new();
-        while let Some(c) = self.peek() {
-            self.at += 1;
-            match (c, self.peek()) {
-                ('"', _) if text.is_empty() => return Err(FilterError::new(at, "there is nothing between the quotes")),
-                ('"', _) => {
-                    return Ok(Literal {
-                        text,
-                        at,
-                        style: Style::Quoted,
-                    });
-                }
-                ('\\', Some(next @ ('"' | '\\'))) => {
-                    text.push(next);
-                    self.at += 1;
-                }
-                _ => text.push(c),
-            }
+        let literal = self.delimited(Style::Quoted, "this quote is not closed", |next| match next {
+            '"' | '\\' => Some(""),
+            _ => None,
+        })?;
+        match literal.text.is_empty() {
+            true => Err(FilterError::new(literal.at, "there is nothing between the quotes")),
+            false => Ok(literal),
         }
-        Err(FilterError::new(at, "this quote is not closed"))
     }
 
-    /// Reads `/…/`, where `\/` stands for a slash. What follows must be a space, a `)` or a `|`: a path has to
-    /// be quoted, and is told so.
+    /// Reads `/…/`, where `\/` stands for a slash and other escapes are the pattern's own. A space, a `)` or a `|`
+    /// must follow: an unquoted path is told to be quoted.
     fn pattern(&mut self) -> Result<Literal, FilterError> {
-        let at = self.at;
+        let unclosed = "this regular expression is not closed: end it with /, or put a path in quotes";
+        let literal = self.delimited(Style::Pattern, unclosed, |next| match next {
+            '/' => Some(""),
+            _ => Some("\\"),
+        })?;
+        if self
+            .peek()
+            .is_some_and(|c| !c.is_whitespace() && !matches!(c, ')' | '|'))
+        {
+            let what = "the regular expression ends at this /: write \\/ for a slash in it, or put a path in quotes";
+            return Err(FilterError::new(self.at - 1, what));
+        }
+        match literal.text.is_empty() {
+            true => Err(FilterError::new(literal.at, "there is nothing between the slashes")),
+            false => Ok(literal),
+        }
+    }
+
+    /// Reads up to the character it stands at. A backslash takes the next character into the text, after what
+    /// `escape` returns for it; if that is `None` it is an ordinary character.
+    fn delimited(
+        &mut self,
+        style: Style,
+        unclosed: &str,
+        escape: impl Fn(char) -> Option<&'static str>,
+    ) -> Result<Literal, FilterError> {
+        let (at, end) = (self.at, self.chars[self.at]);
         self.at += 1;
         let mut text = String::new();
         while let Some(c) = self.peek() {
             self.at += 1;
-            match (c, self.peek()) {
-                ('/', next) if next.is_none_or(|c| c.is_whitespace() || matches!(c, ')' | '|')) => {
-                    return if text.is_empty() {
-                        Err(FilterError::new(at, "there is nothing between the slashes"))
-                    } else {
-                        Ok(Literal {
-                            text,
-                            at,
-                            style: Style::Pattern,
-                        })
-                    };
-                }
-                ('/', _) => {
-                    return Err(FilterError::new(
-                        self.at - 1,
-                        "the regular expression ends at this /: write \\/ for a slash in it, or put a path in quotes",
-                    ));
-                }
-                ('\\', Some('/')) => {
-                    text.push('/');
-                    self.at += 1;
-                }
-                ('\\', Some(next)) => {
-                    text.push('\\');
+            let next = self.peek();
+            let escaped = next.and_then(|next| Some((escape(next)?, next)));
+            match (c, escaped) {
+                _ if c == end => return Ok(Literal { text, at, style }),
+                ('\\', Some((before, next))) => {
+                    text.push_str(before);
                     text.push(next);
                     self.at += 1;
                 }
                 _ => text.push(c),
             }
         }
-        Err(FilterError::new(
-            at,
-            "this regular expression is not closed: end it with /, or put a path in quotes",
-        ))
+        Err(FilterError::new(at, unclosed))
     }
 }

@@ -1,4 +1,4 @@
-//! Judgements on the footprint, and how long it can go on.
+//! Judgements on the footprint, and the time until it reaches a limit.
 
 use super::read::{growth_time, trend};
 use super::{Entry, OVER_TIME};

@@ -76,13 +76,17 @@ fn the_other_tables_keep_the_same_rules() {
 #[test]
 fn what_is_over_time_needs_a_history() {
     for column in COLUMNS {
-        let over_time = match column.unit {
-            Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Chart => true,
-            Unit::Trend | Unit::Verdict => true,
-            Unit::Seconds => ["since", "eta"].contains(&column.id),
-            Unit::Bytes | Unit::Count | Unit::Text => false,
-        };
-        assert_eq!(column.needs.contains(Needs::HISTORY), over_time, "{}", column.id);
+        let needs_it = column.needs.contains(Needs::HISTORY);
+        match column.unit {
+            Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Chart | Unit::Trend | Unit::Verdict => {
+                assert!(needs_it, "{}", column.id);
+            }
+            Unit::Seconds | Unit::Share => {
+                let over_time = ["since", "eta", "cpu", "confidence"].contains(&column.id);
+                assert!(needs_it || !over_time, "{}", column.id);
+            }
+            Unit::Bytes | Unit::Count | Unit::Text => assert!(!needs_it, "{}", column.id),
+        }
     }
 }
 
