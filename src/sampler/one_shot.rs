@@ -2,10 +2,10 @@
 //!
 //! A [`Scanner`](super::Scanner) is made to scan again and again: it glances at every process first, so as
 //! to plan its walks, holds files open for the next tick, and reads every fact. For one table of a thousand
-//! processes that is MEASURE. So `zmtop ps` comes here where its columns allow it. Reads, the
-//! pool, the rows and the names of users are the scanner's own; only the order differs: the walk comes first, and
-//! `stat`, the command line and the user follow where [`Needs`] ask for them. At the first sign of trouble
-//! this gives up, for the scanner to do it.
+//! processes of a hundred areas that takes 1.26 times the CPU time (median of 11 pairs of whole programs), so
+//! `zmtop ps` comes here where its columns allow it. The pool, targets, the rollup and rows are the scanner's
+//! own. Only the order differs: the walk comes first, and `stat`, the command line and the user follow where
+//! [`Needs`] ask for them. At the first sign of trouble this gives up, for the scanner to do it.
 //!
 //! Data that is not needed is not filled in: start times, states and names may be missing, so that such
 //! a snapshot serves a table, and is neither kept, nor compared with another, nor recorded.
@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::pool::{Pool, Priority, Work, Worker};
@@ -200,7 +201,9 @@ impl Context {
             }
         }
         if self.needs.contains(Needs::USER) {
-            facts.uid = target.uid(proc);
+            // The effective user owns the directory (`task_dump_owner` of `fs/proc/base.c`).
+            let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+            facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
             facts.user = facts.uid.map(|uid| self.user(uid));
         }
         if **last != facts {

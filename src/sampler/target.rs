@@ -16,7 +16,6 @@ use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::model::Reading;
 use crate::proc::{files, stat};
 
 /// Descriptors that the kernel makes room for at the start: two each for some thousand processes.
@@ -190,15 +189,6 @@ impl Target {
     pub(super) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
         self.stat(proc, buf)
             .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
-    }
-
-    /// Returns the effective uid, which owns the directory (`task_dump_owner` of `fs/proc/base.c`).
-    pub(super) fn uid(&self, proc: &Path) -> Reading<u32> {
-        let stat = match &self.dir {
-            Some(held) => rustix::fs::fstat(&held.fd),
-            None => path(proc, self.pid, b"", |path| rustix::fs::stat(path)),
-        };
-        stat.map(|stat| stat.st_uid).map_err(files::reason)
     }
 
     /// Opens one of the process's files.

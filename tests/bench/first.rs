@@ -1,4 +1,4 @@
-//! How long until the first table stands on the screen, beside the least it could take.
+//! Times the first table on the screen, beside the least it could take.
 //!
 //! `cargo bench --bench first -- [PROCESSES AREAS PAGES [ROUNDS]]` makes a load as the bench `scan` does
 //! (1000, 100 and 5 unless told otherwise), and takes turns between the floor (two threads open, read and
@@ -67,7 +67,7 @@ fn first_table() -> (Duration, bool) {
     (at - screen.started, !screen.line(0).contains("(reading "))
 }
 
-/// Whether the first row below the heading begins with a figure.
+/// Returns true if the first row below the heading begins with a figure.
 fn has_figures(screen: &Screen) -> bool {
     let text = screen.text();
     let mut lines = text.lines().skip_while(|l| !l.contains("COMMAND"));

@@ -1,4 +1,4 @@
-//! What one snapshot costs the history: processes, and the groups they are in.
+//! Times what one snapshot costs the history: processes, and the groups they are in.
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
 //! snapshots a second apart of a made machine, on which none, a tenth or all of the processes change every
@@ -108,7 +108,7 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
     times[times.len() / 2]
 }
 
-/// What it takes the monitor to make its rows anew, in each of its views: the processes, and every kind of group.
+/// Times making the monitor's rows anew, in each of its views: the processes, and every kind of group.
 fn screen(snap: &Snapshot) -> Vec<String> {
     let privilege = Privilege {
         root: true,
@@ -140,14 +140,14 @@ fn screen(snap: &Snapshot) -> Vec<String> {
         .collect()
 }
 
-/// What it takes to group a snapshot.
+/// Times the grouping of a snapshot.
 fn grouped(snap: &Snapshot, by: GroupBy) -> Duration {
     let begun = Instant::now();
     std::hint::black_box(group::groups(snap, by, |_| true, |_| Some(Change::default())));
     begun.elapsed()
 }
 
-/// How many of the processes change in each snapshot: one of so many.
+/// Divisor of the processes that change in each snapshot.
 const SHARES: [(&str, u64); 3] = [("idle", 0), ("a tenth changes", 10), ("all change", 1)];
 
 /// The times of so many pushes, and the bytes that a history of them takes.
@@ -172,7 +172,7 @@ fn run(size: u32, ticks: u64, every: u64) -> (Vec<Duration>, usize) {
     (times.split_off(ticks as usize / 4), history.bytes())
 }
 
-/// One process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.
+/// A process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.
 fn one(n: u32) -> ProcessSample {
     let command = format!("/usr/bin/program{} --number {n}", n / 30 + n % 7);
     with_facts(process(n + 1, n / 20, &command), |facts| {

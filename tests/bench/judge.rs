@@ -1,4 +1,4 @@
-//! What a judgement costs: each kind of series is taken in for so long, and judged many times.
+//! Times a judgement: each kind of series is taken in for so long, and judged many times.
 //!
 //! `cargo bench --bench judge`
 #![expect(clippy::print_stdout, reason = "a bench reports")]
@@ -14,7 +14,7 @@ use zmtop::trend::{Params, Point, judge};
 const BATCH: u32 = 500;
 const BATCHES: u32 = 40;
 
-/// What a series uses after so many seconds.
+/// Returns what a series uses after so many seconds.
 type Kind = fn(u64) -> u64;
 
 const KINDS: [(&str, Kind); 5] = [

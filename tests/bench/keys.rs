@@ -1,4 +1,4 @@
-//! How long after a key the frame that answers it has arrived.
+//! Times the frame that answers a key.
 //!
 //! `cargo bench --bench keys -- [PROCESSES AREAS PAGES [KEYS]]` makes a load as the bench `scan` does
 //! (1000, 100 and 5 unless told otherwise), and types that many keys (600) at the real program in a

@@ -1,4 +1,4 @@
-//! What zmtop costs while it runs, beside htop with PSS columns and top, and what others feel of it.
+//! Measures what zmtop costs while it runs, beside htop with PSS columns and top, and what others feel of it.
 //!
 //! `cargo bench --bench live -- [NAME…] [seconds=30] [warmup=20]` makes each load in turn (all of them unless
 //! some are named), runs each program on it in a terminal of 200×50, refreshing every second, and measures
@@ -40,7 +40,7 @@ use zmtop::sampler::{Options, Policy, Scanner};
 const GIB: u64 = 1 << 30;
 const MIB: f64 = (1 << 20) as f64;
 
-/// How long to look, and how long to wait before that.
+/// The time to measure, and the time to wait before that.
 #[derive(Clone, Copy)]
 struct Times {
     seconds: u64,
@@ -106,7 +106,7 @@ fn main() {
     }
 }
 
-/// Whether so many GiB can be had; says so where not.
+/// Returns true if so many GiB can be had; says so where not.
 fn room(name: &str, gib: u64) -> bool {
     let available = kb(&std::fs::read_to_string("/proc/meminfo").unwrap(), "MemAvailable:");
     let enough = available > gib * GIB;
@@ -119,7 +119,7 @@ fn room(name: &str, gib: u64) -> bool {
     enough
 }
 
-/// One line of the table. The goals: of htop, of top, and megabytes of memory.
+/// A line of the table. The goals: of htop, of top, and megabytes of memory.
 fn compare(name: &str, gib: u64, goals: [Option<f64>; 3], times: Times, make: impl Fn() -> Box<dyn Any>) {
     if !room(name, gib) {
         return;
@@ -160,7 +160,7 @@ fn compare(name: &str, gib: u64, goals: [Option<f64>; 3], times: Times, make: im
     }
 }
 
-/// What the program takes of a core, and one look at it in the end.
+/// Measures what the program takes of a core, and looks at it once in the end.
 fn measure(program: &str, times: Times, mut look: impl FnMut(&Pane)) -> Option<f64> {
     let pane = Pane::start(program)?;
     // Only zmtop begins with more than it goes on with.
@@ -175,7 +175,7 @@ fn measure(program: &str, times: Times, mut look: impl FnMut(&Pane)) -> Option<f
     Some(cpu)
 }
 
-/// What zmtop holds in the end.
+/// Prints what zmtop holds in the end.
 #[derive(Default)]
 struct Held {
     rss: u64,
@@ -202,7 +202,7 @@ impl Held {
     }
 }
 
-/// Whether a figure stands below the heading PSS.
+/// Returns true if a figure stands below the heading PSS.
 fn shows_pss(text: &str) -> bool {
     let mut lines = text.lines().skip_while(|line| !line.contains(" PSS "));
     let Some(at) = lines.next().and_then(|heading| heading.find(" PSS ")) else {
@@ -212,7 +212,7 @@ fn shows_pss(text: &str) -> bool {
     figures.filter(|f| f.chars().any(|c| ('1'..='9').contains(&c))).count() > 3
 }
 
-/// The same processes, idle, of different sizes.
+/// Measures idle processes of different sizes.
 fn idle(times: Times) {
     println!("idle, 8 processes             zmtop %   ÷ the first (goal 0.9 to 1.1)");
     let mut first = None;
@@ -227,7 +227,7 @@ fn idle(times: Times) {
     }
 }
 
-/// How many processes fault all the time: more than the budget can walk every second.
+/// Processes that fault all the time: more than the budget can walk every second.
 const FAULTING: usize = 3000;
 
 /// Everything changes all the time.
@@ -284,7 +284,7 @@ fn faulting(times: Times) {
     typing::report("1 s, at any moment", &typing::run("1s", None, 300));
 }
 
-/// What it takes to walk every process there is once, in processor time: the median of five times.
+/// Measures a walk of every process there is, in processor time: the median of five times.
 fn cost_of_all() -> Duration {
     let policy = Policy::UNLIMITED;
     let options = Options {
@@ -304,7 +304,7 @@ fn cost_of_all() -> Duration {
     costs[costs.len() / 2]
 }
 
-/// The age of the oldest figure among these processes in each tick of the governor, in order of age.
+/// The age of the oldest figure among these processes in each tick of the planner, in order of age.
 fn ages_of(pids: &[u32], times: Times) -> Vec<Duration> {
     let pids: std::collections::HashSet<u32> = pids.iter().copied().collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -330,7 +330,7 @@ fn ages_of(pids: &[u32], times: Times) -> Vec<Duration> {
     ages
 }
 
-/// What a process feels that is looked at.
+/// Measures what a process feels that is looked at.
 fn probe(times: Times) {
     let mb = if room("probe of 4 GiB", 5) { 4096 } else { 2048 };
     if mb == 2048 && !room("probe of 2 GiB", 3) {

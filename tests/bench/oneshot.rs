@@ -1,4 +1,4 @@
-//! What one printed table costs, beside the least it could and beside those who print the same.
+//! Times one printed table, beside the least it could take and beside programs that print the same.
 //!
 //! `cargo bench --bench oneshot -- [PROCESSES AREAS PAGES [ROUNDS]]` makes a load (1000, 100 and 5 unless told
 //! otherwise) and has each whole program look at it in turn, from before it is started until it has ended: the

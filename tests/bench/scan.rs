@@ -1,4 +1,4 @@
-//! What a full scan costs beside the least it could.
+//! Times a full scan beside the least it could take.
 //!
 //! `cargo bench --bench scan -- [PROCESSES AREAS PAGES [ROUNDS]]` makes a load of processes, each with
 //! that many anonymous areas of that many touched pages (1000, 100 and 5 unless told otherwise), and takes
@@ -42,7 +42,7 @@ fn compare(rounds: usize) {
         .unwrap();
     let options = || Options {
         threads: 2,
-        // Every process every time, as without the governor.
+        // Every process every time, as without a budget.
         policy: Policy::UNLIMITED,
         ..Options::new(None)
     };

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::pty::Pty;
 
-/// What ends, started or answered only after this long would be a hang.
+/// Time after which an end, a start or an answer is a hang.
 const HANG: Duration = Duration::from_secs(5);
 
 /// A process of the test's own that sleeps, to be seen. Ended when dropped.
@@ -83,7 +83,7 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-/// Whether the tests run as root; says so if not. CI runs them as root.
+/// Returns true if the tests run as root; says so if not. CI runs them as root.
 fn root() -> bool {
     let root = rustix::process::geteuid().is_root();
     assert!(root || std::env::var_os("CI").is_none(), "CI runs the tests as root");

@@ -4,8 +4,8 @@
 mod cgroup;
 pub(crate) mod child;
 mod denied;
-mod kin;
 mod program;
+mod shared_mm;
 pub(crate) mod swap;
 
 use std::fs;

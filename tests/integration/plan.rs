@@ -1,4 +1,4 @@
-//! The cost governor's policy: which walks it chooses, as tables and by simulation.
+//! The planner's policy: the walks it chooses, as tables and by simulation.
 
 mod simulation;
 
@@ -34,7 +34,7 @@ fn new() -> Candidate {
     }
 }
 
-/// What a planner that has run for a minute chooses in its next second.
+/// Returns what a planner that has run for a minute chooses in its next second.
 fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
     let mut planner = Planner::new(policy);
     for second in 0..60 {
@@ -44,7 +44,7 @@ fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
     chosen.into_iter().map(|c| (c.index, c.purpose)).collect()
 }
 
-/// What it shows, what is there, what is chosen.
+/// A name, the candidates, and what is chosen.
 type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
 
 #[test]

@@ -1,9 +1,9 @@
-//! The governor beside an exhaustive scan, over the real `/proc`, while children of the test change.
+//! The planner beside an exhaustive scan, over the real `/proc`, while children of the test change.
 //!
-//! Every tick of the governor is followed at once by a scan that walks everything, and the two are compared
+//! Every tick of the planner is followed at once by a scan that walks everything, and the two are compared
 //! for the test's own children. A row that its own process changed must be right within two ticks, any other
 //! within the greatest age. Time is counted in ticks, and those in which the machine was too busy to let the
-//! governor finish, or its budget was the limit, do not count.
+//! planner finish, or its budget was the limit, do not count.
 
 pub(crate) mod child;
 mod judge;
@@ -17,10 +17,10 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::kernel::swap::swap_file;
 use crate::support::cannot;
 
-const NAME: &str = "truth::the_governor_beside_an_exhaustive_scan";
+const NAME: &str = "truth::the_planner_beside_an_exhaustive_scan";
 
 #[test]
-fn the_governor_beside_an_exhaustive_scan() {
+fn the_planner_beside_an_exhaustive_scan() {
     child::be(NAME);
     let mut judge = Judge::new();
     let mut a = Child::start(NAME);
@@ -135,7 +135,7 @@ fn swap_out_and_in(judge: &mut Judge, a: &mut Child) {
     own_steps(judge, a, &steps);
 }
 
-/// A tick of the governor.
+/// A tick of the planner.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The greatest age of a row: a tenth of the usual, so the budget is ten times the usual.
 const MAX_AGE: Duration = Duration::from_secs(3);

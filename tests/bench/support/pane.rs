@@ -74,7 +74,7 @@ impl Pane {
         self.child.process_id().unwrap()
     }
 
-    /// What is on the screen.
+    /// Returns what is on the screen.
     pub(crate) fn text(&self) -> String {
         self.shown.lock().unwrap().screen().contents()
     }
@@ -111,7 +111,7 @@ impl Pane {
         kb(&status, "VmRSS:")
     }
 
-    /// How many files it holds open.
+    /// Returns how many files it holds open.
     pub(crate) fn files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// How long a frame may be waited for: only a guard against hanging.
+/// Time that a frame is waited for: only a guard against hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What ends every frame: the end of a synchronized update.
+/// The end of every frame: that of a synchronized update.
 const END: &[u8] = b"\x1b[?2026l";
 
 /// zmtop on a screen of 200×50. Ended when dropped.
@@ -17,9 +17,9 @@ pub(crate) struct Screen {
     child: Box<dyn Child + Send + Sync>,
     _master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
-    /// What was read and when, straight from the terminal.
+    /// Bytes read and when, straight from the terminal.
     chunks: Receiver<(Instant, Vec<u8>)>,
-    /// What has come of the frame to be.
+    /// The part of the next frame that has come.
     partial: Vec<u8>,
     came: Instant,
     shown: vt100::Parser,

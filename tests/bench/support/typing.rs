@@ -72,7 +72,7 @@ pub(crate) fn run(interval: &str, moment: Option<bool>, keys: usize) -> Vec<(f64
     times
 }
 
-/// What keys change and snapshots do not.
+/// The part of the screen that keys change and snapshots do not.
 #[derive(PartialEq)]
 struct Seen {
     selected: String,
@@ -107,7 +107,7 @@ fn selected(screen: &Screen) -> String {
     screen.line(48).split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// Whether a thread that reads `/proc` is on a processor, or ready for one.
+/// Returns true if a thread that reads `/proc` is on a processor, or ready for one.
 fn scanning(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut states = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());

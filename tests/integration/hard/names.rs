@@ -63,7 +63,7 @@ fn are_listed_and_not_obeyed() {
     assert_tame(&pty.raw());
 }
 
-/// What was written is UTF-8, and every control in it is one of zmtop's own.
+/// Checks that what was written is UTF-8, and that every control in it is one of zmtop's own.
 #[track_caller]
 fn assert_tame(raw: &[u8]) {
     let text = std::str::from_utf8(raw).unwrap();

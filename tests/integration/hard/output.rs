@@ -44,7 +44,7 @@ fn stalled_for_three_seconds() {
     quit(&mut pty);
 }
 
-/// Whether the main thread waits for the terminal to take its output.
+/// Returns true if the main thread waits for the terminal to take its output.
 fn in_write(pid: i32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
@@ -93,7 +93,7 @@ fn colours(raw: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// What `zmtop ps` says and how it ends when its output goes there.
+/// Returns what `zmtop ps` says and how it ends when its output goes there.
 fn ps_into(output: Stdio) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
     let child = Command::new(ZMTOP)

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
 
-/// One process of the made machine.
+/// A process of the made machine.
 #[derive(Clone)]
 struct Process {
     cost: Duration,
     /// Bytes it changes a second.
     rate: u64,
-    /// How many bytes of its PSS others could change.
+    /// Bytes of its PSS that others could change.
     externally_mutable: u64,
     walked: Option<Duration>,
     walks: u32,
@@ -32,9 +32,9 @@ impl Process {
     }
 }
 
-/// What came of a simulation.
+/// The result of a simulation.
 struct Found {
-    /// Share of a core that walks took, without the first look.
+    /// Share of a core that walks took, without the initial scan.
     spent: f64,
     /// The most in any one tick, in walks.
     most: usize,
@@ -133,7 +133,7 @@ fn a_still_machine_costs_next_to_nothing() {
 }
 
 #[test]
-fn dear_and_silent_costs_no_more() {
+fn expensive_and_idle_costs_no_more() {
     // A database: a hundred backends that share 2 GB.
     let found = run("100 idle at 10 ms", vec![Process::new(10_000, 0); 100], SECOND, 2500);
     assert!(found.spent <= 0.0012, "{}", found.spent);

@@ -1,4 +1,4 @@
-//! What cgroups of a made tree say of themselves.
+//! The figures of cgroups, in a made tree.
 
 use std::time::{Duration, Instant};
 

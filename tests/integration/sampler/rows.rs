@@ -1,4 +1,4 @@
-//! What a row says of a process, and why it says nothing.
+//! The contents of a row, and the reasons where there are none.
 
 use std::fs;
 

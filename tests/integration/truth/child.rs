@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal,
 
 /// Set in the process that is to be the child.
 const CHILD: &str = "ZMTOP_TEST_TRUTH";
-/// What an answer begins with: the test harness writes to the same output.
+/// The beginning of an answer: the test harness writes to the same output.
 const ANSWER: &str = "@";
 const MB: usize = 1 << 20;
 

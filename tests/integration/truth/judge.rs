@@ -13,21 +13,21 @@ use crate::support::block_on;
 
 /// Errors up to this are none: a few pages of stack, and of tables that a scan itself makes.
 const SLACK: u64 = 64 << 10;
-/// Of figures with clean file pages in them: the tests beside this one are the same program, whose code they
+/// Slack for figures with clean file pages in them: the tests beside this one are the same program, whose code they
 /// share with the children, and come and go without notice.
 const FILE_SLACK: u64 = 4 << 20;
-/// How many ticks may pass until a row is right that its own process changed.
+/// Ticks that may pass until a row is right that its own process changed.
 const OWN: usize = 2;
-/// How many more may be taken for each step while the machine is too busy.
+/// Ticks more that may be taken for each step while the machine is too busy.
 const BUSY: usize = 50;
 
-/// One of the children.
+/// A child of the test.
 struct Watched {
     name: &'static str,
     id: Option<Identity>,
-    /// How many ticks ago its own process changed it, until it is right.
+    /// Ticks since its own process changed it, until it is right.
     own: Option<usize>,
-    /// Whether it is wrong, and for how many ticks it has been by what others did.
+    /// It is wrong, and the ticks for which it has been by what others did.
     off: bool,
     wrong: usize,
     /// When it was last walked, and how many ticks ago that was first seen.
@@ -45,7 +45,7 @@ struct Worst {
 }
 
 pub(crate) struct Judge {
-    governor: Scanner,
+    planned: Scanner,
     exact: Scanner,
     watched: BTreeMap<u32, Watched>,
     step: String,
@@ -53,9 +53,9 @@ pub(crate) struct Judge {
     /// Ticks that did not count, in this step and in all.
     busy: (usize, usize),
     counted: usize,
-    governed: Option<Arc<Snapshot>>,
+    planned: Option<Arc<Snapshot>>,
     truth: Option<Arc<Snapshot>>,
-    /// Of rows that their own processes changed, and of the rest.
+    /// Ticks until a row was right that its own process changed, and the rest.
     worst: [Worst; 2],
 }
 
@@ -72,7 +72,7 @@ impl Judge {
         let usual = Policy::default();
         let hurry = usual.max_age.as_secs_f64() / MAX_AGE.as_secs_f64();
         Self {
-            governor: scanner(Policy {
+            planned: scanner(Policy {
                 budget: usual.budget.map(|b| b * hurry),
                 max_age: MAX_AGE,
             }),
@@ -82,28 +82,28 @@ impl Judge {
             next: Instant::now(),
             busy: (0, 0),
             counted: 0,
-            governed: None,
+            planned: None,
             truth: None,
             worst: [Worst::default(), Worst::default()],
         }
     }
 
-    /// How many ticks may pass until a row is right that others changed: those of the greatest age, or of
-    /// the age that the budget implies where walking all that is silent takes more than the part for that.
+    /// Returns the ticks that may pass until a row is right that others changed: those of the greatest age, or of
+    /// the age that the budget implies where walking all that is idle takes more than the part for that.
     pub(crate) fn patience(snapshot: &Snapshot) -> usize {
         let all: Duration = snapshot.rows().iter().filter_map(|r| Some(r.walk.ok()?.cost)).sum();
-        let silent = snapshot.sampling.budget.unwrap() / 20.0 * MAX_AGE.as_secs_f64();
-        let age = MAX_AGE.mul_f64((all.as_secs_f64() / silent).max(1.0));
+        let idle = snapshot.sampling.budget.unwrap() / 20.0 * MAX_AGE.as_secs_f64();
+        let age = MAX_AGE.mul_f64((all.as_secs_f64() / idle).max(1.0));
         age.div_duration_f64(INTERVAL).ceil() as usize + 2
     }
 
     /// Ticks in which nothing changes until every row must have been walked.
     pub(crate) fn idle(&mut self) {
-        let most = self.governed.as_deref().map_or(0, Self::patience);
+        let most = self.planned.as_deref().map_or(0, Self::patience);
         self.ticks(most + 1);
     }
 
-    /// What is done from here on.
+    /// Names what is done from here on.
     pub(crate) fn step(&mut self, what: &str) {
         what.clone_into(&mut self.step);
         self.busy.0 = 0;
@@ -152,16 +152,16 @@ impl Judge {
     fn tick(&mut self) {
         std::thread::sleep(self.next.saturating_duration_since(Instant::now()));
         self.next = Instant::now() + INTERVAL;
-        let governed = block_on(self.governor.tick());
+        let planned = block_on(self.planned.tick());
         let exact = block_on(self.exact.full());
-        let counts = self.counts(&governed);
-        let patience = Self::patience(&governed);
+        let counts = self.counts(&planned);
+        let patience = Self::patience(&planned);
         let mut wrong = Vec::new();
         for (pid, watched) in &mut self.watched {
             let truth = row(&exact, *pid).unwrap();
             assert_eq!(*watched.id.get_or_insert(truth.id), truth.id, "another has that pid");
-            let shown = row(&governed, *pid).filter(|r| r.id == truth.id);
-            let (errors, age) = compare(shown, *truth.memory().unwrap(), &governed);
+            let shown = row(&planned, *pid).filter(|r| r.id == truth.id);
+            let (errors, age) = compare(shown, *truth.memory().unwrap(), &planned);
             let (error, what) = errors.into_iter().max().unwrap();
             let at = shown.and_then(|r| r.walk.ok()).map_or(Duration::ZERO, |w| w.at);
             if at == watched.walked.0 {
@@ -205,10 +205,10 @@ impl Judge {
             }
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
-        (self.governed, self.truth) = (Some(governed), Some(exact));
+        (self.planned, self.truth) = (Some(planned), Some(exact));
     }
 
-    /// Whether the governor was let do all that it wanted to do in this tick.
+    /// Returns true if the planner could do all that it wanted to do in this tick.
     fn counts(&mut self, snapshot: &Snapshot) -> bool {
         let sampling = &snapshot.sampling;
         let free = sampling.waiting == 0 && sampling.took < INTERVAL;
@@ -246,7 +246,7 @@ fn row(snapshot: &Snapshot, pid: u32) -> Option<&ProcessSample> {
     snapshot.rows().iter().find(|r| r.id.pid == pid)
 }
 
-/// How far each figure is off beyond what is allowed, and how old they are.
+/// Returns how far each figure is off beyond what is allowed, and how old they are.
 fn compare(
     shown: Option<&ProcessSample>,
     truth: Memory,

@@ -13,7 +13,7 @@ use super::child::Child;
 use super::row;
 use crate::support::{block_on, cannot};
 
-const NAME: &str = "kernel::kin::one_address_space_counts_once";
+const NAME: &str = "kernel::shared_mm::one_address_space_counts_once";
 /// Set in the process that makes the others.
 const MAKER: &str = "ZMTOP_TEST_KIN";
 const STACK: usize = 64 << 10;
@@ -103,8 +103,8 @@ fn one_address_space_counts_once() {
     }
     let children: Vec<_> = fresh.rows().iter().filter(|p| p.stat.ppid == maker.pid()).collect();
     assert_eq!(children.len(), 2);
-    let (kin, copies): (Vec<_>, Vec<_>) = children.into_iter().partition(|p| pids.contains(&p.id.pid));
-    assert_eq!((kin.len(), copies.len()), (1, 1), "{pids:?}");
+    let (sharers, copies): (Vec<_>, Vec<_>) = children.into_iter().partition(|p| pids.contains(&p.id.pid));
+    assert_eq!((sharers.len(), copies.len()), (1, 1), "{pids:?}");
     assert_eq!(copies[0].shares_mm, None);
     let near = |pid: &u32| pid.abs_diff(maker.pid()) <= 16;
     if pids.iter().all(near) {
@@ -126,6 +126,6 @@ fn one_address_space_counts_once() {
     assert_eq!(sum.memory.unwrap().pss, one.memory().unwrap().pss);
     assert_eq!((sum.count, sum.partial), (pids.len(), false));
     // Seen as they came, the same is known of the child.
-    let seen = row(&snapshot, kin[0].id.pid);
+    let seen = row(&snapshot, sharers[0].id.pid);
     assert_eq!(space(seen), space(row(&snapshot, maker.pid())));
 }
