@@ -114,10 +114,6 @@ fn files_stay_small() {
 
 /// Folders that hold a single file still. The list only shrinks.
 const LONELY: &[&str] = &[
-    "src/sampler/mappings",
-    "src/sampler/plan",
-    "src/sampler/pool",
-    "src/sampler/table/process",
     "src/tui/view/detail",
     "tests/integration/plan",
     "tests/integration/screens",

@@ -45,7 +45,7 @@ struct Worst {
 }
 
 pub(crate) struct Judge {
-    planned: Scanner,
+    planner: Scanner,
     exact: Scanner,
     watched: BTreeMap<u32, Watched>,
     step: String,
@@ -72,7 +72,7 @@ impl Judge {
         let usual = Policy::default();
         let hurry = usual.max_age.as_secs_f64() / MAX_AGE.as_secs_f64();
         Self {
-            planned: scanner(Policy {
+            planner: scanner(Policy {
                 budget: usual.budget.map(|b| b * hurry),
                 max_age: MAX_AGE,
             }),
@@ -152,7 +152,7 @@ impl Judge {
     fn tick(&mut self) {
         std::thread::sleep(self.next.saturating_duration_since(Instant::now()));
         self.next = Instant::now() + INTERVAL;
-        let planned = block_on(self.planned.tick());
+        let planned = block_on(self.planner.tick());
         let exact = block_on(self.exact.full());
         let counts = self.counts(&planned);
         let patience = Self::patience(&planned);
