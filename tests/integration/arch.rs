@@ -58,41 +58,11 @@ fn no_import_climbs_the_floors() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// Files that stand in a circle still. The list only shrinks.
-const CIRCULAR: &[&str] = &[
-    "history/groups/membership.rs",
-    "history/groups/table.rs",
-    "sampler/table/kin.rs",
-    "sampler/table/process.rs",
-    "source/file.rs",
-    "source/frames.rs",
-    "tui/app.rs",
-    "tui/app/data.rs",
-    "tui/app/requests.rs",
-    "tui/app/screen.rs",
-    "tui/chart.rs",
-    "tui/mappings.rs",
-    "tui/panel.rs",
-    "tui/rows.rs",
-    "tui/update/turn.rs",
-];
-
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     let graph = graph();
-    let (mut found, mut faults) = (BTreeSet::new(), Vec::new());
-    for (files, arrows) in graph.circles() {
-        if !files.iter().all(|file| CIRCULAR.contains(file)) {
-            faults.push(arrows);
-        }
-        found.extend(files.into_iter().map(str::to_owned));
-    }
-    assert!(faults.is_empty(), "circles of files: {faults:#?}");
-    let mended: Vec<_> = CIRCULAR.iter().filter(|file| !found.contains(**file)).collect();
-    assert!(
-        mended.is_empty(),
-        "in no circle any more, to be struck off CIRCULAR: {mended:#?}"
-    );
+    let circles: Vec<_> = graph.circles().into_iter().map(|(_, arrows)| arrows).collect();
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]
@@ -113,12 +83,7 @@ fn files_stay_small() {
 }
 
 /// Folders that hold a single file still. The list only shrinks.
-const LONELY: &[&str] = &[
-    "src/tui/view/detail",
-    "tests/integration/plan",
-    "tests/integration/screens",
-    "tests/integration/support/tree",
-];
+const LONELY: &[&str] = &["tests/integration/plan", "tests/integration/support/tree"];
 
 #[test]
 fn no_folder_holds_a_single_file() {
@@ -142,7 +107,7 @@ fn no_folder_holds_a_single_file() {
 }
 
 /// How many doc comments of `src` begin otherwise than they should. The number only shrinks.
-const MISWORDED: usize = 831;
+const MISWORDED: usize = 10;
 
 #[test]
 fn doc_comments_begin_with_a_verb_or_a_noun() {

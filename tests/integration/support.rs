@@ -1,9 +1,11 @@
 //! What the tests share.
 
+pub(crate) mod machine;
 pub(crate) mod pty;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod tree;
+pub(crate) mod world;
 
 /// Runs a future on a runtime of its own.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -28,4 +30,9 @@ pub(crate) fn cannot(what: &str) {
     use std::io::Write;
     // Past the test harness, which shows nothing of a test that passes.
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
+/// Returns true if the tests run in their long form, with every seed and case, as CI does: `ZMTOP_TEST_LONG` is set.
+pub(crate) fn long() -> bool {
+    std::env::var_os("ZMTOP_TEST_LONG").is_some_and(|value| !value.is_empty() && value != "0")
 }

@@ -13,3 +13,4 @@ mod order;
 mod panel;
 mod panels;
 mod selection;
+mod turns;

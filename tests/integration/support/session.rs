@@ -1,6 +1,5 @@
 //! The whole monitor in-process: a made machine with a fake clock, keys in, a picture out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +9,14 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use tokio::sync::watch;
 use zmtop::config::{Chord, Config, Env};
-use zmtop::model::system::{Psi, SwapArea, Zram};
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Sampling, SelfCost, Snapshot};
+use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::sampler::{Handle, Needs, Wanted};
 use zmtop::tui::app::{App, Privilege};
 use zmtop::tui::{Effect, Event, update, view};
 
-use super::rows::{MIB, process, snapshot, walk, with_facts};
+use super::machine::machine;
+pub(crate) use super::machine::{busy, cgroups, grouped};
+use super::world::World;
 
 /// A running monitor.
 pub(crate) struct Session {
@@ -26,6 +26,10 @@ pub(crate) struct Session {
     pub(crate) effects: Vec<Effect>,
     /// Everything the sampler was told is wanted so far.
     pub(crate) wanted: Vec<Wanted>,
+    /// What the effects are performed on.
+    pub(crate) world: World,
+    /// The monitor was left.
+    pub(crate) ended: bool,
     handle: Handle,
     changes: watch::Receiver<Wanted>,
     now: Duration,
@@ -51,6 +55,8 @@ impl Session {
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             effects: Vec::new(),
             wanted: vec![Wanted::every(interval)],
+            world: World::default(),
+            ended: false,
             handle: Handle {
                 snapshots: watch::channel(None).1,
                 wanted,
@@ -62,10 +68,29 @@ impl Session {
         session
     }
 
-    /// One event.
+    /// One event, and the effects that it has, performed as the real loop does.
     pub(crate) fn feed(&mut self, event: Event) -> &mut Self {
-        self.effects.extend(update(&mut self.app, event));
+        assert!(!self.ended, "the monitor was left before {event:?}");
+        for effect in update(&mut self.app, event) {
+            match effect {
+                Effect::Quit => self.ended = true,
+                Effect::Suspend | Effect::Redraw => self.terminal.clear().unwrap(),
+                ref other => self.world.perform(other),
+            }
+            self.effects.push(effect);
+            if self.ended {
+                return self;
+            }
+        }
         self.want();
+        self
+    }
+
+    /// Feeds what the effects so far led to.
+    pub(crate) fn answers(&mut self) -> &mut Self {
+        for event in self.world.answers() {
+            self.feed(event);
+        }
         self
     }
 
@@ -214,183 +239,21 @@ impl Session {
     }
 }
 
+/// Asserts that no cell of a frame holds what a terminal obeys or that turns the direction of text.
+#[track_caller]
+pub(crate) fn assert_tame(frame: &Buffer) {
+    for cell in &frame.content {
+        let bad = |c: char| {
+            c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        assert!(!cell.symbol().contains(bad), "{:?} reached the screen", cell.symbol());
+    }
+}
+
 /// An environment with 256 colours and no files.
 pub(crate) fn env() -> Env {
     Env {
         term: Some("xterm-256color".into()),
         ..Env::default()
     }
-}
-
-/// The made machine's processes after so many steps.
-pub(crate) fn busy(step: u64) -> Vec<ProcessSample> {
-    let user = |name: &'static [u8], uid: u32, p: ProcessSample| {
-        with_facts(p, |f| {
-            f.user = Ok(Arc::from(name));
-            f.uid = Ok(uid);
-        })
-    };
-    let with = |p: ProcessSample, pss: u64, swap: u64| ProcessSample {
-        walk: Ok(walk(pss, swap)),
-        ..p
-    };
-    let mut kernel = process(2, 0, "");
-    kernel.stat.flags = zmtop::model::Stat::PF_KTHREAD;
-    kernel.walk = Err(Missing::KernelThread);
-    let kernel = with_facts(kernel, |f| {
-        f.comm = b"kthreadd"[..].into();
-        f.cmdline = Ok(Box::default());
-    });
-    let mut hidden = process(700, 1, "/usr/sbin/secretd --quiet");
-    hidden.walk = Err(Missing::Denied);
-    let postgres = |pid, parent, title, pss, swap| {
-        user(
-            b"postgres",
-            110,
-            with(process(pid, parent, title), pss * MIB, swap * MIB),
-        )
-    };
-    vec![
-        with(process(1, 0, "/sbin/init"), 9 * MIB, 0),
-        kernel,
-        postgres(400, 1, "/usr/bin/postgres -D /var/lib/postgresql", 310, 12),
-        postgres(401, 400, "postgres: checkpointer", 120, 4),
-        postgres(402, 400, "postgres: alice orders idle", 96, 700 - 20 * step),
-        hidden,
-        user(
-            b"alice",
-            1000,
-            with(
-                process(900, 1, "/usr/bin/python3 train.py --epochs 40"),
-                (1000 + 30 * step) * MIB,
-                0,
-            ),
-        ),
-        user(
-            b"alice",
-            1000,
-            with(process(901, 900, "/usr/bin/python3 worker.py"), 450 * MIB, 90 * MIB),
-        ),
-    ]
-}
-
-/// The made machine's processes in units, containers and cgroups; the program of one was replaced.
-pub(crate) fn grouped(step: u64) -> Vec<ProcessSample> {
-    let mut processes = busy(step);
-    processes.push(process(950, 1, "/usr/sbin/nginx -g daemon off;"));
-    processes.push(process(951, 950, "nginx: worker process"));
-    processes
-        .into_iter()
-        .map(|p| {
-            let pid = p.id.pid;
-            with_facts(p, |f| {
-                let (program, unit, cgroup): (&str, &str, &str) = match pid {
-                    400..500 => ("postgres", "postgresql.service", "/system.slice/postgresql.service"),
-                    700 => ("secretd", "secretd.service", "/system.slice/secretd.service"),
-                    900..950 => ("python3", "session-2.scope", "/user.slice/session-2.scope"),
-                    950.. => ("nginx", "docker.service", CONTAINER),
-                    _ => ("init", "init.scope", "/init.scope"),
-                };
-                if pid != 2 {
-                    f.comm = program.as_bytes().into();
-                    f.exe = Ok(Arc::from(format!("/usr/bin/{program}").into_bytes()));
-                    f.unit = (pid < 950).then(|| Arc::from(unit.as_bytes()));
-                    f.container = (pid >= 950).then(|| Arc::from(&b"0123456789ab"[..]));
-                    f.cgroup = Ok(Arc::from(cgroup.as_bytes()));
-                }
-                if pid == 951 {
-                    f.replaced = Some(zmtop::model::Replaced::Updated);
-                }
-            })
-        })
-        .collect()
-}
-
-/// A cgroup of a container.
-const CONTAINER: &str = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-
-/// What the cgroups of those say of themselves.
-pub(crate) fn cgroups() -> BTreeMap<Arc<[u8]>, CgroupFigures> {
-    let of = |current: u64, limit: Option<u64>| CgroupFigures {
-        current: Ok(current * MIB),
-        limit: Ok(limit.map(|n| n * MIB)),
-        swap: Ok(0),
-        swap_limit: Ok(None),
-    };
-    [
-        ("/init.scope", of(12, None)),
-        ("/system.slice/postgresql.service", of(900, Some(2048))),
-        ("/user.slice/session-2.scope", of(2000, None)),
-        (CONTAINER, of(64, Some(256))),
-    ]
-    .into_iter()
-    .map(|(path, figures)| (Arc::from(path.as_bytes()), figures))
-    .collect()
-}
-
-fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {
-    let mut processes = processes;
-    for walk in processes.iter_mut().filter_map(|p| p.walk.as_mut().ok()) {
-        walk.at = now;
-    }
-    let mut made = snapshot(now, processes);
-    let gib = |n: f64| Ok((n * 1024.0 * MIB as f64) as u64);
-    let s = &mut made.system;
-    s.mem_total = gib(23.5);
-    s.mem_free = gib(8.0);
-    s.mem_available = gib(13.9);
-    s.buffers = gib(0.1);
-    s.cached = gib(4.2);
-    s.shmem = gib(0.3);
-    s.anon_pages = gib(6.2);
-    s.slab = gib(0.5);
-    s.swap_total = gib(3.0);
-    s.swap_free = gib(1.6);
-    s.zswap = Ok(0);
-    s.zswapped = Ok(0);
-    s.zram = vec![Zram {
-        name: "zram0".into(),
-        stored: 1200 * MIB,
-        compressed: 410 * MIB,
-        is_swap: true,
-    }];
-    s.swaps = Ok(vec![
-        SwapArea {
-            path: b"/dev/zram0"[..].into(),
-            kind: "partition".into(),
-            size: 2048 * MIB,
-            used: 1200 * MIB,
-            priority: Ok(100),
-        },
-        SwapArea {
-            path: b"/swapfile"[..].into(),
-            kind: "file".into(),
-            size: 1024 * MIB,
-            used: 233 * MIB,
-            priority: Ok(-2),
-        },
-    ]);
-    s.pswpin = Ok(0);
-    s.pswpout = Ok(now.as_secs() * 12 * 1024);
-    s.pgmajfault = Ok(now.as_secs() * 12);
-    s.psi = Ok(Psi {
-        some_avg10: 0.1,
-        full_avg10: 0.0,
-    });
-    s.uptime = Ok(12.3 * 86_400.0);
-    s.loadavg = Ok([0.42, 0.31, 0.2]);
-    made.own = Ok(SelfCost {
-        cpu: now / 500,
-        rss: 11 * MIB,
-    });
-    made.sampling = Sampling {
-        walks: 6,
-        walked: Duration::from_millis(2),
-        budget: Some(0.05),
-        waiting: 0,
-        stuck: 0,
-        threads: 2,
-        took: Duration::from_millis(12),
-    };
-    made
 }

@@ -2,7 +2,7 @@
 
 use zmtop::tui::scope::Scope;
 
-use crate::support::session::Session;
+use crate::support::session::{Session, assert_tame};
 
 fn groups(width: u16, height: u16) -> Session {
     let mut session = Session::new(width, height);
@@ -63,8 +63,14 @@ fn it_is_drawn_at_every_size() {
     for (width, height) in [(1, 1), (3, 2), (20, 5), (40, 9), (80, 24), (81, 31), (500, 200)] {
         let mut session = groups(width, height);
         for keys in ["p", "Tab", "Tab", "Tab", "Tab", "x x x", "/"] {
-            session.keys(keys);
-            session.frame();
+            let frame = session.keys(keys).frame();
+            assert_eq!((frame.area.width, frame.area.height), (width, height), "{keys}");
+            assert_tame(&frame);
+            if width >= 80 {
+                let picture = session.picture();
+                assert!(picture.starts_with(" zmtop db1"), "{width}×{height} {keys}:\n{picture}");
+                assert_eq!(picture.lines().count(), usize::from(height));
+            }
         }
     }
 }
