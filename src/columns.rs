@@ -189,8 +189,9 @@ impl<T: TableKind> Column<T> {
     pub const fn align(&self) -> Align {
         match self.unit {
             Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict => Align::Left,
-            Unit::Bytes | Unit::Delta | Unit::Growth | Unit::PerSecond => Align::Right,
-            Unit::Share | Unit::Count | Unit::Seconds => Align::Right,
+            Unit::Bytes | Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Count | Unit::Seconds => {
+                Align::Right
+            }
         }
     }
 

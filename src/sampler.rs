@@ -186,7 +186,7 @@ pub fn spawn(options: Options, runtime: &tokio::runtime::Handle) -> Handle {
 }
 
 async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mut changes: watch::Receiver<Wanted>) {
-    let mut scanner = Scanner::new(options);
+    let mut scanner = Scanner::new(&options);
     let mut ticker = ticker(Instant::now(), scanner.interval());
     let (mut paused, mut refresh) = (false, 0);
     let mut open = true;

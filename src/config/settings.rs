@@ -234,13 +234,14 @@ impl Settings {
 /// Describes an unknown name outside all tables, which may be a key that belongs into one.
 fn unknown_table(name: &str, tables: &[(&'static str, Vec<SettingRef<'_>>)]) -> String {
     let has_key = |settings: &[SettingRef<'_>]| settings.iter().any(|setting| setting.name == name);
-    match tables.iter().find(|(_, settings)| has_key(settings)) {
-        Some((table, _)) => format!("unknown key `{}`: it belongs in [{table}]", shown(name)),
-        None => {
-            let known = tables.iter().map(|(table, _)| *table).chain([alerts::TABLE]);
-            unknown("table or key", name, known)
-        }
+    if let Some((table, _)) = tables.iter().find(|(_, settings)| has_key(settings)) {
+        return format!("unknown key `{}`: it belongs in [{table}]", shown(name));
     }
+    unknown(
+        "table or key",
+        name,
+        tables.iter().map(|(table, _)| *table).chain([alerts::TABLE]),
+    )
 }
 
 /// Returns the bytes that a key's value takes in the text of a config file.

@@ -189,10 +189,10 @@ impl Lexer {
             '"' | '\\' => Some(""),
             _ => None,
         })?;
-        match literal.text.is_empty() {
-            true => Err(FilterError::new(literal.at, "there is nothing between the quotes")),
-            false => Ok(literal),
+        if literal.text.is_empty() {
+            return Err(FilterError::new(literal.at, "there is nothing between the quotes"));
         }
+        Ok(literal)
     }
 
     /// Reads `/…/`, where `\/` stands for a slash and other escapes are the pattern's own. A space, a `)` or a `|`
@@ -210,10 +210,10 @@ impl Lexer {
             let what = "the regular expression ends at this /: write \\/ for a slash in it, or put a path in quotes";
             return Err(FilterError::new(self.at - 1, what));
         }
-        match literal.text.is_empty() {
-            true => Err(FilterError::new(literal.at, "there is nothing between the slashes")),
-            false => Ok(literal),
+        if literal.text.is_empty() {
+            return Err(FilterError::new(literal.at, "there is nothing between the slashes"));
         }
+        Ok(literal)
     }
 
     /// Reads up to the character it stands at. A backslash takes the next character into the text, after what

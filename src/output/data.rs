@@ -49,18 +49,21 @@ pub(super) const UNREAD: &str = "unread";
 
 impl<'a> Object<'a> {
     /// Adds a value.
+    #[must_use]
     pub fn put(mut self, name: impl Into<Cow<'static, str>>, node: impl Into<Node<'a>>) -> Self {
         self.0.push((name.into(), node.into()));
         self
     }
 
     /// Adds `unread`: an object of the reasons of unknown values by path; null where all are known.
+    #[must_use]
     pub fn with_unread(self) -> Self {
         let reasons = self.reasons();
         self.put(UNREAD, by_path(reasons))
     }
 
     /// Adds `unread` in its short form: the one reason that all unknown values have, or an object of them.
+    #[must_use]
     pub fn with_short_unread(self) -> Self {
         let mut reasons = self.reasons();
         match reasons.as_slice() {

@@ -40,6 +40,6 @@ fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Accountin
         return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }
     let options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());
-    let snapshot = snapshot::scan(Scanner::new(options.clone()))?;
+    let snapshot = snapshot::scan(Scanner::new(&options))?;
     Ok((snapshot, accounting::read(&options)))
 }

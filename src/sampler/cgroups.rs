@@ -25,8 +25,8 @@ pub(super) struct Cgroups {
     /// The mounts, and when they were read.
     mounts: Option<(Reading<Arc<Mounts>>, Duration)>,
     is_reading_mounts: bool,
-    /// By path, hence each after those above it.
-    cgroups: BTreeMap<Arc<[u8]>, Cgroup>,
+    /// Each comes after those above it.
+    by_path: BTreeMap<Arc<[u8]>, Cgroup>,
     jobs: u64,
 }
 
@@ -46,7 +46,7 @@ impl Cgroups {
     pub(super) fn set(&mut self, is_on: bool) {
         self.is_on = is_on;
         if !is_on {
-            self.cgroups.clear();
+            self.by_path.clear();
         }
     }
 
@@ -76,16 +76,16 @@ impl Cgroups {
     /// Returns jobs to read the cgroups at `paths`, those of all processes, and the ones above them as far as
     /// they are mounted. Others are forgotten.
     pub(super) fn jobs<'a>(&mut self, paths: impl Iterator<Item = &'a Arc<[u8]>>, now: Duration) -> Vec<Job> {
-        self.cgroups.values_mut().for_each(|cgroup| cgroup.is_used = false);
+        self.by_path.values_mut().for_each(|cgroup| cgroup.is_used = false);
         for path in paths {
             self.mark_used(path);
         }
-        self.cgroups.retain(|_, cgroup| cgroup.is_used);
+        self.by_path.retain(|_, cgroup| cgroup.is_used);
         let Some((Ok(mounts), _)) = &self.mounts else {
             return Vec::new();
         };
         let is_old = |c: &Cgroup| c.at.is_none_or(|at| now.saturating_sub(at) >= FIGURES_HOLD);
-        let cgroups = self.cgroups.iter_mut();
+        let cgroups = self.by_path.iter_mut();
         let mut wanted: Vec<_> = cgroups.filter(|(_, c)| c.job.is_none() && is_old(c)).collect();
         let mut jobs = Vec::new();
         for batch in wanted.chunks_mut(BATCH) {
@@ -110,7 +110,7 @@ impl Cgroups {
         }
         let mut at: &[u8] = path;
         loop {
-            match self.cgroups.get_mut(at) {
+            match self.by_path.get_mut(at) {
                 // Then so are those above it.
                 Some(cgroup) if cgroup.is_used => return,
                 Some(cgroup) => cgroup.is_used = true,
@@ -126,7 +126,7 @@ impl Cgroups {
                         job: None,
                         is_used: true,
                     };
-                    self.cgroups.insert(key, cgroup);
+                    self.by_path.insert(key, cgroup);
                 }
             }
             let Some(up) = above(at) else { return };
@@ -137,7 +137,7 @@ impl Cgroups {
     /// Takes in what a job has read.
     pub(super) fn set_figures(&mut self, job: u64, figures: Vec<(Arc<[u8]>, CgroupFigures)>, now: Duration) {
         for (path, figures) in figures {
-            if let Some(cgroup) = self.cgroups.get_mut(&path).filter(|c| c.job == Some(job)) {
+            if let Some(cgroup) = self.by_path.get_mut(&path).filter(|c| c.job == Some(job)) {
                 cgroup.job = None;
                 cgroup.at = Some(now);
                 cgroup.figures = figures;
@@ -163,7 +163,7 @@ impl Cgroups {
             None => Some(Missing::Pending),
         };
         let mut all: BTreeMap<Arc<[u8]>, CgroupFigures> = BTreeMap::new();
-        for (path, cgroup) in &self.cgroups {
+        for (path, cgroup) in &self.by_path {
             let figures = match (unmounted, cgroup.job) {
                 (Some(why), _) => CgroupFigures::missing(why),
                 (None, Some(job)) if is_late(JobKey::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),

@@ -83,7 +83,7 @@ struct WaitLimits {
 impl Scanner {
     /// Creates a scanner that has seen nothing. Raises the process's limit on open files as far as it may, so as
     /// to hold some of each process open.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: &Options) -> Self {
         let threads = options.reader_threads();
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
         let open_files = Arc::new(open_files);
@@ -97,7 +97,7 @@ impl Scanner {
             deadline: options.deadline,
             exe_check_interval: options.exe_check_interval,
             open_files,
-            pool: Pool::new(&options, threads, context),
+            pool: Pool::new(options, threads, context),
             table: Table::default(),
             machine: Machine::default(),
             reading: Vec::new(),

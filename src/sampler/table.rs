@@ -134,7 +134,9 @@ impl Table {
             return;
         }
         for process in self.processes() {
-            changes.iter().for_each(|change| process.observe(change));
+            for change in &changes {
+                process.observe(change);
+            }
         }
     }
 

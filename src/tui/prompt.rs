@@ -125,7 +125,7 @@ impl Prompt {
     }
 
     /// Draws what is wrong with the filter on the line above it: points at the place, and says it there.
-    fn draw_fault(&self, app: &App, words: &str, column: Option<u16>, area: Rect, buf: &mut Buffer) {
+    fn draw_fault(app: &App, words: &str, column: Option<u16>, area: Rect, buf: &mut Buffer) {
         let style = app.config.theme.error;
         Clear.render(area, buf);
         buf.set_style(area, app.config.theme.text);
@@ -208,7 +208,7 @@ impl Modal for Prompt {
                 buf.set_style(Rect::new(x, area.y, 1, 1), theme.error);
             }
             if !above.is_empty() {
-                self.draw_fault(app, error.what.as_str(), column, above, buf);
+                Self::draw_fault(app, error.what.as_str(), column, above, buf);
                 return Some(cursor);
             }
         }

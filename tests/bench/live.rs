@@ -296,7 +296,7 @@ fn cost_of_all() -> Duration {
         .enable_all()
         .build()
         .unwrap();
-    let mut scanner = Scanner::new(options);
+    let mut scanner = Scanner::new(&options);
     let mut costs: Vec<Duration> = (0..5)
         .map(|_| runtime.block_on(scanner.full()).sampling.walked)
         .collect();
@@ -311,7 +311,7 @@ fn ages_of(pids: &[u32], times: Times) -> Vec<Duration> {
         .enable_all()
         .build()
         .unwrap();
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     let mut ages = Vec::new();
     for second in 0..times.warmup / 2 + times.seconds {
         let snapshot = runtime.block_on(scanner.tick());

@@ -46,7 +46,7 @@ fn compare(rounds: usize) {
         policy: Policy::UNLIMITED,
         ..Options::new(None)
     };
-    let mut scanner = Scanner::new(options());
+    let mut scanner = Scanner::new(&options());
     runtime.block_on(scanner.full());
     floor(2);
 
@@ -63,7 +63,7 @@ fn compare(rounds: usize) {
     for _ in 0..rounds.min(9) {
         let mut scanner = None;
         cold.push(measure(|| {
-            runtime.block_on(scanner.insert(Scanner::new(options())).tick());
+            runtime.block_on(scanner.insert(Scanner::new(&options())).tick());
         }));
     }
     println!("medians of {rounds} rounds       wall ms   CPU ms");

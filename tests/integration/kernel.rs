@@ -95,7 +95,7 @@ fn figures_are_the_sums_over_smaps() {
     let file = dir.path().join("shared");
     // Two that map the same file, so that each has half of it.
     let (first, _second) = (Child::start(NAME, &file), Child::start(NAME, &file));
-    let (snapshot, _) = agree(&mut Scanner::new(Options::new(None)), first.pid());
+    let (snapshot, _) = agree(&mut Scanner::new(&Options::new(None)), first.pid());
     let r = row(&snapshot, first.pid());
     assert_eq!(r.stat.state, b'T');
     let m = r.memory().unwrap();
@@ -126,7 +126,7 @@ fn a_tree_without_rollups_gives_the_same_totals() {
     for name in ["stat", "status", "cgroup", "cmdline", "smaps"] {
         std::os::unix::fs::symlink(format!("/proc/{}/{name}", child.pid()), tree.file(7, name)).unwrap();
     }
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     let (mut expected, mut got) = (sums(child.pid()), None);
     for _ in 0..100 {
         let snapshot = block_on(scanner.full());
@@ -152,7 +152,7 @@ fn a_tree_without_rollups_gives_the_same_totals() {
 #[test]
 fn a_zombie_is_listed_as_one() {
     let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     let walk = |scanner: &mut Scanner| row(&block_on(scanner.full()), child.id()).walk;
     let mut last = walk(&mut scanner);
     for _ in 0..500 {
@@ -178,7 +178,7 @@ fn an_exec_is_seen() {
         .unwrap();
     let mut child = Child::from(child);
     let pid = child.pid();
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     let seen = |scanner: &mut Scanner, comm: &[u8]| {
         for _ in 0..500 {
             let snapshot = block_on(scanner.full());

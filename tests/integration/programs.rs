@@ -48,7 +48,7 @@ fn verdicts_on_programs_in_real_time() {
 /// Runs the programs so much faster, for so long and with a snapshot so often by the real clock.
 fn run(speed: f64, length: Duration, every: Duration) {
     let usual = Policy::default();
-    let mut scanner = Scanner::new(Options {
+    let mut scanner = Scanner::new(&Options {
         interval: every,
         policy: Policy {
             budget: usual.budget.map(|share| (share * speed).min(0.25)),

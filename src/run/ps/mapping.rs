@@ -29,7 +29,7 @@ pub(super) fn rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     let groups = found.shared.into_iter().map(Shared::into_group).collect();
     // Words were asked of the processes; figures judge the mappings.
     let no_members = || std::iter::empty::<Row<'_>>();
-    let passes = |row: &Row<'_>| query.filter.matches_group(&*row, no_members());
+    let passes = |row: &Row<'_>| query.filter.matches_group(row, no_members());
     let selection = Selection::of_mappings(&source, groups, count, passes);
     Rows::of_selection(source, selection, unreadable, &query)
 }

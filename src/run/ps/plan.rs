@@ -130,7 +130,7 @@ impl Plan {
 
     /// Returns a scanner that reads what is wanted.
     pub(super) fn scanner(&self) -> Scanner {
-        let mut scanner = Scanner::new(self.sampling.clone());
+        let mut scanner = Scanner::new(&self.sampling);
         scanner.set_needs(self.needs);
         scanner
     }

@@ -107,16 +107,18 @@ impl App {
         let rules: Needs = self.data.alerts.rules().map(Rule::needs).collect();
         let all = [
             // Groups by command or by user, and mappings, have no cgroup.
-            match by_cgroup || self.query.scope.lists_processes() {
-                true => table,
-                false => table.without(Needs::CGROUP_FIGURES),
+            if by_cgroup || self.query.scope.lists_processes() {
+                table
+            } else {
+                table.without(Needs::CGROUP_FIGURES)
             },
             rules,
             // The line of detail shows them though no column does; and for suspects and in the panel they tell
             // how long it takes until a limit is reached.
-            match by_cgroup || !self.data.suspects.is_empty() || self.shows_panel() {
-                true => Needs::CGROUP_FIGURES,
-                false => Needs::NOTHING,
+            if by_cgroup || !self.data.suspects.is_empty() || self.shows_panel() {
+                Needs::CGROUP_FIGURES
+            } else {
+                Needs::NOTHING
             },
         ];
         all.into_iter().collect::<Needs>().within(Needs::ON_DEMAND)

@@ -41,7 +41,7 @@ impl Popup for AlertList {
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         let alerts = &app.data.alerts;
-        if alerts.events().len() == 0 {
+        if alerts.events().is_empty() {
             let why = if alerts.rules().len() == 0 {
                 " no alerts: there are no rules. `zmtop config default` shows how to write some"
             } else {

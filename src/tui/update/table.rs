@@ -18,7 +18,6 @@ use crate::units;
 const MAX_SCROLL: usize = 1000;
 
 /// Performs an action on the table.
-#[expect(clippy::too_many_lines, reason = "an arm an action")]
 pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     let height = app.rows_shown();
     match action {

@@ -18,7 +18,7 @@ fn key(by: GroupBy, name: &str) -> Target {
 
 fn of_user(pid: u32, user: &str, mib: u64) -> ProcessSample {
     with_facts(process_with(pid, mib), |facts| {
-        facts.user = Ok(Arc::from(user.as_bytes()))
+        facts.user = Ok(Arc::from(user.as_bytes()));
     })
 }
 

@@ -36,9 +36,8 @@ impl Graph {
     fn absolute(&self, from: &Module, path: &[String], seen: &mut Vec<String>) -> Option<Module> {
         let (first, rest) = path.split_first()?;
         let base = match first.as_str() {
-            "crate" => Module::new(),
             // The binary names the library.
-            "zmtop" => Module::new(),
+            "crate" | "zmtop" => Module::new(),
             "self" => from.clone(),
             "super" => {
                 let climbs = path.iter().take_while(|s| *s == "super").count();
@@ -148,7 +147,7 @@ impl Graph {
                 };
                 if !file.starts_with(&to) {
                     let (to, _) = self.files.get_key_value(&to).unwrap();
-                    used.entry(to).or_insert_with(BTreeSet::new).insert(name);
+                    used.entry(to).or_default().insert(name);
                 }
             }
         }

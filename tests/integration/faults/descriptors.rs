@@ -52,7 +52,7 @@ fn limited() -> bool {
 /// Whole tables, tick after tick, and this process among them.
 fn whole_tables() {
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(Options::new(None));
+        let mut scanner = Scanner::new(&Options::new(None));
         for _ in 0..5 {
             let snapshot = scanner.full().await;
             let own = snapshot.rows().iter().find(|p| p.id.pid == std::process::id()).unwrap();
@@ -89,7 +89,7 @@ fn running_out_is_lived_through() {
         return;
     }
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(Options::new(None));
+        let mut scanner = Scanner::new(&Options::new(None));
         assert!(scanner.full().await.processes.is_ok());
         // Someone else in this process takes every descriptor there is.
         let mut taken = Vec::new();
@@ -111,7 +111,7 @@ fn running_out_is_lived_through() {
 
 #[test]
 fn the_soft_limit_is_raised() {
-    let _scanner = Scanner::new(Options::new(None));
+    let _scanner = Scanner::new(&Options::new(None));
     let limit = getrlimit(Resource::Nofile);
     assert_eq!(limit.current, limit.maximum);
 }

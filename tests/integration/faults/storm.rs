@@ -43,7 +43,7 @@ impl Drop for Guard<'_> {
 /// Every row must be of one process: who once had an identity keeps its parent and user, and the history
 /// holds no more than is listed.
 async fn watch(lasts: Duration) {
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     let mut history = History::new(Duration::from_secs(10));
     let mut seen = HashMap::new();
     let mut gone = 0;

@@ -66,7 +66,7 @@ fn stuck_reads(file: &'static str, stuck: u32, threads: usize) {
         _ => row(s, pid).walk == Err(Missing::TimedOut),
     };
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(options);
+        let mut scanner = Scanner::new(&options);
         // The first table may come before the healthy ones' turn; after it they are known to answer.
         scanner.full().await;
         let all = |s: &Snapshot| fifos.iter().all(|pid| timed_out(s, *pid));
@@ -142,7 +142,7 @@ fn more_than_there_may_be_threads() {
         ..tree.options()
     };
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(options);
+        let mut scanner = Scanner::new(&options);
         scanner.full().await;
         for pid in 101..=120 {
             tree.process(pid).write();
@@ -168,7 +168,7 @@ fn a_stat_that_never_comes() {
     tree.process(8).write();
     tree.fifo(8, "stat");
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(tree.options());
+        let mut scanner = Scanner::new(&tree.options());
         let late = |s: &Snapshot| row(s, 8).walk == Err(Missing::TimedOut);
         let snapshot = tick_until(&mut scanner, &tree, &[7], late).await;
         assert_eq!(row(&snapshot, 8).id.starttime, 0);
@@ -186,7 +186,7 @@ fn a_file_of_the_systems_that_never_comes() {
     std::fs::remove_file(&meminfo).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &meminfo, rustix::fs::Mode::RUSR).unwrap();
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(tree.options());
+        let mut scanner = Scanner::new(&tree.options());
         let late = |s: &Snapshot| s.system.mem_total == Err(Missing::TimedOut);
         let snapshot = tick_until(&mut scanner, &tree, &[7], late).await;
         assert!(snapshot.system.pswpin.is_ok() && snapshot.system.uptime.is_ok());
@@ -230,7 +230,7 @@ fn what_is_known_to_be_slow_is_given_time() {
     tree.fifo(1, "smaps_rollup");
     let slow = Duration::from_secs(1);
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(tree.options());
+        let mut scanner = Scanner::new(&tree.options());
         scanner.full().await;
         std::thread::sleep(slow);
         assert!(tree.feed(1, "smaps_rollup", tree.process(1).pss_kb(77).rollup()));

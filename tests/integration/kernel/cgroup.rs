@@ -72,7 +72,7 @@ fn a_cgroup_says_what_it_holds_and_may() {
         return cannot("no process can be moved here");
     }
 
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     assert!(block_on(scanner.full()).cgroups.is_empty());
     scanner.set_needs(Needs::CGROUP_FIGURES);
     let snapshot = block_on(scanner.full());

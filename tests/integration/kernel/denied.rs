@@ -50,7 +50,7 @@ fn another_users_memory() {
         }
         return;
     }
-    let snapshot = block_on(Scanner::new(Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
     let init = row(&snapshot, 1);
     assert_eq!(init.walk, Err(Missing::Denied));
     assert_eq!((init.stat.image, init.exec), (0, 0));
@@ -84,7 +84,7 @@ fn a_proc_that_hides_what_is_not_ones_own() {
         }
         return;
     };
-    let snapshot = block_on(Scanner::new(Options::new(Some(Path::new(&root)))).full());
+    let snapshot = block_on(Scanner::new(&Options::new(Some(Path::new(&root)))).full());
     // Listed, with the reason; not one figure of it is made up.
     let init = row(&snapshot, 1);
     assert_eq!((init.id.starttime, init.stat.state), (0, b'?'));

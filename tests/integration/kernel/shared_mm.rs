@@ -76,14 +76,14 @@ fn one_address_space_counts_once() {
         .unwrap();
     let maker = Child::from(maker);
     let began = Instant::now();
-    let mut scanner = Scanner::new(Options::new(None));
+    let mut scanner = Scanner::new(&Options::new(None));
     while row(&block_on(scanner.full()), maker.pid()).stat.state != b'T' {
         assert!(began.elapsed() < Duration::from_secs(30), "the maker never stops");
         std::thread::sleep(Duration::from_millis(5));
     }
     // By one that saw them come, and one that sees them all at once.
     let snapshot = block_on(scanner.full());
-    let fresh = block_on(Scanner::new(Options::new(None)).full());
+    let fresh = block_on(Scanner::new(&Options::new(None)).full());
     let pids: Vec<u32> = {
         let one = space(row(&fresh, maker.pid()));
         fresh

@@ -97,7 +97,7 @@ fn swapped_out_memory_is_all_there() {
     let Some(swap) = swap_file() else { return };
     let dir = tempfile::tempdir().unwrap();
     let child = Child::start_with(NAME, &dir.path().join("shared"), PAGE_OUT);
-    let (snapshot, _) = agree(&mut Scanner::new(Options::new(None)), child.pid());
+    let (snapshot, _) = agree(&mut Scanner::new(&Options::new(None)), child.pid());
     let m = row(&snapshot, child.pid()).memory().unwrap();
     // The kernel may leave some pages where they are, but not most.
     let (private, shared) = (SHAPE.private as u64 / 2, SHAPE.shared as u64 / 2);

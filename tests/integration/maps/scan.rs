@@ -193,7 +193,7 @@ fn the_mappings_of_a_live_load_sum_to_its_processes() {
     let mut seen = Vec::new();
     // What others map meanwhile changes everyone's share: a quiet moment comes.
     for _ in 0..50 {
-        let snapshot = block_on(Scanner::new(options.clone()).full());
+        let snapshot = block_on(Scanner::new(&options).full());
         let mine = |p: &&ProcessSample| load.0.iter().any(|c| c.id() == p.id.pid);
         let rows: Vec<_> = snapshot.rows().iter().filter(mine).collect();
         let ids: Vec<_> = rows.iter().map(|p| p.id).collect();

@@ -48,7 +48,7 @@ fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
 fn it_sees_what_the_scanner_sees() {
     let sleepers = [Sleeper::new("7017.25"), Sleeper::new("7017.5")];
     let one_shot = scan(&options(), SERVED).unwrap();
-    let whole = block_on(Scanner::new(options()).full());
+    let whole = block_on(Scanner::new(&options()).full());
     for sleeper in &sleepers {
         let (a, b) = (row(&one_shot, sleeper.0.id()), row(&whole, sleeper.0.id()));
         assert_eq!((a.id, a.exec, &a.facts.comm), (b.id, b.exec, &b.facts.comm));

@@ -42,7 +42,7 @@ fn figures_of_v2_and_the_limits_that_hold() {
     ] {
         tree.write(&format!("sys/fs/cgroup/{file}"), content);
     }
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(snapshot.cgroups.len(), 3);
@@ -83,7 +83,7 @@ fn figures_of_v1() {
         tree.write(&format!("sys/fs/cgroup/memory/{file}"), content);
     }
     tree.system("self/cgroup", "4:memory:/a.slice/b.service\n");
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(
@@ -106,7 +106,7 @@ fn figures_of_v1() {
 #[test]
 fn nothing_is_known_where_nothing_is_mounted() {
     let tree = tree("22 27 0:21 / /sys rw - sysfs sysfs rw\n", "0:");
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(
@@ -124,7 +124,7 @@ fn a_path_that_climbs_is_not_followed() {
     tree.process(8).cgroup(format!("0::{}\n", "/a".repeat(5000))).write();
     tree.system("self/mountinfo", V2);
     tree.system("memory.current", "4096\n");
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
     assert_eq!(figures(&snapshot, "/../../../proc").current, Err(Missing::Unsupported));
@@ -138,7 +138,7 @@ fn a_read_that_never_returns_says_so() {
     tree.write("sys/fs/cgroup/a.slice/memory.max", "9000\n");
     let path = tree.path("sys/fs/cgroup/a.slice/memory.current");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let began = Instant::now();
     loop {

@@ -15,7 +15,7 @@ const KB: u64 = 1024;
 fn figures_follow_the_process() {
     let tree = ProcTree::new();
     tree.process(7).pss_kb(100).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     let first = block_on(scanner.full());
     tree.process(7).pss_kb(200).faults(300, 4).write();
     let second = block_on(scanner.full());
@@ -33,7 +33,7 @@ fn what_is_gone_is_not_listed() {
     let tree = ProcTree::new();
     tree.process(7).write();
     tree.process(8).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     assert_eq!(pids(&block_on(scanner.full())), [7, 8]);
     tree.remove(7);
     assert_eq!(pids(&block_on(scanner.full())), [8]);
@@ -48,7 +48,7 @@ fn what_is_gone_is_not_listed() {
 fn a_reused_pid_is_another_row() {
     let tree = ProcTree::new();
     tree.process(7).starttime(100).comm("old").uid(1000).pss_kb(100).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     let first = block_on(scanner.full());
     // The same name: nothing but the start time tells.
     tree.process(7)
@@ -71,7 +71,7 @@ fn a_reused_pid_is_another_row() {
 fn an_exec_is_counted_and_its_facts_read_again() {
     let tree = ProcTree::new();
     tree.process(7).comm("sh").cmdline("sh\0").image(0x1000).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     block_on(scanner.full());
     tree.process(7)
         .comm("cat")
@@ -95,7 +95,7 @@ fn an_exec_is_counted_and_its_facts_read_again() {
 fn a_new_title_is_no_exec() {
     let tree = ProcTree::new();
     tree.process(7).comm("w").cmdline("w: idle\0").write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     block_on(scanner.full());
     // By its name, and by where its arguments lie.
     tree.process(7).comm("v").cmdline("w: busy\0").write();
@@ -116,7 +116,7 @@ fn a_new_title_is_no_exec() {
 fn a_process_that_dies_keeps_what_it_was_called() {
     let tree = ProcTree::new();
     tree.process(7).cmdline("job\0").write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     block_on(scanner.full());
     tree.process(7).state('Z').image(0).argv(0).cmdline("").write();
     let snapshot = block_on(scanner.full());

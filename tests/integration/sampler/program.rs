@@ -20,7 +20,7 @@ fn in_a_captured_tree_the_link_alone_is_believed() {
     symlink("/bin/sh (deleted)", tree.file(2, "exe")).unwrap();
     symlink("/memfd:x (deleted)", tree.file(3, "exe")).unwrap();
     std::fs::write(tree.file(4, "exe"), "no link").unwrap();
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     let expected: [(Result<&[u8], Missing>, _); 5] = [
         (Ok(b"/usr/sbin/init"), None),
         (Ok(b"/bin/sh"), Some(Replaced::Deleted)),

@@ -36,7 +36,7 @@ fn a_row_holds_what_the_files_say() {
         .oom_score(800)
         .write();
     tree.process(7).comm("init").uid(4_294_967_294).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(OOM_SCORE);
     let snapshot = block_on(scanner.full());
     assert_eq!(pids(&snapshot), [7, 70]);
@@ -84,7 +84,7 @@ fn a_row_holds_what_the_files_say() {
 fn oom_score_is_read_only_when_asked_for() {
     let tree = ProcTree::new();
     tree.process(7).write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Pending));
     scanner.set_needs(OOM_SCORE);
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Ok(667));
@@ -97,7 +97,7 @@ fn without_a_rollup_smaps_is_summed() {
     let tree = ProcTree::new();
     let process = tree.process(7).pss_kb(300).swap_kb(8);
     process.write();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     let rolled = *row(&block_on(scanner.full()), 7).memory().unwrap();
     fs::remove_file(tree.file(7, "smaps_rollup")).unwrap();
     // Neither: this tree does not offer it.
@@ -121,7 +121,7 @@ fn what_has_no_memory_says_why() {
     tree.process(3).state('Z').cmdline("").write();
     tree.process(4).write();
     fs::write(tree.file(4, "smaps_rollup"), "").unwrap();
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     assert_eq!(row(&snapshot, 2).walk, Err(Missing::KernelThread));
     assert_eq!(row(&snapshot, 3).walk, Err(Missing::Zombie));
     assert_eq!(row(&snapshot, 4).walk, Err(Missing::Gone));
@@ -148,7 +148,7 @@ fn a_fault_is_the_reason_of_its_own_figures() {
     fs::remove_file(tree.file(5, "cgroup")).unwrap();
     fs::write(tree.file(6, "stat"), "6 (x S 1").unwrap();
     directory(7, "stat");
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     let eisdir = Missing::Errno(rustix::io::Errno::ISDIR.raw_os_error());
 
     assert_eq!(row(&snapshot, 1).walk, Err(Missing::Malformed));
@@ -192,7 +192,7 @@ fn hostile_names_pass_raw() {
             .write();
     }
     tree.write("etc/passwd", b"\x1b[2Jroot\xff:x:0:0:::\n");
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     for (pid, name) in (1..).zip(names) {
         let r = row(&snapshot, pid);
         assert_eq!((&*r.facts.comm, text(&r.facts.cmdline)), (name, name));
@@ -207,6 +207,6 @@ fn hostile_names_pass_raw() {
 fn a_huge_command_line_is_cut() {
     let tree = ProcTree::new();
     tree.process(7).cmdline(vec![b'x'; 1 << 20]).write();
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     assert_eq!(text(&row(&snapshot, 7).facts.cmdline).len(), 64 << 10);
 }

@@ -12,7 +12,7 @@ use crate::support::tree::ProcTree;
 #[test]
 fn the_system_is_read() {
     let tree = ProcTree::new();
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     let s = &snapshot.system;
     let page = rustix::param::page_size() as u64;
     assert_eq!(s.mem_total, Ok(24_649_920 * 1024));
@@ -54,7 +54,7 @@ fn a_missing_file_is_the_reason_of_its_own_fields() {
     fs::remove_dir_all(tree.path("sys")).unwrap();
     tree.system("swaps", "nonsense\n");
     tree.process(7).write();
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     let s = &snapshot.system;
     assert_eq!(
         (s.mem_total, s.swap_used()),
@@ -72,7 +72,7 @@ fn a_missing_file_is_the_reason_of_its_own_fields() {
 fn a_machine_that_recovers_is_read_again() {
     let tree = ProcTree::new();
     fs::remove_file(tree.root().join("meminfo")).unwrap();
-    let mut scanner = Scanner::new(tree.options());
+    let mut scanner = Scanner::new(&tree.options());
     assert_eq!(block_on(scanner.full()).system.mem_total, Err(Missing::Unsupported));
     tree.system("meminfo", "MemTotal: 5 kB\n");
     assert_eq!(block_on(scanner.full()).system.mem_total, Ok(5 * 1024));
@@ -87,7 +87,7 @@ fn a_tree_that_is_not_there_is_a_reason() {
             sys_root: None,
             ..Options::new(Some(&tree.path(root)))
         };
-        let snapshot = block_on(Scanner::new(options).full());
+        let snapshot = block_on(Scanner::new(&options).full());
         assert_eq!(
             snapshot.processes.as_ref().map(Vec::len),
             Err(&Missing::Unsupported),
@@ -104,6 +104,6 @@ fn names_that_are_no_pids_are_passed_over() {
     for name in ["self", "12x", "99999999999", "-1", "007", "0"] {
         fs::create_dir_all(tree.root().join(name)).unwrap();
     }
-    let snapshot = block_on(Scanner::new(tree.options()).full());
+    let snapshot = block_on(Scanner::new(&tree.options()).full());
     assert_eq!(super::pids(&snapshot), [7]);
 }

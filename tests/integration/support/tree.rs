@@ -3,7 +3,7 @@
 //! ```ignore
 //! let tree = ProcTree::new();
 //! tree.process(7).comm("cat").pss_kb(300).write();
-//! let snapshot = block_on(Scanner::new(tree.options()).full());
+//! let snapshot = block_on(Scanner::new(&tree.options()).full());
 //! ```
 
 mod process;

@@ -63,7 +63,7 @@ impl Judge {
     /// Two scanners of this machine.
     pub(crate) fn new() -> Self {
         let scanner = |policy| {
-            Scanner::new(Options {
+            Scanner::new(&Options {
                 interval: INTERVAL,
                 policy,
                 ..Options::new(None)
