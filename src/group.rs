@@ -1,7 +1,7 @@
 //! Processes together: groups, subtrees, and their sums.
 //!
-//! Whoever shows or judges several processes as one calls this room: the history, the filter, the columns, the reports
-//! and the screen. It knows one snapshot at a time and nothing of what was before; it never reads anything itself.
+//! Called by all that show or judge several processes as one: the history, the filter, the columns, the reports and
+//! the screen. It knows one snapshot at a time and nothing of what was before; it never reads anything itself.
 
 mod cgroup;
 pub mod change;

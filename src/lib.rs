@@ -77,7 +77,7 @@
 //!
 //! ## A column
 //!
-//! One entry in one of the lists below `src/columns/process/` (`memory.rs`, `trend.rs`, `facts.rs`, `group.rs`,
+//! Add an entry to one of the lists below `src/columns/process/` (`memory.rs`, `trend.rs`, `facts.rs`, `group.rs`,
 //! `mark.rs`). For the resident pages that are clean:
 //!
 //! ```text
@@ -128,7 +128,7 @@
 //!
 //! ## A setting
 //!
-//! One field in `src/config/settings.rs`, with the kind that reads and checks its value, and one line with its default in
+//! Add a field to `src/config/settings.rs`, with the kind that reads and checks its value, and one line with its default in
 //! `config/default.toml`, which a test demands. `zmtop config show`, `check`, `W` and the error texts follow.
 //!
 //! ```text

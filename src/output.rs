@@ -29,7 +29,7 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
-    /// One object; processes as a snapshot that --from reads, unless --columns chooses.
+    /// A single object; processes as a snapshot that --from reads, unless --columns chooses.
     Json,
     /// The same in one line, with --every a line each time.
     Ndjson,

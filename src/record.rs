@@ -1,6 +1,6 @@
 //! Writes snapshots as schema `zmtop/1` and reads them back.
 //!
-//! One JSON object a snapshot. Sizes are bytes, times RFC 3339 in UTC, spans (`…_s`) seconds. Foreign bytes
+//! A snapshot is a JSON object. Sizes are bytes, times RFC 3339 in UTC, spans (`…_s`) seconds. Foreign bytes
 //! become text by [`lossless`](crate::text::lossless), so that every name comes back byte for byte.
 //!
 //! **Unknown is `null`**, and `unread` beside it says why. It is one reason if the object's main figure

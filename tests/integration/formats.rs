@@ -4,8 +4,8 @@ mod csv;
 mod json;
 mod made;
 mod python;
+mod record;
 mod source;
-mod wire;
 
 use zmtop::columns::Row;
 use zmtop::model::Snapshot;

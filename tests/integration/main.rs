@@ -20,7 +20,6 @@ mod marks;
 mod mem;
 mod oneshot;
 mod peers;
-mod plan;
 mod proc;
 mod programs;
 mod pty;

@@ -2,8 +2,10 @@
 
 mod cgroups;
 mod life;
+mod plan;
 mod program;
 mod rows;
+mod simulation;
 mod task;
 mod whole;
 

@@ -5,6 +5,7 @@ pub(crate) mod pty;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod tree;
+mod tree_process;
 pub(crate) mod world;
 
 /// Runs a future on a runtime of its own.

@@ -6,15 +6,13 @@
 //! let snapshot = block_on(Scanner::new(&tree.options()).full());
 //! ```
 
-mod process;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use process::Process;
+pub(crate) use super::tree_process::Process;
 use tempfile::TempDir;
 use zmtop::sampler::{Options, Policy};
 
@@ -133,7 +131,7 @@ impl ProcTree {
     }
 }
 
-fn replace(path: &Path, content: &[u8]) {
+pub(super) fn replace(path: &Path, content: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut new = path.as_os_str().to_owned();
     new.push(OsStr::from_bytes(b".new"));

@@ -1,7 +1,5 @@
 //! The planner's policy: the walks it chooses, as tables and by simulation.
 
-mod simulation;
-
 use std::time::Duration;
 
 use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};

@@ -1,6 +1,6 @@
 //! One process of a made tree.
 
-use super::{ProcTree, replace};
+use super::tree::{ProcTree, replace};
 
 /// One process of the tree. What is not said is plausible; sizes are in KiB.
 #[derive(Clone, Debug)]
