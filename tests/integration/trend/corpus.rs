@@ -13,10 +13,20 @@ pub(super) use noise::Noise;
 pub(super) use rng::Rng;
 use zmtop::history::time_series::{Retention, TimeSeries};
 
-/// Returns the seeds of each shape. The judge was tuned by these fifty, and its rates hold over all of them: a shape
-/// that is misjudged once in ten by chance would pass or fail by which few of them were drawn.
+use crate::support::long;
+
+/// Returns the seeds of each shape: all fifty that the judge was tuned by in the long form, else the first fifteen.
 pub(super) fn seeds() -> impl ExactSizeIterator<Item = u64> {
-    (0..50_u32).map(u64::from)
+    (0..if long() { 50_u32 } else { 15 }).map(u64::from)
+}
+
+/// Returns by how much a share that was measured `count` times may miss its limit by chance: nothing over all seeds,
+/// which the limits were set for; two standard errors over a sample of them.
+pub(super) fn chance(limit: f64, count: u64) -> f64 {
+    if long() {
+        return 0.0;
+    }
+    2.0 * (limit * (1.0 - limit) / count as f64).sqrt()
 }
 
 /// A kind of series.
