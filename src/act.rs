@@ -1,7 +1,7 @@
 //! Acts on processes: sends signals, sets niceness and `oom_score_adj`.
 //!
 //! A caller starts one [`Worker`] and sends it [`Command`]s; the answers come back as [`Reply`]s through a
-//! callback. The room knows no screen and no settings, and it never acts on a process by its pid alone: a pid
+//! callback. This module knows no screen and no settings, and it never acts on a process by its pid alone: a pid
 //! is reused, a [`Pinned`] process is not.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! Alerts: rules on processes, on groups and on the system, and when they fire.
 //!
 //! The monitor evaluates every snapshot once ([`Alerts::evaluate`]) and shows the events; `run` notifies of
-//! them. The room is pure: the same snapshots give the same [`AlertEvent`]s, live or replayed, and it never
+//! them. This module is pure: the same snapshots give the same [`AlertEvent`]s, live or replayed, and it never
 //! rings, logs or runs anything.
 //!
 //! ```text

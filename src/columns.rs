@@ -2,7 +2,7 @@
 //!
 //! A column is one entry. The entry drives the screen, the sort menu, the column chooser, the filter's keys,
 //! `--columns`, the names in JSON and CSV, the in-app help, and what is read from the kernel. Alerts and every
-//! face use this room; it derives values from rows and never reads a file.
+//! face use this module; it derives values from rows and never reads a file.
 
 pub mod cell;
 mod filtering;

@@ -18,7 +18,7 @@
 //! Words choose the processes that are summed in groups, and figures are compared with the sums.
 
 //!
-//! Any floor above may parse a filter and match rows with it. This room knows neither rows nor columns: it asks a
+//! Any module of a higher layer may parse a filter and match rows with it. This one knows neither rows nor columns: it asks a
 //! [`Schema`] and a [`Filterable`].
 
 mod bounds;

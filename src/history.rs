@@ -1,4 +1,4 @@
-//! Histories: changes, rates, series and verdicts, from a run of snapshots.
+//! Histories: changes, rates, series and verdicts, from one snapshot after another.
 //!
 //! [`History::push`] takes in each snapshot; the screen, the printed reports and the alerts read the result. A history
 //! is pure: the same snapshots give the same history, live or from a recording. It never does I/O, never asks for a
@@ -7,13 +7,13 @@
 //! # Resolutions
 //! Each process and group has a [`RowHistory`] with two [time series](time_series::TimeSeries), of its footprint and
 //! of the anonymous part of it, a month back: by the second for 5 minutes, by 10 s for an hour, by the minute for a day,
-//! by 10 minutes for a week, by 2 hours for a month. A bucket keeps its lowest, last and highest value. Equal buckets
-//! are one run, so a value that stays takes no room.
+//! by 10 minutes for a week, by 2 hours for a month. A *bucket* is one such step: its lowest, last and
+//! highest value. Equal buckets in a row are stored as one *run*, so a value that stays takes no space.
 //!
 //! # Memory bound
 //! All of it stays within [`HistoryConfig::max_memory`]. Where that is not enough, ended processes are dropped first,
 //! then groups without members; then every series keeps a half, a quarter or an eighth of its buckets; at last the past
-//! of the least alarming rows goes. An idle process takes some hundreds of bytes, one that changes every second of a
+//! of the rows that grow least goes. An idle process takes some hundreds of bytes, one that changes every second of a
 //! month 70 KB for each series.
 //!
 //! # Verdicts
@@ -26,7 +26,7 @@
 //!    `clear_past` and `bytes`, so that it keeps within the memory bound.
 //! 3. Add an accessor that returns a [`SeriesView`], as [`RowHistory::footprint`] does, for a column or a chart.
 //!
-//! # Rooms within
+//! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks.
 

@@ -1,6 +1,6 @@
 //! zmtop, a top-like terminal monitor for Linux memory.
 //!
-//! This page is for contributors: the [words](#glossary), the [floors](#floors) of the code, the way of
+//! This page is for contributors: the [words](#glossary), the [layers](#layers) of the code, the way of
 //! [a snapshot](#from-the-kernel-to-a-cell) and of [a key](#from-a-key-to-a-cell) through it, and [how to add](#how-to-add)
 //! to it. Users begin with the README; longer pages for them are in [`manual`].
 //!
@@ -13,7 +13,10 @@
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
 //! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
 //! | age | the time since a shown figure was walked |
-//! | dirty, idle, expensive | a process whose figures may have changed since its walk; one without a sign of change; one whose walk takes more than a millisecond |
+//! | dirty, idle | of a process: whether a sign says that its figures changed since its walk, as [`sampler::plan`] defines it |
+//! | expensive | of a process: one walk takes more than a millisecond |
+//! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
+//! | focus | the processes on the screen or tagged, which are walked sooner |
 //! | tick, snapshot | one round of the sampler, and the raw readings it publishes |
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
@@ -21,32 +24,36 @@
 //! | group | processes summed by program, user, unit, container or cgroup; or mappings summed by name |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
 //! | history, series | the past of all rows, and of one: footprints at five resolutions, coarser with age |
-//! | verdict | leaking, growing, warming, steady or shrinking, with slope, start and confidence |
+//! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |
+//! | horizon, floor | a length of time that is judged; the lowest value in a part of it |
+//! | judgement, verdict | what [`trend::judge`] says of a series; its one word: leaking, growing, warming, steady or shrinking |
 //! | suspect | a process or group with a verdict worth showing |
 //! | mark | the figures at a moment the user chose, to show changes since |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
+//! | frozen | of a table: its order stays while values go on |
+//! | modal | a popup, dialog or prompt, which takes the keys while it is open |
 //! | effect | something outside the state that [`tui::update`](fn@tui::update) asks the run loop to do |
 //!
-//! # Floors
+//! # Layers
 //!
-//! A file imports only from lower floors, and no files import each other in a circle; only a child may use its
+//! A file imports only from lower layers, and no files import each other in a circle; only a child may use its
 //! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` hold both.
 //!
 //! ```text
-//! F0   units text            bytes, rates, durations; foreign bytes made safe to print
-//! F1   model                 plain data: snapshot, process, system, mapping, reading
-//! F2   trend group account   a verdict from a series; sums of processes; where the RAM went
-//! F3   filter history        the filter language; the past of every row, marks, suspects
-//! F4   columns               the tables of columns, and the rows they read
-//! F5   alert query           rules that fire; which rows are shown, in which order
-//! F6   proc record           bytes of /proc and sysfs to model; zmtop/1 to model and back
-//! F7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness
-//! F8   config                settings, keymap, themes
-//! F9   tui output            the two faces: the screen, and printed reports
-//! F10  cli run main          the command line, and the wiring
+//! L0   units text            bytes, rates, durations; foreign bytes made safe to print
+//! L1   model                 plain data: snapshot, process, system, mapping, reading
+//! L2   trend group account   a verdict from a series; sums of processes; where the RAM went
+//! L3   filter history        the filter language; the past of every row, marks, suspects
+//! L4   columns               the tables of columns, and the rows they read
+//! L5   alert query           rules that fire; which rows are shown, in which order
+//! L6   proc record           bytes of /proc and sysfs to model; zmtop/1 to model and back
+//! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness
+//! L8   config                settings, keymap, themes
+//! L9   tui output            the two faces: the screen, and printed reports
+//! L10  cli run main          the command line, and the wiring
 //! ```
 //!
-//! F0 to F5 are pure: no I/O, no clock, no terminal. Each room's own page says who may call it and what it never does.
+//! L0 to F5 are pure: no I/O, no clock, no terminal. Each module's own page says who may call it and what it never does.
 //!
 //! # From the kernel to a cell
 //!
@@ -77,44 +84,56 @@
 //!
 //! ## A column
 //!
-//! Add an entry to one of the lists below `src/columns/process/` (`memory.rs`, `trend.rs`, `facts.rs`, `group.rs`,
-//! `mark.rs`). For the resident pages that are clean:
+//! Add an entry to a file of `src/columns/process/`: figures of memory to `memory.rs`, verdicts to `trend.rs`, what a
+//! process is to `facts.rs`, figures of groups and cgroups to `group.rs`. The order there is the order in the chooser.
+//! For the resident pages that are clean:
 //!
 //! ```text
 //! Entry::bytes("clean", "CLEAN", |r| memory(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
-//!     .help("Clean resident pages, whole. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
+//!     .help("Clean resident pages, not divided by sharers. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
 //!     .priority(Priority::Low),
 //! ```
 //!
-//! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV have it then.
-//! `Entry::bytes` is a sum in bytes that needs the memory, `Entry::figure` any other unit, `Entry::text` a text;
-//! what else differs from the usual is said by a method: `needs` (what must be read for it), `priority` (on a narrow
-//! screen), `applies_to` (which rows have it), `label` (which rows it names), `ascending`, `additive`, `grows`,
-//! `metric`. `read.rs` has helpers for what several columns read, and the tests in
-//! `tests/integration/columns/registry.rs` go through every entry. In a
-//! default table it appears once its id stands in `src/columns/layout.rs`, for the monitor also in
-//! `config/default.toml`. Mappings, suspects and system figures have lists of their own: `src/columns/mapping.rs`,
-//! `suspect.rs`, `system.rs`.
+//! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV have it then. The
+//! value is a reading, hence the `Ok`: a figure that a kernel may lack is an `Err` with the reason. `memory` is one of the
+//! helpers in `read.rs` beside it.
+//!
+//! An entry begins as `Entry::bytes` (a sum in bytes that needs the memory), `Entry::figure` (another unit) or
+//! `Entry::text`. Methods say what differs:
+//!
+//! | method | meaning |
+//! | --- | --- |
+//! | `needs` | data that must be read for it |
+//! | `priority` | importance where the screen is too narrow for all |
+//! | `applies_to` | rows that have a value in it |
+//! | `label` | it is the name of its row |
+//! | `additive` | the total of a set of rows is their sum |
+//! | `ascending` | the lowest value comes first |
+//! | `grows` | it takes the width that is left over |
+//! | `metric` | its name in Prometheus |
+//!
+//! To show it by default, add its id to a list in `src/columns/layout.rs`; the tables of the monitor are in
+//! `config/default.toml`. Mappings, suspects and system figures have tables of their own: `src/columns/mapping.rs`,
+//! `suspect.rs`, `system.rs`. Test with `cargo test columns::`, which goes through every entry.
 //!
 //! ```
-//! use zmtop::columns::{ColumnId, find};
-//!
-//! let pss: ColumnId = find("pss").expect("every table has it");
+//! let pss = zmtop::columns::find("pss").expect("every table has it");
 //! assert_eq!(pss.get().title, "PSS");
 //! ```
 //!
 //! ## A kernel figure
 //!
-//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: one line in `src/model/system/figures.rs`. Parsing,
-//! the field of [`SystemSample`](model::SystemSample) and the field of `zmtop/1` follow from it.
+//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system/figures.rs`. The field of
+//! [`SystemSample`](model::SystemSample), parsing, and the field of `zmtop/1`, in this order, follow.
 //!
 //! ```text
 //! /// `KernelStack`.
 //! kernel_stack: Meminfo(&["KernelStack"]),
 //! ```
 //!
-//! *Of a process*, a line of `smaps_rollup`: one line in the list at the top of `src/model/memory.rs`, likewise; then a
-//! column that shows it.
+//! *Of a process*, a line of `smaps_rollup`: add an entry to the list in `src/model/memory.rs` (`u64` if every kernel writes
+//! the line, else `Reading<u64>`), and its name to `define_process!` in `src/record/process.rs`; leaving that out is a compile
+//! error. Then a column shows it.
 //!
 //! ```
 //! let rollup = b"00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 0 kB\n\
@@ -123,13 +142,20 @@
 //! assert_eq!((memory.pss, memory.uss()), (6 << 10, 4 << 10));
 //! ```
 //!
-//! *From another file*: a parser in [`proc`], its field in [`model`], and the kind of job that reads it in
-//! `src/sampler/job.rs`.
+//! *Of a cgroup*: the list in `src/model/cgroup.rs`, and for cgroup v1 `read_v1` in `src/proc/cgroup/figures.rs`.
+//!
+//! *From another file of a process*: a parser in [`proc`]; a line in `Job::Facts` of `src/sampler/job.rs` if it is read
+//! once per program, else a kind of job of its own there (the compiler asks for its arms); its field in [`model`].
 //!
 //! ## A setting
 //!
-//! Add a field to `src/config/settings.rs`, with the kind that reads and checks its value, and one line with its default in
-//! `config/default.toml`, which a test demands. `zmtop config show`, `check`, `W` and the error texts follow.
+//! 1. A field with its doc comment in `src/config/settings.rs`. After `=` stands the kind that reads and checks the value:
+//!    `Switch` (true or false), `Number`, `Span` (a time), `Size`, `Share`, `Choice`… of `src/config/value_kind.rs`.
+//! 2. Its comment and default in `config/default.toml`, in the same order. Without it the default is false, 0 or empty.
+//! 3. Another value in `ALL_CHANGED` of `tests/integration/config/settings.rs`.
+//!
+//! The tests demand 2 and 3. `zmtop config show` and `check` and the error texts follow. What the key `W` saves is listed
+//! in `src/config/save.rs`.
 //!
 //! ```text
 //! /// Deadline of one read, after which its row says "timed out".
@@ -138,28 +164,42 @@
 //!
 //! ## A key
 //!
-//! A few lines in `config/keymap.toml` for an action that exists. For a new one also a line in `src/config/action.rs`,
-//! and the arm that the compiler then demands in `src/tui/update/table.rs`. The help lists it from the keymap.
+//! For an action that exists, an entry in `config/keymap.toml` is all; the help lists it from there.
 //!
 //! ```text
 //! [[table]]
 //! on = ["y"]
-//! run = "copy-pid"
-//! desc = "Copy the pid"
+//! run = "show-pid"
+//! desc = "Show the pid"
 //! ```
+//!
+//! For a new action also a variant in `src/config/action.rs`, and the arm that the compiler then demands in
+//! `src/tui/update/table.rs`:
+//!
+//! ```text
+//! /// Shows the pid of the selected process.
+//! ShowPid = "show-pid",
+//! ```
+//!
+//! ```text
+//! Action::ShowPid => show_pid(app),
+//! ```
+//!
+//! `app.tables.current().selected_row()` is the row under the cursor, and `app.screen.say` shows a message. An action that
+//! changes processes must also be in `Action::acts`, so that `--readonly` refuses it.
 //!
 //! ## A popup or a panel
 //!
-//! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, list, drawing), its `mod` line in
-//! `src/tui/popup.rs`, and the arm of the key that opens it. Draw its layout in the file's doc comment; `popup/sort.rs`
-//! is a short one to look at. A dialog with keys of its own implements `Modal` (`src/tui/app/modal.rs`). A panel of
-//! another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
+//! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, list, drawing) and its layout drawn
+//! in the file's doc comment; its `mod` line in `src/tui/popup.rs`; and the arm of its key: `app.open(MyPopup::new(app))`.
+//! `popup/sort.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
+//! of another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
 //!
-//! ## An output format
+//! ## An output format, a report
 //!
-//! A file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and its arm in
-//! [`output::write`](fn@output::write). Every report can be written in it then. A report is a type that implements
-//! [`Report`](output::Report).
+//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and its
+//! arm in [`output::write`](fn@output::write). Every report can be written in it then. A report is a file there with a type
+//! that implements [`Report`](output::Report); `output/leaks.rs` is one whose fields stand in one list.
 //!
 //! ## A subcommand
 //!
@@ -173,12 +213,16 @@
 //!
 //! ## An action on processes
 //!
-//! A variant of [`act::ProcessAction`], or of [`act::Tunable`] for a number that can be set; the compiler names the rest.
+//! A number that can be set, such as the niceness, is a variant of [`act::Tunable`] with its arm in `spec()` of
+//! `src/act/tunable.rs`, and the arms that the compiler demands in `src/act/pinned.rs`. Anything else is a variant of
+//! [`act::ProcessAction`].
 //!
 //! # Before you send it
 //!
-//! `bash .ci/run` runs what must pass: formatting, clippy, these pages, and the tests with their long corpora. `cargo test`
-//! alone is quicker. Benches are in `tests/bench`; a test never asserts a time.
+//! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. Where a
+//! picture of a screen in `tests/integration/snapshots` changes, look at the new one, and accept it with
+//! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs what must pass: formatting, clippy, these pages, and the tests
+//! with their long corpora. Benches are in `tests/bench`; a test never asserts a time.
 
 pub mod account;
 pub mod act;

@@ -1,7 +1,7 @@
 //! Plain data: the raw readings of one tick, of the system and of every process.
 //!
-//! Every room may use it. It uses none, does no I/O and derives nothing beyond sums of its own fields: what follows from
-//! several readings stands in the rooms above ([`group`](crate::group), [`account`](crate::account),
+//! Every module may use it. It uses none, does no I/O and derives nothing beyond sums of its own fields: what follows from
+//! several readings stands in the modules above ([`group`](crate::group), [`account`](crate::account),
 //! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
 
 pub mod cgroup;

@@ -2,7 +2,7 @@
 //!
 //! [`judge`] takes the points of one series and returns a [`Judgement`]. It is pure and allocates nothing: the same
 //! points give the same verdict, live or from a recording. [`history`](crate::history) calls it for each process and
-//! group; anybody may read a judgement. This room never decides when a series is judged, and knows no process.
+//! group; anybody may read a judgement. This module never decides when a series is judged, and knows no process.
 //!
 //! # The method
 //! A heap that is collected makes a saw-tooth, caches fill and level off, programs warm up, load follows the day. A

@@ -1,4 +1,4 @@
-//! The settings of `config.toml`. One entry here, and one line in `config/default.toml`, make a setting.
+//! The settings of `config.toml`. A setting is one entry here and one line in `config/default.toml`; tests demand the second.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

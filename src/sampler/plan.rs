@@ -5,15 +5,15 @@
 //!
 //! A process is *dirty* when its glance shows that it changed, or when others that may share memory with it
 //! came, went or shrank. The rest are *idle*: nothing says that a walk would show anything new. They are
-//! walked again before `max_age` all the same, spread over time; before 32 times that where nearly all of
-//! their memory is anonymous and their own, so that nobody else can move their PSS by more than a sixteenth.
+//! walked again before `max_age` all the same, spread over time. A process whose memory is nearly all anonymous
+//! and private may wait 32 times as long: nobody else can change its PSS by more than a sixteenth.
 //!
 //! Dirty processes are walked within the budget in order of `weight × age² ÷ cost`, which walks each about as
-//! often as `√(weight ÷ cost)` asks for (the index policy for the age of information). Age raises it without
-//! bound, so that nobody starves. Idle ones have a small token bucket of their own, so that a still machine
+//! often as `√(weight ÷ cost)` asks for (known in queueing theory as an index policy for the age of information). Age raises it without
+//! bound, so that nobody starves. Idle ones have a token bucket of their own, a twentieth of the budget, so that a still machine
 //! costs next to nothing however much memory it holds. Expensive processes, one walk of which would take what
-//! many others need, have buckets of their own likewise, and go into debt: they are walked as seldom as the
-//! budget allows, and no less.
+//! many others need, have buckets of their own likewise, and go into debt: after one such walk, the next waits
+//! until the budget has paid for it.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub struct Candidate {
     pub age: Option<Duration>,
     /// CPU time of its last walk.
     pub cost: Duration,
-    /// Upper bound on the bytes that its own doings since the last walk have changed.
+    /// Upper bound on the bytes that it has itself changed since the last walk.
     pub own_change: u64,
     /// It ran since the last walk, though nothing of its memory is seen to have changed.
     pub ran: bool,
@@ -84,8 +84,8 @@ pub struct Choice {
 
 /// Bytes from which a change by others makes a process dirty. Less is not worth a walk of 50 µs.
 const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
-/// Age from which a process that ran without a trace in its memory is walked: it may have moved pages from
-/// shared to private, which moves neither RSS nor faults.
+/// Age from which a process that ran without a trace in its memory is walked: pages may have turned from
+/// shared to private, which neither RSS nor the counts of faults show.
 const RAN_AGE: Duration = Duration::from_secs(5);
 /// Factor on `max_age` for idle processes of which nearly all memory is their own.
 const PRIVATE_AGE_FACTOR: u32 = 32;
@@ -95,8 +95,8 @@ const PRIVATE_SHIFT: u32 = 4;
 const FOCUS_WEIGHT: f64 = 4.0;
 /// The least cost that a walk is taken to have, in seconds: what opening and reading the file takes.
 const MIN_COST: f64 = 10e-6;
-/// Divisor of an idle process's allowed age before which it is left alone. The others are spread out by
-/// being walked early.
+/// An idle process is walked once its age exceeds its allowed age divided by this: being early by different
+/// times spreads the walks out.
 const EARLIEST_PART: u32 = 4;
 
 /// The policy and its token buckets.
@@ -141,7 +141,7 @@ impl Planner {
             .iter()
             .enumerate()
             .filter(|(_, c)| c.walkable && !c.outstanding);
-        // The first scan of a machine is whole, and so is every one without a budget.
+        // The first scan of a machine walks everything, and so does every scan without a budget.
         let Some((step, _)) = since.zip(self.policy.budget) else {
             let choice = |(index, _)| Choice {
                 index,
@@ -173,7 +173,7 @@ impl Planner {
         dirty.sort_by(|a, b| b.1.total_cmp(&a.1));
         let dirty = dirty.into_iter().map(|(i, _)| i);
         self.reserve(Purpose::Dirty, dirty, candidates, &mut chosen);
-        // An idle process that waits lacks nothing.
+        // An idle process that waits is not counted: its figures are right as far as anything can tell.
         let waiting = self.waiting;
         idle.sort_by(|a, b| a.1.total_cmp(&b.1));
         self.idle_pace += idle_walks(idle.iter().map(|(_, left)| *left), step);

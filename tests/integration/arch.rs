@@ -2,8 +2,8 @@
 
 mod checker;
 mod docs;
-mod floors;
 mod graph;
+mod layers;
 mod source;
 
 use std::collections::BTreeSet;
@@ -53,8 +53,8 @@ fn graph() -> Graph {
 }
 
 #[test]
-fn no_import_climbs_the_floors() {
-    let faults = floors::faults(&graph());
+fn no_import_climbs_the_layers() {
+    let faults = layers::faults(&graph());
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

@@ -1,8 +1,8 @@
 //! The checks can fail: made sources with arrows of every shape.
 
 use super::docs::misworded;
-use super::floors;
 use super::graph::{Graph, module};
+use super::layers;
 
 /// Returns the absolute paths that `source` names in the file `path` of a crate that has these files besides.
 fn names(path: &str, source: &str, others: &[&str]) -> Vec<String> {
@@ -103,8 +103,8 @@ fn climbing_arrows_are_faults() {
         ("text.rs", "use crate::*;"),
         ("text.rs", "use crate as z; use z::tui;"),
     ] {
-        let faults = floors::faults(&Graph::new([(path, source)]));
-        // An import of the root, too, is one of something without a floor.
+        let faults = layers::faults(&Graph::new([(path, source)]));
+        // An import of the root, too, is one of something without a layer.
         assert_eq!(faults.len(), 1, "{path}: {source}: {faults:?}");
     }
     // A door does not hide where it leads.
@@ -113,13 +113,13 @@ fn climbing_arrows_are_faults() {
         ("tui.rs", "pub struct App;"),
         ("text.rs", "use crate::model::App;"),
     ];
-    let faults = floors::faults(&Graph::new(files));
+    let faults = layers::faults(&Graph::new(files));
     assert_eq!(
         faults,
         [
-            "model.rs (floor 1) imports tui::App (floor 9)",
-            "text.rs (floor 0) imports model::App (floor 1)",
-            "text.rs (floor 0) imports model::App (floor 9)",
+            "model.rs (layer 1) imports tui::App (layer 9)",
+            "text.rs (layer 0) imports model::App (layer 1)",
+            "text.rs (layer 0) imports model::App (layer 9)",
         ]
     );
 }
@@ -134,7 +134,7 @@ fn arrows_downwards_and_sideways_within_a_module_are_none() {
         ("lib.rs", "pub mod tui; pub use crate::columns::Row;"),
         ("main.rs", "use zmtop::{cli, run};"),
     ] {
-        let faults = floors::faults(&Graph::new([(path, source)]));
+        let faults = layers::faults(&Graph::new([(path, source)]));
         assert_eq!(faults, Vec::<String>::new(), "{path}: {source}");
     }
 }

@@ -1,9 +1,9 @@
-//! The floors of the house: a file names only what stands on its own floor or below.
+//! The layers of the house: a file names only what stands on its own layer or below.
 
 use super::graph::Graph;
 
-/// Returns the floor of a top-level module; `None` for one that the design does not name.
-fn floor(module: &str) -> Option<u8> {
+/// Returns the layer of a top-level module; `None` for one that the design does not name.
+fn layer(module: &str) -> Option<u8> {
     Some(match module {
         "units" | "text" => 0,
         "model" => 1,
@@ -20,15 +20,15 @@ fn floor(module: &str) -> Option<u8> {
     })
 }
 
-/// The floor of the faces, which do not import each other.
+/// The layer of the faces, which do not import each other.
 const FACES: u8 = 9;
 
-/// Returns the imports that climb the floors; re-exports count, both by the name used and by where it leads to.
+/// Returns the imports that climb the layers; re-exports count, both by the name used and by where it leads to.
 pub(super) fn faults(graph: &Graph) -> Vec<String> {
     let mut faults = Vec::new();
     for (module, path) in graph.files() {
         let own = module.first().map_or("lib", String::as_str);
-        let Some(from) = floor(own) else {
+        let Some(from) = layer(own) else {
             faults.push(format!("{path}: the design names no module {own}"));
             continue;
         };
@@ -40,12 +40,12 @@ pub(super) fn faults(graph: &Graph) -> Vec<String> {
                 .filter_map(|path| path.first())
             {
                 let written = name.join("::");
-                match floor(to) {
+                match layer(to) {
                     // The wiring may name anything, and an item of the root is no module.
                     None if own == "lib" || own == "main" => {}
-                    None => faults.push(format!("{path}: {written} has no floor")),
-                    Some(floor) if to != own && (floor > from || (floor == from && from == FACES)) => {
-                        faults.push(format!("{path} (floor {from}) imports {written} (floor {floor})"));
+                    None => faults.push(format!("{path}: {written} has no layer")),
+                    Some(layer) if to != own && (layer > from || (layer == from && from == FACES)) => {
+                        faults.push(format!("{path} (layer {from}) imports {written} (layer {layer})"));
                     }
                     Some(_) => {}
                 }
