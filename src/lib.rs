@@ -14,7 +14,7 @@
 //! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
 //! | age | the time since a shown figure was walked |
 //! | dirty, idle | of a process: whether a sign says that its figures changed since its walk, as [`sampler::plan`] defines it |
-//! | expensive | of a process: one walk takes more than a millisecond |
+//! | expensive | of a process: one walk takes more than 20 ms of CPU time |
 //! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
 //! | focus | the processes on the screen or tagged, which are walked sooner |
 //! | tick, snapshot | one round of the sampler, and the raw readings it publishes |
@@ -222,7 +222,7 @@
 //! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. Where a
 //! picture of a screen in `tests/integration/snapshots` changes, look at the new one, and accept it with
 //! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs what must pass: formatting, clippy, these pages, and the tests
-//! with their long corpora. Benches are in `tests/bench`; a test never asserts a time.
+//! in their long form (`ZMTOP_TEST_LONG=1`): every seed of the corpora, and real programs. Benches are in `tests/bench`; a test never asserts a time.
 
 pub mod account;
 pub mod act;

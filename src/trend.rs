@@ -37,11 +37,12 @@
 //! On a corpus of 19 shapes (8 leak) of 50 series each with the noise of recorded programs, judged as often as a
 //! history does it, where one call at any moment counts: precision 0.98, recall 0.99, no false alarm in 200 steady,
 //! saw-tooth, warm-up and step series. A third of the shapes was held out of the tuning (precision 0.97, recall 0.99
-//! on those). `cargo test trend:: -- --nocapture` prints the table. Weakest are random walks and caches that fill: of
+//! on those). `ZMTOP_TEST_LONG=1 cargo test trend:: -- --nocapture` prints the table; without the variable, that of
+//! 15 series each. Weakest are random walks and caches that fill: of
 //! those some 10 and 6 in a hundred are called a leak for a moment. Of leaks in a 200 MB process with up to 1 % of
 //! noise, 97 in 100 are called within two minutes at 10 MB a minute, and 97 in 100 within ten at 1 MB. Real Python
 //! services that leak, cache, warm up, collect garbage and fork are tried too, at forty times their pace
-//! (`cargo test programs -- --nocapture`).
+//! (`ZMTOP_TEST_LONG=1 cargo test programs -- --nocapture`).
 //!
 //! # Limits
 //! Not to be told from a leak before it ends: a cache that fills at an even pace, one tooth that takes longer than all

@@ -19,9 +19,12 @@ pub(super) enum KeyKind {
     State,
 }
 
-const fn text(name: &'static str, field: TextField, expects: &'static str) -> Key {
-    let kind = KeyKind::Text(field);
+const fn key(name: &'static str, kind: KeyKind, expects: &'static str) -> Key {
     Key { name, kind, expects }
+}
+
+const fn text(name: &'static str, field: TextField, expects: &'static str) -> Key {
+    key(name, KeyKind::Text(field), expects)
 }
 
 static KEYS: [Key; 15] = [
@@ -31,11 +34,7 @@ static KEYS: [Key; 15] = [
     text("cmdline", TextField::CommandLine, "a word"),
     text("name", TextField::Comm, "a word"),
     text("comm", TextField::Comm, "a word"),
-    Key {
-        name: "pid",
-        kind: KeyKind::Pid,
-        expects: "a number",
-    },
+    key("pid", KeyKind::Pid, "a number"),
     text("unit", TextField::Unit, "a name"),
     text("container", TextField::Container, "an id"),
     text("cgroup", TextField::Cgroup, "a path"),
@@ -43,11 +42,7 @@ static KEYS: [Key; 15] = [
     text("exe", TextField::Exe, "a path"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),
-    Key {
-        name: "state",
-        kind: KeyKind::State,
-        expects: "a letter",
-    },
+    key("state", KeyKind::State, "a letter"),
 ];
 
 /// Returns the key of that name, as typed.

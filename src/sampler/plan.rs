@@ -9,8 +9,8 @@
 //! and private may wait 32 times as long: nobody else can change its PSS by more than a sixteenth.
 //!
 //! Dirty processes are walked within the budget in order of `weight × age² ÷ cost`, which walks each about as
-//! often as `√(weight ÷ cost)` asks for (known in queueing theory as an index policy for the age of information). Age raises it without
-//! bound, so that nobody starves. Idle ones have a token bucket of their own, a twentieth of the budget, so that a still machine
+//! often as `√(weight ÷ cost)` asks for (known in queueing theory as an index policy for the age of information).
+//! Age raises it without bound, so that nobody starves. Idle ones have small token buckets of their own, so that a still machine
 //! costs next to nothing however much memory it holds. Expensive processes, one walk of which would take what
 //! many others need, have buckets of their own likewise, and go into debt: after one such walk, the next waits
 //! until the budget has paid for it.
@@ -95,7 +95,7 @@ const PRIVATE_SHIFT: u32 = 4;
 const FOCUS_WEIGHT: f64 = 4.0;
 /// The least cost that a walk is taken to have, in seconds: what opening and reading the file takes.
 const MIN_COST: f64 = 10e-6;
-/// An idle process is walked once its age exceeds its allowed age divided by this: being early by different
+/// An idle process may be walked once its age exceeds its allowed age divided by this: being early by different
 /// times spreads the walks out.
 const EARLIEST_PART: u32 = 4;
 

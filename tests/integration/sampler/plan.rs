@@ -1,4 +1,4 @@
-//! The planner's policy: the walks it chooses, as tables and by simulation.
+//! The planner's policy: the walks it chooses, as tables.
 
 use std::time::Duration;
 
