@@ -7,6 +7,7 @@
 pub mod areas;
 pub mod cgroup;
 pub mod clock;
+pub mod cmdline;
 pub mod exe;
 pub mod files;
 pub mod kcmp;

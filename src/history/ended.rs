@@ -74,7 +74,10 @@ impl EndedProcesses {
     }
 }
 
-/// Returns the memory of one in bytes, without its facts' command line, which is short.
-const fn bytes(ended: &Ended) -> usize {
-    size_of::<Ended>() - size_of::<RowHistory>() + ended.history.bytes() + size_of::<(Identity, u64)>()
+/// Returns the memory of one in bytes. Nobody but it holds its facts after its end.
+fn bytes(ended: &Ended) -> usize {
+    size_of::<Ended>() - size_of::<RowHistory>()
+        + ended.facts.bytes()
+        + ended.history.bytes()
+        + size_of::<(Identity, u64)>()
 }

@@ -95,12 +95,13 @@ impl Replaced {
     }
 }
 
-/// The names and identifiers of a process. They stay while the program runs: read once, and again after an exec.
+/// The names and identifiers of a process. Any of them may change while the program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The kernel's short name, up to 15 bytes; the process may choose any.
     pub comm: Box<[u8]>,
-    /// argv with NULs between; empty for kernel threads.
+    /// argv with NULs between, or the title written in its place; empty for kernel threads. What is longer than 4 KiB
+    /// ends in `…`.
     pub cmdline: Reading<Box<[u8]>>,
     /// Effective uid (the second of `Uid:` in `status`), as ps, top and htop show it.
     pub uid: Reading<u32>,
@@ -137,6 +138,11 @@ impl Facts {
             exe: Err(why),
             replaced: None,
         }
+    }
+
+    /// Returns its memory in bytes, without what many processes have in common: the user, the cgroup and the program.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.comm.len() + self.cmdline.as_ref().map_or(0, |line| line.len())
     }
 
     /// Returns the command line without the directory of its program: `python3 train.py` for `/usr/bin/python3 train.py`.

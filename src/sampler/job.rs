@@ -27,10 +27,7 @@ use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{self, Roots};
 use crate::proc::system::{MachineUpdate, SystemFile};
-use crate::proc::{clock, status, users};
-
-/// Bytes of a command line that are kept. The kernel would give megabytes.
-const MAX_CMDLINE: usize = 64 << 10;
+use crate::proc::{clock, cmdline, status, users};
 
 /// Names a read. A process goes by its serial number in the table, so that nothing of one is taken
 /// for another's; a batch goes by its first process.
@@ -254,8 +251,7 @@ impl Work for Job {
                     exe: exe::from_link(&process, context, buf),
                     process: process.clone(),
                 });
-                let room = buf.len().min(MAX_CMDLINE);
-                let cmdline = facts::read(&process, proc, b"cmdline", &mut buf[..room]).map(Into::into);
+                let cmdline = facts::read(&process, proc, b"cmdline", buf).map(cmdline::kept);
                 Outcome::Cmdline { process, cmdline }
             }
             Self::Exe(process) => {

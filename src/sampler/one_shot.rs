@@ -23,7 +23,7 @@ use super::target::{OpenFiles, Target};
 use super::{Needs, Options, walk};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
-use crate::proc::{clock, kcmp, stat, users};
+use crate::proc::{clock, cmdline, kcmp, stat, users};
 
 /// The data that a one-shot scan reads where it is needed.
 pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
@@ -177,7 +177,7 @@ impl Context {
         if needs_command {
             // One read gives it all, but for one longer than the buffer.
             let line = target.open(proc, b"cmdline").and_then(|fd| files::read_once(fd, buf));
-            facts.cmdline = line.map(|len| buf[..len].into()).map_err(files::reason);
+            facts.cmdline = line.map(|len| cmdline::kept(&buf[..len])).map_err(files::reason);
         }
         let id = Identity { pid, starttime: 0 };
         let mut sample = ProcessSample::unread(id, Arc::clone(&self.no_facts), Missing::Pending);

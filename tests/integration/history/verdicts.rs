@@ -7,7 +7,7 @@ use zmtop::history::{History, HistoryConfig};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 const KIB: u64 = 1024;
 const WINDOW: Duration = Duration::from_secs(10);
@@ -202,6 +202,22 @@ fn the_last_thousand_ended_processes_are_remembered() {
     assert_eq!(history.all_ended().count(), 1000);
     assert!(history.ended(id(600)).is_none());
     assert!((601..=1600).all(|pid| history.ended(id(pid)).is_some_and(|ended| ended.id.pid == pid)));
+}
+
+#[test]
+fn command_lines_of_ended_processes_count() {
+    let with = |length: usize| {
+        let mut history = History::new(WINDOW);
+        for second in [0, 20] {
+            let named = |pid| with_facts(one(pid, second, 0), |f| f.cmdline = Ok(vec![b'x'; length].into()));
+            history.push(&at(second, (1..=100).map(named).collect()));
+        }
+        history.push(&at(40, Vec::new()));
+        assert_eq!(history.all_ended().count(), 100);
+        history.bytes()
+    };
+    let more = with(4096) - with(0);
+    assert!(more.abs_diff(100 * 4096) < 4096, "{more}");
 }
 
 #[test]
