@@ -29,6 +29,7 @@
 //! | judgement, verdict | what [`trend::judge`] says of a series; its one word: leaking, growing, warming, steady or shrinking |
 //! | suspect | a process or group with a verdict worth showing |
 //! | mark | the figures at a moment the user chose, to show changes since |
+//! | engine | turns snapshots into history, verdicts and alerts; the screen only looks |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
 //! | frozen | of a table: its order stays while values go on |
 //! | modal | a popup, dialog or prompt, which takes the keys while it is open |
@@ -46,14 +47,14 @@
 //! L3   filter history        the filter language; the past of every row, marks, suspects
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
-//! L6   proc record           bytes of /proc and sysfs to model; zmtop/1 to model and back
+//! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness
 //! L8   config                settings, keymap, themes
 //! L9   tui output            the two faces: the screen, and printed reports
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
-//! L0 to F5 are pure: no I/O, no clock, no terminal. Each module's own page says who may call it and what it never does.
+//! L0 to L5 are pure: no I/O, no clock, no terminal. Each module's own page says who may call it and what it never does.
 //!
 //! # From the kernel to a cell
 //!
@@ -62,8 +63,9 @@
 //! 2. [`sampler::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses what is read into
 //!    [`model::Memory`].
 //! 3. The scanner publishes a [`Snapshot`](model::Snapshot): raw readings, nothing derived.
-//! 4. The run loop ([`run::monitor`]) hands it to [`tui::update`](fn@tui::update), which pushes it into the [`History`](history::History):
-//!    changes, rates, series, and from time to time a verdict by [`trend::judge`].
+//! 4. The [`engine`] pushes it into the [`History`](history::History), on a thread of its own: changes, rates, series, and from
+//!    time to time a verdict by [`trend::judge`]. Then it evaluates the alert rules. The run loop ([`run::monitor`]) lends its
+//!    [state](engine::State) to [`tui::update`](fn@tui::update) and [`tui::view`](fn@tui::view).
 //! 5. [`query`] filters, groups and sorts: what a table shows are [`RowKey`](group::RowKey)s in order.
 //! 6. [`tui::view`](fn@tui::view) makes a [`Row`](columns::Row) of each that is on screen. Each [`Column`](columns::Column) takes its
 //!    [`Value`](columns::Value) from it, and [`columns::cell`](fn@columns::cell) writes that at the column's width.
@@ -230,6 +232,7 @@ pub mod alert;
 pub mod cli;
 pub mod columns;
 pub mod config;
+pub mod engine;
 pub mod filter;
 pub mod group;
 pub mod history;

@@ -1,7 +1,8 @@
 //! The live monitor: the loop that passes events to `update`, performs its effects and draws frames.
 //!
-//! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes.
-//! Sampling, signals and keys go on beside it on the runtime, and reach it over one bounded channel.
+//! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes. The
+//! [engine](crate::engine) goes on beside it on a thread of its own, sampling, signals and keys on the runtime; they
+//! reach the screen over one bounded channel.
 
 mod feeds;
 mod inspect;
@@ -9,7 +10,7 @@ mod mappings;
 mod signals;
 
 use std::io::{self, BufWriter, Write};
-use std::mem::take;
+use std::mem::{swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,10 @@ use self::mappings::Mappings;
 use super::alert::Notifier;
 use super::terminal;
 use crate::act;
+use crate::alert::AlertEvent;
 use crate::config::{Config, UiSettings, save as write};
+use crate::engine::Engine;
+use crate::model::Snapshot;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::{App, Privilege};
 use crate::tui::{Effect, Event, update, view};
@@ -44,7 +48,7 @@ pub enum End {
 /// An input of the main thread.
 enum Input {
     Event(Event),
-    /// A new snapshot lies in the watch channel.
+    /// The engine took in a snapshot.
     Snapshot,
     /// The terminal's size is to be asked for; not sent, but added before each frame.
     Measure,
@@ -91,8 +95,6 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
-    let pending = Arc::new(AtomicBool::new(false));
-    feeds::snapshots(&runtime, &handle, &send, &pending);
     feeds::events(&runtime, &send);
     signals::watch_hangup(&send, &ended)?;
 
@@ -106,6 +108,14 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     let notifier = Notifier::new(rules, move |what| {
         tell(&failed, Event::Failed(what));
     });
+    let notices = Arc::new(Notices::default());
+    let engine = Engine::spawn(
+        App::engine_state(&config.settings),
+        handle.snapshots.clone(),
+        runtime.handle().clone(),
+        on_snapshot(notifier, send.clone(), Arc::clone(&notices)),
+    )
+    .context("cannot start the engine")?;
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
         // Blocks while the screen is stuck: no reply is lost. Ends with the screen.
@@ -113,15 +123,15 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     });
     let screen = Screen {
         sampler: handle,
+        engine,
+        taken_in: 0,
         send,
-        pending,
+        notices,
         mouse,
         config_path: setup.config_path,
         mappings,
-        notifier,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
-        bell: false,
     };
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -131,6 +141,34 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     match end {
         Err(error) if terminal_gone(&error) => Ok(End::Hangup),
         other => other.context("cannot draw"),
+    }
+}
+
+/// Notices that the engine's thread leaves for the screen, however long that is stuck.
+#[derive(Debug, Default)]
+struct Notices {
+    /// A notice of a new snapshot waits among the inputs.
+    pending: AtomicBool,
+    /// The next frame comes with a bell.
+    bell: AtomicBool,
+}
+
+/// Returns what the engine's thread does after each snapshot: it notifies of alerts, and wakes the screen.
+fn on_snapshot(
+    notifier: Notifier,
+    send: SyncSender<Input>,
+    notices: Arc<Notices>,
+) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
+    move |snapshot, events| {
+        for event in events {
+            if notifier.notify(event, &snapshot.host) {
+                notices.bell.store(true, Ordering::SeqCst);
+            }
+        }
+        // The latest wins: at most one notice waits.
+        if !notices.pending.swap(true, Ordering::SeqCst) && send.try_send(Input::Snapshot).is_err() {
+            notices.pending.store(false, Ordering::SeqCst);
+        }
     }
 }
 
@@ -146,19 +184,18 @@ fn terminal_gone(error: &io::Error) -> bool {
 /// The side of the main thread: it performs effects and draws.
 struct Screen {
     sampler: Handle,
+    engine: Engine,
+    /// The number of snapshots that the engine had taken in when its state was looked at last.
+    taken_in: u64,
     send: SyncSender<Input>,
-    /// A notice of a new snapshot waits among the inputs.
-    pending: Arc<AtomicBool>,
+    notices: Arc<Notices>,
     mouse: bool,
     config_path: PathBuf,
     mappings: Mappings,
-    notifier: Notifier,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// The next frame is drawn anew, whatever the terminal shows.
     redraw: bool,
-    /// The next frame comes with a bell.
-    bell: bool,
 }
 
 impl Screen {
@@ -170,8 +207,7 @@ impl Screen {
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         let mut app = App::new(config, privilege(), (size.width, size.height));
         app.screen.zone = jiff::tz::TimeZone::system();
-        self.sampler.want(app.wanted());
-        draw(&mut terminal, &app)?;
+        self.draw(&mut terminal, &mut app)?;
         loop {
             // Draws once for all that has come meanwhile.
             let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
@@ -185,20 +221,56 @@ impl Screen {
                     if effect == Effect::Quit {
                         return Ok(End::Quit);
                     }
-                    self.perform(effect, &app)?;
+                    self.perform(effect)?;
                 }
             }
-            self.sampler.want(app.wanted());
-            if take(&mut self.redraw) {
-                // Forgets what the terminal is believed to show, without asking it for its cursor.
-                terminal.resize(area(&app))?;
+            for effect in self.draw(&mut terminal, &mut app)? {
+                self.perform(effect)?;
             }
-            if take(&mut self.bell) {
-                // With the frame that shows why, and once however many fired.
-                terminal.backend_mut().write_all(b"\x07")?;
-            }
-            draw(&mut terminal, &app)?;
         }
+    }
+
+    /// Lends the engine's state to the app while `f` runs, and has it take in a snapshot that it has not seen.
+    /// Returns the effects of that, then those of `f`.
+    fn with_state(&mut self, app: &mut App, f: impl FnOnce(&mut App) -> Vec<Effect>) -> Vec<Effect> {
+        let mut state = self.engine.state();
+        swap(&mut *state, &mut app.engine);
+        let mut effects = Vec::new();
+        if app.engine.pushed != self.taken_in {
+            self.taken_in = app.engine.pushed;
+            effects = update(app, Event::Snapshot);
+        }
+        effects.extend(f(app));
+        swap(&mut *state, &mut app.engine);
+        effects
+    }
+
+    /// Draws a frame of the present state, and tells the sampler what the screen wants.
+    fn draw(&mut self, terminal: &mut Screenful, app: &mut App) -> io::Result<Vec<Effect>> {
+        if take(&mut self.redraw) || terminal.current_buffer_mut().area != area(app) {
+            // Forgets what the terminal is believed to show, without asking it for its cursor.
+            terminal.resize(area(app))?;
+        }
+        if self.notices.bell.swap(false, Ordering::SeqCst) {
+            // With the frame that shows why, and once however many fired.
+            terminal.backend_mut().write_all(b"\x07")?;
+        }
+        // A terminal that knows synchronized updates shows the frame at once; another ignores the marks.
+        terminal.backend_mut().write_all(b"\x1b[?2026h")?;
+        let mut effects = Vec::new();
+        terminal.draw(|frame| {
+            // The state is given back before the frame is written, which may block.
+            let mut wanted = None;
+            effects = self.with_state(app, |app| {
+                wanted = Some(app.wanted());
+                view(app, frame);
+                Vec::new()
+            });
+            wanted.into_iter().for_each(|wanted| self.sampler.want(wanted));
+        })?;
+        terminal.backend_mut().write_all(b"\x1b[?2026l")?;
+        Write::flush(terminal.backend_mut())?;
+        Ok(effects)
     }
 
     /// Changes the state as an input asks; returns what is to be done.
@@ -206,8 +278,9 @@ impl Screen {
         let event = match input {
             Input::Event(event) => Some(event),
             Input::Snapshot => {
-                self.pending.store(false, Ordering::SeqCst);
-                self.sampler.snapshots.borrow().clone().map(Event::Snapshot)
+                // Drawing takes it in; until then nothing else is to be done.
+                self.notices.pending.store(false, Ordering::SeqCst);
+                None
             }
             Input::Measure => {
                 let size = terminal::size()?;
@@ -222,10 +295,12 @@ impl Screen {
             }
             Input::End(_) => None,
         };
-        Ok(event.map(|event| update(app, event)).unwrap_or_default())
+        Ok(event
+            .map(|event| self.with_state(app, |app| update(app, event)))
+            .unwrap_or_default())
     }
 
-    fn perform(&mut self, effect: Effect, app: &App) -> io::Result<()> {
+    fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
             Effect::Quit => {}
             Effect::Suspend => {
@@ -234,10 +309,6 @@ impl Screen {
                 self.redraw = true;
             }
             Effect::Redraw => self.redraw = true,
-            Effect::Alert(event) => {
-                let host = app.data.snapshot.as_ref().map_or(&[][..], |s| &s.host);
-                self.bell |= self.notifier.notify(&event, host);
-            }
             Effect::Save(saved) => self.save(saved),
             Effect::ScanMappings(number, ids) => self.mappings.read(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
@@ -277,17 +348,6 @@ type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
 fn area(app: &App) -> Rect {
     Rect::new(0, 0, app.screen.size.0, app.screen.size.1)
-}
-
-fn draw(terminal: &mut Screenful, app: &App) -> io::Result<()> {
-    if terminal.current_buffer_mut().area != area(app) {
-        terminal.resize(area(app))?;
-    }
-    // A terminal that knows synchronized updates shows the frame at once; another ignores the marks.
-    terminal.backend_mut().write_all(b"\x1b[?2026h")?;
-    terminal.draw(|frame| view(app, frame))?;
-    terminal.backend_mut().write_all(b"\x1b[?2026l")?;
-    Write::flush(terminal.backend_mut())
 }
 
 /// Returns the privilege of the user, for the header's advice.

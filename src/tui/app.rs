@@ -22,7 +22,8 @@ use super::layout::Layout;
 use super::scope::Scope;
 use crate::alert::Alerts;
 use crate::columns::Row;
-use crate::config::{Config, UiSettings, alerts};
+use crate::config::{Config, Settings, UiSettings, alerts};
+use crate::engine;
 use crate::group::{Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -60,7 +61,10 @@ pub struct App {
     pub config: Config,
     /// The privilege of the user.
     pub privilege: Privilege,
-    /// The snapshot, and what is derived from it.
+    /// The snapshot, and what is derived from it. It is the engine's: the run loop puts it here for each event and each
+    /// frame, and an empty one stands here between them.
+    pub engine: engine::State,
+    /// Data that was read because the screen asked for it.
     pub data: Data,
     /// Which rows are asked for.
     pub query: QueryState,
@@ -80,10 +84,10 @@ impl App {
     /// Returns the state at the start.
     pub fn new(config: Config, privilege: Privilege, size: (u16, u16)) -> Self {
         let settings = &config.settings;
-        let history = History::with_config(settings.history_config(settings.ui.delta));
         let mut app = Self {
             privilege,
-            data: Data::new(history, Alerts::new(alerts::rules(&settings.alerts))),
+            engine: Self::engine_state(settings),
+            data: Data::default(),
             query: QueryState::new(&settings.ui),
             rows: Rows::default(),
             tables: Tables::new(&settings.ui),
@@ -96,11 +100,17 @@ impl App {
         app
     }
 
+    /// Returns the engine's state before the first snapshot, by these settings.
+    pub fn engine_state(settings: &Settings) -> engine::State {
+        let history = History::with_config(settings.history_config(settings.ui.delta));
+        engine::State::new(history, Alerts::new(alerts::rules(&settings.alerts)))
+    }
+
     /// Returns where everything goes on screen.
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
         let mut layout = Layout::new(self.screen.size, self.tables.two, self.screen.totals_row, tagged);
-        if self.data.leaks().next().is_some() {
+        if self.engine.leaks().next().is_some() {
             layout = layout.with_leaks();
         }
         if self.shows_panel() {
@@ -199,7 +209,7 @@ impl App {
     pub fn row_source<'a>(&'a self, snapshot: &'a Snapshot) -> RowSource<'a> {
         RowSource {
             snapshot,
-            history: Some(&self.data.history),
+            history: Some(&self.engine.history),
             mark: self.data.marks.current(),
             span: Some(self.screen.chart.span().time),
         }

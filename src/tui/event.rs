@@ -5,10 +5,9 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
-use crate::alert::AlertEvent;
 use crate::config::UiSettings;
 use crate::model::mapping::Mapping;
-use crate::model::{Identity, Reading, Snapshot};
+use crate::model::{Identity, Reading};
 use crate::sampler::mappings::Mappings;
 
 /// Something that happened.
@@ -22,8 +21,8 @@ pub enum Event {
     Paste(String),
     /// The terminal has another size, in columns and rows.
     Resize(u16, u16),
-    /// A snapshot was taken.
-    Snapshot(Arc<Snapshot>),
+    /// The engine took in a snapshot: its state is another.
+    Snapshot,
     /// The scan of that number has read so many processes' mappings.
     ScanProgress(u64, usize),
     /// The scan of that number has read all of them.
@@ -64,8 +63,6 @@ pub enum Effect {
     CancelScan,
     /// Reads the mappings of this process again and again, at a bounded rate; or of none any more.
     Inspect(Option<Inspect>),
-    /// Does what the rule of an alert asks for.
-    Alert(AlertEvent),
     /// Acts on processes.
     Act(act::Command),
     /// Writes settings to the config file.

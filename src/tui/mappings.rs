@@ -11,7 +11,7 @@ use crate::sampler::mappings::{Mappings, Shared};
 /// Asks for the mappings of the processes that the filter's words choose; where a group is opened, of its processes
 /// alone.
 pub(super) fn start(app: &mut App) -> Option<Effect> {
-    let snapshot = app.data.snapshot.clone().filter(|_| app.requests.scan.is_none())?;
+    let snapshot = app.engine.snapshot.clone().filter(|_| app.requests.scan.is_none())?;
     let query = Query {
         filter: &app.query.process_filter().filter,
         ..rows::query(app)

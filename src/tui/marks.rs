@@ -6,7 +6,7 @@ use crate::tui::rows::rebuild;
 
 /// Sets a mark at the last snapshot.
 pub(super) fn set(app: &mut App) {
-    let Some(snapshot) = app.data.snapshot.clone() else {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
     app.data.marks.set(&snapshot);

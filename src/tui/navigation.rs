@@ -57,7 +57,7 @@ fn row_of(app: &App, scope: &Scope, id: Identity) -> Option<RowKey> {
     let Scope::Groups(by) = *scope else {
         return Some(RowKey::Process(id));
     };
-    let rows = app.data.snapshot.as_ref()?.rows();
+    let rows = app.engine.snapshot.as_ref()?.rows();
     let sample = rows.iter().find(|s| s.id == id)?;
     let name = GroupNames::new(rows).name_of(sample, by).map(Into::into);
     Some(RowKey::Group(GroupKey { by, name }))
@@ -69,7 +69,7 @@ fn selected_process(app: &App) -> Option<Identity> {
     if let Some(id) = row.key.process() {
         return Some(id);
     }
-    let rows = app.data.snapshot.as_ref()?.rows();
+    let rows = app.engine.snapshot.as_ref()?.rows();
     let members = app.group(row)?.members.iter().filter_map(|i| rows.get(*i));
     let largest = members.max_by_key(|s| s.memory().map_or(0, |m| m.pss))?;
     Some(largest.id)

@@ -30,7 +30,10 @@ use super::widgets::{StatusLine, draw_line, line};
 use crate::columns::Row;
 use crate::config::Action;
 use crate::history::RowHistory;
-use crate::model::Snapshot;
+use crate::model::{Identity, Snapshot};
+
+/// Maximum number of leaks whose mappings are tracked: each costs a read of `smaps` now and then.
+const MAX_TRACKED: usize = 8;
 
 /// Opens the panel, or closes it.
 pub(super) fn toggle(app: &mut App) {
@@ -53,12 +56,21 @@ pub(super) fn close(app: &mut App) -> bool {
 /// stopped, for none. Returns an effect only when that changes.
 pub(super) fn request(app: &mut App) -> Option<Effect> {
     let shown = app.panel_process().map(|id| Inspect { id, closely: true });
-    let tracked = || app.data.tracked().map(|id| Inspect { id, closely: false });
+    let tracked = || tracked_leak(app).map(|id| Inspect { id, closely: false });
     let wanted = shown.or_else(tracked).filter(|_| !app.requests.paused);
     (wanted != app.requests.inspected).then(|| {
         app.requests.inspected = wanted;
         Effect::Inspect(wanted)
     })
+}
+
+/// Returns the leaking process whose mappings were not read for the longest time, among the worst: so it is known
+/// what grew before anybody asks.
+fn tracked_leak(app: &App) -> Option<Identity> {
+    let processes = app.engine.leaks().filter_map(|suspect| suspect.key.process());
+    processes
+        .take(MAX_TRACKED)
+        .min_by_key(|id| app.data.growth.read_at(*id))
 }
 
 /// Changes what the charts span, or moves the cursor of the panel's chart.
@@ -72,7 +84,7 @@ pub(super) fn on_action(app: &mut App, action: Action) {
         Action::CursorRightFast => 10,
         _ => return,
     };
-    if let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| app.shows_panel()) {
+    if let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| app.shows_panel()) {
         let width = chart_width(app.screen.size.0);
         app.screen.chart.step(columns, snapshot.monotonic, width);
     }
@@ -85,7 +97,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
     let theme = &app.config.theme;
     buf.set_style(line(area, 0), theme.heading);
-    let Some(snapshot) = &app.data.snapshot else { return };
+    let Some(snapshot) = &app.engine.snapshot else { return };
     if let Some(group) = app.selected_group() {
         group::draw(app, snapshot, group, area, buf);
     } else if let Some(sample) = app.selected_sample(snapshot) {

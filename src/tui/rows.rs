@@ -13,7 +13,7 @@ use crate::query::{MappingCount, Query, RowRef, Selection};
 
 /// Makes the rows of every table anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
-    let Some(snapshot) = app.data.snapshot.clone() else {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);

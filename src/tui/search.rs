@@ -12,7 +12,7 @@ pub(super) fn matches(app: &App, row: &RowRef, search: &str) -> bool {
     if let Some(key) = row.key.group() {
         return text::safe(key.label()).to_lowercase().contains(search);
     }
-    let Some(sample) = app.data.snapshot.as_ref().and_then(|s| s.rows().get(row.index)) else {
+    let Some(sample) = app.engine.snapshot.as_ref().and_then(|s| s.rows().get(row.index)) else {
         return false;
     };
     text::safe(&sample.facts.command()).to_lowercase().contains(search)

@@ -4,7 +4,6 @@ mod mouse;
 mod table;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -14,8 +13,6 @@ use super::rows::rebuild;
 use super::{act, mappings, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
-use crate::history::suspects::{SuspectQuery, suspects};
-use crate::model::Snapshot;
 
 /// Changes the state as an event asks; returns what is to be done outside, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
@@ -33,10 +30,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.screen.size = (width, height);
             app.scroll_to_selection();
         }
-        Event::Snapshot(snapshot) => {
-            on_snapshot(app, snapshot);
-            effects.extend(app.data.evaluate_alerts().into_iter().map(Effect::Alert));
-        }
+        Event::Snapshot => on_snapshot(app),
         Event::ScanProgress(number, done) => mappings::on_progress(app, number, done),
         Event::ScanDone(number, found) => mappings::on_found(app, number, &found),
         Event::ScanFailed(number, text) => {
@@ -44,7 +38,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.screen.fail(text);
         }
         Event::Inspected(id, read) => {
-            if let Some(snapshot) = &app.data.snapshot {
+            if let Some(snapshot) = &app.engine.snapshot {
                 app.data.growth.record(snapshot, id, &read);
             }
         }
@@ -77,15 +71,17 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// Takes in a snapshot: history goes on, rows are made anew, and what concerned processes that are gone is forgotten.
-fn on_snapshot(app: &mut App, snapshot: Arc<Snapshot>) {
-    app.data.history.push(&snapshot);
+/// Makes the rows anew by the engine's state, and forgets what concerned processes that are gone.
+fn on_snapshot(app: &mut App) {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return;
+    };
     if app.data.marks.discard_incomparable(&snapshot) {
         app.apply_columns();
     }
     if snapshot.processes.is_ok() && !(app.tables.tags.is_empty() && app.query.folded.is_empty()) {
         let alive: HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
-        let history = &app.data.history;
+        let history = &app.engine.history;
         app.tables.tags.retain(|key| match key {
             RowKey::Process(id) => alive.contains(id),
             // Groups of processes come and go; a history knows them a while longer. Mappings stay.
@@ -93,8 +89,6 @@ fn on_snapshot(app: &mut App, snapshot: Arc<Snapshot>) {
         });
         app.query.folded.retain(|id| alive.contains(id));
     }
-    app.data.suspects = suspects(&app.data.history, &snapshot, SuspectQuery::GROWING);
-    app.data.snapshot = Some(snapshot);
     app.with_modal(|modal, app| {
         modal.on_snapshot(app);
         Response::stay()

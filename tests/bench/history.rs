@@ -115,7 +115,8 @@ fn screen(snap: &Snapshot) -> Vec<String> {
         capability: "",
     };
     let mut app = App::new(Config::load(None, &Env::default()).unwrap(), privilege, (200, 50));
-    update(&mut app, Event::Snapshot(Arc::new(snap.clone())));
+    app.engine.push(Arc::new(snap.clone()));
+    update(&mut app, Event::Snapshot);
     let views = [None].into_iter().chain(GroupBy::OF_PROCESSES.map(Some));
     views
         .map(|by| {

@@ -7,6 +7,7 @@ mod arch;
 mod cli;
 mod columns;
 mod config;
+mod engine;
 mod faults;
 mod filter;
 mod formats;

@@ -137,9 +137,9 @@ fn units_and_scrolled_columns() {
 fn nothing_of_the_system_known() {
     let mut session = Session::new(80, 24);
     session.tick(1, busy(0));
-    let mut bare = (**session.app.data.snapshot.as_ref().unwrap()).clone();
+    let mut bare = (**session.app.engine.snapshot.as_ref().unwrap()).clone();
     bare.system = zmtop::model::SystemSample::missing(zmtop::model::Missing::Denied);
-    session.feed(Event::Snapshot(bare.into()));
+    session.push(bare);
     photograph!("system-unknown-80x24", session);
 }
 

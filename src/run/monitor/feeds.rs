@@ -1,7 +1,5 @@
-//! Tasks that pass snapshots and terminal events on to the screen.
+//! The task that passes terminal events on to the screen.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -9,28 +7,7 @@ use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 
 use super::{End, Input, terminal_gone};
-use crate::sampler::Handle;
 use crate::tui::Event;
-
-/// Tells the screen of new snapshots.
-pub(super) fn snapshots(runtime: &Runtime, handle: &Handle, send: &SyncSender<Input>, pending: &Arc<AtomicBool>) {
-    let mut snapshots = handle.snapshots.clone();
-    let (send, pending) = (send.clone(), pending.clone());
-    runtime.spawn(async move {
-        loop {
-            // The latest wins: at most one notice waits, however long the screen is stuck.
-            if snapshots.borrow_and_update().is_some()
-                && !pending.swap(true, Ordering::SeqCst)
-                && send.try_send(Input::Snapshot).is_err()
-            {
-                pending.store(false, Ordering::SeqCst);
-            }
-            if snapshots.changed().await.is_err() {
-                return;
-            }
-        }
-    });
-}
 
 /// Passes on what is typed.
 pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) {

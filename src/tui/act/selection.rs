@@ -44,7 +44,7 @@ impl Selection {
         if app.query.scope.grouped_by() == Some(GroupBy::Mapping) {
             return Err("a mapping is no process: go back to act on processes".into());
         }
-        let snapshot = app.data.snapshot.as_ref().ok_or("no process is known yet")?;
+        let snapshot = app.engine.snapshot.as_ref().ok_or("no process is known yet")?;
         let tagged: Vec<&RowKey> = app.tagged_rows().collect();
         let rows: Vec<&RowKey> = if tagged.is_empty() {
             app.tables.current().selected.iter().collect()

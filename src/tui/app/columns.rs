@@ -104,7 +104,7 @@ impl App {
         let shown = self.chosen_columns().iter().chain([&self.tables.current().sort]);
         let shown: Needs = shown.map(|c| c.get().needs).collect();
         let table = shown.and(needs_of_filter(&self.query.filter.filter));
-        let rules: Needs = self.data.alerts.rules().map(Rule::needs).collect();
+        let rules: Needs = self.engine.alerts.rules().map(Rule::needs).collect();
         let all = [
             // Groups by command or by user, and mappings, have no cgroup.
             if by_cgroup || self.query.scope.lists_processes() {
@@ -115,7 +115,7 @@ impl App {
             rules,
             // The line of detail shows them though no column does; and for suspects and in the panel they tell
             // how long it takes until a limit is reached.
-            if by_cgroup || !self.data.suspects.is_empty() || self.shows_panel() {
+            if by_cgroup || !self.engine.suspects.is_empty() || self.shows_panel() {
                 Needs::CGROUP_FIGURES
             } else {
                 Needs::NOTHING

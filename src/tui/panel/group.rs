@@ -44,7 +44,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         let text = " the chart is of the whole group, without the filter";
         facts.push(StatusLine::of(text, theme.dim));
     }
-    let history = app.data.history.group(&group.key);
+    let history = app.engine.history.group(&group.key);
     let chart = history.map(|history| (history, app.row_source(snapshot).group(group)));
     let rest = draw_facts(app, snapshot, facts, chart, area, buf);
     // Without room for a row a heading is of no use.
@@ -58,7 +58,7 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
     let theme = &app.config.theme;
     let rows = snapshot.rows();
     let growth = |at: usize| {
-        let change = rows.get(at).and_then(|sample| app.data.change(sample.id));
+        let change = rows.get(at).and_then(|sample| app.engine.change(sample.id));
         change.and_then(|change| change.growth).unwrap_or(0.0)
     };
     let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(*at), *at)).collect();

@@ -16,7 +16,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     heading(app, snapshot, sample).draw(area, buf);
     // The facts have at most half of the room; the chart and what grew share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
-    let history = app.data.history.get(sample.id);
+    let history = app.engine.history.get(sample.id);
     let chart = history.map(|history| (history, app.row_source(snapshot).process(sample)));
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
         growth::draw(app, snapshot, sample, rest, buf);

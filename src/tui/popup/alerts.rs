@@ -35,12 +35,12 @@ impl Popup for AlertList {
     }
 
     fn len(&self, app: &App) -> usize {
-        app.data.alerts.events().len()
+        app.engine.alerts.events().len()
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        let alerts = &app.data.alerts;
+        let alerts = &app.engine.alerts;
         if alerts.events().is_empty() {
             let why = if alerts.rules().len() == 0 {
                 " no alerts: there are no rules. `zmtop config default` shows how to write some"
@@ -59,7 +59,7 @@ impl Popup for AlertList {
                 (e, newest && alerts.rule_is_firing(e.rule, &e.target))
             })
             .collect();
-        let now = app.data.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
+        let now = app.engine.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
         draw_list(buf, area, self.list, events.len(), theme.selected, |at| {
             let (event, firing) = events[at];
             let what = match event.transition {

@@ -47,7 +47,7 @@ impl LeakList {
 }
 
 fn keys(app: &App) -> Vec<RowKey> {
-    app.data.suspects.iter().map(|suspect| suspect.key.clone()).collect()
+    app.engine.suspects.iter().map(|suspect| suspect.key.clone()).collect()
 }
 
 impl Popup for LeakList {
@@ -61,7 +61,7 @@ impl Popup for LeakList {
     }
 
     fn len(&self, app: &App) -> usize {
-        app.data.suspects.len()
+        app.engine.suspects.len()
     }
 
     fn on_snapshot(&mut self, app: &App, height: usize) {
@@ -74,7 +74,7 @@ impl Popup for LeakList {
 
     /// Goes to the suspect: to a process with its panel, to a program among programs.
     fn accept(&mut self, app: &mut App) -> Response {
-        let Some(suspect) = app.data.suspects.get(self.list.cursor) else {
+        let Some(suspect) = app.engine.suspects.get(self.list.cursor) else {
             return Response::close();
         };
         if suspect.ended.is_some() {
@@ -103,7 +103,7 @@ impl Popup for LeakList {
         if area.is_empty() {
             return;
         }
-        let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !app.data.suspects.is_empty()) else {
+        let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
             let text = " nothing leaks so far; a leak is called after two minutes at the soonest";
             return draw_line(buf, area, text, theme.dim);
         };
@@ -116,7 +116,7 @@ impl Popup for LeakList {
         let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 2);
         grid.draw_row(buf, 0, |at| (columns[at].title.to_owned(), theme.dim));
         let name_width = usize::from(grid.cell(0, columns.len() - 1).width);
-        let suspects = app.data.suspects.iter().enumerate().skip(self.list.offset);
+        let suspects = app.engine.suspects.iter().enumerate().skip(self.list.offset);
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
             let selected = index == self.list.cursor;
             if selected {

@@ -41,7 +41,7 @@ impl UserPicker {
     /// Returns a picker with the users of the last snapshot.
     pub fn new(app: &App) -> Self {
         let mut by_name: HashMap<&Arc<[u8]>, (usize, u64)> = HashMap::new();
-        for sample in app.data.snapshot.iter().flat_map(|s| s.rows()) {
+        for sample in app.engine.snapshot.iter().flat_map(|s| s.rows()) {
             if let Ok(name) = &sample.facts.user {
                 let (processes, pss) = by_name.entry(name).or_default();
                 *processes += 1;

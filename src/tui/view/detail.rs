@@ -21,7 +21,7 @@ const MIN_COMMAND_WIDTH: usize = 20;
 /// Draws the line.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, app.config.theme.dim);
-    let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+    let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
     let width = usize::from(area.width);

@@ -74,7 +74,7 @@ fn add_usage(line: &mut StatusLine, used: Reading<u64>, total: u64, parts: &[Par
 /// Draws the line about memory.
 pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.data.snapshot else { return };
+    let Some(snapshot) = &app.engine.snapshot else { return };
     let s = &snapshot.system;
     let mut line = StatusLine::default();
     line.text(90, " Mem  ", theme.dim);
@@ -98,7 +98,7 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
         line.labeled(priority, label, theme.dim, amount(n), style);
     }
     line.labeled(60, "  avail ", theme.dim, amount(s.mem_available), theme.text);
-    let chart = sparkline(&app.data.history.system().mem(), SPARKLINE_WIDTH);
+    let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
     line.text(30, format!("  {chart}"), theme.chart);
     line.draw(area, buf);
 }
@@ -112,7 +112,7 @@ fn file_pages(s: &SystemSample) -> Reading<u64> {
 /// Draws the line about swap.
 pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.data.snapshot else { return };
+    let Some(snapshot) = &app.engine.snapshot else { return };
     let s = &snapshot.system;
     let mut line = StatusLine::default();
     line.text(90, " Swap ", theme.dim);
@@ -131,7 +131,7 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
             add_usage(&mut line, Ok(used), total, &parts, area, app);
         }
     }
-    let system = app.data.history.system();
+    let system = app.engine.history.system();
     for (label, rate) in [("  in ", system.swap_in), (" out ", system.swap_out)] {
         let busy = rate.is_some_and(|r| r > 0.0);
         let style = if busy { theme.warning } else { theme.text };
@@ -176,7 +176,7 @@ fn on_disk(s: &SystemSample, used: u64) -> Reading<u64> {
 /// Draws the line about pressure and faults.
 pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(snapshot) = &app.data.snapshot else { return };
+    let Some(snapshot) = &app.engine.snapshot else { return };
     let mut line = StatusLine::default();
     line.text(90, " PSI  ", theme.dim);
     match snapshot.system.psi {
@@ -188,7 +188,7 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
         }
         Err(why) => line.text(80, why.to_string(), theme.missing),
     }
-    let faults = app.data.history.system().majfault;
+    let faults = app.engine.history.system().majfault;
     let faults = faults.map_or("-".into(), |f| format!("{f:.0}/s"));
     line.labeled(60, "  major faults ", theme.dim, faults, theme.text);
     if let Ok([one, five, fifteen]) = snapshot.system.loadavg {

@@ -23,12 +23,12 @@ const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
 /// Draws the line.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Some(suspect) = app.data.leaks().next().filter(|_| !area.is_empty()) else {
+    let Some(suspect) = app.engine.leaks().next().filter(|_| !area.is_empty()) else {
         return;
     };
     let judgement = &suspect.judgement;
     let mut line = StatusLine::default();
-    let count = match app.data.leaks().count() {
+    let count = match app.engine.leaks().count() {
         1 => " ▲ leak".into(),
         n => format!(" ▲ {n} leaks"),
     };
@@ -36,7 +36,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let width = if area.width < 100 { 16 } else { 36 };
     line.text(90, format!("  {}", name(suspect, width)), theme.text);
     line.text(85, format!("  {}", units::pace(judgement.slope)), theme.leak);
-    if let (Some(since), Some(snapshot)) = (judgement.since, &app.data.snapshot) {
+    if let (Some(since), Some(snapshot)) = (judgement.since, &app.engine.snapshot) {
         let duration = units::span(snapshot.monotonic.saturating_sub(since));
         line.text(70, format!(" for {duration}"), theme.text);
     }

@@ -27,7 +27,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
     let columns = app.place_columns(table, area.width);
     draw_heading(app, table, active, &columns, area, buf);
-    let Some(snapshot) = &app.data.snapshot else { return };
+    let Some(snapshot) = &app.engine.snapshot else { return };
     let rows = table.rows.iter().enumerate().skip(table.list.offset);
     for ((at, row), y) in rows.zip(1..area.height) {
         let Some(values) = app.row(snapshot, row) else { continue };
@@ -63,7 +63,7 @@ fn row_style(app: &App, row: &RowRef) -> Style {
         theme.tagged
     } else if search.is_some_and(|search| search::matches(app, row, search)) {
         theme.found
-    } else if app.data.has_alert(&row.key) {
+    } else if app.engine.has_alert(&row.key) {
         theme.alert
     } else {
         theme.text
@@ -165,7 +165,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
 pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) => (
-            app.data.snapshot.as_ref().map_or(0, |s| s.rows().len()),
+            app.engine.snapshot.as_ref().map_or(0, |s| s.rows().len()),
             ["process", "processes"],
         ),
         (Scope::Mappings(_), Some(scan)) => (scan.groups.len(), ["mapping", "mappings"]),
@@ -190,7 +190,7 @@ pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer
 
 /// Draws sums below their columns, and the first of the labels that fits below the others.
 fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area: Rect, buf: &mut Buffer) {
-    let Some(snapshot) = app.data.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+    let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
     let theme = &app.config.theme;

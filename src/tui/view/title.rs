@@ -21,7 +21,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     line.text(90, " zmtop", theme.title);
-    let Some(snapshot) = &app.data.snapshot else {
+    let Some(snapshot) = &app.engine.snapshot else {
         line.text(50, "  reading /proc …", theme.dim);
         return line.draw(area, buf);
     };
@@ -63,13 +63,13 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
     }
     let mut own = vec!["  self".to_owned()];
-    if let Some(cpu) = app.data.history.system().own_cpu {
+    if let Some(cpu) = app.engine.history.system().own_cpu {
         own.push(format!("{:.1}%", cpu * 100.0));
     }
     if let Ok(cost) = snapshot.own {
         own.push(units::bytes(cost.rss, Units::Auto));
     }
-    if let (Some(budget), Some(spent)) = (sampling.budget, app.data.history.system().walked) {
+    if let (Some(budget), Some(spent)) = (sampling.budget, app.engine.history.system().walked) {
         own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
     }
     line.text(45, own.join(" "), theme.dim);
@@ -86,10 +86,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if app.config.settings.ui.readonly {
         line.text_right(73, " read only ", theme.title);
     }
-    if let Some(label) = count_label(app.data.alerts.firing(), "! ", "alert") {
+    if let Some(label) = count_label(app.engine.alerts.firing(), "! ", "alert") {
         line.text_right(79, label, theme.alert);
     }
-    if let Some(label) = count_label(app.data.leaks().count(), "", "leak") {
+    if let Some(label) = count_label(app.engine.leaks().count(), "", "leak") {
         line.text_right(78, label, theme.leak);
     }
     if let Some(mark) = app.data.marks.current() {

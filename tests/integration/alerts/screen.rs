@@ -4,7 +4,7 @@ use zmtop::alert::Transition;
 use zmtop::config::{AlertSettings, Env};
 use zmtop::model::ProcessSample;
 use zmtop::sampler::Needs;
-use zmtop::tui::{App, Effect};
+use zmtop::tui::App;
 
 use super::process_with;
 use crate::support::session::{Session, env};
@@ -39,19 +39,18 @@ fn rows(mib: u64) -> Vec<ProcessSample> {
     vec![process_with(7, mib), process_with(8, 50)]
 }
 
-/// Returns the alert effects so far, in short: the rule and its transition.
+/// Returns the alerts so far, in short: the rule and its transition.
 fn told(session: &mut Session) -> Vec<String> {
-    let effects = std::mem::take(&mut session.effects).into_iter();
-    let told = effects.filter_map(|effect| match effect {
-        Effect::Alert(n) if n.transition == Transition::Fired => Some(format!("{} fired", n.name)),
-        Effect::Alert(n) => Some(format!("{} cleared", n.name)),
-        _ => None,
+    let events = std::mem::take(&mut session.alerts).into_iter();
+    let told = events.map(|event| match event.transition {
+        Transition::Fired => format!("{} fired", event.name),
+        Transition::Resolved(_) => format!("{} cleared", event.name),
     });
     told.collect()
 }
 
 #[test]
-fn every_snapshot_is_judged_and_what_comes_of_it_is_an_effect() {
+fn every_snapshot_is_judged_once() {
     let mut session = session(100, 20, &env(), two());
     assert_eq!(told(session.tick(1, rows(50))), [""; 0]);
     assert_eq!(told(session.tick(1, rows(150))), ["big fired"]);

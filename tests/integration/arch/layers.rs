@@ -11,7 +11,7 @@ fn layer(module: &str) -> Option<u8> {
         "filter" | "history" => 3,
         "columns" => 4,
         "alert" | "query" => 5,
-        "proc" | "record" => 6,
+        "engine" | "proc" | "record" => 6,
         "act" | "sampler" | "source" => 7,
         "config" => 8,
         "tui" | "output" | "export" => FACES,

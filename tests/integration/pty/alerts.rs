@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::{fill_output, stuck_in_write};
 use crate::support::pty::Pty;
 
 #[test]
@@ -102,4 +103,53 @@ run = ["/bin/sh", "-c", "echo $$ > \"$0.new\"; mv \"$0.new\" \"$0\"; sleep 600",
     assert_eq!(pty.exit_code(), 0);
     assert!(begun.elapsed() < Duration::from_secs(5));
     crate::support::pty::wait_gone(pid);
+}
+
+#[test]
+fn a_stalled_terminal_delays_no_alert() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // All else is as shipped. It holds for five seconds: every one of them must be judged while the terminal is stuck.
+    let config = format!(
+        r#"
+[[alert]]
+name = "sleeper"
+when = "cmd:4322.125"
+hold = "5s"
+run_on_clear = true
+run = ["/bin/sh", "-c", "cat >> \"$0\"", "{out}"]
+"#,
+        out = path("out"),
+    );
+    std::fs::write(path("config.toml"), config).unwrap();
+    let mut pty = Pty::zmtop((110, 30), &["--config", &path("config.toml")]);
+    pty.wait_for_table();
+    let pid = pty.pid();
+    {
+        let _stalled = pty.stall();
+        fill_output(&pty, pid);
+        let ran = |state: &str| {
+            let told = std::fs::read_to_string(path("out")).unwrap_or_default();
+            // The line that is being written is not whole yet.
+            let mut whole = told
+                .lines()
+                .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            whole.find(|json| json["event"] == state)
+        };
+        let mut sleeper = std::process::Command::new("sleep").arg("4322.125").spawn().unwrap();
+        pty.wait("the program ran", |_| ran("fired").is_some());
+        let fired = ran("fired").unwrap();
+        assert_eq!(fired["pid"], sleeper.id());
+        let held = fired["for_s"].as_f64().unwrap();
+        assert!((5.0..9.0).contains(&held), "{held}");
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        pty.wait("it ran again", |_| ran("cleared").is_some());
+        assert!(stuck_in_write(pid), "the terminal was stuck all along");
+    }
+    // And the screen shows it once it can.
+    pty.send("!");
+    pty.wait("the list", |s| s.contains(" Alerts ") && s.contains("gone     sleeper"));
+    pty.send("qq");
+    assert_eq!(pty.exit_code(), 0);
 }

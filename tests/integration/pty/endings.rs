@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use super::fill_output;
 use crate::support::pty::{Pty, ZMTOP, signal, wait_gone};
 
 /// The modes noted before and after are the same, the main screen is back, the cursor shown.
@@ -69,29 +70,13 @@ fn a_signal_while_the_output_is_stalled() {
     let pid = pty.zmtop_pid();
     {
         let _stalled = pty.stall();
-        // Enough for the kernel's buffer to fill: the program is now stuck in a write.
-        let start = std::time::Instant::now();
-        while !stuck_in_write(pid) && start.elapsed() < std::time::Duration::from_secs(15) {
-            pty.resize(200, 60);
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            pty.resize(100, 30);
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        assert!(stuck_in_write(pid), "the output does not stall here");
+        fill_output(&pty, pid);
         signal(pid, Signal::TERM);
         wait_gone(pid);
     }
     let modes = |name: &str| std::fs::read_to_string(pty.home().join(name)).ok();
     pty.wait("the modes noted", |_| modes("after").is_some());
     assert_eq!(modes("before"), modes("after"), "the terminal's modes");
-}
-
-/// Whether the main thread waits for the terminal to take its output.
-fn stuck_in_write(pid: i32) -> bool {
-    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
-    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
-    // 1 is write on x86-64, 64 on the generic table.
-    waits.contains("tty_write") || waits == "wait_woken" || call.starts_with("1 0x") || call.starts_with("64 0x")
 }
 
 /// Runs in a pseudo-terminal of its own: takes the terminal, and panics on another thread.

@@ -8,6 +8,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use tokio::sync::watch;
+use zmtop::alert::AlertEvent;
 use zmtop::config::{Chord, Config, Env};
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::sampler::{Handle, Needs, Wanted};
@@ -24,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) terminal: Terminal<TestBackend>,
     /// Every effect asked for so far.
     pub(crate) effects: Vec<Effect>,
+    /// The alerts that fired or were resolved so far.
+    pub(crate) alerts: Vec<AlertEvent>,
     /// Everything the sampler was told is wanted so far.
     pub(crate) wanted: Vec<Wanted>,
     /// What the effects are performed on.
@@ -54,6 +57,7 @@ impl Session {
             app: App::new(config, privilege, (width, height)),
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             effects: Vec::new(),
+            alerts: Vec::new(),
             wanted: vec![Wanted::every(interval)],
             world: World::default(),
             ended: false,
@@ -161,7 +165,13 @@ impl Session {
         self.now += Duration::from_secs(after);
         let mut made = machine(self.now, processes);
         change(&mut made);
-        self.feed(Event::Snapshot(Arc::new(made)))
+        self.push(made)
+    }
+
+    /// Has the engine take in a snapshot, and the screen take notice.
+    pub(crate) fn push(&mut self, snapshot: Snapshot) -> &mut Self {
+        self.alerts.extend(self.app.engine.push(Arc::new(snapshot)));
+        self.feed(Event::Snapshot)
     }
 
     /// A minute of the made machine whose processes are in units, containers and cgroups.

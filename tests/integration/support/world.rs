@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, RequestId, Tunable, TunableValues};
-use zmtop::alert::AlertEvent;
 use zmtop::config::UiSettings;
 use zmtop::model::mapping::Mapping;
 use zmtop::model::{Identity, Missing};
@@ -13,7 +12,7 @@ use zmtop::sampler::mappings::{Mappings, Shared};
 use zmtop::tui::event::Inspect;
 use zmtop::tui::{Effect, Event};
 
-/// A config file, processes that heed signals, their mappings, and the programs of alerts.
+/// A config file, processes that heed signals, and their mappings.
 #[derive(Debug, Default)]
 pub(crate) struct World {
     /// The mappings of processes, by pid; any other process is gone.
@@ -24,8 +23,6 @@ pub(crate) struct World {
     pub(crate) tunables: BTreeMap<(u32, &'static str), i32>,
     /// The config as it was saved last.
     pub(crate) saved: Option<Box<UiSettings>>,
-    /// The alerts that were performed.
-    pub(crate) alerts: Vec<AlertEvent>,
     /// The process whose mappings are read again and again.
     inspected: Option<Inspect>,
     pinned: BTreeMap<RequestId, Vec<Identity>>,
@@ -46,7 +43,6 @@ impl World {
                 .answers
                 .retain(|event| !matches!(event, Event::ScanProgress(..) | Event::ScanDone(..))),
             Effect::Inspect(inspect) => self.inspected = *inspect,
-            Effect::Alert(event) => self.alerts.push(event.clone()),
             Effect::Act(command) => self.act(command),
             Effect::Save(settings) => {
                 self.saved = Some(settings.clone());

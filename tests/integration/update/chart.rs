@@ -84,7 +84,7 @@ fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
 fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
     let mut app = Session::new(102, 40);
     app.tick(1_000_000, busy(0));
-    let now = app.app.data.snapshot.as_ref().unwrap().monotonic;
+    let now = app.app.engine.snapshot.as_ref().unwrap().monotonic;
     let mut chart = Chart::over("1d");
     assert_eq!(chart.window(now, 100).end, now);
     app.keys("Enter");

@@ -65,7 +65,7 @@ fn they_are_told_worst_first_and_each_once() {
     let session = leaking(120, 40, 1100);
     let found: Vec<_> = session
         .app
-        .data
+        .engine
         .suspects
         .iter()
         .map(|s| {
@@ -125,7 +125,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
 #[test]
 fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
     let mut session = leaking(120, 40, 200);
-    assert!(session.app.data.suspects.is_empty());
+    assert!(session.app.engine.suspects.is_empty());
     assert!(!session.picture().contains('▲') && !session.line("zmtop").contains("leak"));
     session.keys("L");
     assert!(session.picture().contains("nothing leaks so far"));
@@ -189,12 +189,12 @@ fn the_cursor_stays_with_whom_it_is_on() {
     session.keys("L j");
     let at = |session: &Session| {
         let cursor = session.app.modal::<LeakList>().unwrap().list.cursor;
-        session.app.data.suspects[cursor].key.clone()
+        session.app.engine.suspects[cursor].key.clone()
     };
     let who = at(&session);
     for second in 900..1010 {
         session.tick(1, machine(second));
-        let there = session.app.data.suspects.iter().any(|s| s.key == who);
+        let there = session.app.engine.suspects.iter().any(|s| s.key == who);
         assert!(!there || at(&session) == who, "{second}");
     }
 }
@@ -248,7 +248,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
             snap.interval = std::time::Duration::from_secs(5);
             snap.system.uptime = Ok(1_000_000.0 + second as f64);
         });
-        if !session.app.data.suspects.is_empty() && called.is_none() {
+        if !session.app.engine.suspects.is_empty() && called.is_none() {
             called = Some(second);
         }
         // Its mappings are read when they are asked for; the heap holds what it gathered.

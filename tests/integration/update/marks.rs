@@ -57,7 +57,7 @@ fn rows_are_sorted_and_filtered_by_it() {
     session.keys("Tab /").types("mark_pss>100M").keys("Enter");
     assert_eq!(session.app.tables.current().rows.len(), 1);
     let held = session.app.data.marks.current().unwrap();
-    let snapshot = session.app.data.snapshot.clone().unwrap();
+    let snapshot = session.app.engine.snapshot.clone().unwrap();
     let since = held.group(
         &session.app.rows.groups[session.app.tables.current().rows[0].index],
         &snapshot,

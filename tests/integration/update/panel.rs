@@ -33,7 +33,7 @@ fn read(session: &mut Session, pid: u32, mib: u64) {
 }
 
 fn id(session: &Session, pid: u32) -> Identity {
-    let snapshot = session.app.data.snapshot.as_ref().unwrap();
+    let snapshot = session.app.engine.snapshot.as_ref().unwrap();
     snapshot.rows().iter().find(|s| s.id.pid == pid).unwrap().id
 }
 
