@@ -23,7 +23,7 @@ pub use worker::Worker;
 
 use crate::model::Identity;
 
-/// Maximum number of processes that one request may pin: each takes three file descriptors.
+/// Maximum number of processes that one request may pin. Where the limit on open files is low, fewer are pinned.
 pub const MAX_PROCESSES: usize = 1000;
 
 /// A number, chosen by the caller, that joins commands and replies about the same processes.

@@ -8,6 +8,7 @@ pub mod areas;
 pub mod cgroup;
 pub mod clock;
 pub mod cmdline;
+pub mod descriptors;
 pub mod exe;
 pub mod files;
 pub mod kcmp;

@@ -13,6 +13,7 @@
 //! pool          reader threads with deadlines
 //! job           the scanner's kinds of reads
 //! target, walk  the files of one process, held open; one walk
+//! thread        processes whose first thread has ended while others live on
 //! cgroups       the figures of cgroups
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
@@ -32,6 +33,7 @@ mod job;
 mod pool;
 mod table;
 mod target;
+mod thread;
 mod token_bucket;
 mod walk;
 

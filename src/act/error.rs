@@ -35,6 +35,9 @@ pub enum ActError {
     /// A value, and the lowest and the highest value that the kernel accepts.
     #[error("{0} is out of range: {1} to {2}")]
     OutOfRange(i32, i32, i32),
+    /// The limit on open files, of which zmtop leaves a part for this, allows no more processes to be pinned.
+    #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
+    TooMany,
     /// A file of `/proc` has not the format that the kernel documents.
     #[error("/proc cannot be understood")]
     Malformed,
@@ -55,6 +58,7 @@ impl ActError {
             Self::Denied => "denied",
             Self::Unsupported => "unsupported",
             Self::OutOfRange(..) => "out of range",
+            Self::TooMany => "beyond the limit on open files",
             Self::Malformed => "not understood",
             Self::Kernel(_) => "failed",
         }
@@ -67,6 +71,7 @@ impl From<Errno> for ActError {
             Errno::SRCH | Errno::NOENT => Self::Gone,
             Errno::PERM | Errno::ACCESS => Self::Denied,
             Errno::NOSYS => Self::Unsupported,
+            Errno::MFILE | Errno::NFILE => Self::TooMany,
             other => Self::Kernel(other),
         }
     }

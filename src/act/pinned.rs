@@ -1,9 +1,9 @@
 //! Pinning a process.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -21,8 +21,21 @@ pub struct Pinned {
     pidfd: OwnedFd,
     /// `/proc/<pid>`. Once the process is gone, nothing can be opened through it.
     dir: OwnedFd,
-    /// `oom_score_adj`, opened for writing, or else for reading only; or the reason why neither is allowed.
-    oom_score_adj: Result<OwnedFd, Errno>,
+}
+
+/// The pidfd of a process, which tells when it has exited.
+#[derive(Debug)]
+pub(super) struct ExitWatch(OwnedFd);
+
+impl ExitWatch {
+    pub(super) fn has_exited(&self) -> bool {
+        has_exited(&self.0)
+    }
+}
+
+fn has_exited(pidfd: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n > 0)
 }
 
 impl Pinned {
@@ -50,17 +63,7 @@ impl Pinned {
             other => other.into(),
         })?;
         let dir = files::open_dir(format!("/proc/{raw}").as_bytes())?;
-        let open = |flags| {
-            let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-            rustix::fs::openat(&dir, c"oom_score_adj", flags, Mode::empty())
-        };
-        let oom_score_adj = open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY));
-        let pinned = Self {
-            id,
-            pidfd,
-            dir,
-            oom_score_adj,
-        };
+        let pinned = Self { id, pidfd, dir };
         pinned.verify()?;
         Ok(pinned)
     }
@@ -109,8 +112,12 @@ impl Pinned {
 
     /// Returns true if all threads have exited, reaped or not.
     pub fn has_exited(&self) -> bool {
-        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n > 0)
+        has_exited(&self.pidfd)
+    }
+
+    /// Lets go of all but what tells when it has exited.
+    pub(super) fn into_exit_watch(self) -> ExitWatch {
+        ExitWatch(self.pidfd)
     }
 
     /// Fails if the process has exited.
@@ -158,21 +165,31 @@ impl Pinned {
     }
 
     fn oom_score_adj(&self) -> Result<i32, ActError> {
-        let fd = self.oom_score_adj.as_ref().map_err(|e| *e)?;
         let mut buf = [0; 32];
-        let len = rustix::io::pread(fd, &mut buf, 0)?;
+        let len = files::read_record(self.open_oom_score_adj(OFlags::RDONLY)?, &mut buf)?;
         let text = str::from_utf8(&buf[..len]).unwrap_or_default();
         text.trim().parse().map_err(|_| ActError::Malformed)
     }
 
     fn set_oom_score_adj(&self, value: i32) -> Result<(), ActError> {
-        let fd = self.oom_score_adj.as_ref().map_err(|e| *e)?;
-        match rustix::io::write(fd, format!("{value}\n").as_bytes()) {
-            Ok(_) => Ok(()),
-            // Opened for reading only, since writing was denied.
-            Err(Errno::BADF) => Err(ActError::Denied),
-            Err(other) => Err(other.into()),
-        }
+        let fd = self.open_oom_score_adj(OFlags::WRONLY)?;
+        rustix::io::write(fd, format!("{value}\n").as_bytes())?;
+        Ok(())
+    }
+
+    /// Opens `oom_score_adj`, which is the whole process's. Where the first thread has ended, that thread's file is
+    /// root's, whoever owns the process.
+    fn open_oom_score_adj(&self, flags: OFlags) -> Result<OwnedFd, ActError> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let open = |name: &str| rustix::fs::openat(&self.dir, name, flags, Mode::empty());
+        let refused = match open("oom_score_adj") {
+            Ok(fd) => return Ok(fd),
+            Err(refused) => refused,
+        };
+        let threads = self.threads()?.into_iter();
+        let mut others = threads.filter(|tid| tid.cast_unsigned() != self.id.pid);
+        let other = others.find_map(|tid| open(&format!("task/{tid}/oom_score_adj")).ok());
+        other.ok_or_else(|| refused.into())
     }
 
     /// Returns the niceness of the first thread.
@@ -198,15 +215,8 @@ impl Pinned {
 
     /// Lists the thread ids.
     fn threads(&self) -> Result<Vec<i32>, ActError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let tasks = rustix::fs::openat(&self.dir, c"task", flags, Mode::empty())?;
-        let mut buf = Vec::with_capacity(4096);
-        let mut entries = RawDir::new(tasks.as_fd(), buf.spare_capacity_mut());
         let mut threads = Vec::new();
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            threads.extend(number(entry.file_name().to_bytes()).and_then(|n| i32::try_from(n).ok()));
-        }
+        files::numbers(&self.dir, b"task", |tid| threads.extend(i32::try_from(tid)))?;
         Ok(threads)
     }
 }

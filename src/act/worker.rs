@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::act::pinned::ExitWatch;
 use crate::act::{ActError, Command, Pinned, ProcessAction, Reply, RequestId, TunableValues};
 use crate::model::Identity;
+use crate::proc::descriptors;
 use crate::proc::files::Roots;
 
 /// Interval at which watched processes are checked for having exited: short enough that "has ended" follows a
@@ -81,11 +83,14 @@ struct Request {
     exited: usize,
 }
 
+/// Descriptors that a pinned process takes.
+const PER_PROCESS: usize = 2;
+
 /// The processes that received a signal, until its outcome is known.
 struct Signalled {
     request: RequestId,
     signal: Signal,
-    processes: Vec<Pinned>,
+    processes: Vec<ExitWatch>,
     deadline: Instant,
 }
 
@@ -123,13 +128,30 @@ impl State {
     }
 
     fn pin(&mut self, request: RequestId, ids: Vec<Identity>) {
-        let processes: Vec<_> = ids.into_iter().map(|id| Pinned::new(&self.roots, id)).collect();
+        let mut room = descriptors::for_acting().saturating_sub(self.held()) / PER_PROCESS;
+        let pin = |id| {
+            let pinned = if room > 0 {
+                Pinned::new(&self.roots, id)
+            } else {
+                Err(ActError::TooMany)
+            };
+            room -= usize::from(pinned.is_ok());
+            pinned
+        };
+        let processes: Vec<_> = ids.into_iter().map(pin).collect();
         let values = processes.iter().map(|process| {
             let process = process.as_ref().map_err(|e| *e)?;
             Ok(TunableValues::new(|tunable| process.get(tunable)))
         });
         (self.on_reply)(Reply::Pinned(request, values.collect()));
         self.requests.insert(request, Request { processes, exited: 0 });
+    }
+
+    /// Returns the number of descriptors held.
+    fn held(&self) -> usize {
+        let pinned = self.requests.values().map(|r| r.processes.iter().flatten().count());
+        let watched = self.signalled.iter().map(|sent| sent.processes.len());
+        pinned.sum::<usize>() * PER_PROCESS + watched.sum::<usize>()
     }
 
     fn perform(&mut self, request: RequestId, action: ProcessAction) {
@@ -144,7 +166,8 @@ impl State {
             && let Some(Request { processes, .. }) = self.requests.remove(&request)
         {
             let reached = processes.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
-            let processes: Vec<Pinned> = reached.filter_map(|(process, _)| process.ok()).collect();
+            let reached = reached.filter_map(|(process, _)| process.ok());
+            let processes: Vec<_> = reached.map(Pinned::into_exit_watch).collect();
             if !processes.is_empty() {
                 self.signalled.push(Signalled {
                     request,

@@ -125,24 +125,32 @@ pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
 /// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
 /// of pids. The directory is read in pieces of `piece` bytes.
 pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading<()> {
-    names_by(proc, piece, |name| {
+    numbers_by(CWD, proc, piece, &mut each).map_err(optional_reason)
+}
+
+/// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order.
+pub fn numbers(dir: impl AsFd, name: &[u8], each: impl FnMut(u32)) -> Result<(), Errno> {
+    numbers_by(dir, name, 4 << 10, each)
+}
+
+fn numbers_by(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Result<(), Errno> {
+    names_by(dir, name, piece, |name| {
         // The kernel writes no leading zeros; a made tree's would name the same process twice.
         if name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit) {
-            let pid = super::parse::number(name).and_then(|n| u32::try_from(n).ok());
-            pid.into_iter().for_each(&mut each);
+            let number = super::parse::number(name).and_then(|n| u32::try_from(n).ok());
+            number.into_iter().for_each(&mut each);
         }
     })
-    .map_err(optional_reason)
 }
 
 /// Calls `each` with every name in the directory at `path`.
 pub fn names(path: &[u8], each: impl FnMut(&[u8])) -> Result<(), Errno> {
-    names_by(path, 32 << 10, each)
+    names_by(CWD, path, 32 << 10, each)
 }
 
-fn names_by(path: &[u8], piece: usize, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+fn names_by(dir: impl AsFd, path: &[u8], piece: usize, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = rustix::fs::open(path, flags, Mode::empty())?;
+    let dir = rustix::fs::openat(dir, path, flags, Mode::empty())?;
     let mut buf = Vec::with_capacity(piece);
     let mut entries = RawDir::new(dir, buf.spare_capacity_mut());
     while let Some(entry) = entries.next() {

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use super::pool::{Pool, Priority, Work, Worker};
 use super::target::{OpenFiles, Target};
-use super::{Needs, Options, walk};
+use super::{Needs, Options, thread, walk};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
 use crate::proc::{clock, cmdline, kcmp, stat, users};
@@ -57,7 +57,7 @@ struct Context {
     /// The facts of a process of which none are wanted.
     no_facts: Arc<Facts>,
     users: Mutex<HashMap<u32, Arc<[u8]>>>,
-    recent: Mutex<VecDeque<(Identity, MmFigures)>>,
+    recent: Mutex<VecDeque<(Identity, u32, MmFigures)>>,
 }
 
 /// RSS, USS and swap: two processes with one address space have the same.
@@ -166,9 +166,29 @@ impl Context {
             Err(e) if files::reason(e) == Missing::Gone => return Ok(None),
             Ok(_) | Err(_) => return Err(Trouble),
         };
+        let mut sample = self.read(pid, &target, last, buf)?;
+        if target.thread().is_some() {
+            // The first thread has ended, and only now is another known, of which it can be read.
+            sample = self.read(pid, &target, last, buf)?;
+        }
+        if let Some(sample) = &mut sample {
+            sample.shares_mm = self.shares_mm(sample, &target);
+        }
+        Ok(sample)
+    }
+
+    fn read(
+        &self,
+        pid: u32,
+        target: &Target,
+        last: &mut Arc<Facts>,
+        buf: &mut [u8],
+    ) -> Result<Option<ProcessSample>, Trouble> {
+        let proc = self.roots.proc.as_path();
         let at = clock::monotonic();
-        let memory = match walk::rollup(&target, proc, buf) {
+        let memory = match walk::rollup(target, proc, buf) {
             Ok(Some(memory)) => memory,
+            // A thread's file is not there either once it has ended.
             Ok(None) | Err(Errno::NOENT | Errno::MFILE | Errno::NFILE) => return Err(Trouble),
             Err(e) => Err(files::reason(e)),
         };
@@ -195,7 +215,8 @@ impl Context {
             sample.id.starttime = glance.starttime;
             sample.stat = glance.stat;
             facts.comm = glance.comm.into();
-            if let (Err(Missing::Gone), Some(why)) = (sample.walk, glance.stat.lacks_memory()) {
+            thread::complete(&mut sample.stat, target, proc, self.page).map_err(|_| Trouble)?;
+            if let (Err(Missing::Gone), Some(why)) = (sample.walk, sample.stat.lacks_memory()) {
                 // ESRCH is what those give that have no memory.
                 sample.walk = Err(why);
             }
@@ -210,27 +231,28 @@ impl Context {
             *last = Arc::new(facts);
         }
         sample.facts = Arc::clone(last);
-        sample.shares_mm = self.shares_mm(&sample);
         Ok(Some(sample))
     }
 
     /// Returns another process with the same address space, which then shows the same figures: the kernel is
     /// asked about the nearest of those read shortly before.
-    fn shares_mm(&self, sample: &ProcessSample) -> Option<Identity> {
+    fn shares_mm(&self, sample: &ProcessSample, target: &Target) -> Option<Identity> {
+        let task = target.task();
         let memory = sample.memory().ok()?;
         let figures = (memory.rss, memory.uss(), memory.swap);
         let mut recent = lock(&self.recent);
         let alike = recent
             .iter()
-            .filter(|(_, theirs)| *theirs == figures)
-            .map(|(id, _)| *id);
-        let other = alike.min_by_key(|id| id.pid.abs_diff(sample.id.pid));
+            .filter(|(.., theirs)| *theirs == figures)
+            .map(|(id, task, _)| (*id, *task));
+        let other = alike.min_by_key(|(id, _)| id.pid.abs_diff(sample.id.pid));
         if recent.len() == RECENT {
             recent.pop_front();
         }
-        recent.push_back((sample.id, figures));
+        recent.push_back((sample.id, task, figures));
         drop(recent);
-        other.filter(|other| kcmp::same_memory(sample.id.pid, other.pid) == Ok(true))
+        let (id, other) = other?;
+        (kcmp::same_memory(task, other) == Ok(true)).then_some(id)
     }
 
     fn user(&self, uid: u32) -> Arc<[u8]> {

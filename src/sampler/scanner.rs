@@ -174,6 +174,7 @@ impl Scanner {
                 .submit(self.table.set_list(pids, self.oom_score, batch, skip_quiet));
         }
         self.wait(Scope::Urgent, limits, |_| false).await;
+        self.open_files.recover(began);
         if self.open_files.is_exceeded() {
             self.table.close_files(|| self.open_files.is_exceeded());
         }

@@ -9,15 +9,18 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::proc::{files, stat};
+use crate::proc::{clock, descriptors, files, stat};
 
+/// Descriptors of one process: its directory and its `stat`.
+const PER_TARGET: usize = 2;
 /// Descriptors that the kernel makes room for at the start: two each for some thousand processes.
 const INITIAL_TABLE: u64 = 8192;
 
@@ -49,28 +52,52 @@ fn raise_limit() -> Option<u64> {
     }
 }
 
+/// Time after a shortage of descriptors until more are held again: what took them, a burst of new processes or
+/// a program that zmtop ran, is mostly over by then.
+const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
+/// The longest such time. It doubles with every shortage that follows a raise: where another has taken the descriptors
+/// for good, a few rows an hour lack a figure for one tick.
+const MAX_SHORTAGE_WAIT: Duration = Duration::from_mins(20);
+
 /// A count of the files held open, and its limit.
 pub(super) struct OpenFiles {
     is_procfs: bool,
+    /// The limit where there is no shortage.
+    full_limit: usize,
     limit: AtomicUsize,
     used: AtomicUsize,
+    shortage: Mutex<Option<Shortage>>,
+}
+
+/// A time without free descriptors.
+struct Shortage {
+    /// When it was last met.
+    at: Duration,
+    /// The time after it, and after each step, until the limit is raised by a step.
+    wait: Duration,
+    /// When that is next.
+    raise_at: Duration,
 }
 
 impl OpenFiles {
     /// Creates a count limited to what the process's limit, raised as far as it may, leaves beside `reserve`
-    /// for all else; to nothing where the tree at `proc` is no procfs.
+    /// for all else and for acting on processes; to nothing where the tree at `proc` is no procfs.
     pub(super) fn new(proc: &Path, reserve: usize) -> Self {
         let limit = raise_limit();
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
         let limit = match limit {
             _ if !is_procfs => 0,
-            Some(n) => usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(reserve),
+            Some(n) => usize::try_from(n)
+                .unwrap_or(usize::MAX)
+                .saturating_sub(reserve + descriptors::for_acting()),
             None => usize::MAX,
         };
         Self {
             is_procfs,
+            full_limit: limit,
             limit: AtomicUsize::new(limit),
             used: AtomicUsize::new(0),
+            shortage: Mutex::default(),
         }
     }
 
@@ -84,10 +111,45 @@ impl OpenFiles {
         self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
-    /// Halves the limit from what is held now: the system had no descriptor left.
+    /// Returns true if the files of one more process may be held.
+    pub(super) fn has_room(&self) -> bool {
+        let needed = self.used.load(Ordering::Relaxed).saturating_add(PER_TARGET);
+        needed <= self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Halves the limit from what is held now, for a while: there was no descriptor left.
     pub(super) fn shrink(&self) {
+        let now = clock::monotonic();
+        let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         self.limit
             .fetch_min(self.used.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+        let wait = match &*shortage {
+            None => SHORTAGE_WAIT,
+            // Many reads meet the same one.
+            Some(last) if now.saturating_sub(last.at) < SHORTAGE_WAIT => last.wait,
+            Some(last) => (last.wait * 2).min(MAX_SHORTAGE_WAIT),
+        };
+        *shortage = Some(Shortage {
+            at: now,
+            wait,
+            raise_at: now + wait,
+        });
+    }
+
+    /// Doubles the limit again where the last shortage, and the last step, are long enough ago.
+    pub(super) fn recover(&self, now: Duration) {
+        let mut slot = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(shortage) = slot.as_mut().filter(|s| s.raise_at <= now) else {
+            return;
+        };
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit == self.full_limit {
+            *slot = None;
+            return;
+        }
+        let raised = limit.saturating_mul(2).max(PER_TARGET).min(self.full_limit);
+        self.limit.store(raised, Ordering::Relaxed);
+        shortage.raise_at = now + shortage.wait;
     }
 
     /// Holds a descriptor, or gives it back where there are too many.
@@ -119,6 +181,8 @@ impl Drop for HeldFile {
 /// The files of one process.
 pub(super) struct Target {
     pid: u32,
+    /// The thread whose files are read, where the first has ended and others live on; 0 for the first.
+    thread: AtomicU32,
     dir: Option<HeldFile>,
     stat: Option<HeldFile>,
 }
@@ -128,6 +192,7 @@ impl Target {
     pub(super) const fn bare(pid: u32) -> Self {
         Self {
             pid,
+            thread: AtomicU32::new(0),
             dir: None,
             stat: None,
         }
@@ -177,11 +242,26 @@ impl Target {
         self.dir.is_some() || self.stat.is_some()
     }
 
-    /// Reads `stat` into `buf`; returns its length.
+    /// Returns the thread whose files are read, where it is not the first.
+    pub(super) fn thread(&self) -> Option<u32> {
+        Some(self.thread.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
+    }
+
+    /// Returns the number by which system calls name what is read: the thread's, or else the process's.
+    pub(super) fn task(&self) -> u32 {
+        self.thread().unwrap_or(self.pid)
+    }
+
+    /// Sets the thread whose files are read.
+    pub(super) fn set_thread(&self, thread: Option<u32>) {
+        self.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Reads `stat`, the first thread's, into `buf`; returns its length.
     pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
         match &self.stat {
             Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
-            None => files::read_record(self.open(proc, b"stat")?, buf),
+            None => files::read_record(self.open_first(proc, b"stat")?, buf),
         }
     }
 
@@ -196,8 +276,30 @@ impl Target {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
+    /// Opens one of the first thread's files.
+    pub(super) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+        self.at_first(proc, name, |dir, name| files::open_at(dir, name))
+    }
+
     /// Calls `call` with the place of one of the process's files: a directory and the name below it.
     pub(super) fn at<T>(
+        &self,
+        proc: &Path,
+        name: &[u8],
+        call: impl FnOnce(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match self.thread() {
+            None => self.at_first(proc, name, call),
+            Some(thread) => self.at_first(
+                proc,
+                &[b"task/", thread.to_string().as_bytes(), b"/", name].concat(),
+                call,
+            ),
+        }
+    }
+
+    /// Calls `call` with the place of one of the first thread's files.
+    pub(super) fn at_first<T>(
         &self,
         proc: &Path,
         name: &[u8],

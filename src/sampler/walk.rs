@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::target::Target;
+use super::thread;
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
 use crate::proc::areas::Areas;
@@ -15,7 +16,8 @@ use crate::proc::{files, smaps, stat};
 ///
 /// ESRCH on opening is what a kernel thread and a zombie give too, so `stat` is asked what it was. A read
 /// of nothing at all may be an exec under way: it is tried once more. A file that is not there while the
-/// process is means that the kernel, or the tree, has none.
+/// process is means that the kernel, or the tree, has none. Where the thread that was read has ended, another
+/// is read.
 pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Memory> {
     for _ in 0..2 {
         let result = rollup(target, proc, buf).or_else(|e| match e {
@@ -25,7 +27,14 @@ pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8])
         let reading = match result {
             Ok(Some(reading)) => reading,
             Ok(None) => continue,
-            Err(e @ (Errno::NOENT | Errno::SRCH)) => return Err(absent(target, starttime, proc, buf, e)),
+            Err(e @ (Errno::NOENT | Errno::SRCH)) => {
+                let read = target.thread();
+                let why = absent(target, starttime, proc, buf, e);
+                if target.thread() == read {
+                    return Err(why);
+                }
+                continue;
+            }
             Err(e) => return Err(files::reason(e)),
         };
         // Opened by path, the file may have been another's if the pid was given away in between.
@@ -98,7 +107,14 @@ pub(super) fn areas<T: Default + Extend<Area>>(
                 last = absent(target, started, proc, buf, Errno::SRCH);
                 continue;
             }
-            Err(e @ (Errno::NOENT | Errno::SRCH)) => return Err(absent(target, started, proc, buf, e)),
+            Err(e @ (Errno::NOENT | Errno::SRCH)) => {
+                let read = target.thread();
+                last = absent(target, started, proc, buf, e);
+                if target.thread() == read {
+                    return Err(last);
+                }
+                continue;
+            }
             Err(e) => return Err(files::reason(e)),
         };
         let (again, after, _) = glance(target, proc, buf)?;
@@ -138,5 +154,7 @@ fn read_areas<T: Default + Extend<Area>>(
 /// Reads when a process started, its `stat` and its comm.
 fn glance(target: &Target, proc: &Path, buf: &mut [u8]) -> Reading<(u64, Stat, Box<[u8]>)> {
     let len = target.stat(proc, buf).map_err(files::reason)?;
-    stat::parse(&buf[..len], 1).map(|g| (g.starttime, g.stat, g.comm.into()))
+    let mut glance = stat::parse(&buf[..len], 1)?;
+    thread::complete(&mut glance.stat, target, proc, 1)?;
+    Ok((glance.starttime, glance.stat, glance.comm.into()))
 }

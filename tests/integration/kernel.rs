@@ -4,6 +4,7 @@
 mod cgroup;
 pub(crate) mod child;
 mod denied;
+mod first_thread;
 mod program;
 mod shared_mm;
 pub(crate) mod swap;

@@ -10,6 +10,7 @@ use super::facts::absent;
 use crate::model::{Missing, Reading, Stat};
 use crate::proc::{files, stat, status};
 use crate::sampler::target::{OpenFiles, Target};
+use crate::sampler::thread;
 
 /// A process to glance at.
 pub(in crate::sampler) struct GlanceRequest {
@@ -53,10 +54,13 @@ pub(super) fn glance(
     buf: &mut [u8],
 ) -> GlanceResult {
     let proc = context.roots.proc.as_path();
-    let known = request.target.as_deref().map(|target| (target, target.stat(proc, buf)));
+    // Where descriptors ran short before, there may be room again.
+    let is_kept = |target: &&Target| target.holds_any() || !context.open_files.has_room();
+    let known = request.target.as_deref().filter(is_kept);
+    let known = known.map(|target| (target, target.stat(proc, buf)));
     let (target, glance) = match known {
         Some((target, Ok(len))) => {
-            let mut glance = parse(&buf[..len], request.comm, context.page);
+            let mut glance = parse(&buf[..len], request.comm, target, context);
             if let (true, Ok(glance)) = (request.is_swapped, &mut glance) {
                 // Freeing what is swapped out moves neither RSS nor a fault count.
                 let len = target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf));
@@ -86,7 +90,7 @@ fn glance_anew(
         Ok(opened) => opened,
         Err(e) => return (None, Err(fault(e, &context.open_files))),
     };
-    match parse(&buf[..len], request.comm, context.page) {
+    match parse(&buf[..len], request.comm, &target, context) {
         Ok(glance) => {
             let glance = add_score(glance, &target, proc, oom_score);
             let is_kernel_thread = glance.stat.is_kernel_thread();
@@ -115,8 +119,9 @@ fn fault(errno: Errno, open_files: &OpenFiles) -> Missing {
     files::reason(errno)
 }
 
-fn parse(bytes: &[u8], known_comm: u64, page: u64) -> Reading<Glance> {
-    let parsed = stat::parse(bytes, page)?;
+fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext) -> Reading<Glance> {
+    let mut parsed = stat::parse(bytes, context.page)?;
+    thread::complete(&mut parsed.stat, target, &context.roots.proc, context.page)?;
     let digest = stat::name_digest(parsed.comm);
     Ok(Glance {
         starttime: parsed.starttime,

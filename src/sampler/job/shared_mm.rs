@@ -26,7 +26,7 @@ pub(super) fn verify(candidates: Vec<MmCandidate>, proc: &Path, buf: &mut [u8]) 
     candidates
         .into_iter()
         .filter_map(|MmCandidate { process, others }| {
-            let shares = |other: &ProcessRef| kcmp::same_memory(process.pid, other.pid) == Ok(true);
+            let shares = |other: &ProcessRef| kcmp::same_memory(process.target.task(), other.target.task()) == Ok(true);
             let other = others.into_iter().flatten().find(shares)?;
             let mut is_same = |peer: &ProcessRef| peer.target.is_same(peer.starttime, proc, buf);
             // Their pids may have been given away in between.
