@@ -146,7 +146,7 @@
 //!
 //! *Of a cgroup*: the list in `src/model/cgroup.rs`, and for cgroup v1 `read_v1` in `src/proc/cgroup/figures.rs`.
 //!
-//! *From another file of a process*: a parser in [`proc`]; a line in `Job::Facts` of `src/sampler/job.rs` if it is read
+//! *From another file of a process*: a parser in [`proc`]; a line in `look` of `src/sampler/job/facts.rs` if it is read
 //! once per program, else a kind of job of its own there (the compiler asks for its arms); its field in [`model`].
 //!
 //! ## A setting

@@ -10,6 +10,7 @@
 //! scanner       one tick: list, glance, plan, walk, facts, publish
 //! table         what is known of each process; takes in what the readers found
 //! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
+//! rotation      when the facts of a process are looked at again
 //! pool          reader threads with deadlines
 //! job           the scanner's kinds of reads
 //! target, walk  the files of one process, held open; one walk
@@ -26,6 +27,7 @@ pub mod accounting;
 pub mod mappings;
 pub mod one_shot;
 pub mod plan;
+pub mod rotation;
 pub mod scanner;
 
 mod cgroups;

@@ -1,6 +1,7 @@
 //! `/proc/<pid>/cgroup`: which cgroup a process is charged to, and the unit and container it names.
 
 pub mod figures;
+pub mod members;
 pub mod mounts;
 
 use mounts::Version;

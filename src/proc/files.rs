@@ -39,6 +39,12 @@ impl Roots {
     }
 }
 
+/// Returns true if the tree at `proc` numbers processes as this one's system calls do.
+pub fn has_own_pids(proc: &Path) -> bool {
+    let own = rustix::fs::readlinkat(CWD, proc.join("self"), Vec::new());
+    own.is_ok_and(|link| link.to_bytes() == std::process::id().to_string().as_bytes())
+}
+
 /// Returns the reason of a failed read of a process's file. ENOENT and ESRCH mean that the process is gone.
 pub const fn reason(errno: Errno) -> Missing {
     match errno {

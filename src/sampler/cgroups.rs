@@ -55,13 +55,20 @@ impl Cgroups {
         self.is_on
     }
 
-    /// Returns the job to read the mounts, where they are not known or old.
-    pub(super) fn mounts_job(&mut self, now: Duration) -> Option<Job> {
+    /// Returns where cgroups are mounted, as far as that is known.
+    pub(super) fn mounts(&self) -> Option<Arc<Mounts>> {
+        let (mounts, _) = self.mounts.as_ref()?;
+        mounts.as_ref().ok().map(Arc::clone)
+    }
+
+    /// Returns the job to read the mounts, where they are not known or old; only if they are needed, for the figures or
+    /// for `other` things.
+    pub(super) fn mounts_job(&mut self, now: Duration, other: bool) -> Option<Job> {
         let is_fresh = self
             .mounts
             .as_ref()
             .is_some_and(|(_, at)| now.saturating_sub(*at) < MOUNTS_HOLD);
-        if !self.is_on || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
+        if !(self.is_on || other) || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
             return None;
         }
         Some(Job::Mounts)

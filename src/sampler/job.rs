@@ -2,10 +2,11 @@
 //!
 //! To add one: a variant of [`Job`], of [`JobKey`] and of [`Outcome`]; the arms that the compiler then demands
 //! in `impl Work for Job`; a place that submits it and one that takes in its outcome, both in `table.rs` for
-//! what is read of processes. A file that is read once per program is one more line at [`Job::Facts`].
+//! what is read of processes. A file that is read once per program is one more line in `job/facts.rs`.
 
 mod exe;
 mod facts;
+mod files;
 mod glance;
 mod shared_mm;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use exe::ExeFile;
-pub(super) use facts::CgroupMembership;
+pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
 pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
 pub(super) use shared_mm::MmCandidate;
 
@@ -25,9 +26,9 @@ use super::walk;
 use crate::model::{CgroupFigures, Memory, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
-use crate::proc::files::{self, Roots};
+use crate::proc::files::{Roots, pids};
 use crate::proc::system::{MachineUpdate, SystemFile};
-use crate::proc::{clock, cmdline, status, users};
+use crate::proc::{clock, cmdline, users};
 
 /// Names a read. A process goes by its serial number in the table, so that nothing of one is taken
 /// for another's; a batch goes by its first process.
@@ -38,6 +39,7 @@ pub(super) enum JobKey {
     Glances(u64),
     Walk(u64),
     Facts(u64),
+    Cmdline(u64),
     Exe(u64),
     ExeLinks(u64),
     SharedMm(u64),
@@ -82,8 +84,14 @@ pub(super) enum Job {
         /// True if a walk of it has ever come back.
         is_known: bool,
     },
-    /// `status`, `cgroup`, `exe` and `cmdline`.
-    Facts(ProcessRef),
+    /// The facts of some processes, but for the command line; never empty.
+    Facts {
+        of: Vec<FactsRequest>,
+        /// The cgroup they were all in, in order of pid.
+        list: Option<CgroupList>,
+    },
+    /// `cmdline`, which is in the process's memory and may keep the reader waiting.
+    Cmdline(ProcessRef),
     /// The file behind `exe`, looked up in the file system.
     Exe(ProcessRef),
     /// A comparison of `exe` of some processes with what it was, by the digest of its text.
@@ -128,14 +136,7 @@ pub(super) enum Outcome {
         expected: Duration,
         result: WalkResult,
     },
-    /// All facts but the command line, which may keep the reader waiting.
-    Facts {
-        process: ProcessRef,
-        uid: Reading<u32>,
-        cgroup: Reading<CgroupMembership>,
-        exe: Reading<ExeFile>,
-    },
-    /// The command line, the last of the facts.
+    Facts(Vec<FactsResult>),
     Cmdline {
         process: ProcessRef,
         cmdline: Reading<Box<[u8]>>,
@@ -157,6 +158,8 @@ pub(super) enum Outcome {
 pub(super) struct ReaderContext {
     pub(super) roots: Roots,
     pub(super) open_files: Arc<OpenFiles>,
+    /// The tree numbers processes as this one's system calls do.
+    pub(super) has_own_pids: bool,
     /// Bytes in a page.
     pub(super) page: u64,
 }
@@ -172,7 +175,8 @@ impl Work for Job {
             Self::System(file) => JobKey::System(*file),
             Self::Glances { of, .. } => JobKey::Glances(of.first().map_or(0, |g| g.serial)),
             Self::Walk { process, .. } => JobKey::Walk(process.serial),
-            Self::Facts(process) => JobKey::Facts(process.serial),
+            Self::Facts { of, .. } => JobKey::Facts(of.first().map_or(0, |r| r.process.serial)),
+            Self::Cmdline(process) => JobKey::Cmdline(process.serial),
             Self::Exe(process) => JobKey::Exe(process.serial),
             Self::ExeLinks(links) => JobKey::ExeLinks(links.first().map_or(0, |(p, _)| p.serial)),
             Self::SharedMm(candidates) => JobKey::SharedMm(candidates.first().map_or(0, |c| c.process.serial)),
@@ -194,7 +198,12 @@ impl Work for Job {
                 let priority = if *is_known { Known } else { New };
                 (priority, (*expected).max(each(50, 1)))
             }
-            Self::Facts(_) | Self::Exe(_) | Self::User(_) | Self::Mounts => (Background, each(50, 1)),
+            Self::Facts { of, .. } => {
+                let full = of.iter().filter(|r| r.is_full).count();
+                (Background, each(15, full) + each(1, of.len()))
+            }
+            Self::Cmdline(_) => (Background, each(8, 1)),
+            Self::Exe(_) | Self::User(_) | Self::Mounts => (Background, each(50, 1)),
             Self::ExeLinks(links) => (Background, each(2, links.len())),
             Self::SharedMm(candidates) => (Background, each(2, candidates.len())),
             Self::Cgroups { paths, .. } => (Background, each(15, paths.len())),
@@ -206,7 +215,7 @@ impl Work for Job {
         matches!(self, Self::List { .. })
     }
 
-    fn run(self, context: &ReaderContext, buf: &mut [u8], worker: &Worker<'_, Self>) -> Outcome {
+    fn run(self, context: &ReaderContext, buf: &mut [u8], _: &Worker<'_, Self>) -> Outcome {
         let proc = context.roots.proc.as_path();
         match self {
             Self::List { last } => {
@@ -214,7 +223,7 @@ impl Work for Job {
                 let now = glance::last_pid(context, buf);
                 let is_news = now.is_none() || now != last;
                 Outcome::List {
-                    pids: is_news.then(|| files::pids(proc.as_os_str().as_encoded_bytes())),
+                    pids: is_news.then(|| pids(proc.as_os_str().as_encoded_bytes())),
                     last: now,
                 }
             }
@@ -244,14 +253,9 @@ impl Work for Job {
                     result,
                 }
             }
-            Self::Facts(process) => {
-                worker.hand_in(Outcome::Facts {
-                    uid: facts::read(&process, proc, b"status", buf).and_then(status::uid),
-                    cgroup: facts::read(&process, proc, b"cgroup", buf).and_then(facts::cgroup),
-                    exe: exe::from_link(&process, context, buf),
-                    process: process.clone(),
-                });
-                let cmdline = facts::read(&process, proc, b"cmdline", buf).map(cmdline::kept);
+            Self::Facts { of, list } => Outcome::Facts(facts::read_all(of, list.as_ref(), context, buf)),
+            Self::Cmdline(process) => {
+                let cmdline = files::read(&process, proc, b"cmdline", buf).map(cmdline::kept);
                 Outcome::Cmdline { process, cmdline }
             }
             Self::Exe(process) => {
@@ -292,6 +296,11 @@ impl RunningReads {
     pub(super) fn is_late(&self, key: JobKey, allowed: Duration) -> bool {
         let since = self.since.get(&key);
         since.is_some_and(|since| self.now.saturating_sub(*since) > allowed)
+    }
+
+    /// Returns the time they are of.
+    pub(super) const fn now(&self) -> Duration {
+        self.now
     }
 
     /// Returns how many reads have been silent for longer than `allowed`.

@@ -60,11 +60,6 @@ pub(super) struct Worker<'a, W: Work> {
 }
 
 impl<W: Work> Worker<'_, W> {
-    /// Hands in an output before the job's own.
-    pub(super) fn hand_in(&self, early: W::Output) {
-        self.shared.lock().outputs.push(early);
-    }
-
     /// Tells that the read goes on: its deadline starts anew.
     pub(super) fn progress(&self) {
         let now = clock::monotonic();

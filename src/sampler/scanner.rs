@@ -8,12 +8,12 @@ use super::cgroups::Cgroups;
 use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
-use super::table::Table;
+use super::table::{LookOptions, Table};
 use super::target::OpenFiles;
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
-use crate::proc::clock;
 use crate::proc::system::{Machine, SystemFile, zram};
+use crate::proc::{clock, files};
 
 /// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
 const POLL: Duration = Duration::from_millis(10);
@@ -40,6 +40,8 @@ pub struct Scanner {
     deadline: Duration,
     exe_check_interval: Duration,
     open_files: Arc<OpenFiles>,
+    /// Cgroups list the processes by the pids they have in the tree.
+    has_own_pids: bool,
     pool: Pool<Job>,
     table: Table,
     machine: Machine,
@@ -90,13 +92,16 @@ impl Scanner {
         let context = ReaderContext {
             roots: options.roots(),
             open_files: Arc::clone(&open_files),
+            has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
             page: rustix::param::page_size() as u64,
         };
+        let has_own_pids = context.has_own_pids;
         Self {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
             exe_check_interval: options.exe_check_interval,
             open_files,
+            has_own_pids,
             pool: Pool::new(options, threads, context),
             table: Table::default(),
             machine: Machine::default(),
@@ -187,11 +192,19 @@ impl Scanner {
             .into_iter()
             .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts_jobs(now, self.exe_check_interval));
+        self.pool.submit(self.table.facts_jobs(&LookOptions {
+            now,
+            focus: &self.focus,
+            exe_check_interval: self.exe_check_interval,
+            is_procfs: self.open_files.is_procfs(),
+            mounts: self.cgroups.mounts().filter(|_| self.has_own_pids),
+        }));
         if self.open_files.is_procfs() {
             self.pool.submit(self.table.shared_mm_jobs());
         }
-        self.pool.submit(self.cgroups.mounts_job(now));
+        // A single table needs no lists of cgroups.
+        let needs_lists = self.has_own_pids && self.tick > 0;
+        self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
         self.wait(Scope::All, limits, |_| false).await;
         if self.cgroups.is_on() {
             // Only now is it known where new processes are.

@@ -1,6 +1,8 @@
 //! All processes, as they are known from one tick to the next.
 
 mod facts;
+mod looks;
+mod paths;
 mod process;
 mod shared_mm;
 mod sharing;
@@ -10,17 +12,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use paths::SharedPaths;
 use process::Process;
 use sharing::ExternalChange;
 use users::Users;
 
-use super::job::{ExeFile, GlanceResult, Job, JobKey, Outcome, RunningReads};
+pub(super) use looks::LookOptions;
+
+use super::job::{ExeFile, FactsResult, GlanceResult, Job, JobKey, Outcome, RunningReads};
 use super::plan::{Candidate, Purpose};
+use super::rotation::Rotation;
 use super::target::Target;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
-
-/// Links to programs' files read in one job, at some 2 µs each.
-const EXE_LINKS_BATCH: usize = 64;
 
 /// The table of processes.
 #[derive(Default)]
@@ -29,6 +32,10 @@ pub(super) struct Table {
     /// in the kernel's memory too, so that walking them so costs it less.
     entries: BTreeMap<u32, Entry>,
     users: Users,
+    /// The turns at which facts are looked at again.
+    rotation: Rotation,
+    /// The paths of cgroups.
+    paths: SharedPaths,
     /// The last serial number given out.
     serial: u64,
     /// A counter of the lists taken in.
@@ -156,24 +163,6 @@ impl Table {
         self.entries.get_mut(&pid)?.process.as_mut()?.walk_job(purpose)
     }
 
-    /// Returns jobs for the facts that are to be read, and the names of users. The links to programs' files
-    /// are read again `every` so long.
-    pub(super) fn facts_jobs(&mut self, now: Duration, every: Duration) -> Vec<Job> {
-        let mut jobs = Vec::new();
-        let mut links = Vec::new();
-        for process in self.processes() {
-            jobs.extend(process.facts_job());
-            match process.exe_check(now, every) {
-                Some(Ok(link)) => links.push(link),
-                Some(Err(job)) => jobs.push(job),
-                None => {}
-            }
-        }
-        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
-        jobs.extend(self.users.jobs(now));
-        jobs
-    }
-
     /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
     pub(super) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         let mut last = None;
@@ -200,27 +189,7 @@ impl Table {
                     self.changes.extend(change.filter(ExternalChange::is_relevant));
                 }
             }
-            Outcome::Facts {
-                process,
-                uid,
-                cgroup,
-                exe,
-            } => {
-                let user = uid.and_then(|uid| {
-                    let (name, job) = self.users.name(uid);
-                    jobs.extend(job);
-                    name
-                });
-                let exe = self.keep_path(exe);
-                let known = self.process(process.pid, process.serial);
-                if let Some(known) = known.filter(|p| p.facts.version == process.version) {
-                    known.facts.set_owner((uid, user), cgroup);
-                    known.facts.set_exe(exe, &known.stat);
-                    if known.facts.exe.is_marked {
-                        jobs.extend(known.exe_job());
-                    }
-                }
-            }
+            Outcome::Facts(results) => results.into_iter().for_each(|result| self.looked(result, now, jobs)),
             Outcome::Exe { process, exe } => {
                 let exe = self.keep_path(exe);
                 if let Some(known) = self.process(process.pid, process.serial) {
@@ -249,6 +218,46 @@ impl Table {
         }
     }
 
+    /// Takes in a look at a process.
+    fn looked(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
+        let process = result.process;
+        let owner = result.uid.map(|uid| {
+            let name = uid.and_then(|uid| {
+                let (name, job) = self.users.name(uid);
+                jobs.extend(job);
+                name
+            });
+            (uid, name)
+        });
+        let cgroup = result.cgroup.map(|found| self.paths.keep(found));
+        let exe = result.exe.map(|exe| self.keep_path(exe));
+        let Some(known) = self.process(process.pid, process.serial) else {
+            return;
+        };
+        known.facts.answered();
+        if known.facts.version != process.version {
+            return;
+        }
+        known.facts.ran = result.ran;
+        if let Some((uid, user)) = owner {
+            known.facts.set_user(uid, user);
+            // At first it is asked for with the rest.
+            if exe.is_none() {
+                known.facts.set_line_dirty();
+                jobs.extend(known.line_job(now));
+            }
+        }
+        if let Some(cgroup) = cgroup {
+            known.facts.set_cgroup(cgroup);
+        }
+        if let Some(exe) = exe {
+            known.facts.set_exe(exe, &known.stat);
+            if known.facts.exe.is_marked {
+                jobs.extend(known.exe_job());
+            }
+        }
+    }
+
     /// Returns a program with its path as it is kept: once for those that come one after another.
     fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
         let exe = exe?;
@@ -259,11 +268,12 @@ impl Table {
     }
 
     fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        self.processes().for_each(|process| process.facts.set_user(uid, name));
+        self.processes().for_each(|process| process.facts.set_name(uid, name));
     }
 
     fn glanced(&mut self, result: GlanceResult, now: Duration) {
         let pid = result.pid;
+        let is_initial = self.list <= 1;
         let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == result.serial) else {
             return;
         };
@@ -290,7 +300,7 @@ impl Table {
                 let old = slot.take();
                 self.changes.extend(old.as_ref().and_then(Process::ended));
                 self.serial += 1;
-                let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now);
+                let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);
                 *slot = Some(new);
             }
         }

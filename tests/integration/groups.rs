@@ -4,6 +4,7 @@ mod cgroups;
 mod columns;
 mod filters;
 mod history;
+mod moves;
 mod names;
 mod starting;
 mod sums;

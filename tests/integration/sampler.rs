@@ -1,9 +1,11 @@
 //! The sampler: on a made proc tree, and on this machine's.
 
 mod cgroups;
+mod facts;
 mod life;
 mod plan;
 mod program;
+mod rotation;
 mod rows;
 mod simulation;
 mod task;

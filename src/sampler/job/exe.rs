@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw, statat};
 use rustix::io::Errno;
 
-use super::facts::{absent, check_same};
+use super::files::{absent, check_same};
 use super::{ProcessRef, ReaderContext};
 use crate::model::{Missing, Reading, Replaced};
 use crate::proc::exe::{self, FileId};

@@ -1,14 +1,19 @@
-//! Reads the small files of a process.
+//! Reads the facts of processes: user, cgroup, program, command line.
+//!
+//! To add one that is read once per program, read it in [`look`] where that `is_full`.
 
-use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, statat};
 
-use super::ProcessRef;
+use super::exe::{self, ExeFile};
+use super::files::{absent, check_same, read};
+use super::{ProcessRef, ReaderContext};
 use crate::model::{Missing, Reading};
-use crate::proc::{cgroup, files};
-use crate::sampler::target::Target;
+use crate::proc::cgroup::members::each_thread;
+use crate::proc::cgroup::mounts::Mounts;
+use crate::proc::{cgroup, clock, status};
 
 /// The cgroup that a process is in, and what its path tells.
 pub(in crate::sampler) struct CgroupMembership {
@@ -17,34 +22,94 @@ pub(in crate::sampler) struct CgroupMembership {
     pub(in crate::sampler) container: Option<Arc<[u8]>>,
 }
 
-/// Reads one of the process's files, as much as `buf` holds. Opened by path, it must have been the same process
-/// all along.
-pub(super) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
-    let target = &*process.target;
-    let len = target
-        .open(proc, name)
-        .and_then(|fd| files::read_all(fd, buf))
-        .map_err(|e| absent(e, target, proc))?;
-    check_same(process, proc)?;
-    Ok(&buf[..len])
+/// A process to look at.
+pub(in crate::sampler) struct FactsRequest {
+    pub(in crate::sampler) process: ProcessRef,
+    /// Everything is read.
+    pub(in crate::sampler) is_full: bool,
+    /// Reads what it can change itself, unless its CPU time still is `ran`.
+    pub(in crate::sampler) reads_own: bool,
+    pub(in crate::sampler) ran: Option<Duration>,
+    /// The cgroup is read.
+    pub(in crate::sampler) reads_cgroup: bool,
 }
 
-/// Checks that what was reached by path was the process's: it still is the one asked about.
-pub(super) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
-    let is_same = process.target.is_bound() || process.target.is_same(process.starttime, proc, &mut [0; 1024]);
-    is_same.then_some(()).ok_or(Missing::Gone)
+/// The facts read of a process. None of them can keep the reader waiting, as the command line can.
+pub(in crate::sampler) struct FactsResult {
+    pub(in crate::sampler) process: ProcessRef,
+    /// Its CPU time before that.
+    pub(in crate::sampler) ran: Option<Duration>,
+    /// The user; `None` where it cannot have changed, and the command line neither.
+    pub(in crate::sampler) uid: Option<Reading<u32>>,
+    pub(in crate::sampler) cgroup: Option<Reading<CgroupMembership>>,
+    pub(in crate::sampler) exe: Option<Reading<ExeFile>>,
 }
 
-/// Returns why a file could not be read: one that is not there while its process is, is not offered.
-pub(super) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
-    match files::reason(errno) {
-        Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
-        other => other,
+/// The cgroup that all processes of a job were in.
+pub(in crate::sampler) struct CgroupList {
+    pub(in crate::sampler) mounts: Arc<Mounts>,
+    pub(in crate::sampler) path: Arc<[u8]>,
+}
+
+/// Reads what is asked for. The cgroup of those that still are on the `list` is not read.
+pub(super) fn read_all(
+    mut requests: Vec<FactsRequest>,
+    list: Option<&CgroupList>,
+    context: &ReaderContext,
+    buf: &mut [u8],
+) -> Vec<FactsResult> {
+    if let Some(list) = list {
+        // In order of pid, like the table.
+        let listed = each_thread(&list.mounts, &list.path, buf, |id| {
+            if let Ok(at) = requests.binary_search_by_key(&id, |r| r.process.pid) {
+                requests[at].reads_cgroup = false;
+            }
+        });
+        if let Err(e) = listed {
+            tracing::debug!(%e, "the list of a cgroup");
+        }
+    }
+    requests
+        .into_iter()
+        .map(|request| look(request, context, buf))
+        .collect()
+}
+
+fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8]) -> FactsResult {
+    let FactsRequest { process, is_full, .. } = request;
+    let proc = context.roots.proc.as_path();
+    let looks_own = is_full || request.reads_own;
+    // Before all else: what it does meanwhile is then seen the next time.
+    let ran = (looks_own && context.has_own_pids).then(|| clock::process_time(process.pid));
+    let ran = ran.flatten();
+    let has_run = is_full || (looks_own && (ran.is_none() || ran != request.ran));
+    FactsResult {
+        ran: if looks_own { ran } else { request.ran },
+        uid: has_run.then(|| uid(&process, context, buf)),
+        cgroup: (is_full || request.reads_cgroup).then(|| read(&process, proc, b"cgroup", buf).and_then(parse_cgroup)),
+        exe: is_full.then(|| exe::from_link(&process, context, buf)),
+        process,
     }
 }
 
-/// Parses `cgroup`.
-pub(super) fn cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
+/// Reads the effective user. It owns the directory in procfs (`pid_getattr` of `fs/proc/base.c`), which costs a tenth
+/// of `status`.
+fn uid(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<u32> {
+    let (proc, target) = (context.roots.proc.as_path(), &*process.target);
+    if !context.open_files.is_procfs() {
+        return read(process, proc, b"status", buf).and_then(status::uid);
+    }
+    let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+    let uid = owner.map_err(|e| absent(e, target, proc))?.st_uid;
+    // The directory of one that is gone is root's, if it was opened before.
+    if uid == 0 && !target.is_same(process.starttime, proc, buf) {
+        return Err(Missing::Gone);
+    }
+    check_same(process, proc)?;
+    Ok(uid)
+}
+
+fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
     let found = cgroup::parse(bytes)?;
     Ok(CgroupMembership {
         path: found.path.into(),

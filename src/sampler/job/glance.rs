@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::ReaderContext;
-use super::facts::absent;
+use super::files::absent;
 use crate::model::{Missing, Reading, Stat};
 use crate::proc::{files, stat, status};
 use crate::sampler::target::{OpenFiles, Target};

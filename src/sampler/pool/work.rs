@@ -25,7 +25,7 @@ pub(in crate::sampler) trait Work: Sized + Send + 'static {
         false
     }
 
-    /// Performs the read. What is known before the rest, which may never come, goes to the `worker` early.
+    /// Performs the read, and tells the `worker` where it goes on.
     fn run(self, context: &Self::Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output;
 }
 

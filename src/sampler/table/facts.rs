@@ -1,4 +1,4 @@
-//! The facts of one process: what holds for as long as a program runs, and when it is read.
+//! The facts of one process, and when they are read: at first, after a sign of change, and in rotation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +6,38 @@ use std::time::Duration;
 use crate::model::{Facts, Missing, Reading, Stat};
 use crate::sampler::job::{CgroupMembership, ExeFile};
 
+/// Time from which an old fact is no longer shown while it is being read again, the same within which a change is to be
+/// seen. A reader that waits for a moment makes no row blink.
+const HOLDS: Duration = Duration::from_secs(10);
+
 /// The facts of one process.
 pub(super) struct FactsCache {
     pub(super) facts: Arc<Facts>,
     /// A counter of the programs that it ran.
     pub(super) version: u32,
-    /// They may have changed and are to be read.
+    /// Since when it is new, or another program; `None` if it was there at the first scan.
+    pub(super) born: Option<Duration>,
+    /// Its CPU time when its own facts were read.
+    pub(super) ran: Option<Duration>,
+    /// Somebody looks at it, and it is time for that.
+    pub(super) is_near: bool,
+    /// All may have changed and are to be read.
     is_dirty: bool,
-    /// They are being read.
-    pub(super) is_pending: bool,
+    /// Since when they are being read.
+    pending: Option<Duration>,
+    pub(super) line: LineState,
     pub(super) exe: ExeWatch,
+}
+
+/// The state of the command line, which is read by itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LineState {
+    /// It may have changed and is to be read.
+    is_dirty: bool,
+    /// Since when it is being read.
+    pending: Option<Duration>,
+    /// It was empty when last read, though it had not been: a process that ends looks the same.
+    was_empty: bool,
 }
 
 /// The state of the link to the program's file.
@@ -35,69 +57,133 @@ pub(super) struct ExeWatch {
 
 impl FactsCache {
     /// Creates facts of which only the comm is known.
-    pub(super) fn new(comm: &[u8]) -> Self {
+    pub(super) fn new(comm: &[u8], born: Option<Duration>) -> Self {
         Self {
             facts: Arc::new(Facts::pending(comm)),
             version: 0,
+            born,
+            ran: None,
+            is_near: false,
             is_dirty: true,
-            is_pending: false,
+            pending: None,
+            line: LineState {
+                is_dirty: true,
+                ..LineState::default()
+            },
             exe: ExeWatch::default(),
         }
     }
 
     /// Forgets all but the comm: the process runs another program.
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset(&mut self, now: Duration) {
         self.facts = Arc::new(Facts::pending(&self.facts.comm));
         self.version = self.version.wrapping_add(1);
-        self.is_dirty = true;
+        self.born = Some(now);
+        self.set_dirty();
+    }
+
+    const fn set_dirty(&mut self) {
+        (self.is_dirty, self.line.is_dirty) = (true, true);
     }
 
     /// Takes in the differences that a glance shows.
     pub(super) fn glanced(&mut self, comm: Option<Box<[u8]>>, before: &Stat, now: &Stat) {
+        let mut has_changed = false;
         if let Some(comm) = comm {
             Arc::make_mut(&mut self.facts).comm = comm;
             // A kernel thread is renamed with every piece of work; nothing else of it changes.
-            self.is_dirty |= !now.is_kernel_thread();
+            has_changed = !now.is_kernel_thread();
         }
         // A dying process has no arguments any more; what it was called is still true.
-        self.is_dirty |= now.argv != before.argv && now.argv != 0;
+        has_changed |= now.argv != before.argv && now.argv != 0;
+        if has_changed {
+            self.set_dirty();
+        }
     }
 
-    /// Returns true if they are to be read now, and takes them for pending then.
-    pub(super) fn start_read(&mut self) -> bool {
-        let starts = self.is_dirty && !self.is_pending;
+    /// Returns true if they are being read.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Returns true if all are to be read now, and takes note of that.
+    pub(super) const fn take_dirty(&mut self) -> bool {
+        std::mem::replace(&mut self.is_dirty, false)
+    }
+
+    /// Notes that they are being read.
+    pub(super) const fn start_read(&mut self, now: Duration) {
+        self.pending = Some(now);
+    }
+
+    /// Notes that what was asked for has come.
+    pub(super) const fn answered(&mut self) {
+        self.pending = None;
+    }
+
+    /// Takes in the user.
+    pub(super) fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
+        self.is_dirty |= uid.is_err_and(is_passing);
+        // It is about to leave the list; who it was is still true.
+        let is_gone = uid == Err(Missing::Gone) && self.facts.uid.is_ok();
+        if !is_gone && (self.facts.uid != uid || self.facts.user != user) {
+            let facts = Arc::make_mut(&mut self.facts);
+            (facts.uid, facts.user) = (uid, user);
+        }
+    }
+
+    /// Takes in the cgroup, its path as it is kept.
+    pub(super) fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
+        self.is_dirty |= cgroup.as_ref().is_err_and(|why| is_passing(*why));
+        if matches!(cgroup, Err(Missing::Gone)) && self.facts.cgroup.is_ok() {
+            return;
+        }
+        let (path, unit, container) = match cgroup {
+            Ok(found) => (Ok(found.path), found.unit, found.container),
+            Err(why) => (Err(why), None, None),
+        };
+        let known = &*self.facts;
+        if known.cgroup != path || known.unit != unit || known.container != container {
+            let facts = Arc::make_mut(&mut self.facts);
+            (facts.cgroup, facts.unit, facts.container) = (path, unit, container);
+        }
+    }
+
+    /// Returns true if the command line is to be read now, and takes it for pending then.
+    pub(super) fn start_line(&mut self, now: Duration) -> bool {
+        let starts = self.line.is_dirty && self.line.pending.is_none();
         if starts {
-            (self.is_dirty, self.is_pending) = (false, true);
+            (self.line.is_dirty, self.line.pending) = (false, Some(now));
         }
         starts
     }
 
-    /// Takes in the user and the cgroup.
-    pub(super) fn set_owner(
-        &mut self,
-        (uid, user): (Reading<u32>, Reading<Arc<[u8]>>),
-        cgroup: Reading<CgroupMembership>,
-    ) {
-        self.is_dirty |= uid.is_err_and(is_passing);
-        let facts = Arc::make_mut(&mut self.facts);
-        (facts.uid, facts.user) = (uid, user);
-        (facts.cgroup, facts.unit, facts.container) = match cgroup {
-            Ok(found) => (Ok(found.path), found.unit, found.container),
-            Err(why) => (Err(why), None, None),
-        };
+    /// Takes in that the command line may have changed.
+    pub(super) const fn set_line_dirty(&mut self) {
+        self.line.is_dirty = true;
     }
 
-    /// Takes in the command line, the last of the facts that are read.
+    /// Takes in the command line.
     pub(super) fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
-        self.is_pending = false;
-        if version == self.version {
-            self.is_dirty |= cmdline.as_ref().is_err_and(|e| is_passing(*e));
+        self.line.pending = None;
+        if version != self.version {
+            return;
+        }
+        self.line.is_dirty |= cmdline.as_ref().is_err_and(|why| is_passing(*why));
+        let is_known = self.facts.cmdline.as_ref().is_ok_and(|line| !line.is_empty());
+        let is_empty = cmdline.as_ref().is_ok_and(|line| line.is_empty());
+        // One that ends has none any more: it is believed when it is read again.
+        let is_doubtful = is_known && is_empty && !self.line.was_empty;
+        self.line.was_empty = is_empty;
+        self.line.is_dirty |= is_doubtful;
+        let is_gone = is_known && matches!(cmdline, Err(Missing::Gone));
+        if !is_doubtful && !is_gone && self.facts.cmdline != cmdline {
             Arc::make_mut(&mut self.facts).cmdline = cmdline;
         }
     }
 
     /// Takes in the name of a user, if it is this process's.
-    pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+    pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
         if self.facts.uid == Ok(uid) && self.facts.user != *name {
             Arc::make_mut(&mut self.facts).user.clone_from(name);
         }
@@ -124,27 +210,41 @@ impl FactsCache {
         }
     }
 
-    /// Makes what has not come in time say so.
-    pub(super) fn time_out(&mut self) {
-        fn time_out<T>(fact: &mut Reading<T>) {
-            if matches!(fact, Err(Missing::Pending)) {
-                *fact = Err(Missing::TimedOut);
-            }
+    /// Makes what has not come in time say so: what was never known where its read is late, which is told of the
+    /// facts and of the command line, and what was known where nobody can say any more that it still is so.
+    pub(super) fn time_out(&mut self, now: Duration, late: impl FnOnce() -> (bool, bool)) {
+        if self.pending.is_none() && self.line.pending.is_none() {
+            return;
         }
+        let (facts_late, line_late) = late();
+        let is_old = |pending: Option<Duration>| pending.is_some_and(|since| now.saturating_sub(since) > HOLDS);
+        let (facts_old, line_old) = (is_old(self.pending), is_old(self.line.pending));
+        let is_out = |why: Option<&Missing>, is_late: bool, is_old: bool| match why {
+            Some(Missing::Pending) => is_late || is_old,
+            Some(_) => false,
+            None => is_old,
+        };
         let f = &*self.facts;
-        let waiting = [f.cmdline.as_ref().err(), f.uid.as_ref().err(), f.cgroup.as_ref().err()];
+        let line = is_out(f.cmdline.as_ref().err(), line_late, line_old);
+        let uid = is_out(f.uid.as_ref().err(), facts_late, facts_old);
+        let cgroup = is_out(f.cgroup.as_ref().err(), facts_late, facts_old);
         // Not to copy the facts at every tick.
-        if !waiting.contains(&Some(&Missing::Pending)) {
+        if !line && !uid && !cgroup {
             return;
         }
         let facts = Arc::make_mut(&mut self.facts);
-        time_out(&mut facts.cmdline);
-        if facts.uid.is_err() {
-            time_out(&mut facts.user);
+        if line {
+            facts.cmdline = Err(Missing::TimedOut);
         }
-        time_out(&mut facts.uid);
-        time_out(&mut facts.cgroup);
-        time_out(&mut facts.exe);
+        if uid {
+            (facts.uid, facts.user) = (Err(Missing::TimedOut), Err(Missing::TimedOut));
+        }
+        if cgroup {
+            (facts.cgroup, facts.unit, facts.container) = (Err(Missing::TimedOut), None, None);
+        }
+        if facts_late && facts.exe == Err(Missing::Pending) {
+            facts.exe = Err(Missing::TimedOut);
+        }
     }
 }
 

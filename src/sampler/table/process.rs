@@ -65,7 +65,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Creates a process seen for the first time. `old` had its pid before it and, where the glance is silent on
-    /// the comm, the same comm.
+    /// the comm, the same comm. `is_initial` says that it was there at the first scan.
     pub(super) fn new(
         serial: u64,
         pid: u32,
@@ -73,6 +73,7 @@ impl Process {
         glance: &Glance,
         old: Option<&Self>,
         now: Duration,
+        is_initial: bool,
     ) -> Self {
         let comm = glance.comm.as_deref();
         let comm = comm.or(old.map(|o| &*o.facts.facts.comm)).unwrap_or(b"?");
@@ -99,7 +100,7 @@ impl Process {
             cost: Duration::ZERO,
             took: Duration::ZERO,
             sharing: SharingEstimator::default(),
-            facts: FactsCache::new(comm),
+            facts: FactsCache::new(comm, (!is_initial).then_some(now)),
             mm_attempts: MM_ATTEMPTS,
             shared_mm: None,
         }
@@ -139,7 +140,7 @@ impl Process {
             self.sharing = SharingEstimator::default();
             self.mm_attempts = MM_ATTEMPTS;
             self.shared_mm = None;
-            self.facts.reset();
+            self.facts.reset(now);
         }
         if !is_hidden {
             self.image = glance.stat.image;
@@ -263,13 +264,6 @@ impl Process {
         self.walk.ok().and_then(|w| self.sharing.ended(&w.memory))
     }
 
-    /// Returns the job to read its facts, where they may have changed and are not being read.
-    pub(super) fn facts_job(&mut self) -> Option<Job> {
-        self.facts
-            .start_read()
-            .then(|| Job::Facts(self.reference(self.facts.version)))
-    }
-
     /// Returns the job to look its program's file up; none while another is outstanding.
     pub(super) fn exe_job(&mut self) -> Option<Job> {
         let starts = self.facts.exe.start_look_up();
@@ -290,9 +284,13 @@ impl Process {
     /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
     /// the last one took, so that a huge process is not called stuck each time it is walked.
     pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
-        if self.facts.is_pending && running.is_late(JobKey::Facts(self.serial), deadline) {
-            self.facts.time_out();
-        }
+        let is_late = |key| running.is_late(key, deadline);
+        self.facts.time_out(running.now(), || {
+            (
+                is_late(JobKey::Facts(self.serial)),
+                is_late(JobKey::Cmdline(self.serial)),
+            )
+        });
         let walk_late = || self.is_walking && running.is_late(JobKey::Walk(self.serial), deadline.max(self.took * 2));
         let walk = match fault.or_else(|| self.stat.lacks_memory()) {
             Some(why) => Err(why),

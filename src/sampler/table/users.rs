@@ -1,6 +1,6 @@
-//! The names of users, asked for once each, and again every few minutes.
+//! The names of users who have a process, asked for once each, and again every few minutes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,9 +47,15 @@ impl Users {
         is_news
     }
 
-    /// Returns jobs for the names that were asked for long ago.
-    pub(super) fn jobs(&mut self, now: Duration) -> Vec<Job> {
+    /// Returns jobs for the names that were asked for long ago. Users who are not `in_use` any more are forgotten.
+    pub(super) fn jobs(&mut self, now: Duration, in_use: impl FnOnce() -> HashSet<u32>) -> Vec<Job> {
         let is_old = |user: &User| !user.is_pending && now.saturating_sub(user.at) > NAME_HOLDS;
+        if !self.0.values().any(is_old) {
+            return Vec::new();
+        }
+        let in_use = in_use();
+        // Nobody may be asked about twice at once.
+        self.0.retain(|uid, user| user.is_pending || in_use.contains(uid));
         let old = self.0.iter_mut().filter(|(_, user)| is_old(user));
         old.map(|(uid, user)| {
             user.is_pending = true;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use zmtop::proc::cgroup::charged;
 use zmtop::proc::cgroup::figures::mounts;
-use zmtop::proc::cgroup::mounts::Version;
+use zmtop::proc::cgroup::mounts::{Mounts, Version};
 use zmtop::proc::files::Roots;
 use zmtop::sampler::{Needs, Options, Scanner};
 
@@ -17,7 +17,7 @@ use crate::support::{block_on, cannot};
 const LIMIT: u64 = 96 << 20;
 
 /// A cgroup; removed when dropped, after the process in it.
-struct Cgroup(PathBuf);
+pub(super) struct Cgroup(pub(super) PathBuf);
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
@@ -32,10 +32,22 @@ impl Drop for Cgroup {
 }
 
 /// Makes a cgroup `name` below the directory at `above`, if that is allowed here.
-fn make(above: &Path, name: &str) -> Option<Cgroup> {
+pub(super) fn make(above: &Path, name: &str) -> Option<Cgroup> {
     let dir = above.join(name);
     fs::create_dir(&dir).ok()?;
     Some(Cgroup(dir))
+}
+
+/// Makes a cgroup `name` where processes may be moved to, if that is allowed here.
+pub(super) fn make_outer(mounts: &Mounts, name: &str) -> Option<Cgroup> {
+    let own = fs::read("/proc/self/cgroup").unwrap();
+    // No process may stand beside a v2 cgroup that is limited, so there it is one of the root's.
+    let path = match mounts.version {
+        Version::V1 => charged(&own, Version::V1).unwrap_or(b"/"),
+        Version::V2 => b"/",
+    };
+    let directory = PathBuf::from(String::from_utf8(mounts.directory(path)?).unwrap());
+    make(&directory, name)
 }
 
 #[test]
@@ -43,17 +55,8 @@ fn a_cgroup_says_what_it_holds_and_may() {
     let Ok(mounts) = mounts(&Roots::new(None)) else {
         return cannot("no memory controller is mounted here");
     };
-    let own = fs::read("/proc/self/cgroup").unwrap();
-    // No process may stand beside a v2 cgroup that is limited, so there it is one of the root's.
-    let path = match mounts.version {
-        Version::V1 => charged(&own, Version::V1).unwrap_or(b"/"),
-        Version::V2 => b"/",
-    };
     let name = format!("zmtop-test-{}", std::process::id());
-    let directory = mounts
-        .directory(path)
-        .map(|d| PathBuf::from(String::from_utf8(d).unwrap()));
-    let Some(outer) = directory.and_then(|d| make(&d, &name)) else {
+    let Some(outer) = make_outer(&mounts, &name) else {
         return cannot("no cgroup can be made here");
     };
     if mounts.version == Version::V2 && fs::write(outer.0.join("cgroup.subtree_control"), "+memory").is_err() {

@@ -106,10 +106,6 @@ fn a_new_title_is_no_exec() {
     let r = row(&snapshot, 7);
     assert_eq!((r.exec, &*r.facts.comm), (0, &b"v"[..]));
     assert_eq!(r.facts.cmdline.as_deref(), Ok(&b"w: done\0"[..]));
-    // Without either, facts are not read again.
-    tree.process(7).comm("v").argv(0x1234).cmdline("unseen\0").write();
-    let snapshot = block_on(scanner.full());
-    assert_eq!(row(&snapshot, 7).facts.cmdline.as_deref(), Ok(&b"w: done\0"[..]));
 }
 
 #[test]
