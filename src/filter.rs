@@ -54,6 +54,8 @@ pub enum TextField {
     Cgroup,
     /// The name of its program, as in groups by command.
     Group,
+    /// The name of its family.
+    Family,
     /// The path of the program's file.
     Exe,
     /// The state of that file: `updated` or `deleted`.

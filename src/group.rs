@@ -6,21 +6,26 @@
 mod cgroup;
 pub mod change;
 mod coverage;
+mod family;
+mod interpreter;
 mod key;
 pub mod mapping;
 mod name;
+mod names;
 pub mod totals;
 pub mod tree;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use change::Change;
 pub use coverage::Coverage;
 pub use key::{GroupBy, GroupKey, RowKey};
-pub use name::{GroupNames, command_name};
+pub use name::command_name;
+pub use names::GroupNames;
 pub use totals::Totals;
 
 use crate::model::cgroup::CgroupFigures;
@@ -114,7 +119,7 @@ pub fn groups<'a>(
     let rows = snapshot.rows();
     let names = GroupNames::new(rows);
     // The group of each name, and whether some process of that name was dropped.
-    let mut places: HashMap<Option<&[u8]>, (Option<usize>, bool)> = HashMap::new();
+    let mut places: HashMap<Option<Cow<'_, [u8]>>, (Option<usize>, bool)> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
     if by == GroupBy::Mapping {
         return groups;
@@ -125,17 +130,21 @@ pub fn groups<'a>(
             continue;
         }
         let name = names.name_of(sample, by);
-        let (place, is_cut) = places.entry(name).or_default();
-        if !is_kept {
-            *is_cut = true;
-            continue;
-        }
-        let place = *place.get_or_insert_with(|| {
-            let name = name.map(Arc::from);
-            groups.push(Group::new(GroupKey { by, name }));
-            groups.len() - 1
+        let entry = places.entry(name);
+        let is_known = matches!(&entry, Entry::Occupied(known) if known.get().0.is_some());
+        let new = (is_kept && !is_known).then(|| GroupKey {
+            by,
+            name: entry.key().as_deref().map(Arc::from),
         });
-        groups[place].add_member(at, sample);
+        let (place, is_cut) = entry.or_default();
+        if let Some(key) = new {
+            *place = Some(groups.len());
+            groups.push(Group::new(key));
+        }
+        match *place {
+            Some(place) if is_kept => groups[place].add_member(at, sample),
+            _ => *is_cut = true,
+        }
     }
     for (place, is_cut) in places.into_values() {
         if let Some(place) = place {

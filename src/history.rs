@@ -62,7 +62,7 @@ pub use row::{MemorySample, Rates, RowHistory, Tick};
 pub use system::SystemHistory;
 pub use view::SeriesView;
 
-use crate::group::{GroupBy, GroupKey, GroupNames};
+use crate::group::{Group, GroupBy, GroupKey, GroupNames};
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
@@ -321,6 +321,27 @@ impl History {
     /// last, as far as there is memory for it.
     pub fn group(&self, key: &GroupKey) -> Option<&RowHistory> {
         self.groups.table.get(key.by, key.name.as_deref())
+    }
+
+    /// Returns the history of a group that was made of this snapshot; of a family of one process that process's.
+    pub fn of_group(&self, group: &Group, snapshot: &Snapshot) -> Option<&RowHistory> {
+        self.group(&group.key).or_else(|| match *group.members {
+            [only] if group.key.by == GroupBy::Family => self.get(snapshot.rows().get(only)?.id),
+            _ => None,
+        })
+    }
+
+    /// Returns true if a group has a history, or is a family of one in this snapshot.
+    pub fn has_group(&self, key: &GroupKey, snapshot: &Snapshot) -> bool {
+        let names = GroupNames::new(snapshot.rows());
+        let is_it = |sample| names.name_of(sample, key.by).as_deref() == key.name.as_deref();
+        self.group(key).is_some() || key.by == GroupBy::Family && snapshot.rows().iter().any(is_it)
+    }
+
+    /// Returns true if a process of the last snapshot is in a family with others.
+    pub(crate) fn has_family(&self, id: Identity) -> bool {
+        let process = self.processes.get(&id);
+        process.is_some_and(|process| GroupHistories::has_family(&process.membership))
     }
 
     /// Returns every group of that kind, by its name.

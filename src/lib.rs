@@ -21,7 +21,8 @@
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
 //! | row, row key | one line of a table, and what identifies it from tick to tick: a process's identity or a group's key |
-//! | group | processes summed by program, user, unit, container or cgroup; or mappings summed by name |
+//! | group | processes summed by program, user, unit, container, cgroup or family; or mappings summed by name |
+//! | family | a daemon and its descendants, below an init, a supervisor, a shell or a container's first process |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
 //! | history, series | the past of all rows, and of one: footprints at five resolutions, coarser with age |
 //! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |

@@ -114,7 +114,7 @@ impl<'a> RowSource<'a> {
 
     /// Returns the row of one group.
     pub fn group(&self, group: &'a Group) -> Row<'a> {
-        let series = self.history.and_then(|history| history.group(&group.key));
+        let series = self.history.and_then(|history| history.of_group(group, self.snapshot));
         self.with_mark(Row::of_group(group, series, self.snapshot))
     }
 
@@ -174,7 +174,7 @@ impl<'a> RowFilter<'a> {
             && self
                 .query
                 .members_of
-                .is_none_or(|key| self.names.name_of(sample, key.by) == key.name.as_deref())
+                .is_none_or(|key| self.names.name_of(sample, key.by).as_deref() == key.name.as_deref())
     }
 }
 

@@ -137,7 +137,7 @@ impl Alerts {
                 all.get_or_insert_with(|| groups(snapshot, by, has_memory, change))
             };
             for group in list.iter().filter(|group| group.key.name.is_some()) {
-                let sums = Row::of_group(group, history.group(&group.key), snapshot);
+                let sums = Row::of_group(group, history.of_group(group, snapshot), snapshot);
                 let members = group.members.iter().map(|at| subject(&rows[*at]));
                 let answer = state.rule.condition.evaluate_group(&sums, members);
                 let target = || Target::Row(RowKey::Group(group.key.clone()));

@@ -21,7 +21,16 @@ pub enum TargetKind {
 
 impl TargetKind {
     /// The ids, as in the config.
-    pub const IDS: &[&str] = &["process", "command", "user", "unit", "container", "cgroup", "system"];
+    pub const IDS: &[&str] = &[
+        "process",
+        "command",
+        "user",
+        "unit",
+        "container",
+        "cgroup",
+        "family",
+        "system",
+    ];
 
     /// Returns the kind of that id.
     pub fn from_id(id: &str) -> Option<Self> {

@@ -24,7 +24,7 @@ pub struct LeaksArgs {
     /// Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,
-    /// Tell of groups by command, user, unit, container or cgroup instead
+    /// Tell of groups by command, user, unit, container, cgroup or family instead
     #[arg(long, value_name = "WHAT", value_parser = by)]
     pub by: Option<GroupBy>,
     /// Tell of all that could be judged, not only of what grows

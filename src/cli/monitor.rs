@@ -20,7 +20,7 @@ pub struct MonitorArgs {
     /// Show only what passes the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
-    /// Group by command, user, unit, container or cgroup; process lists each by itself
+    /// Group by command, user, unit, container, cgroup or family; process lists each by itself
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub struct PsArgs {
     /// List only what passes: words, user:NAME, pid:N, pss>100M, /re/, ! not, | or
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Sum up by command, user, unit, container, cgroup or mapping
+    /// Sum up by command, user, unit, container, cgroup, family or mapping
     #[arg(long, value_name = "WHAT", value_parser = by)]
     pub by: Option<GroupBy>,
     /// Show each process below its parent, with what it holds together with its descendants

@@ -35,6 +35,7 @@ const fn needs_of_text(field: TextField) -> Needs {
         TextField::User => Needs::USER,
         TextField::Unit | TextField::Container | TextField::Cgroup => Needs::CGROUP_PATH,
         TextField::Group => Needs::PROGRAM_NAME,
+        TextField::Family => Needs::FAMILY,
         TextField::Exe | TextField::Replaced => Needs::PROGRAM,
         TextField::Unread => Needs::MEMORY,
     }
@@ -55,7 +56,11 @@ impl Filterable for Row<'_> {
             TextField::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
             TextField::Group => {
                 let names = GroupNames::new(self.snapshot.rows());
-                Cow::Borrowed(names.name_of(sample, GroupBy::Command)?)
+                names.name_of(sample, GroupBy::Command)?
+            }
+            TextField::Family => {
+                let names = GroupNames::new(self.snapshot.rows());
+                names.name_of(sample, GroupBy::Family)?
             }
             TextField::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
@@ -85,6 +90,7 @@ fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
         TextField::Unit => GroupBy::Unit,
         TextField::Container => GroupBy::Container,
         TextField::Cgroup => GroupBy::Cgroup,
+        TextField::Family => GroupBy::Family,
         TextField::Group => group.key.by,
         TextField::Exe | TextField::Replaced | TextField::Unread | TextField::State => return None,
     };

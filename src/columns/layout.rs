@@ -64,7 +64,7 @@ pub const MAPPING_PAIR: Pair = [
 /// Returns the columns of `ps --by`; the last says what each group is.
 pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
     match by {
-        GroupBy::Command => {
+        GroupBy::Command | GroupBy::Family => {
             const {
                 &named([
                     "count",

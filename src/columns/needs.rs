@@ -21,6 +21,8 @@ impl Needs {
     pub const PROGRAM_NAME: Self = Self::STAT.and(Self::COMMAND_LINE).and(Self::PROGRAM);
     /// `cgroup`: the cgroup path, and by it unit and container.
     pub const CGROUP_PATH: Self = Self(1 << 5);
+    /// The family, which depends on programs and containers.
+    pub const FAMILY: Self = Self::PROGRAM_NAME.and(Self::CGROUP_PATH);
     /// The memory figures and limits of cgroups.
     pub const CGROUP_FIGURES: Self = Self(1 << 6);
     /// `oom_score`: the kernel sums up page tables for it, so it is read only on demand.

@@ -88,7 +88,7 @@ actions! {
     Fold = "fold",
     /// Folds or unfolds every subtree.
     FoldAll = "fold-all",
-    /// Groups by the next attribute: processes, programs, users, units, containers, cgroups.
+    /// Groups by the next attribute: processes, programs, users, units, containers, cgroups, families.
     NextGroups = "next-groups",
     /// Groups by the previous attribute.
     PreviousGroups = "previous-groups",

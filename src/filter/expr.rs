@@ -130,6 +130,7 @@ impl<'a> Inputs<'a> {
             | TextField::User
             | TextField::Cgroup
             | TextField::Group
+            | TextField::Family
             | TextField::Exe
             | TextField::State => None,
         }

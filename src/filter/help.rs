@@ -24,6 +24,10 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
             "a word in the systemd unit; likewise container: and cgroup:",
         ),
         (
+            "family:postgres",
+            "a daemon and its descendants, by the name and pid of the first",
+        ),
+        (
             "replaced:deleted",
             "the program's file is gone, or updated; exe: a word in its path",
         ),

@@ -27,7 +27,7 @@ const fn text(name: &'static str, field: TextField, expects: &'static str) -> Ke
     key(name, KeyKind::Text(field), expects)
 }
 
-static KEYS: [Key; 15] = [
+static KEYS: [Key; 16] = [
     text("user", TextField::User, "a name"),
     text("cmd", TextField::CommandLine, "a word"),
     text("command", TextField::CommandLine, "a word"),
@@ -39,6 +39,7 @@ static KEYS: [Key; 15] = [
     text("container", TextField::Container, "an id"),
     text("cgroup", TextField::Cgroup, "a path"),
     text("group", TextField::Group, "a name"),
+    text("family", TextField::Family, "a name"),
     text("exe", TextField::Exe, "a path"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),

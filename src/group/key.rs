@@ -17,22 +17,32 @@ pub enum GroupBy {
     Container,
     /// The cgroup.
     Cgroup,
+    /// The family: a daemon and its descendants, named by the program and the pid of the first.
+    Family,
     /// The mapped file, or the kind of memory: groups of areas, not of processes.
     Mapping,
 }
 
 impl GroupBy {
     /// Every way.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Command,
         Self::User,
         Self::Unit,
         Self::Container,
         Self::Cgroup,
+        Self::Family,
         Self::Mapping,
     ];
     /// The ways that put each process into one group.
-    pub const OF_PROCESSES: [Self; 5] = [Self::Command, Self::User, Self::Unit, Self::Container, Self::Cgroup];
+    pub const OF_PROCESSES: [Self; 6] = [
+        Self::Command,
+        Self::User,
+        Self::Unit,
+        Self::Container,
+        Self::Cgroup,
+        Self::Family,
+    ];
 
     /// Returns its name on the command line and in JSON.
     pub const fn id(self) -> &'static str {
@@ -42,6 +52,7 @@ impl GroupBy {
             Self::Unit => "unit",
             Self::Container => "container",
             Self::Cgroup => "cgroup",
+            Self::Family => "family",
             Self::Mapping => "mapping",
         }
     }
@@ -54,6 +65,7 @@ impl GroupBy {
             Self::Unit => "UNIT",
             Self::Container => "CONTAINER",
             Self::Cgroup => "CGROUP",
+            Self::Family => "FAMILY",
             Self::Mapping => "MAPPING",
         }
     }
@@ -80,7 +92,9 @@ impl GroupKey {
         match (&self.name, self.by) {
             (Some(name), _) => name,
             (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
-            (None, GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Mapping) => b"(unknown)",
+            (None, GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Mapping) => {
+                b"(unknown)"
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The names of the groups that a process is in.
+//! The names of programs.
 
-use crate::group::key::GroupBy;
+use std::borrow::Cow;
+
+use crate::group::interpreter::{base, interpreted_name};
 use crate::model::process::{Facts, ProcessSample};
 
 /// Maximum length of a title in brackets that is a name, in bytes: a longer one says what the process does.
@@ -8,24 +10,29 @@ const MAX_TITLE: usize = 255;
 
 /// Returns the name of a program:
 /// - its title, if it set one in brackets (`[celeryd@stats:MainProcess]`);
+/// - what it runs, if its file is an interpreter (`python3 ingest.py`, `java -jar x.jar`), however it was started;
 /// - the last part of its file's path, if comm is the start of that, as the kernel cuts it at 15 bytes, or if the
 ///   parent runs a file of the same name, as for browser workers, which rename themselves;
-/// - else comm, as for a script or a busybox applet, or where the file is hidden.
-pub fn command_name<'a, 'b>(facts: &'a Facts, parent: impl FnOnce() -> Option<&'b Facts>) -> &'a [u8] {
+/// - else comm, as for a busybox applet, or where the file is hidden.
+pub fn command_name<'a, 'b>(facts: &'a Facts, parent: impl FnOnce() -> Option<&'b Facts>) -> Cow<'a, [u8]> {
     let comm = &*facts.comm;
     if let Some(title) = bracketed_title(facts) {
-        return title;
+        return title.into();
+    }
+    if let Some(name) = interpreted_name(facts) {
+        return name.into();
     }
     match file_name(facts) {
-        Some(name) if name.starts_with(comm) || parent().and_then(|facts| file_name(facts)) == Some(name) => name,
-        _ => comm,
+        Some(name) if name.starts_with(comm) || parent().and_then(|facts| file_name(facts)) == Some(name) => {
+            name.into()
+        }
+        _ => comm.into(),
     }
 }
 
 /// Returns the last part of the path of the program's file.
-fn file_name(facts: &Facts) -> Option<&[u8]> {
-    let path = facts.exe.as_deref().ok()?;
-    path.rsplit(|b| *b == b'/').next().filter(|name| !name.is_empty())
+pub(super) fn file_name(facts: &Facts) -> Option<&[u8]> {
+    facts.exe.as_deref().ok().map(base).filter(|name| !name.is_empty())
 }
 
 /// Returns the bracketed start of a title that a process gave itself; the rest of it is what it does at the moment.
@@ -40,45 +47,19 @@ fn bracketed_title(facts: &Facts) -> Option<&[u8]> {
     (end > 2 && matches!(first.get(end), None | Some(b' '))).then(|| &first[..end])
 }
 
-/// The group names of one snapshot's processes.
+/// The programs of one snapshot's processes.
 #[derive(Clone, Copy, Debug)]
-pub struct GroupNames<'a> {
-    rows: &'a [ProcessSample],
-}
+pub(super) struct Programs<'a>(pub(super) &'a [ProcessSample]);
 
-impl<'a> GroupNames<'a> {
-    /// Takes the rows of a snapshot, which are in order of pid.
-    pub const fn new(rows: &'a [ProcessSample]) -> Self {
-        Self { rows }
-    }
-
-    /// Returns the name of the group that a process is in; `None` where it is in none, the name is unknown, or areas
-    /// are grouped.
-    pub fn name_of(&self, sample: &'a ProcessSample, by: GroupBy) -> Option<&'a [u8]> {
-        let facts = &*sample.facts;
-        match by {
-            GroupBy::Command => Some(command_name(facts, || self.find(sample.stat.ppid).map(|p| &*p.facts))),
-            GroupBy::User => facts.user.as_deref().ok(),
-            GroupBy::Unit => facts.unit.as_deref(),
-            GroupBy::Container => facts.container.as_deref(),
-            GroupBy::Cgroup => facts.cgroup.as_deref().ok(),
-            GroupBy::Mapping => None,
-        }
-    }
-
-    /// Returns true if the name of its program depends on its parent.
-    pub fn depends_on_parent(&self, sample: &ProcessSample) -> bool {
-        let mut is_asked = false;
-        command_name(&sample.facts, || {
-            is_asked = true;
-            None
-        });
-        is_asked
+impl<'a> Programs<'a> {
+    /// Returns the name of a process's program.
+    pub(super) fn name_of(self, sample: &'a ProcessSample) -> Cow<'a, [u8]> {
+        command_name(&sample.facts, || self.find(sample.stat.ppid).map(|p| &*p.facts))
     }
 
     /// Returns the process of that pid.
-    pub fn find(&self, pid: u32) -> Option<&'a ProcessSample> {
-        let at = self.rows.binary_search_by_key(&pid, |p| p.id.pid).ok()?;
-        Some(&self.rows[at])
+    pub(super) fn find(self, pid: u32) -> Option<&'a ProcessSample> {
+        let at = self.0.binary_search_by_key(&pid, |p| p.id.pid).ok()?;
+        Some(&self.0[at])
     }
 }

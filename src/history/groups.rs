@@ -1,8 +1,9 @@
 //! The histories of groups, which go on while their members come and go.
 //!
-//! Every group by program, user, unit, container and cgroup has a history at all times, so that it is there when
-//! somebody looks. A process remembers its groups; they are looked up again only where its facts change. A snapshot
-//! then costs five sums for each process, and one row for each group.
+//! Every group by program, user, unit, container, cgroup and family has a history at all times, so that it is there
+//! when somebody looks. A process remembers its groups; they are looked up again only where its facts change. A snapshot
+//! then costs six sums for each process, and one row for each group. A family of one process has none: its history is
+//! the process's.
 
 mod membership;
 mod table;
@@ -10,6 +11,7 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
+use membership::Changed;
 pub(super) use membership::Membership;
 pub(super) use table::GroupNumbers;
 use table::{GroupTable, NO_GROUP};
@@ -34,6 +36,7 @@ pub(super) struct GroupHistories {
     is_starting: bool,
     /// Address spaces with more than one process, and the groups they are counted in.
     shared: Vec<(Identity, u32)>,
+    changed: Changed,
 }
 
 impl GroupHistories {
@@ -44,6 +47,7 @@ impl GroupHistories {
             began_at: None,
             is_starting: false,
             shared: Vec::new(),
+            changed: Changed::new(),
         }
     }
 
@@ -51,6 +55,7 @@ impl GroupHistories {
     pub(super) fn start_snapshot(&mut self, now: Duration) -> bool {
         self.table.clear_sums();
         self.shared.clear();
+        self.changed.advance();
         self.is_starting = false;
         let is_first = self.began_at.is_none();
         self.began_at.get_or_insert(now);
@@ -68,7 +73,7 @@ impl GroupHistories {
         names: &GroupNames<'_>,
         shared: Option<(Identity, GroupNumbers)>,
     ) {
-        self.is_starting |= !membership.update(sample, names, &mut self.table);
+        self.is_starting |= !membership.update(sample, names, &mut self.table, &mut self.changed);
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
         let memory = membership.memory(sample);
         for (kind, &number) in membership.groups().iter().enumerate() {
@@ -101,6 +106,11 @@ impl GroupHistories {
         let waited = tick.now.saturating_sub(self.began_at.unwrap_or(tick.now));
         let is_starting = self.is_starting && waited < MAX_STARTING;
         self.table.push_sums(tick, is_starting, scheduler);
+    }
+
+    /// Returns true if the process is in a family with others.
+    pub(super) fn has_family(membership: &Membership) -> bool {
+        membership.groups()[GroupBy::Family as usize] != NO_GROUP
     }
 
     /// Returns the name of the group by command that a process is in.

@@ -145,12 +145,27 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
         let key = GroupKey { by, name: name.clone() };
         found.push(Suspect::new(RowKey::Group(key), name, row));
     }
+    let names = GroupNames::new(snapshot.rows());
+    if by == GroupBy::Family {
+        // A family of one has the history of its process.
+        let alone = history
+            .processes()
+            .filter(|(id, row)| is_suspect(row, least) && !history.has_family(*id));
+        for (id, row) in alone {
+            let sample = names.find(id.pid).filter(|sample| sample.id == id);
+            let Some(name) = sample.and_then(|sample| names.name_of(sample, by)) else {
+                continue;
+            };
+            let name: Option<Arc<[u8]>> = Some(name.as_ref().into());
+            let key = GroupKey { by, name: name.clone() };
+            found.push(Suspect::new(RowKey::Group(key), name, row));
+        }
+    }
     let places: HashMap<Option<Arc<[u8]>>, usize> =
         (from..found.len()).map(|at| (found[at].command.clone(), at)).collect();
     if places.is_empty() {
         return;
     }
-    let names = GroupNames::new(snapshot.rows());
     // The cgroup that all members of a group are in; `None` where they are in several.
     let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
     for sample in snapshot.rows().iter().filter(|sample| !sample.stat.is_kernel_thread()) {

@@ -85,7 +85,7 @@ fn on_snapshot(app: &mut App) {
         app.tables.tags.retain(|key| match key {
             RowKey::Process(id) => alive.contains(id),
             // Groups of processes come and go; a history knows them a while longer. Mappings stay.
-            RowKey::Group(key) => key.by == GroupBy::Mapping || history.group(key).is_some(),
+            RowKey::Group(key) => key.by == GroupBy::Mapping || history.has_group(key, &snapshot),
         });
         app.query.folded.retain(|id| alive.contains(id));
     }

@@ -2,8 +2,10 @@
 
 mod cgroups;
 mod columns;
+mod families;
 mod filters;
 mod history;
+mod interpreters;
 mod moves;
 mod names;
 mod starting;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Entry;
 use super::read::{group_name, optional_text, process, rate, row_name};
 use crate::columns::{AppliesTo, Label, Needs, Priority, Unit, Value};
-use crate::group::GroupBy;
+use crate::group::{GroupBy, GroupNames};
 use crate::model::Missing;
 
 pub(super) const COLUMNS: &[Entry] = &[
@@ -130,6 +130,19 @@ pub(super) const COLUMNS: &[Entry] = &[
     })
     .help("The cgroup path: the unified (v2) one, or that of the v1 memory controller.")
     .needs(Needs::CGROUP_PATH),
+    Entry::text("family", "FAMILY", 20, |r| match (r.group, r.sample) {
+        (Some(group), _) if group.key.by == GroupBy::Family => Value::Text(Cow::Borrowed(group.key.label())),
+        (None, Some(sample)) => {
+            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Family);
+            name.map_or(Value::Blank, Value::Text)
+        }
+        _ => Value::Blank,
+    })
+    .help(
+        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, \
+         a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+    )
+    .needs(Needs::FAMILY),
     Entry::text("comm", "NAME", 15, |r| {
         group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm)))
     })

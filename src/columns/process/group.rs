@@ -66,13 +66,14 @@ pub(super) const COLUMNS: &[Entry] = &[
         (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
         (None, Some(sample)) => {
             let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
-            name.map_or(Value::Blank, |name| Value::Text(Cow::Borrowed(name)))
+            name.map_or(Value::Blank, Value::Text)
         }
         (None, None) => Value::Blank,
     })
     .help(
-        "The group's name; of a process that of its program: the file's name where the kernel's short name begins \
-         it or the parent runs the same, a title in brackets from the command line, else the short name.",
+        "The group's name; of a process that of its program: a title in brackets from the command line, what an \
+         interpreter runs (python3 ingest.py), the file's name where the kernel's short name begins it or the parent \
+         runs the same, else the short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),

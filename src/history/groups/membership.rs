@@ -8,11 +8,56 @@ use crate::history::row::MemorySample;
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 
+/// The place of families in [`GroupBy::OF_PROCESSES`].
+const FAMILY: usize = GroupBy::Family as usize;
+
+/// The pids of processes on which the families of their children depend, and which changed in this snapshot or in the
+/// one before: a child may have the lower pid, and comes first then. A bit stands for several pids, as looking up a
+/// family that did not change does no harm.
+#[derive(Debug)]
+pub(super) struct Changed {
+    now: Box<[u64; Self::WORDS]>,
+    before: Box<[u64; Self::WORDS]>,
+}
+
+impl Changed {
+    /// As many bits as there are pids on most machines, in 8 KiB.
+    const WORDS: usize = 1024;
+
+    pub(super) fn new() -> Self {
+        Self {
+            now: Box::new([0; Self::WORDS]),
+            before: Box::new([0; Self::WORDS]),
+        }
+    }
+
+    /// Starts a snapshot.
+    pub(super) fn advance(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.now.fill(0);
+    }
+
+    const fn place(pid: u32) -> (usize, u64) {
+        (pid as usize / 64 % Self::WORDS, 1 << (pid % 64))
+    }
+
+    fn contains(&self, pid: u32) -> bool {
+        let (word, bit) = Self::place(pid);
+        (self.now[word] | self.before[word]) & bit != 0
+    }
+
+    fn insert(&mut self, pid: u32) {
+        let (word, bit) = Self::place(pid);
+        self.now[word] |= bit;
+    }
+}
+
 /// The groups of one process, and the memory it last had.
 #[derive(Debug)]
 pub(in crate::history) struct Membership {
     /// The facts that its groups were found by.
     facts: Option<Arc<Facts>>,
+    ppid: u32,
     /// Its name depends on its parent, which has the facts `parent`.
     depends_on_parent: bool,
     parent: Option<Arc<Facts>>,
@@ -31,6 +76,7 @@ impl Membership {
     pub(in crate::history) const fn new(is_initial: bool) -> Self {
         Self {
             facts: None,
+            ppid: 0,
             depends_on_parent: false,
             parent: None,
             groups: Self::NONE,
@@ -68,18 +114,28 @@ impl Membership {
 
     /// Looks up its groups where they may have changed. Returns true if it is in all of them, or came after the history
     /// began.
-    pub(super) fn update(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable) -> bool {
-        if !self.is_current(sample, names) {
-            self.look_up(sample, names, table);
+    pub(super) fn update(
+        &mut self,
+        sample: &ProcessSample,
+        names: &GroupNames<'_>,
+        table: &mut GroupTable,
+        changed: &mut Changed,
+    ) -> bool {
+        let is_same = |facts: &Arc<Facts>| Arc::ptr_eq(facts, &sample.facts);
+        let is_same = self.facts.as_ref().is_some_and(is_same) && self.ppid == sample.stat.ppid;
+        let is_moved = changed.contains(self.ppid) || changed.contains(sample.id.pid);
+        if !is_same || is_moved || !self.is_parent_same(sample, names) {
+            let before = self.groups[FAMILY];
+            self.look_up(sample, names, table, changed);
+            if !is_same || self.groups[FAMILY] != before {
+                changed.insert(sample.id.pid);
+            }
         }
-        !self.is_initial || !self.groups.contains(&NO_GROUP)
+        // A family of one is no group.
+        !self.is_initial || !self.groups[..FAMILY].contains(&NO_GROUP)
     }
 
-    fn is_current(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
-        let is_same = |facts: &Arc<Facts>| Arc::ptr_eq(facts, &sample.facts);
-        if !self.facts.as_ref().is_some_and(is_same) {
-            return false;
-        }
+    fn is_parent_same(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
         if !self.depends_on_parent {
             return true;
         }
@@ -89,15 +145,24 @@ impl Membership {
         }
     }
 
-    fn look_up(&mut self, sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable) {
+    fn look_up(
+        &mut self,
+        sample: &ProcessSample,
+        names: &GroupNames<'_>,
+        table: &mut GroupTable,
+        changed: &mut Changed,
+    ) {
         self.facts = Some(Arc::clone(&sample.facts));
+        self.ppid = sample.stat.ppid;
         self.depends_on_parent = names.depends_on_parent(sample);
         let parent = names.find(sample.stat.ppid).filter(|_| self.depends_on_parent);
         self.parent = parent.map(|parent| Arc::clone(&parent.facts));
         for (kind, by) in GroupBy::OF_PROCESSES.into_iter().enumerate() {
             let before = self.groups[kind];
-            self.groups[kind] = if is_known(&sample.facts, by) {
-                table.find_or_insert(by, names.name_of(sample, by))
+            self.groups[kind] = if by == GroupBy::Family {
+                family(sample, names, table, changed)
+            } else if is_known(&sample.facts, by) {
+                table.find_or_insert(by, names.name_of(sample, by).as_deref())
             } else {
                 NO_GROUP
             };
@@ -109,13 +174,31 @@ impl Membership {
     }
 }
 
+/// Returns the family of a process, if it has more than one process: that of a single one is the process itself. The
+/// first process of a family that begins is told, and is in it from the next snapshot on.
+fn family(sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable, changed: &mut Changed) -> u32 {
+    let is_known = |of: &ProcessSample| is_known(&of.facts, GroupBy::Family);
+    let Some(head) = names.head_of(sample).filter(|head| is_known(head) && is_known(sample)) else {
+        return NO_GROUP;
+    };
+    let name = names.name_of(sample, GroupBy::Family);
+    if head.id == sample.id {
+        return table.find(GroupBy::Family, name.as_deref());
+    }
+    let number = table.find_or_insert(GroupBy::Family, name.as_deref());
+    if number != NO_GROUP && table.is_new(number) {
+        changed.insert(head.id.pid);
+    }
+    number
+}
+
 /// Returns true if the facts that the group depends on were read, or cannot be. The command line is read last.
 fn is_known(facts: &Facts, by: GroupBy) -> bool {
     fn is_read<T>(fact: &Reading<T>) -> bool {
         !matches!(fact, Err(Missing::Pending))
     }
     match by {
-        GroupBy::Command => is_read(&facts.cmdline),
+        GroupBy::Command | GroupBy::Family => is_read(&facts.cmdline),
         GroupBy::User => is_read(&facts.user),
         GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => is_read(&facts.cgroup),
         GroupBy::Mapping => false,

@@ -128,6 +128,12 @@ impl GroupTable {
         self.groups[number as usize].as_ref().map(|group| &group.row)
     }
 
+    /// Returns the number of a group; [`NO_GROUP`] where there is none.
+    pub(super) fn find(&self, by: GroupBy, name: Option<&[u8]>) -> u32 {
+        let index = kind(by).and_then(|at| self.indexes.get(at));
+        index.and_then(|index| index.get(name)).unwrap_or(NO_GROUP)
+    }
+
     /// Returns the number of a group, a new one if there was none; [`NO_GROUP`] where there are too many.
     pub(super) fn find_or_insert(&mut self, by: GroupBy, name: Option<&[u8]>) -> u32 {
         let Some(index) = kind(by).and_then(|at| self.indexes.get_mut(at)) else {
@@ -144,6 +150,11 @@ impl GroupTable {
             self.sums.push(GroupSums::default());
             self.groups.len() as u32 - 1
         });
+        self.sums[number as usize] = GroupSums {
+            // The first process of a family is counted from the next snapshot on.
+            waiting: u32::from(by == GroupBy::Family),
+            ..GroupSums::default()
+        };
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
         self.groups[number as usize] = Some(GroupHistory {

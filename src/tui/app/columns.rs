@@ -33,7 +33,10 @@ impl App {
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
-        let no_cgroups = matches!(self.query.scope, Scope::Groups(GroupBy::Command | GroupBy::User));
+        let no_cgroups = matches!(
+            self.query.scope,
+            Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family)
+        );
         let left_out = |c: &ColumnId| no_cgroups && c.get().applies_to == AppliesTo::CgroupRows;
         let columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !left_out(c)).collect();
         // Where nothing but those was chosen, they stay: a table has a column.
@@ -69,9 +72,10 @@ impl App {
     /// Places the columns of a table in its width.
     pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
         let by = self.query.scope.grouped_by();
-        // The name of a unit or a path is of no use if only a few letters of it are seen.
+        // The name of a unit or a path is of no use if only a few letters of it are seen; nor is `python3 …`.
         let min_name_width = match by {
-            Some(GroupBy::Command | GroupBy::User) | None => 0,
+            Some(GroupBy::User) | None => 0,
+            Some(GroupBy::Command | GroupBy::Family) => 20,
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
         };
         let layout = |id: &ColumnId| {
@@ -106,7 +110,7 @@ impl App {
         let table = shown.and(needs_of_filter(&self.query.filter.filter));
         let rules: Needs = self.engine.alerts.rules().map(Rule::needs).collect();
         let all = [
-            // Groups by command or by user, and mappings, have no cgroup.
+            // Groups by command, user or family, and mappings, have no cgroup.
             if by_cgroup || self.query.scope.lists_processes() {
                 table
             } else {

@@ -44,7 +44,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         let text = " the chart is of the whole group, without the filter";
         facts.push(StatusLine::of(text, theme.dim));
     }
-    let history = app.engine.history.group(&group.key);
+    let history = app.engine.history.of_group(group, snapshot);
     let chart = history.map(|history| (history, app.row_source(snapshot).group(group)));
     let rest = draw_facts(app, snapshot, facts, chart, area, buf);
     // Without room for a row a heading is of no use.

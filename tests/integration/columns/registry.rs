@@ -153,6 +153,7 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
             "unit",
             "container",
             "cgroup",
+            "family",
             "comm",
             "exe",
             "replaced",

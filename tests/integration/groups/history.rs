@@ -55,8 +55,9 @@ fn every_group_of_every_kind_has_a_history() {
     push(&mut history, 0, rows(10));
     push(&mut history, 1, rows(14));
     for by in GroupBy::OF_PROCESSES {
-        for group in groups(&snapshot(WINDOW, rows(14)), by) {
-            let change = history.group(&group.key).unwrap().change();
+        let snap = snapshot(WINDOW, rows(14));
+        for group in groups(&snap, by) {
+            let change = history.of_group(&group, &snap).unwrap().change();
             let want = if group.totals.memory.unwrap().pss > 10 * MIB {
                 4
             } else {
@@ -65,6 +66,7 @@ fn every_group_of_every_kind_has_a_history() {
             assert_eq!(change.pss, Some(want * MIB.cast_signed()), "{:?}", group.key);
         }
     }
+    // Each is a family of one, which has no history of its own.
     assert_eq!(history.groups(), 1 + 2 + 2 + 2 + 2);
     assert!(history.group(&key(GroupBy::User, "carol")).is_none());
     assert!(history.group(&key(GroupBy::Mapping, "nginx")).is_none());

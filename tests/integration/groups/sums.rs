@@ -64,6 +64,16 @@ fn plainly(rows: &[ProcessSample], row: &ProcessSample, by: GroupBy) -> Option<V
         GroupBy::Unit => facts.unit.as_ref().map(|u| u.to_vec()),
         GroupBy::Container => facts.container.as_ref().map(|c| c.to_vec()),
         GroupBy::Cgroup => Some(facts.cgroup.as_ref().unwrap().to_vec()),
+        GroupBy::Family => {
+            // Nothing here starts other programs but pid 1.
+            let command = |row| plainly(rows, row, GroupBy::Command).unwrap();
+            let parent = rows.iter().find(|p| p.id.pid == row.stat.ppid);
+            let is_contained = |p: &ProcessSample| facts.container.is_some() && facts.container != p.facts.container;
+            match parent {
+                Some(p) if !is_contained(p) && (p.id.pid != 1 || command(p) == command(row)) => plainly(rows, p, by),
+                _ => Some([command(row), format!(" {}", row.id.pid).into_bytes()].concat()),
+            }
+        }
         GroupBy::Mapping => None,
     }
 }

@@ -64,7 +64,7 @@ impl Program {
 
     /// Returns true if that process is of this program.
     pub(super) fn has(&self, sample: &ProcessSample) -> bool {
-        self.group.name.as_deref() == Some(command_name(&sample.facts, || None))
+        self.group.name.as_deref() == Some(&*command_name(&sample.facts, || None))
     }
 
     /// Holds it to be running.

@@ -96,22 +96,23 @@ fn tagged_processes_are_meant_together() {
 fn a_group_means_its_members() {
     let mut session = Session::new(120, 30);
     session.grouped_minute().keys("Tab");
-    assert_eq!(session.selected_group().as_deref(), Some("python3"));
+    session.keys("Down");
+    assert_eq!(session.selected_group().as_deref(), Some("postgres"));
     session.keys("F9");
-    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900), id(901)])]);
-    assert_eq!(selection(&session).name(), "2 processes of command python3");
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(400), id(401), id(402)])]);
+    assert_eq!(selection(&session).name(), "3 processes of command postgres");
     session.keys("Enter");
     assert!(
         session
             .line("send SIG")
-            .contains("send SIGTERM to 2 processes of command python3?")
+            .contains("send SIGTERM to 3 processes of command postgres?")
     );
     session.keys("Esc Esc");
     // A step of niceness, which is not asked for, is for processes.
     session.keys("F8");
     assert!(message(&session).contains("open the group"), "{}", message(&session));
     session.keys("i");
-    assert_eq!(selection(&session).processes.len(), 2);
+    assert_eq!(selection(&session).processes.len(), 3);
     session.keys("Esc Space Space F9");
     assert!(
         selection(&session).name().ends_with("of 2 groups"),

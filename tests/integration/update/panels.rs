@@ -21,7 +21,7 @@ fn p_opens_and_closes_it_and_it_follows_the_selection() {
         picture.contains("by command") && picture.contains("its processes, by growth"),
         "{picture}"
     );
-    assert!(session.line(" python3  2 processes").contains("by command"));
+    assert!(session.line(" python3 train.py  1 process").contains("by command"));
     session.keys("j");
     assert!(session.line(" postgres  3 processes").contains("by command"));
     session.keys("Esc");
@@ -33,7 +33,7 @@ fn p_opens_and_closes_it_and_it_follows_the_selection() {
 #[test]
 fn those_that_grow_come_first_and_none_twice() {
     let mut session = groups(120, 50);
-    session.keys("p");
+    session.keys("Tab p");
     let picture = session.picture();
     let from = picture.find("its processes, by growth").unwrap();
     let below = &picture[from..];
