@@ -41,7 +41,7 @@ pub const SCHEMA: &str = "zmtop/1";
 /// quarter of the pids a kernel can have (`PID_MAX_LIMIT`).
 pub const MAX_PROCESSES: usize = 1 << 20;
 
-/// [`Sampling`] as the schema has it, except for the time the tick took.
+/// [`Sampling`] as the schema has it, except for the time the tick took and what is in doubt.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Tick {
     walks: Option<usize>,
@@ -74,6 +74,7 @@ impl From<Tick> for Sampling {
             waiting: record.waiting.unwrap_or(0),
             stuck: record.stuck.unwrap_or(0),
             threads: record.threads.unwrap_or(0),
+            doubtful: 0,
             took: Duration::ZERO,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -18,6 +19,10 @@ use crate::proc::files::Roots;
 /// signal without a noticeable delay.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Maximum number of commands that wait, but for those that let processes go: a key that repeats must not fill the
+/// memory while the thread is kept waiting.
+const MAX_QUEUED: usize = 256;
+
 type OnReply = Arc<dyn Fn(Reply) + Send + Sync>;
 
 /// A handle to a thread that performs commands one after the other, off the caller's thread because every file
@@ -28,6 +33,8 @@ pub struct Worker {
     on_reply: OnReply,
     /// The thread's queue. The first command starts the thread: most sessions never act on a process.
     commands: OnceLock<Sender<Command>>,
+    /// The number of commands in it.
+    queued: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for Worker {
@@ -47,14 +54,22 @@ impl Worker {
             timeout,
             on_reply: Arc::new(on_reply),
             commands: OnceLock::new(),
+            queued: Arc::default(),
         }
     }
 
     /// Queues a command.
     ///
     /// # Errors
-    /// The thread cannot be started, or has panicked.
+    /// The thread cannot be started, has panicked, or has too much to do.
     pub fn send(&self, command: Command) -> io::Result<()> {
+        let is_release = matches!(command, Command::Release(_));
+        if self.queued.load(Ordering::Relaxed) >= MAX_QUEUED && !is_release {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "too much is under way already",
+            ));
+        }
         let commands = if let Some(commands) = self.commands.get() {
             commands
         } else {
@@ -65,6 +80,7 @@ impl Worker {
                 on_reply: Arc::clone(&self.on_reply),
                 requests: HashMap::new(),
                 signalled: Vec::new(),
+                queued: Arc::clone(&self.queued),
             };
             std::thread::Builder::new()
                 .name("zmtop-act".into())
@@ -72,6 +88,7 @@ impl Worker {
                 .spawn(move || state.run(&queue))?;
             self.commands.get_or_init(|| commands)
         };
+        self.queued.fetch_add(1, Ordering::Relaxed);
         commands.send(command).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
@@ -101,6 +118,8 @@ struct State {
     on_reply: OnReply,
     requests: HashMap<RequestId, Request>,
     signalled: Vec<Signalled>,
+    /// The number of commands that wait.
+    queued: Arc<AtomicUsize>,
 }
 
 impl State {
@@ -113,6 +132,9 @@ impl State {
             } else {
                 queue.recv_timeout(POLL_INTERVAL)
             };
+            if command.is_ok() {
+                self.queued.fetch_sub(1, Ordering::Relaxed);
+            }
             match command {
                 Ok(Command::Pin(request, ids)) => self.pin(request, ids),
                 Ok(Command::Perform(request, action)) => self.perform(request, action),

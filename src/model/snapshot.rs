@@ -31,6 +31,9 @@ pub struct Sampling {
     pub waiting: usize,
     /// Reads that are past their deadline and have not returned.
     pub stuck: usize,
+    /// Processes that may share their parent's address space, for all that could be seen, and count by themselves.
+    /// Not recorded.
+    pub doubtful: usize,
     /// Living reader threads.
     pub threads: usize,
     /// Wall time from the start of the tick to the snapshot.

@@ -106,6 +106,14 @@ pub fn rollup(bytes: &[u8]) -> Reading<Memory> {
     sums.finish(Some(1))
 }
 
+/// Returns where the address space of a rollup ends: the second address of its header. The kernel draws it anew for
+/// every program (unless `randomize_va_space` is 0), and a program keeps it.
+pub fn end(rollup: &[u8]) -> Option<u64> {
+    let addresses = rollup.split(|b| *b == b' ').next()?;
+    let dash = addresses.iter().position(|b| *b == b'-')?;
+    u64::from_str_radix(str::from_utf8(&addresses[dash + 1..]).ok()?, 16).ok()
+}
+
 /// Sums up a `smaps` as it is read, in pieces of any size; a line may be split between two of them.
 #[derive(Debug, Default)]
 pub struct SmapsSum {

@@ -22,8 +22,8 @@ pub(super) use shared_mm::MmCandidate;
 use super::plan::Purpose;
 use super::pool::{Pool, Priority, Work, Worker};
 use super::target::{OpenFiles, Target};
-use super::walk;
-use crate::model::{CgroupFigures, Memory, Reading};
+use super::walk::{self, Walked};
+use crate::model::{CgroupFigures, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{Roots, pids};
@@ -112,7 +112,7 @@ pub(super) enum Job {
 
 /// A walk that was made.
 pub(super) struct WalkResult {
-    pub(super) memory: Reading<Memory>,
+    pub(super) walked: Reading<Walked>,
     /// When it began.
     pub(super) at: Duration,
     /// Processor time.
@@ -239,9 +239,9 @@ impl Work for Job {
                 ..
             } => {
                 let (at, cpu) = (clock::monotonic(), clock::thread_time());
-                let memory = walk::walk(&process.target, process.starttime, proc, buf);
+                let walked = walk::walk(&process.target, process.starttime, proc, buf);
                 let result = WalkResult {
-                    memory,
+                    walked,
                     at,
                     cost: clock::thread_time().saturating_sub(cpu),
                     took: clock::monotonic().saturating_sub(at),

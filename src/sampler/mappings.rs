@@ -6,8 +6,8 @@
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use super::pool::{Pool, Priority, Work, Worker};
@@ -18,6 +18,13 @@ use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::mapping::{Area, Mapping};
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::files;
+
+/// Reads that did not return in time, by process, as long as they go on. Each keeps a thread, so a process is not
+/// read again before, and nothing is read while there are more than [`Options::max_stuck`] of them.
+static STUCK: Mutex<Vec<StuckRead>> = Mutex::new(Vec::new());
+
+/// The tree and the process that a read is of, and what lasts as long as it does.
+type StuckRead = (PathBuf, u32, Weak<()>);
 
 /// Descriptors left for all else: three a thread, and what the program has open.
 const RESERVE: usize = 64;
@@ -171,15 +178,44 @@ fn read_each<T: Areas>(
         proc: options.proc_root.clone(),
         open_files: Arc::new(open_files),
     };
+    let stuck = stuck(&options.proc_root);
+    let may_read = |pid: u32| stuck.len() <= options.max_stuck && !stuck.contains(&pid);
     let pool = Pool::<Job<T>>::new(options, threads, context);
-    pool.submit(asked.enumerate().map(|(place, (pid, starttime))| Job {
-        place,
-        pid,
-        starttime,
-        areas: PhantomData,
-    }));
-    let unread = |place, why| (place, Err(why));
+    let mut jobs = Vec::with_capacity(asked.len());
+    let mut under_way = Vec::with_capacity(asked.len());
+    for (place, (pid, starttime)) in asked.enumerate() {
+        let token = Arc::new(());
+        under_way.push((pid, Arc::downgrade(&token)));
+        if may_read(pid) {
+            jobs.push(Job {
+                place,
+                pid,
+                starttime,
+                areas: PhantomData,
+                _token: token,
+            });
+        } else if each(place, Err(Missing::TimedOut)).is_break() {
+            return;
+        }
+    }
+    pool.submit(jobs);
+    let unread = |place: usize, why| {
+        if why == Missing::TimedOut {
+            let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let (pid, token) = &under_way[place];
+            stuck.push((options.proc_root.clone(), *pid, token.clone()));
+        }
+        (place, Err(why))
+    };
     let _ = pool.collect(options.deadline, unread, |(place, found)| each(place, found));
+}
+
+/// Returns the processes of the tree at `proc` whose reads are stuck.
+fn stuck(proc: &Path) -> Vec<u32> {
+    let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
+    stuck.retain(|(.., token)| token.strong_count() > 0);
+    let of_tree = stuck.iter().filter(|(root, ..)| root == proc);
+    of_tree.map(|(_, pid, _)| *pid).collect()
 }
 
 struct Context {
@@ -194,6 +230,8 @@ struct Job<T> {
     /// When it must have started, where that is known.
     starttime: Option<u64>,
     areas: PhantomData<T>,
+    /// Tells as long as the read goes on, or waits.
+    _token: Arc<()>,
 }
 
 impl<T: Areas> Work for Job<T> {

@@ -187,7 +187,7 @@ impl Context {
         let proc = self.roots.proc.as_path();
         let at = clock::monotonic();
         let memory = match walk::rollup(target, proc, buf) {
-            Ok(Some(memory)) => memory,
+            Ok(Some(walked)) => walked.map(|walked| walked.memory),
             // A thread's file is not there either once it has ended.
             Ok(None) | Err(Errno::NOENT | Errno::MFILE | Errno::NFILE) => return Err(Trouble),
             Err(e) => Err(files::reason(e)),

@@ -314,6 +314,7 @@ impl Scanner {
             }
         }
         zram::mark_swap(&mut self.machine.sample);
+        let doubtful = self.table.judge_twins();
         let rows = self.table.rows(&running, self.deadline);
         let processes = match self.pids {
             Ok(_) => Ok(rows),
@@ -334,6 +335,7 @@ impl Scanner {
                 budget: self.planner.policy().budget,
                 waiting: self.planner.waiting(),
                 stuck: running.count_late(self.deadline),
+                doubtful,
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),
             },

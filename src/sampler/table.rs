@@ -6,6 +6,7 @@ mod paths;
 mod process;
 mod shared_mm;
 mod sharing;
+mod twins;
 mod users;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -184,7 +185,9 @@ impl Table {
             } => {
                 self.walk_time += result.cost;
                 if let Some(known) = self.process(process.pid, process.serial) {
+                    let exec = known.exec;
                     let change = known.walked(process.version, &result, purpose);
+                    self.has_new_programs |= known.exec != exec;
                     self.walks += usize::from(change.is_some());
                     self.changes.extend(change.filter(ExternalChange::is_relevant));
                 }

@@ -12,13 +12,21 @@ use crate::model::{Memory, Missing, Reading, Stat};
 use crate::proc::areas::Areas;
 use crate::proc::{files, smaps, stat};
 
+/// A walk of a process.
+#[derive(Clone, Copy)]
+pub(super) struct Walked {
+    pub(super) memory: Memory,
+    /// Where its address space ends, if that is told.
+    pub(super) end: Option<u64>,
+}
+
 /// Walks the process behind `target`, which started at `starttime`.
 ///
 /// ESRCH on opening is what a kernel thread and a zombie give too, so `stat` is asked what it was. A read
 /// of nothing at all may be an exec under way: it is tried once more. A file that is not there while the
 /// process is means that the kernel, or the tree, has none. Where the thread that was read has ended, another
 /// is read.
-pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Memory> {
+pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Walked> {
     for _ in 0..2 {
         let result = rollup(target, proc, buf).or_else(|e| match e {
             Errno::NOENT => sum(target, proc, buf),
@@ -47,20 +55,25 @@ pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8])
 }
 
 /// Reads `smaps_rollup`; `None` where it is empty.
-pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Memory>>, Errno> {
+pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let fd = target.open(proc, b"smaps_rollup")?;
     let len = files::read_record(fd, buf)?;
-    Ok((len > 0).then(|| smaps::rollup(&buf[..len])))
+    let bytes = &buf[..len];
+    let walked = |memory| Walked {
+        memory,
+        end: smaps::end(bytes),
+    };
+    Ok((len > 0).then(|| smaps::rollup(bytes).map(walked)))
 }
 
 /// Sums `smaps` up; `None` where it is empty.
-fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Memory>>, Errno> {
+fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let fd = target.open(proc, b"smaps")?;
     let mut sums = smaps::SmapsSum::default();
     let mut any = false;
     loop {
         match files::read_once(&fd, buf)? {
-            0 => return Ok(any.then(|| sums.finish())),
+            0 => return Ok(any.then(|| sums.finish().map(|memory| Walked { memory, end: None }))),
             n => sums.feed(&buf[..n]),
         }
         any = true;

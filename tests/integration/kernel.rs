@@ -6,6 +6,7 @@ pub(crate) mod child;
 mod denied;
 mod facts;
 mod first_thread;
+mod perfmon;
 mod program;
 mod shared_mm;
 pub(crate) mod swap;

@@ -9,6 +9,7 @@ mod rotation;
 mod rows;
 mod simulation;
 mod task;
+mod twins;
 mod whole;
 
 use zmtop::model::{Identity, ProcessSample, Snapshot};

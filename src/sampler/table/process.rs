@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::facts::FactsCache;
 use super::sharing::{ExternalChange, SharingEstimator};
+use super::twins::TwinWatch;
 use crate::model::{Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
 use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
 use crate::sampler::plan::{Candidate, Purpose};
@@ -35,6 +36,8 @@ pub(super) struct Process {
     pub(super) exec: u32,
     /// The last image digest that was not hidden.
     image: u64,
+    /// Where its address space ended at the last walk, if that was told.
+    pub(super) space_end: Option<u64>,
     pub(super) stat: Stat,
     /// Its swap at the last glance, where it was read.
     swap: Option<u64>,
@@ -61,6 +64,7 @@ pub(super) struct Process {
     pub(super) mm_attempts: u8,
     /// The number of its address space, where that is shared.
     pub(super) shared_mm: Option<u64>,
+    pub(super) twin: TwinWatch,
 }
 
 impl Process {
@@ -87,6 +91,7 @@ impl Process {
             comm: glance.digest,
             exec: 0,
             image: glance.stat.image,
+            space_end: None,
             stat: glance.stat,
             swap: None,
             changed_at: now,
@@ -103,6 +108,7 @@ impl Process {
             facts: FactsCache::new(comm, (!is_initial).then_some(now)),
             mm_attempts: MM_ATTEMPTS,
             shared_mm: None,
+            twin: TwinWatch::default(),
         }
     }
 
@@ -132,15 +138,12 @@ impl Process {
         self.oom_score = glance.oom_score;
         let is_hidden = glance.stat.image == 0;
         if !is_hidden && self.image != 0 && glance.stat.image != self.image {
-            self.exec = self.exec.wrapping_add(1);
             change = self.ended();
             self.walk = Err(Missing::Pending);
             self.at_walk = None;
             self.attempted_at = None;
-            self.sharing = SharingEstimator::default();
-            self.mm_attempts = MM_ATTEMPTS;
-            self.shared_mm = None;
-            self.facts.reset(now);
+            self.space_end = None;
+            self.start_program(now);
         }
         if !is_hidden {
             self.image = glance.stat.image;
@@ -156,6 +159,29 @@ impl Process {
             *swap = glance.swap;
         }
         change
+    }
+
+    /// Forgets what was true of the program that it ran before.
+    fn start_program(&mut self, now: Duration) {
+        self.exec = self.exec.wrapping_add(1);
+        self.sharing = SharingEstimator::default();
+        self.mm_attempts = MM_ATTEMPTS;
+        self.shared_mm = None;
+        self.twin = TwinWatch::default();
+        self.facts.reset(now);
+    }
+
+    /// Takes in where the address space ends, and returns true if that shows another program. Glances show it sooner
+    /// where the kernel does not hide the addresses in `stat` (`CAP_PERFMON` alone does not show them).
+    fn has_other_space(&mut self, end: Option<u64>) -> bool {
+        let before = self.space_end;
+        self.space_end = end.or(before);
+        self.image == 0 && before.zip(end).is_some_and(|(before, end)| before != end)
+    }
+
+    /// Returns true if it was walked and yet the kernel hides which address space it has.
+    pub(super) fn is_space_hidden(&self) -> bool {
+        self.stat.image == 0 && self.walk.is_ok() && self.stat.lacks_memory().is_none()
     }
 
     /// Returns true if it need not be glanced at every time: it has long been quiet, nobody looks at it, and
@@ -232,8 +258,8 @@ impl Process {
 
     /// Takes in a walk; returns the change it shows to others, where it was one of this program.
     pub(super) fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose) -> Option<ExternalChange> {
-        let walk = result.memory.map(|memory| Walk {
-            memory,
+        let walk = result.walked.map(|walked| Walk {
+            memory: walked.memory,
             at: result.at,
             cost: result.took,
         });
@@ -249,7 +275,12 @@ impl Process {
         self.took = result.took;
         self.attempted_at = Some(result.at);
         let is_initial = purpose == Purpose::Initial;
-        Some(self.sharing.walked(before.ok(), &walk.ok()?, is_quiet, is_initial))
+        let end = result.walked.ok().and_then(|walked| walked.end);
+        let change = self.sharing.walked(before.ok(), &walk.ok()?, is_quiet, is_initial);
+        if self.has_other_space(end) {
+            self.start_program(result.at);
+        }
+        Some(change)
     }
 
     /// Observes a change of another process, as far as it may have changed what this one's last walk saw.

@@ -10,6 +10,7 @@
 
 use super::Table;
 use super::process::Process;
+use super::twins::Twin;
 use crate::model::Stat;
 use crate::sampler::job::{Job, MmCandidate, ProcessRef};
 
@@ -65,6 +66,40 @@ impl Table {
             is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
         });
         std::array::from_fn(|_| alike.next().map(|p| p.reference(p.exec)))
+    }
+
+    /// Judges those that may share their parent's address space where the kernel does not tell; returns how many stay
+    /// in doubt.
+    pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
+        let process = |pid: &u32| self.entries.get(pid)?.process.as_ref();
+        let pairs = self.entries.values().filter_map(|entry| {
+            let child = entry.process.as_ref().filter(|p| p.is_space_hidden())?;
+            let parent = process(&child.stat.ppid).filter(|p| p.is_space_hidden())?;
+            let is_like = child.space_end.is_some() && child.space_end == parent.space_end;
+            is_like.then(|| {
+                (
+                    child.reference(child.exec),
+                    parent.reference(parent.exec),
+                    parent.stat,
+                    parent.shared_mm,
+                )
+            })
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let mut doubtful = 0;
+        for (child, parent, stat, mm) in pairs {
+            let Some(known) = self.process(child.pid, child.serial) else {
+                continue;
+            };
+            let is_shared = mm.is_some() && known.shared_mm == mm;
+            match known.twin.look([&known.stat, &stat]) {
+                Twin::Apart => known.shared_mm = known.shared_mm.filter(|_| !is_shared),
+                Twin::Same if !is_shared => self.set_shared_mm([&child, &parent]),
+                Twin::Doubtful if !is_shared => doubtful += 1,
+                Twin::Same | Twin::Doubtful | Twin::Unequal => {}
+            }
+        }
+        doubtful
     }
 
     /// Takes in that these two share an address space, unless either is another program by now.

@@ -62,6 +62,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if sampling.stuck > 0 {
         line.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
     }
+    if sampling.doubtful > 0 {
+        let text = format!("  {} may count twice: grant CAP_SYS_PTRACE", sampling.doubtful);
+        line.text(64, text, theme.warning);
+    }
     let mut own = vec!["  self".to_owned()];
     if let Some(cpu) = app.engine.history.system().own_cpu {
         own.push(format!("{:.1}%", cpu * 100.0));

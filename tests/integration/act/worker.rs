@@ -177,3 +177,19 @@ fn numbers_are_set_and_stepped() {
         other => assert_eq!(other, Err(ActError::Denied)),
     }
 }
+
+#[test]
+fn commands_that_wait_are_bounded() {
+    // The first reply keeps the thread waiting.
+    let (go, wait) = channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let worker = Worker::new(Roots::new(None), LONG, move |_| {
+        let _ = wait.lock().unwrap().recv();
+    });
+    let pin = |request| worker.send(Command::Pin(request, Vec::new()));
+    let sent = (0..10_000).take_while(|request| pin(*request).is_ok()).count();
+    assert!((200..400).contains(&sent), "{sent}");
+    worker.send(Command::Release(1)).unwrap();
+    drop(go);
+    super::until("nothing more is taken", || pin(20_000).is_ok());
+}

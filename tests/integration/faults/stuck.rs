@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use zmtop::group::Coverage;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
-use zmtop::sampler::{Options, Scanner, spawn};
+use zmtop::sampler::{Options, Scanner, mappings, spawn};
 
 use crate::support::tree::ProcTree;
 
@@ -249,4 +249,50 @@ fn what_is_known_to_be_slow_is_given_time() {
         }
         tick_until(&mut scanner, &tree, &[7], late).await;
     });
+}
+
+/// Reader threads of this process.
+fn readers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read(task.unwrap().path().join("comm")).ok());
+    names.filter(|name| name.starts_with(b"zmtop-read")).count()
+}
+
+#[test]
+fn mappings_asked_for_again_and_again_leave_one_thread() {
+    const NAME: &str = "faults::stuck::mappings_asked_for_again_and_again_leave_one_thread";
+    // Alone in its process, so that no other test's threads are counted.
+    if !super::descriptors::limited() {
+        super::descriptors::again(NAME, 1000);
+        return;
+    }
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    tree.fifo(7, "smaps");
+    tree.process(8).write();
+    tree.write("proc/8/smaps", tree.process(8).smaps());
+    let options = Options::new(Some(&tree.root()));
+    let read = |pid| {
+        mappings::areas(&options, &[pid])
+            .remove(0)
+            .map(|found| found.what.len())
+    };
+    for _ in 0..20 {
+        assert_eq!(read(7), Err(Missing::TimedOut));
+        assert_eq!(read(8), Ok(1), "others are read");
+    }
+    // Idle threads of pools that are gone end by themselves.
+    let began = Instant::now();
+    while readers() > 1 {
+        assert!(began.elapsed() < HANG, "{} threads", readers());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Once it has returned, it is read again.
+    std::fs::write(tree.file(7, "smaps"), tree.process(7).smaps()).unwrap();
+    while readers() > 0 {
+        assert!(began.elapsed() < HANG, "it never returns");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    tree.write("proc/7/smaps", tree.process(7).smaps());
+    assert_eq!(read(7), Ok(1));
 }

@@ -92,6 +92,26 @@ fn an_exec_is_counted_and_its_facts_read_again() {
 }
 
 #[test]
+fn an_exec_is_counted_though_the_addresses_in_stat_are_hidden() {
+    let tree = ProcTree::new();
+    let process = tree.process(7).image(0).argv(0).comm("sh").pss_kb(100);
+    process.clone().write();
+    let mut scanner = Scanner::new(&tree.options());
+    let shell = block_on(scanner.full());
+    process.clone().pss_kb(300).write();
+    let grown = block_on(scanner.full());
+    assert_eq!(row(&grown, 7).exec, row(&shell, 7).exec);
+    let other = process.comm("sh").cmdline("java\0").pss_kb(900);
+    other.space_end(0x7ffe_1234_5000).write();
+    block_on(scanner.full());
+    let snapshot = block_on(scanner.full());
+    let r = row(&snapshot, 7);
+    assert_eq!((r.id, r.exec), (row(&shell, 7).id, row(&shell, 7).exec + 1));
+    assert_eq!(r.memory().unwrap().pss, 900 * KB);
+    assert_eq!(r.facts.cmdline.as_deref(), Ok(&b"java\0"[..]));
+}
+
+#[test]
 fn a_new_title_is_no_exec() {
     let tree = ProcTree::new();
     tree.process(7).comm("w").cmdline("w: idle\0").write();

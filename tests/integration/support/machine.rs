@@ -177,6 +177,7 @@ pub(super) fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         budget: Some(0.05),
         waiting: 0,
         stuck: 0,
+        doubtful: 0,
         threads: 2,
         took: Duration::from_millis(12),
     };

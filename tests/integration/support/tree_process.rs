@@ -19,6 +19,7 @@ pub(crate) struct Process<'a> {
     faults: (u64, u64),
     image: u64,
     argv: u64,
+    space_end: u64,
     pss: u64,
     rss: Option<u64>,
     private: Option<u64>,
@@ -43,6 +44,7 @@ impl<'a> Process<'a> {
             faults: (200, 3),
             image: 0x5555_0000_0000,
             argv: 0x7fff_0000_1000,
+            space_end: 0x7fff_0000_2000,
             pss: 2000,
             rss: None,
             private: None,
@@ -108,6 +110,12 @@ impl<'a> Process<'a> {
     /// Where the arguments lie.
     pub(crate) fn argv(mut self, argv: u64) -> Self {
         self.argv = argv;
+        self
+    }
+
+    /// Where the address space ends; another value is another exec too.
+    pub(crate) fn space_end(mut self, end: u64) -> Self {
+        self.space_end = end;
         self
     }
 
@@ -186,8 +194,11 @@ impl<'a> Process<'a> {
         if self.flags & zmtop::model::Stat::PF_KTHREAD != 0 || self.state == 'Z' {
             return String::new();
         }
-        let header = "555500000000-7fff00002000 ---p 00000000 00:00 0                          [rollup]\n";
-        header.to_owned() + &self.figures(true)
+        let header = format!(
+            "555500000000-{:x} ---p 00000000 00:00 0 {:25}[rollup]\n",
+            self.space_end, ""
+        );
+        header + &self.figures(true)
     }
 
     /// The same memory as a `smaps` of one mapping.
