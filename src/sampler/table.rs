@@ -244,11 +244,8 @@ impl Table {
         known.facts.ran = result.ran;
         if let Some((uid, user)) = owner {
             known.facts.set_user(uid, user);
-            // At first it is asked for with the rest.
-            if exe.is_none() {
-                known.facts.set_line_dirty();
-                jobs.extend(known.line_job(now));
-            }
+            known.facts.set_line_dirty();
+            jobs.extend(known.line_job(now));
         }
         if let Some(cgroup) = cgroup {
             known.facts.set_cgroup(cgroup);

@@ -19,7 +19,7 @@ pub(super) struct FactsCache {
     pub(super) born: Option<Duration>,
     /// Its CPU time when its own facts were read.
     pub(super) ran: Option<Duration>,
-    /// Somebody looks at it, and it is time for that.
+    /// It is to be looked at in this tick: somebody looks at its row, or its turn is overdue.
     pub(super) is_near: bool,
     /// All may have changed and are to be read.
     is_dirty: bool,
@@ -29,7 +29,8 @@ pub(super) struct FactsCache {
     pub(super) exe: ExeWatch,
 }
 
-/// The state of the command line, which is read by itself.
+/// The state of the command line, which is read by itself, and only after the CPU time was: else a title that is written
+/// between the two would never be seen.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineState {
     /// It may have changed and is to be read.
@@ -66,10 +67,7 @@ impl FactsCache {
             is_near: false,
             is_dirty: true,
             pending: None,
-            line: LineState {
-                is_dirty: true,
-                ..LineState::default()
-            },
+            line: LineState::default(),
             exe: ExeWatch::default(),
         }
     }
@@ -79,26 +77,18 @@ impl FactsCache {
         self.facts = Arc::new(Facts::pending(&self.facts.comm));
         self.version = self.version.wrapping_add(1);
         self.born = Some(now);
-        self.set_dirty();
-    }
-
-    const fn set_dirty(&mut self) {
-        (self.is_dirty, self.line.is_dirty) = (true, true);
+        self.is_dirty = true;
     }
 
     /// Takes in the differences that a glance shows.
     pub(super) fn glanced(&mut self, comm: Option<Box<[u8]>>, before: &Stat, now: &Stat) {
-        let mut has_changed = false;
         if let Some(comm) = comm {
             Arc::make_mut(&mut self.facts).comm = comm;
             // A kernel thread is renamed with every piece of work; nothing else of it changes.
-            has_changed = !now.is_kernel_thread();
+            self.is_dirty |= !now.is_kernel_thread();
         }
         // A dying process has no arguments any more; what it was called is still true.
-        has_changed |= now.argv != before.argv && now.argv != 0;
-        if has_changed {
-            self.set_dirty();
-        }
+        self.is_dirty |= now.argv != before.argv && now.argv != 0;
     }
 
     /// Returns true if they are being read.

@@ -46,7 +46,7 @@ impl Table {
         for id in options.focus {
             let known = self.entries.get_mut(&id.pid).and_then(|e| e.process.as_mut());
             if let Some(process) = known.filter(|p| p.id == *id) {
-                process.facts.is_near = rotation.is_due(id.pid.into(), FOCUS_PERIOD);
+                process.facts.is_near |= rotation.is_due(id.pid.into(), FOCUS_PERIOD);
             }
         }
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
@@ -106,30 +106,34 @@ impl Process {
     /// Returns the request to look at it, where that is to be done, and true if the list of its cgroup may tell where
     /// it is. One that is pending is not asked for again.
     fn facts_request(&mut self, now: Duration, rotation: &Rotation) -> Option<(FactsRequest, bool)> {
-        let is_near = std::mem::take(&mut self.facts.is_near);
-        if self.facts.is_pending() {
-            return None;
-        }
-        let is_full = self.facts.take_dirty();
         // What has ended is where it was, and what it was.
         let is_alive = !self.stat.is_zombie();
+        let is_near = std::mem::take(&mut self.facts.is_near);
         let is_near = is_alive && (is_near || self.facts.born.is_some_and(|born| rotation.is_young(born)));
         // The members of a cgroup come together: they have the same path, and one after another lies elsewhere.
         let place = self.facts.facts.cgroup.as_ref();
         let place = place.map_or(self.id.pid.into(), |path| Arc::as_ptr(path).cast::<u8>().addr() as u64);
         let reads_own = is_near || (is_alive && rotation.is_due(self.id.pid.into(), PERIOD));
         let is_turn = is_alive && rotation.is_due(place, PERIOD);
+        let reads_own = reads_own && !self.stat.is_kernel_thread();
+        let is_due = reads_own || is_near || is_turn;
+        if self.facts.is_pending() {
+            // Its turn comes as soon as the last has been answered.
+            self.facts.is_near = is_due;
+            return None;
+        }
+        let is_full = self.facts.take_dirty();
+        if !is_full && !is_due {
+            return None;
+        }
+        self.facts.start_read(now);
         let request = FactsRequest {
             is_full,
-            reads_own: reads_own && !self.stat.is_kernel_thread(),
+            reads_own,
             ran: self.facts.ran,
             reads_cgroup: is_near || is_turn,
             process: self.reference(self.facts.version),
         };
-        if !(is_full || request.reads_own || request.reads_cgroup) {
-            return None;
-        }
-        self.facts.start_read(now);
         Some((request, is_turn && !is_full))
     }
 
