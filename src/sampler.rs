@@ -11,6 +11,7 @@
 //! table         what is known of each process; takes in what the readers found
 //! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
 //! rotation      when the facts of a process are looked at again
+//! users         the names of users
 //! pool          reader threads with deadlines
 //! job           the scanner's kinds of reads
 //! target, walk  the files of one process, held open; one walk
@@ -29,6 +30,7 @@ pub mod one_shot;
 pub mod plan;
 pub mod rotation;
 pub mod scanner;
+pub mod users;
 
 mod cgroups;
 mod job;

@@ -7,7 +7,6 @@ mod process;
 mod shared_mm;
 mod sharing;
 mod twins;
-mod users;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use std::time::Duration;
 use paths::SharedPaths;
 use process::Process;
 use sharing::ExternalChange;
-use users::Users;
 
 pub(super) use looks::LookOptions;
 
@@ -24,6 +22,7 @@ use super::job::{ExeFile, FactsResult, GlanceResult, Job, JobKey, Outcome, Runni
 use super::plan::{Candidate, Purpose};
 use super::rotation::Rotation;
 use super::target::Target;
+use super::users::Users;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
 
 /// The table of processes.
@@ -226,8 +225,8 @@ impl Table {
         let process = result.process;
         let owner = result.uid.map(|uid| {
             let name = uid.and_then(|uid| {
-                let (name, job) = self.users.name(uid);
-                jobs.extend(job);
+                let (name, is_new) = self.users.name(uid);
+                jobs.extend(is_new.then_some(Job::User(uid)));
                 name
             });
             (uid, name)

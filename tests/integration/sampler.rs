@@ -10,6 +10,7 @@ mod rows;
 mod simulation;
 mod task;
 mod twins;
+mod users;
 mod whole;
 
 use zmtop::model::{Identity, ProcessSample, Snapshot};

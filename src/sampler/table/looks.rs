@@ -86,10 +86,8 @@ impl Table {
         jobs.extend(batches(single.into_iter(), batch).map(|of| Job::Facts { of, list: None }));
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
         let processes = self.entries.values().filter_map(|e| e.process.as_ref());
-        jobs.extend(
-            self.users
-                .jobs(now, || processes.filter_map(|p| p.facts.facts.uid.ok()).collect()),
-        );
+        let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
+        jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));
         jobs
     }
 }
