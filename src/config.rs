@@ -16,8 +16,10 @@ pub mod save;
 pub mod setting;
 pub mod settings;
 pub mod theme;
+mod trust;
 mod value_kind;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use action::Action;
@@ -44,6 +46,8 @@ pub struct Config {
     /// The file that settings are read from and saved to, which need not exist; `None` if the environment names
     /// no place for it.
     pub file: Option<PathBuf>,
+    /// The parts of the file that do not apply, and why: a line each, safe to print.
+    pub warnings: Vec<String>,
 }
 
 impl Config {
@@ -56,14 +60,15 @@ impl Config {
         let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
         let place = file.as_deref().unwrap_or(Path::new(""));
         let mut found = Vec::new();
-        let text = read_config(file.as_deref(), explicit.is_some()).unwrap_or_else(|e| {
+        let (text, open) = read_config(file.as_deref(), explicit.is_some()).unwrap_or_else(|e| {
             found.push(e);
-            String::new()
+            <_>::default()
         });
         // Sound settings are read even from a faulty file, so that the faults of the theme it names show, too.
         let mut settings = Settings::default();
         let mut faults = fault::Faults::new(place, &text);
         settings.read(&text, &mut faults);
+        let warnings = settings.distrust(open.as_ref(), place).into_iter().collect();
         let keymap = load_keymap(file.as_deref());
         let theme = load_theme(&settings.ui.theme, file.as_deref(), env).or_else(|e| match e {
             NoTheme::Faulty(e) => Err(e),
@@ -80,6 +85,7 @@ impl Config {
                 keymap,
                 theme,
                 file,
+                warnings,
             }),
             (keymap, theme) => {
                 let all = found.into_iter().chain(keymap.err()).chain(theme.err());
@@ -98,25 +104,44 @@ impl Settings {
     /// Every fault of their file.
     pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
-        let text = read_config(file.as_deref(), explicit.is_some())?;
+        let (text, open) = read_config(file.as_deref(), explicit.is_some())?;
         let mut settings = Self::default();
         if !text.is_empty() {
-            let mut faults = fault::Faults::new(file.as_deref().unwrap_or(Path::new("")), &text);
+            let place = file.as_deref().unwrap_or(Path::new(""));
+            let mut faults = fault::Faults::new(place, &text);
             settings.read(&text, &mut faults);
             faults.finish()?;
+            settings.distrust(open.as_ref(), place);
         }
         Ok(settings)
     }
+
+    /// Takes away what only a file that nobody else decides on may ask for, programs and a log, if the file is not
+    /// such a one: with root's rights, whoever wrote it could do anything. Returns what was taken away and why.
+    fn distrust(&mut self, open: Option<&File>, file: &Path) -> Option<String> {
+        let runs = self.alerts.iter().any(|alert| !alert.run.is_empty());
+        let what = match (runs, self.log.file.is_some()) {
+            (false, false) => return None,
+            (true, false) => "programs are",
+            (false, true) => "log is",
+            (true, true) => "programs and log are",
+        };
+        let doubt = trust::doubt(open?, file)?;
+        self.alerts.iter_mut().for_each(|alert| alert.run.clear());
+        self.log.file = None;
+        Some(format!("the config's {what} refused: {doubt}"))
+    }
 }
 
-/// Reads the text of the config file; empty if there is none and none is needed.
-fn read_config(file: Option<&Path>, needed: bool) -> Result<String, ConfigError> {
+/// Reads the text of the config file, and returns it open; an empty text if there is none and none is needed.
+fn read_config(file: Option<&Path>, needed: bool) -> Result<(String, Option<File>), ConfigError> {
     let Some(file) = file else {
-        return Ok(String::new());
+        return Ok(<_>::default());
     };
-    match file::read(file)? {
+    match file::read_open(file)? {
         None if needed => Err(ConfigError::of_file(file, "no such file")),
-        text => Ok(text.unwrap_or_default()),
+        None => Ok(<_>::default()),
+        Some((text, open)) => Ok((text, Some(open))),
     }
 }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use monitor::{End, Setup};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
 use crate::columns::COLUMNS;
@@ -176,6 +177,10 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         complain("neither XDG_CONFIG_HOME nor HOME is set; name a config file with --config");
         return Exit::Usage.into();
     };
+    // Before the screen is taken; it is said there, too.
+    for warning in &config.warnings {
+        complain(warning);
+    }
     let _log = match start_log(&config.settings.log) {
         Ok(guard) => guard,
         Err(what) => {
@@ -217,8 +222,11 @@ pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path
     }
 }
 
+/// Maximum number of lines of the log that wait for a slow disk, a megabyte or so; more are lost.
+const MAX_LOG_LINES: usize = 4096;
+
 /// Opens the log where one is asked for. The guard flushes it when dropped.
-fn start_log(settings: &LogSettings) -> Result<Option<tracing_appender::non_blocking::WorkerGuard>, String> {
+fn start_log(settings: &LogSettings) -> Result<Option<WorkerGuard>, String> {
     let Some(path) = &settings.file else { return Ok(None) };
     let file = log::open(path).map_err(|error| {
         format!(
@@ -227,7 +235,9 @@ fn start_log(settings: &LogSettings) -> Result<Option<tracing_appender::non_bloc
         )
     })?;
     let level = settings.level.parse().unwrap_or(tracing::Level::INFO);
-    let (writer, guard) = tracing_appender::non_blocking(file);
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(MAX_LOG_LINES)
+        .finish(file);
     let subscriber = tracing_subscriber::fmt()
         .with_writer(writer)
         .with_ansi(false)

@@ -1,80 +1,75 @@
 //! Replaces a file whole or not at all.
 
-use std::fs::{self, File, Metadata};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
-use rustix::fs::{CWD, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 
-use super::env::directory;
+use super::trust::{self, Purpose};
 
-/// The maximum number of symbolic links followed: that of the kernel.
-const MAX_LINKS: usize = 40;
 /// The number of names tried for the new file, in case files of earlier runs were left behind.
 const MAX_NAMES: u32 = 16;
 
 /// Replaces the file at `path` by the bytes that `write` writes; a reader sees the old file or the new one,
 /// never a part. If `path` is a symbolic link, its target is replaced and the link stays. The new file has the
-/// old one's owner and mode, or is private; missing directories are created, private.
+/// old one's owner and mode, or is private and its directory's owner's; missing directories are created likewise.
 ///
 /// # Errors
-/// Any failure, that of `write` included: then the old file is unchanged, and nothing is left beside it.
+/// Any failure, that of `write` included: then the old file is unchanged, and nothing is left beside it. Also if
+/// others can set a symbolic link on the way, and thus choose the file.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let path = follow(path)?;
-    let dir = directory(&path);
-    let old = match fs::symlink_metadata(&path) {
-        Ok(old) if old.is_file() => Some(old),
-        Ok(_) => return Err(io::Error::other("is not a regular file")),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => return Err(e),
-    };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let (mut file, temporary) = create(dir, &path)?;
-    if let Some(old) = &old {
-        keep_owner(&file, old)?;
+    let place = trust::follow(path, Purpose::Replace)?;
+    if let Some(link) = &place.foreign_link {
+        return Err(io::Error::other(format!("others can change the symbolic link {link}")));
+    }
+    let is_regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !place.stat.as_ref().is_none_or(is_regular) {
+        return Err(io::Error::other("is not a regular file"));
+    }
+    let (mut file, temporary) = create(place.dir.as_fd(), &place.name.to_string_lossy())?;
+    match &place.stat {
+        Some(old) => keep_owner(&file, old)?,
+        None => {
+            if let Some((user, group)) = trust::owner_of_new(&place.dir)? {
+                rustix::fs::fchown(&file, Some(user), Some(group))?;
+            }
+        }
     }
     write(&mut file)?;
     file.sync_all()?;
-    fs::rename(&temporary.0, &path)?;
+    rustix::fs::renameat(&place.dir, &temporary.name, &place.dir, &place.name)?;
     std::mem::forget(temporary);
     // The new name is durable only once the directory is on the disk, too; not every file system can sync one.
-    let _ = File::open(dir).and_then(|d| d.sync_all());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(dir) = rustix::fs::openat(&place.dir, ".", flags, Mode::empty()) {
+        let _ = rustix::fs::fsync(dir);
+    }
     Ok(())
 }
 
-/// Follows the symbolic links of the last component; their target need not exist.
-fn follow(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&path) {
-            Ok(to) => path = directory(&path).join(to),
-            // It is not a link, or does not exist.
-            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => return Ok(path),
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
+/// The name of the new file until it has its own: removed when dropped.
+struct Temporary<'d> {
+    dir: BorrowedFd<'d>,
+    name: OsString,
 }
 
-/// The path of the new file until it has its name: removed when dropped.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = rustix::fs::unlinkat(self.dir, &self.name, AtFlags::empty());
     }
 }
 
-fn create(dir: &Path, path: &Path) -> io::Result<(File, Temporary)> {
+fn create<'d>(dir: BorrowedFd<'d>, base: &str) -> io::Result<(File, Temporary<'d>)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let base = path.file_name().unwrap_or_default().to_string_lossy();
     let pid = std::process::id();
     let mut last = None;
     for n in 0..MAX_NAMES {
-        let name = dir.join(format!(".{base}.{pid}.{n}.new"));
-        match rustix::fs::openat(CWD, &name, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(file) => return Ok((File::from(file), Temporary(name))),
+        let name = OsString::from(format!(".{base}.{pid}.{n}.new"));
+        match rustix::fs::openat(dir, &name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => return Ok((File::from(file), Temporary { dir, name })),
             Err(rustix::io::Errno::EXIST) => last = Some(rustix::io::Errno::EXIST),
             Err(e) => return Err(e.into()),
         }
@@ -83,11 +78,11 @@ fn create(dir: &Path, path: &Path) -> io::Result<(File, Temporary)> {
 }
 
 /// Gives the new file the old one's owner and mode, so that saving as root in a user's home leaves it the user's.
-fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        rustix::fs::fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())))?;
+fn keep_owner(file: &File, old: &Stat) -> io::Result<()> {
+    let new = rustix::fs::fstat(file)?;
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        rustix::fs::fchown(file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)))?;
     }
-    rustix::fs::fchmod(file, Mode::from_raw_mode(old.mode() & 0o777))?;
+    rustix::fs::fchmod(file, Mode::from_raw_mode(old.st_mode & 0o777))?;
     Ok(())
 }

@@ -16,6 +16,11 @@ pub const MAX_BYTES: u64 = 1 << 20;
 /// # Errors
 /// The file cannot be opened or read, is not a regular file, has more than [`MAX_BYTES`] or is not UTF-8.
 pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    Ok(read_open(path)?.map(|(text, _)| text))
+}
+
+/// Reads the text of a file as [`read`] does; returns the open file too.
+pub(super) fn read_open(path: &Path) -> Result<Option<(String, File)>, ConfigError> {
     let fail = |what: String| ConfigError::of_file(path, what);
     let mut file = match open(path) {
         Ok(file) => file,
@@ -39,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(format!("is larger than the {MAX_BYTES} bytes allowed")));
     }
-    utf8(path, bytes).map(Some)
+    utf8(path, bytes).map(|text| Some((text, file)))
 }
 
 /// Converts bytes to text, or names the place where they are not UTF-8.

@@ -29,7 +29,15 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
             out.write_all(b"\n")?;
         }
         ConfigAction::Check | ConfigAction::Show => match Config::load(explicit, env) {
-            Ok(config) if args.action == ConfigAction::Show => show(config, out)?,
+            Ok(config) if args.action == ConfigAction::Show => {
+                warn(&config, err)?;
+                show(config, out)?;
+            }
+            // What does not apply is a fault of the file's place, if not of its text.
+            Ok(config) if !config.warnings.is_empty() => {
+                warn(&config, err)?;
+                return Ok(Exit::Usage);
+            }
             Ok(config) => writeln!(out, "{}: ok", source_text(&config))?,
             Err(e) => {
                 writeln!(err, "{e}")?;
@@ -39,6 +47,12 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
     }
     out.flush()?;
     Ok(Exit::Done)
+}
+
+fn warn(config: &Config, err: &mut dyn Write) -> io::Result<()> {
+    let source = source_text(config);
+    let mut warnings = config.warnings.iter();
+    warnings.try_for_each(|warning| writeln!(err, "{source}: {warning}"))
 }
 
 /// Returns the file that the settings come from, in words.

@@ -98,6 +98,9 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     feeds::events(&runtime, &send);
     signals::watch_hangup(&send, &ended)?;
 
+    for warning in &config.warnings {
+        tell(&send, Event::Failed(warning.clone()));
+    }
     let failed = send.clone();
     let readonly = config.settings.ui.readonly;
     let mut rules = config.settings.alerts.clone();

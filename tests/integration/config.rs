@@ -8,6 +8,7 @@ mod save;
 mod settings;
 mod show;
 mod theme;
+mod trust;
 
 use std::path::{Path, PathBuf};
 

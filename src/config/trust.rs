@@ -1,0 +1,214 @@
+//! The trust in a path: only this user and root decide what it leads to, or others too.
+//!
+//! A path is followed component by component, each opened in the directory before it, so that what is judged is what
+//! is used however names change meanwhile. As sshd does with `StrictModes`, a file is trusted if it, each directory
+//! above it and each symbolic link on the way belongs to this user or root, and nobody else may write to them. A
+//! directory with the sticky bit may be writable: there, only the owner of a file can replace it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::fault::shown_path;
+use super::file::reason;
+
+/// The maximum number of symbolic links followed: that of the kernel.
+const MAX_LINKS: usize = 40;
+/// The mode bits with which others than the owner may write.
+const WRITABLE: u32 = 0o022;
+/// The mode bit of directories in which only the owner of a file may rename or remove it.
+const STICKY: u32 = 0o1000;
+
+/// The use that a path is followed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To judge it.
+    Judge,
+    /// To replace the file. Missing directories are made, private.
+    Replace,
+    /// To append to the file, which is no symbolic link.
+    Append,
+}
+
+/// The end of a path, with symbolic links followed.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The directory that the file is in.
+    pub(super) dir: OwnedFd,
+    /// The name of the file there.
+    pub(super) name: OsString,
+    /// The file's state; `None` if it does not exist.
+    pub(super) stat: Option<Stat>,
+    /// The first reason not to trust the path, safe to print.
+    pub(super) doubt: Option<String>,
+    /// The first symbolic link on the way that others can set, safe to print.
+    pub(super) foreign_link: Option<String>,
+}
+
+/// Returns the reason not to trust the open file of that path, safe to print.
+pub(super) fn doubt(file: impl AsFd, path: &Path) -> Option<String> {
+    let place = match follow(path, Purpose::Judge) {
+        Ok(place) => place,
+        Err(e) => return Some(format!("its path cannot be followed: {}", reason(&e))),
+    };
+    let open = rustix::fs::fstat(file).ok();
+    let ids = |stat: Option<Stat>| stat.map(|stat| (stat.st_dev, stat.st_ino));
+    let is_same = open.is_some() && ids(open) == ids(place.stat);
+    place
+        .doubt
+        .or_else(|| (!is_same).then(|| "it was replaced meanwhile".into()))
+}
+
+/// Follows a path; its last component need not exist.
+///
+/// # Errors
+/// The path cannot be followed, or ends in no name.
+pub(super) fn follow(path: &Path, purpose: Purpose) -> io::Result<Place> {
+    let mut walk = Walk::new()?;
+    let mut todo = Vec::new();
+    push_components(&mut todo, &std::path::absolute(path)?);
+    while let Some(name) = todo.pop() {
+        let is_last = todo.is_empty();
+        let file = match walk.open(&name) {
+            Err(Errno::NOENT) if is_last => return Ok(walk.end(name, None)),
+            Err(Errno::NOENT) if purpose == Purpose::Replace => {
+                walk.make_directory(&name)?;
+                walk.open(&name)?
+            }
+            other => other?,
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        walk.judge(&stat, &name);
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if is_link && !(is_last && purpose == Purpose::Append) {
+            walk.follow_link(&file, &name, &mut todo)?;
+        } else if is_last && name != ".." {
+            return Ok(walk.end(name, Some(stat)));
+        } else {
+            walk.enter(file, &name);
+        }
+    }
+    Err(io::Error::other("is a directory"))
+}
+
+/// Returns the owner of what is made in a directory: that of the directory, so that what root makes in a user's home
+/// is the user's. `None` if that is who makes it.
+pub(super) fn owner_of_new(dir: impl AsFd) -> io::Result<Option<(Uid, Gid)>> {
+    let stat = rustix::fs::fstat(dir)?;
+    let foreign = geteuid().is_root() && stat.st_uid != 0;
+    Ok(foreign.then(|| (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid))))
+}
+
+/// Adds the components of a path to a stack, the first on top.
+fn push_components(todo: &mut Vec<OsString>, path: &Path) {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    todo.extend(names);
+}
+
+/// The way so far.
+struct Walk {
+    dir: OwnedFd,
+    /// The path of `dir`, to be shown.
+    path: PathBuf,
+    links: usize,
+    doubt: Option<String>,
+    foreign_link: Option<String>,
+}
+
+impl Walk {
+    fn new() -> io::Result<Self> {
+        let mut walk = Self {
+            dir: root()?,
+            path: "/".into(),
+            links: 0,
+            doubt: None,
+            foreign_link: None,
+        };
+        let stat = rustix::fs::fstat(&walk.dir)?;
+        walk.judge(&stat, OsStr::new(""));
+        Ok(walk)
+    }
+
+    fn open(&self, name: &OsStr) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.dir, name, flags, Mode::empty())
+    }
+
+    /// Notes the first thing on the way that others decide on.
+    fn judge(&mut self, stat: &Stat, name: &OsStr) {
+        if self.doubt.is_some() {
+            return;
+        }
+        let shared = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => false,
+            FileType::Directory if stat.st_mode & STICKY != 0 => false,
+            _ => stat.st_mode & WRITABLE != 0,
+        };
+        let owner = stat.st_uid;
+        let shown = || shown_path(&self.path.join(name));
+        if owner != 0 && owner != geteuid().as_raw() {
+            self.doubt = Some(format!("{} belongs to user {owner}", shown()));
+        } else if shared {
+            self.doubt = Some(format!("others can write to {}", shown()));
+        }
+    }
+
+    fn enter(&mut self, dir: OwnedFd, name: &OsStr) {
+        self.dir = dir;
+        if name == ".." {
+            self.path.pop();
+        } else {
+            self.path.push(name);
+        }
+    }
+
+    fn follow_link(&mut self, link: &OwnedFd, name: &OsStr, todo: &mut Vec<OsString>) -> io::Result<()> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(io::Error::other("too many symbolic links"));
+        }
+        if self.doubt.is_some() && self.foreign_link.is_none() {
+            self.foreign_link = Some(shown_path(&self.path.join(name)));
+        }
+        let target = rustix::fs::readlinkat(link, "", Vec::new())?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        if target.is_absolute() {
+            (self.dir, self.path) = (root()?, "/".into());
+        }
+        push_components(todo, &target);
+        Ok(())
+    }
+
+    fn make_directory(&self, name: &OsStr) -> io::Result<()> {
+        rustix::fs::mkdirat(&self.dir, name, Mode::RWXU)?;
+        if let Some((user, group)) = owner_of_new(&self.dir)? {
+            rustix::fs::chownat(&self.dir, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        Ok(())
+    }
+
+    fn end(self, name: OsString, stat: Option<Stat>) -> Place {
+        Place {
+            dir: self.dir,
+            name,
+            stat,
+            doubt: self.doubt,
+            foreign_link: self.foreign_link,
+        }
+    }
+}
+
+fn root() -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(CWD, "/", flags, Mode::empty())?)
+}

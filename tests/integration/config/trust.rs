@@ -1,0 +1,300 @@
+//! Who may have a config's programs run: only its reader and root.
+
+use std::fs::{create_dir, hard_link};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use zmtop::config::{Config, Env, Settings, log, save};
+
+use crate::support::pty::{Pty, ZMTOP, have};
+
+const NOBODY: u32 = 65534;
+
+fn give(path: &Path, uid: u32) {
+    std::os::unix::fs::lchown(path, Some(uid), Some(uid)).unwrap();
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    assert!(root || std::env::var_os("CI").is_none(), "CI runs the tests as root");
+    root
+}
+
+#[test]
+fn root_with_a_kept_home_runs_no_program_of_another_users_config_and_says_so() {
+    if !is_root() {
+        return; // only root can give a file away
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (ran, log) = (dir.path().join("ran"), dir.path().join("log"));
+    let home = dir.path().join("home");
+    let config = home.join(".config/zmtop/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let text = format!(
+        "[ui]\nsort = 'pid'\n[log]\nfile = '{}'\n[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nhold = 0\n\
+        run = ['/usr/bin/touch', '{}']\n",
+        log.display(),
+        ran.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    for path in [&home, &home.join(".config"), &home.join(".config/zmtop"), &config] {
+        give(path, NOBODY);
+    }
+    let start = "$ZMTOP 2> err; cat err; read wait";
+    let mut pty = Pty::run((150, 30), "sh", &["-c", start], &[("HOME", home.to_str().unwrap())]);
+    // The alert fires all the same, and the rest of the config holds.
+    pty.wait("the alert", |s| {
+        s.contains("! 1 alert") && s.contains("programs and log are refused")
+    });
+    pty.wait_for("▼PID");
+    pty.send("!");
+    pty.wait("the list says it", |s| {
+        s.contains(" Alerts ") && s.contains("belongs to user 65534")
+    });
+    pty.send("qq");
+    pty.wait("the line on stderr", |s| {
+        s.contains("zmtop: the config's programs and log")
+    });
+    assert!(!ran.exists(), "the program was run");
+    assert!(!log.exists(), "the log was written");
+}
+
+/// What a config that asks for everything is written as.
+const PROGRAM: &str = "ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\nrun = ['/bin/true']\n";
+const LOG: &str = "ui.tree = true\nlog.file = '/nowhere/log'\n";
+
+/// A home with a config, and another directory beside it.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new(text: &str) -> Self {
+        let place = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir_all(place.at("home/.config/zmtop")).unwrap();
+        create_dir(place.at("other")).unwrap();
+        std::fs::write(place.config(), text).unwrap();
+        place
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.at("home/.config/zmtop/config.toml")
+    }
+
+    fn env(&self) -> Env {
+        Env {
+            home: Some(self.at("home").into()),
+            ..Env::default()
+        }
+    }
+
+    /// The warnings, without the path before the directory; the rest of the config holds in any case.
+    fn warnings(&self) -> Vec<String> {
+        let config = Config::load(None, &self.env()).unwrap();
+        assert!(config.settings.ui.tree);
+        let runs = config.settings.alerts.iter().any(|alert| !alert.run.is_empty());
+        assert!(config.warnings.is_empty() || !runs && config.settings.log.file.is_none());
+        let settings = Settings::load(None, &self.env()).unwrap();
+        assert_eq!(settings.alerts, config.settings.alerts);
+        let dir = format!("{}/", self.dir.path().display());
+        config.warnings.iter().map(|w| w.replace(&dir, "")).collect()
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Moves the config to another place, with a link at its own.
+fn link(place: &Place, target: &str) {
+    std::fs::rename(place.config(), place.at("other/real.toml")).unwrap();
+    symlink(target, place.config()).unwrap();
+}
+
+#[test]
+fn what_others_can_change_runs_nothing() {
+    let root = is_root();
+    let mine: [(&str, fn(&Place)); 6] = [
+        ("as made", |_| {}),
+        ("read by others", |p| set_mode(&p.config(), 0o644)),
+        ("in a shared directory with the sticky bit", |p| {
+            set_mode(&p.at("home"), 0o1777)
+        }),
+        ("over a link", |p| link(p, p.at("other/real.toml").to_str().unwrap())),
+        ("over a relative link", |p| link(p, "../../../other/./real.toml")),
+        ("with a second name", |p| {
+            hard_link(p.config(), p.at("other/hard")).unwrap()
+        }),
+    ];
+    for (what, change) in mine {
+        let place = Place::new(PROGRAM);
+        change(&place);
+        assert_eq!(place.warnings(), [""; 0], "{what}");
+        let config = Config::load(None, &place.env()).unwrap();
+        assert_eq!(config.settings.alerts[0].run, ["/bin/true"], "{what}");
+    }
+    let shared: [(&str, fn(&Place)); 6] = [
+        ("others can write to home/.config/zmtop/config.toml", |p| {
+            set_mode(&p.config(), 0o664)
+        }),
+        ("others can write to home/.config/zmtop/config.toml", |p| {
+            set_mode(&p.config(), 0o602)
+        }),
+        ("others can write to home/.config", |p| {
+            set_mode(&p.at("home/.config"), 0o775)
+        }),
+        ("others can write to home", |p| set_mode(&p.at("home"), 0o757)),
+        ("others can write to other", |p| {
+            link(p, "../../../other/real.toml");
+            set_mode(&p.at("other"), 0o777);
+        }),
+        ("others can write to other/real.toml", |p| {
+            link(p, "../../../other/real.toml");
+            set_mode(&p.at("other/real.toml"), 0o622);
+        }),
+    ];
+    let given: [(&str, fn(&Place)); 5] = [
+        ("home/.config/zmtop/config.toml belongs to user 65534", |p| {
+            give(&p.config(), NOBODY)
+        }),
+        ("home/.config belongs to user 65534", |p| {
+            give(&p.at("home/.config"), NOBODY)
+        }),
+        ("home/.config/zmtop/config.toml belongs to user 65534", |p| {
+            set_mode(&p.at("home"), 0o1777);
+            give(&p.config(), NOBODY);
+        }),
+        ("home/.config/zmtop/config.toml belongs to user 65534", |p| {
+            link(p, "../../../other/real.toml");
+            give(&p.config(), NOBODY);
+        }),
+        ("other/real.toml belongs to user 65534", |p| {
+            link(p, "../../../other/real.toml");
+            give(&p.at("other/real.toml"), NOBODY);
+        }),
+    ];
+    for (why, change) in shared.iter().chain(given.iter().filter(|_| root)) {
+        for (text, what) in [
+            (PROGRAM.to_owned(), "programs are"),
+            (LOG.to_owned(), "log is"),
+            (
+                format!("{LOG}{}", PROGRAM.split_once('\n').unwrap().1),
+                "programs and log are",
+            ),
+        ] {
+            let place = Place::new(&text);
+            change(&place);
+            assert_eq!(place.warnings(), [format!("the config's {what} refused: {why}")]);
+        }
+        // Where nothing is asked for there is nothing to say.
+        let place = Place::new("ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\n");
+        change(&place);
+        assert_eq!(place.warnings(), [""; 0]);
+    }
+}
+
+/// `zmtop config check` of that file as nobody; its exit code and what it says.
+fn check_as_nobody(program: &Path, config: &Path) -> (Option<i32>, String) {
+    let output = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(program)
+        .args(["config", "check", "--config"])
+        .arg(config)
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn any_user_trusts_root_and_no_other() {
+    if !is_root() || !have("setpriv") {
+        return;
+    }
+    let place = Place::new(PROGRAM);
+    for dir in ["", "home", "home/.config", "home/.config/zmtop"] {
+        set_mode(&place.at(dir), 0o755);
+    }
+    set_mode(&place.config(), 0o644);
+    let program = place.at("zmtop");
+    std::fs::copy(ZMTOP, &program).unwrap();
+    for (owner, code) in [(0, 0), (NOBODY, 0), (1234, 2)] {
+        give(&place.config(), owner);
+        let (exit, said) = check_as_nobody(&program, &place.config());
+        assert_eq!(exit, Some(code), "{owner}: {said}");
+        assert_eq!(said.contains("belongs to user 1234"), code == 2, "{said}");
+        assert_eq!(said.lines().count(), usize::from(code == 2), "{said}");
+    }
+}
+
+#[test]
+fn root_leaves_to_a_user_what_is_saved_in_the_users_home() {
+    if !is_root() {
+        return; // only root can give a file away
+    }
+    let ui = Settings::default().ui;
+    let place = Place::new("# mine\n");
+    let owner = |path: &str| std::fs::symlink_metadata(place.at(path)).unwrap().uid();
+    for path in [
+        "home",
+        "home/.config",
+        "home/.config/zmtop",
+        "home/.config/zmtop/config.toml",
+    ] {
+        give(&place.at(path), NOBODY);
+    }
+    save(&place.config(), &ui).unwrap();
+    assert_eq!(owner("home/.config/zmtop/config.toml"), NOBODY);
+    // Made anew, with the directories it is in.
+    save(&place.at("home/a/b/config.toml"), &ui).unwrap();
+    for path in ["home/a", "home/a/b", "home/a/b/config.toml"] {
+        assert_eq!(owner(path), NOBODY, "{path}");
+    }
+}
+
+#[test]
+fn nothing_is_written_where_a_link_of_others_leads() {
+    if !is_root() {
+        return; // only root can give a file away
+    }
+    let place = Place::new("");
+    for path in ["home", "home/.config", "home/.config/zmtop"] {
+        give(&place.at(path), NOBODY);
+    }
+    link(&place, "../../../other/real.toml");
+    symlink(place.at("other"), place.at("home/dir")).unwrap();
+    symlink(place.at("other/new"), place.at("home/dangling")).unwrap();
+    let ui = Settings::default().ui;
+    for path in ["home/.config/zmtop/config.toml", "home/dir/new"] {
+        let error = save(&place.at(path), &ui).unwrap_err().to_string();
+        assert!(error.contains("others can change the symbolic link "), "{error}");
+    }
+    assert!(save(&place.at("home/dangling"), &ui).is_err());
+    let error = log::open(&place.at("home/dir/z.log")).unwrap_err().to_string();
+    assert!(error.starts_with("others can change the symbolic link "), "{error}");
+    assert_eq!(std::fs::read(place.at("other/real.toml")).unwrap(), b"");
+    assert_eq!(std::fs::read_dir(place.at("other")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_keymap_and_a_theme_cannot_name_a_program() {
+    let place = Place::new("");
+    std::fs::write(
+        place.at("home/.config/zmtop/keymap.toml"),
+        "[[table]]\non = ['x']\nrun = ['/bin/true']\n[[table]]\non = ['y']\nrun = '/bin/true'\n",
+    )
+    .unwrap();
+    let faults = Config::load(None, &place.env()).unwrap_err().to_string();
+    assert!(
+        faults.contains("expected an action's name in quotes, found an array"),
+        "{faults}"
+    );
+    assert!(faults.contains("unknown action in table `/bin/true`"), "{faults}");
+}
