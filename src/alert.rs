@@ -9,12 +9,19 @@
 //! inactive ───────────────────────► firing ──────────────────► resolved
 //!            and not within `cooldown` of the last time it fired
 //! ```
+//!
+//! An alert that fires for the third time within half an hour is flapping: it is said so once, stays firing, and is
+//! told again when it has been steady for [`CALM`]. A [`Queue`] keeps what slow receivers are still to be told.
 
 mod evaluation;
 mod event;
+mod flapping;
+mod queue;
 mod rule;
 mod state;
 
 pub use evaluation::Alerts;
 pub use event::{AlertEvent, Details, Figure, ResolveReason, Target, Transition};
+pub use flapping::CALM;
+pub use queue::Queue;
 pub use rule::{Rule, TargetKind};

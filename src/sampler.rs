@@ -176,6 +176,12 @@ pub fn make_room() {
     target::make_room();
 }
 
+/// Returns the limit on open files that the program was started with, if it was raised since. Programs that it starts
+/// must get this one: many close every descriptor up to the limit, or use `select`, which knows 1024 of them.
+pub fn initial_open_files_limit() -> Option<rustix::process::Rlimit> {
+    target::initial_limit()
+}
+
 /// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once;
 /// ticks missed, by a slow scan or a stopped machine, are skipped.
 pub fn spawn(options: Options, runtime: &tokio::runtime::Handle) -> Handle {

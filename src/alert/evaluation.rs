@@ -20,6 +20,9 @@ pub struct Alerts {
 }
 
 impl Alerts {
+    /// Maximum number of targets that all rules track at once, which bounds the memory in a storm of processes: at
+    /// 4 KiB or so for the names and figures of one that fires, to some 40 MiB.
+    pub const MAX_TRACKED: usize = RuleState::MAX_TRACKED;
     /// Maximum number of events that are kept for the list.
     pub const MAX_EVENTS: usize = 200;
 

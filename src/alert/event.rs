@@ -153,6 +153,8 @@ pub struct AlertEvent {
     pub target: Target,
     /// Fired or resolved.
     pub transition: Transition,
+    /// It fired once too often: what follows is not told until it is steady.
+    pub flapping: bool,
     /// The time by the wall clock; for showing.
     pub time: SystemTime,
     /// The time by the snapshots' monotonic clock.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::alert::event::{AlertEvent, Details, ResolveReason, Target, Transition};
+use crate::alert::flapping::Flaps;
 use crate::alert::rule::Rule;
 use crate::filter::Filterable;
 use crate::group::RowKey;
@@ -54,6 +55,7 @@ impl Evaluation {
             target_kind: rule.target_kind,
             target,
             transition,
+            flapping: false,
             time: self.time.unwrap_or(SystemTime::UNIX_EPOCH),
             monotonic: self.now,
             lasted,
@@ -98,6 +100,7 @@ struct Tracked {
     firing: Option<Firing>,
     /// The rule does not fire again before this time.
     cooldown_until: Option<Duration>,
+    flaps: Flaps,
 }
 
 /// A rule and the targets it tracks.
@@ -110,8 +113,11 @@ pub(super) struct RuleState {
 }
 
 impl RuleState {
-    /// Maximum number of targets that all rules track at once, which bounds the memory in a storm of processes.
+    /// See [`Alerts::MAX_TRACKED`](crate::alert::Alerts::MAX_TRACKED).
     pub(super) const MAX_TRACKED: usize = 10_000;
+    /// Maximum number of tracked targets up to which past fires are kept in mind to know flapping: those that fire
+    /// now come before.
+    const MAX_REMEMBERED: usize = Self::MAX_TRACKED / 2;
     /// Maximum number of times that one rule fires in one snapshot: a rule that matches everything must not fill
     /// the log with one snapshot.
     const MAX_FIRED: usize = 100;
@@ -190,10 +196,14 @@ impl RuleState {
         tracked.was_true = is_true;
         tracked.last_tick = evaluation.tick;
         let now = evaluation.now;
-        let due = is_true
-            && tracked.firing.is_none()
-            && tracked.held >= self.rule.hold
-            && tracked.cooldown_until.is_none_or(|until| now >= until);
+        let holds = is_true && tracked.held >= self.rule.hold;
+        if tracked.flaps.is_flapping() {
+            if is_true && tracked.flaps.settle(holds, evaluation.step) {
+                Self::end_flapping(&self.rule, target, tracked, holds.then_some(subject), evaluation);
+            }
+            return;
+        }
+        let due = holds && tracked.firing.is_none() && tracked.cooldown_until.is_none_or(|until| now >= until);
         // Those beyond the maximum fire in the next snapshots.
         if !due || self.fired >= Self::MAX_FIRED {
             return;
@@ -205,7 +215,33 @@ impl RuleState {
             details: Arc::clone(&details),
         });
         tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
+        let flapping = tracked.flaps.fire(now);
         evaluation.push(&self.rule, target, Transition::Fired, tracked.held, details);
+        if let Some(event) = evaluation.events.last_mut() {
+            event.flapping = flapping;
+        }
+    }
+
+    /// Tells the state in which an alert that flapped is steady: firing for that `subject`, or resolved.
+    fn end_flapping(
+        rule: &Rule,
+        target: Target,
+        tracked: &mut Tracked,
+        subject: Option<&dyn Filterable>,
+        evaluation: &mut Evaluation,
+    ) {
+        match (subject, &mut tracked.firing) {
+            (Some(subject), Some(firing)) => {
+                firing.details = Arc::new(Details::new(rule, subject));
+                let details = Arc::clone(&firing.details);
+                evaluation.push(rule, target, Transition::Fired, tracked.held, details);
+            }
+            (_, firing) => {
+                if let Some(firing) = firing.take() {
+                    evaluation.push_resolved(rule, target, firing, ResolveReason::ConditionFalse);
+                }
+            }
+        }
     }
 
     /// Ends an evaluation: the condition is not true of the targets that were not observed. `exists` tells
@@ -218,6 +254,13 @@ impl RuleState {
                 return true;
             }
             let exists = exists(target);
+            // A process that is gone does not come back, but a group may, within its cooldown.
+            let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
+            tracked.held = Duration::ZERO;
+            tracked.was_true = false;
+            if may_return && tracked.flaps.is_flapping() && !tracked.flaps.settle(false, evaluation.step) {
+                return true;
+            }
             if let Some(firing) = tracked.firing.take() {
                 let reason = if exists {
                     ResolveReason::ConditionFalse
@@ -226,11 +269,9 @@ impl RuleState {
                 };
                 evaluation.push_resolved(&self.rule, target.clone(), firing, reason);
             }
-            tracked.held = Duration::ZERO;
-            tracked.was_true = false;
-            // A process that is gone does not come back, but a group may, within its cooldown.
-            let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
-            may_return && tracked.cooldown_until.is_some_and(|until| evaluation.now < until)
+            let cools = tracked.cooldown_until.is_some_and(|until| evaluation.now < until);
+            let counts = evaluation.tracked <= Self::MAX_REMEMBERED && tracked.flaps.counts(evaluation.now);
+            may_return && (cools || counts)
         });
         evaluation.tracked -= before - self.tracked.len();
         evaluation.sort_from(first_event);

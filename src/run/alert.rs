@@ -10,144 +10,180 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{AlertEvent, Transition};
+use crate::alert::{AlertEvent, CALM, Queue, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
+use crate::units::span_exact;
 
-/// Notifies as the settings of each rule say. When it is dropped, the programs it runs are killed.
-pub struct Notifier {
-    settings: Vec<AlertSettings>,
-    programs: Arc<Programs>,
-    on_error: Arc<dyn Fn(String) + Send + Sync>,
-}
+/// Notifies as the settings of each rule say. When it is dropped, the programs it runs are killed, and what waits for
+/// one is not told.
+pub struct Notifier(Arc<Shared>);
 
 impl std::fmt::Debug for Notifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Notifier")
-            .field("settings", &self.settings)
+            .field("settings", &self.0.settings)
             .finish_non_exhaustive()
     }
 }
 
-/// The programs that are running.
-#[derive(Debug, Default)]
-struct Programs(Mutex<ProgramsInner>);
+/// The part that the threads share.
+struct Shared {
+    settings: Vec<AlertSettings>,
+    state: Mutex<State>,
+    on_error: Box<dyn Fn(String) + Send + Sync>,
+}
 
 #[derive(Debug, Default)]
-struct ProgramsInner {
-    /// Number of threads that run a program or are about to.
+struct State {
+    /// The events that programs are still to be run for.
+    queue: Queue,
+    /// The host of the latest event.
+    host: Arc<[u8]>,
+    /// Number of threads that run programs, one after the other.
     running: usize,
     /// The programs that were started and not yet reaped; each leads a process group of its own.
     leaders: Vec<Pid>,
-    /// Number of programs that were not started because too many were running.
-    dropped: u64,
     /// The notifier was dropped: a program that starts now is killed at once.
     stopped: bool,
 }
 
-impl Programs {
-    fn lock(&self) -> MutexGuard<'_, ProgramsInner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, error: String) {
+        tracing::warn!("{error}");
+        (self.on_error)(error);
+    }
+
+    /// Runs programs until nothing waits for one.
+    fn work(&self) {
+        loop {
+            let (event, host) = {
+                let mut state = self.lock();
+                let next = if state.stopped { None } else { state.queue.start() };
+                let Some(event) = next else {
+                    state.running -= 1;
+                    return;
+                };
+                (event, Arc::clone(&state.host))
+            };
+            if let Some(settings) = self.settings.get(event.rule) {
+                let payload = Payload::new(&event, &settings.when, &host);
+                let invocation = program::Invocation {
+                    argv: settings.run.clone(),
+                    environment: payload.environment(),
+                    stdin: payload.json(),
+                    timeout: settings.timeout,
+                };
+                if let Err(error) = program::run(&invocation, self) {
+                    let alert = shown(&settings.name);
+                    tracing::warn!(alert, "the program of an alert failed: {error}");
+                    (self.on_error)(format!("alert {alert}: {error}"));
+                }
+            }
+            self.lock().queue.finish(&event);
+        }
     }
 }
 
 impl Notifier {
-    /// Maximum number of programs that run at once: a machine in trouble must not be flooded by its alerts. More
-    /// are dropped and counted.
+    /// Maximum number of programs that run at once: a machine in trouble must not be flooded by its alerts. Others
+    /// wait.
     pub const MAX_RUNNING: usize = 4;
 
     /// Creates a notifier for rules of these settings, by index. `on_error` gets each failure as a line that is
     /// safe to print, on any thread.
     pub fn new(settings: Vec<AlertSettings>, on_error: impl Fn(String) + Send + Sync + 'static) -> Self {
-        Self {
+        Self(Arc::new(Shared {
             settings,
-            programs: Arc::default(),
-            on_error: Arc::new(on_error),
-        }
+            state: Mutex::default(),
+            on_error: Box::new(on_error),
+        }))
     }
 
-    /// Notifies of an event; returns true if the bell is to ring. Never blocks: each program is run by a thread
-    /// of its own.
+    /// Notifies of an event; returns true if the bell is to ring. Never blocks: programs are run by threads of their
+    /// own.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        let Some(settings) = self.settings.get(event.rule) else {
+        let Some(settings) = self.0.settings.get(event.rule) else {
             return false;
         };
-        let fired = event.transition == Transition::Fired;
         if settings.log {
             log(event);
         }
-        if !settings.run.is_empty() && (fired || settings.run_on_clear) {
+        if event.flapping {
+            let (name, what, calm) = (shown(&settings.name), event.summary(), span_exact(CALM));
+            let text = format!("alert {name} is flapping: {what}; told again once it is steady for {calm}");
+            (self.0.on_error)(text);
+        }
+        if !settings.run.is_empty() {
             self.run_program(settings, event, host);
         }
-        fired && settings.bell
+        event.transition == Transition::Fired && settings.bell
     }
 
-    /// Returns the number of programs that were not started because too many were running.
+    /// Returns the number of alerts that no program is ever run for: they were over, and too many waited.
     pub fn dropped(&self) -> u64 {
-        self.programs.lock().dropped
+        self.0.lock().queue.dropped()
     }
 
     /// Returns the number of programs that are running.
     pub fn running(&self) -> usize {
-        self.programs.lock().running
+        self.0.lock().running
     }
 
     fn run_program(&self, settings: &AlertSettings, event: &AlertEvent, host: &[u8]) {
-        let name = shown(&settings.name);
-        if let Err(dropped) = self.reserve() {
-            let max = Self::MAX_RUNNING;
-            return self.fail(&format!(
-                "alert {name}: not run: {max} programs of alerts run already ({dropped} not run so far)"
+        let dropped = {
+            let mut state = self.0.lock();
+            if *state.host != *host {
+                state.host = host.into();
+            }
+            let before = state.queue.dropped();
+            state.queue.push(event.clone(), settings.run_on_clear);
+            let dropped = state.queue.dropped();
+            if state.running < Self::MAX_RUNNING && state.queue.is_ready() {
+                state.running += 1;
+                drop(state);
+                self.start_thread(settings);
+            }
+            (dropped > before).then_some(dropped)
+        };
+        // Said at the first, the second, the fourth: it may become very many.
+        if let Some(dropped) = dropped.filter(|dropped| dropped.is_power_of_two()) {
+            let (name, max) = (shown(&settings.name), Queue::MAX_OVER);
+            self.0.fail(format!(
+                "alert {name}: programs are too slow: over {max} alerts that are over wait for one ({dropped} not told so far)"
             ));
         }
-        let payload = Payload::new(event, &settings.when, host);
-        let invocation = program::Invocation {
-            argv: settings.run.clone(),
-            environment: payload.environment(),
-            stdin: payload.json(),
-            timeout: settings.timeout,
-        };
-        let (programs, on_error) = (Arc::clone(&self.programs), Arc::clone(&self.on_error));
-        let alert = name.clone();
+    }
+
+    fn start_thread(&self, settings: &AlertSettings) {
+        let shared = Arc::clone(&self.0);
         let started = std::thread::Builder::new()
             .name("zmtop-alert".into())
             .stack_size(256 << 10)
-            .spawn(move || {
-                if let Err(error) = program::run(&invocation, &programs) {
-                    tracing::warn!(alert, "the program of an alert failed: {error}");
-                    on_error(format!("alert {alert}: {error}"));
-                }
-                programs.lock().running -= 1;
-            });
+            .spawn(move || shared.work());
         if let Err(error) = started {
-            self.programs.lock().running -= 1;
-            self.fail(&format!("alert {name}: not run: {error}"));
+            // The event waits; the next one tries again.
+            self.0.lock().running -= 1;
+            let name = shown(&settings.name);
+            self.0.fail(format!("alert {name}: its program waits: {error}"));
         }
-    }
-
-    /// Reserves the right to run one more program, or returns the number of those dropped so far.
-    fn reserve(&self) -> Result<(), u64> {
-        let mut inner = self.programs.lock();
-        if inner.running >= Self::MAX_RUNNING {
-            inner.dropped += 1;
-            return Err(inner.dropped);
-        }
-        inner.running += 1;
-        Ok(())
-    }
-
-    fn fail(&self, error: &str) {
-        tracing::warn!("{error}");
-        (self.on_error)(error.to_owned());
     }
 }
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        let mut inner = self.programs.lock();
-        inner.stopped = true;
-        for leader in &inner.leaders {
+        let mut state = self.0.lock();
+        state.stopped = true;
+        for leader in &state.leaders {
             let _ = rustix::process::kill_process_group(*leader, Signal::KILL);
+        }
+        let waiting = state.queue.waiting();
+        if waiting > 0 {
+            tracing::warn!(waiting, "alerts were still waiting for their program");
         }
     }
 }
@@ -157,6 +193,7 @@ fn log(event: &AlertEvent) {
     let (alert, on, what) = (shown(&event.name), event.target_kind.id(), event.summary());
     let seconds = event.lasted.as_secs_f64();
     match event.transition {
+        Transition::Fired if event.flapping => tracing::warn!(alert, on, held_s = seconds, "flapping: {what}"),
         Transition::Fired => tracing::warn!(alert, on, held_s = seconds, "fired: {what}"),
         Transition::Resolved(reason) => {
             tracing::info!(alert, on, lasted_s = seconds, why = reason.id(), "cleared: {what}");

@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::proc::{clock, descriptors, files, stat};
 
@@ -36,13 +36,22 @@ pub(super) fn make_room() {
     ));
 }
 
+/// The limit on open files before it was raised.
+static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
+
+/// See [`super::initial_open_files_limit`].
+pub(super) fn initial_limit() -> Option<Rlimit> {
+    INITIAL_LIMIT.get().copied()
+}
+
 /// Raises the process's limit on open files as far as it may, and returns it.
 fn raise_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
+    INITIAL_LIMIT.get_or_init(|| limit);
     if limit.current == limit.maximum {
         return limit.current;
     }
-    let raised = rustix::process::Rlimit {
+    let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };

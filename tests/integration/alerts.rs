@@ -2,11 +2,15 @@
 
 mod bounds;
 mod engine;
+mod flapping;
 mod groups;
 mod leaks;
 mod program;
+mod queue;
 mod rules;
 mod screen;
+mod slow;
+mod started;
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ use crate::trend::Verdict;
 /// fired, also when it is resolved.
 ///
 /// ```text
-/// {"schema":"zmtop-alert/1","event":"fired","why":null,"alert":"big","on":"process","when":"pss>4G",
+/// {"schema":"zmtop-alert/1","event":"fired","flapping":false,"why":null,"alert":"big","on":"process","when":"pss>4G",
 ///  "time":"2026-11-20T23:51:00.123Z","host":"db1","for_s":10.0,"pid":27213,"starttime":5,
 ///  "user":"ann","comm":"python3","command":"python3 train.py",…,"figures":{"pss":4410000000,"swap":null,…}}
 /// ```
@@ -75,6 +75,7 @@ impl<'a> Payload<'a> {
         let mut fields = vec![
             ("schema", "zmtop-alert/1".into()),
             ("event", transition.into()),
+            ("flapping", event.flapping.into()),
             ("why", reason.into()),
             ("alert", (*event.name).into()),
             ("on", event.target_kind.id().into()),

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Signal, setrlimit};
 
-use super::Programs;
+use super::Shared;
 use crate::config::fault::shown;
+use crate::sampler;
 use crate::units::span_exact;
 
 /// A program to run, without a shell.
@@ -31,26 +32,27 @@ pub(super) struct Invocation {
 ///
 /// # Errors
 /// It cannot be started, fails or is killed; the text is safe to print.
-pub(super) fn run(invocation: &Invocation, programs: &Programs) -> Result<(), String> {
+pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String> {
     let Some((program, arguments)) = invocation.argv.split_first() else {
         return Ok(());
     };
     let name = shown(program);
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         // A group of its own, so that what the program starts is killed with it.
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("cannot run {name}: {error}"))?;
+        .process_group(0);
+    restore_limit(&mut command);
+    let mut child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
     let leader = Pid::from_child(&child);
     {
-        let mut inner = programs.lock();
-        inner.leaders.push(leader);
-        if inner.stopped {
+        let mut state = shared.lock();
+        state.leaders.push(leader);
+        if state.stopped {
             kill(leader);
         }
     }
@@ -59,7 +61,7 @@ pub(super) fn run(invocation: &Invocation, programs: &Programs) -> Result<(), St
     let pidfd = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
     let mut killed = false;
     loop {
-        if let Some(status) = try_reap(&mut child, leader, programs)? {
+        if let Some(status) = try_reap(&mut child, leader, shared)? {
             return match status {
                 _ if killed => Err(format!("{name} was killed after {}", span_exact(invocation.timeout))),
                 status if status.success() => Ok(()),
@@ -79,17 +81,38 @@ pub(super) fn run(invocation: &Invocation, programs: &Programs) -> Result<(), St
     }
 }
 
+/// Gives the program the limit on open files that zmtop was started with.
+fn restore_limit(command: &mut Command) {
+    let Some(limit) = sampler::initial_open_files_limit() else {
+        return;
+    };
+    let restore = move || {
+        // Where the limits were changed from outside meanwhile, the program gets those.
+        let _ = setrlimit(Resource::Nofile, limit);
+        Ok(())
+    };
+    // SAFETY: between fork and exec only what is safe in a signal handler may be done. This is one system call: it
+    // takes no lock and allocates nothing.
+    #[expect(
+        unsafe_code,
+        reason = "a limit of the child alone can be set only by itself, before it runs"
+    )]
+    unsafe {
+        command.pre_exec(restore);
+    }
+}
+
 fn kill(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
 
 /// Returns the status, once the program has exited. It is reaped under the lock, so that no other thread kills a
 /// process group whose number was reused.
-fn try_reap(child: &mut Child, leader: Pid, programs: &Programs) -> Result<Option<ExitStatus>, String> {
-    let mut inner = programs.lock();
+fn try_reap(child: &mut Child, leader: Pid, shared: &Shared) -> Result<Option<ExitStatus>, String> {
+    let mut state = shared.lock();
     let status = child.try_wait();
     if !matches!(status, Ok(None)) {
-        inner.leaders.retain(|other| *other != leader);
+        state.leaders.retain(|other| *other != leader);
     }
     status.map_err(|error| format!("cannot be waited for: {error}"))
 }

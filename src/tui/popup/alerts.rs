@@ -13,10 +13,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, READ};
-use crate::alert::{AlertEvent, Transition};
+use crate::alert::{AlertEvent, Alerts, Transition};
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint};
-use crate::tui::widgets::{ListState, draw_line, draw_list};
+use crate::tui::widgets::{ListState, draw_list};
 use crate::units;
 
 /// The open list.
@@ -35,20 +35,13 @@ impl Popup for AlertList {
     }
 
     fn len(&self, app: &App) -> usize {
-        app.engine.alerts.events().len()
+        notes(app).len() + app.engine.alerts.events().len()
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         let alerts = &app.engine.alerts;
-        if alerts.events().is_empty() {
-            let why = if alerts.rules().len() == 0 {
-                " no alerts: there are no rules. `zmtop config default` shows how to write some"
-            } else {
-                " no alerts so far"
-            };
-            return draw_line(buf, area, why, theme.dim);
-        }
+        let notes = notes(app);
         // The newest event about a target says how it is with that one now.
         let mut seen = HashSet::new();
         let events: Vec<(&AlertEvent, bool)> = alerts
@@ -60,9 +53,15 @@ impl Popup for AlertList {
             })
             .collect();
         let now = app.engine.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
-        draw_list(buf, area, self.list, events.len(), theme.selected, |at| {
-            let (event, firing) = events[at];
+        let len = notes.len() + events.len();
+        let selected = if events.is_empty() { theme.popup } else { theme.selected };
+        draw_list(buf, area, self.list, len, selected, |at| {
+            if let Some(note) = notes.get(at) {
+                return (note.clone(), if events.is_empty() { theme.dim } else { theme.alert });
+            }
+            let (event, firing) = events[at - notes.len()];
             let what = match event.transition {
+                Transition::Fired if event.flapping => "flapping",
                 Transition::Fired => "fired",
                 Transition::Resolved(reason) => reason.id(),
             };
@@ -76,4 +75,24 @@ impl Popup for AlertList {
             (text, if firing { theme.alert } else { theme.popup })
         });
     }
+}
+
+/// Returns lines to show above the events: what the list lacks, and why.
+fn notes(app: &App) -> Vec<String> {
+    let alerts = &app.engine.alerts;
+    let mut notes: Vec<String> = app.config.warnings.iter().map(|what| format!(" {what}")).collect();
+    if alerts.skipped() > 0 {
+        let most = Alerts::MAX_TRACKED;
+        notes.push(format!(
+            " some alerts are missing: the conditions held for more than {most} at once"
+        ));
+    }
+    if alerts.events().is_empty() {
+        notes.push(if alerts.rules().len() == 0 {
+            " no alerts: there are no rules. `zmtop config default` shows how to write some".into()
+        } else {
+            " no alerts so far".into()
+        });
+    }
+    notes
 }

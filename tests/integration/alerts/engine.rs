@@ -11,7 +11,7 @@ use super::{Evaluator, outline, process_with, rule};
 use crate::support::rows::snapshot;
 
 /// Each character is a second: above the bound, below it, or unknown (`?`). Returns a character a
-/// second: `.` nothing, `F` fires, `C` is resolved.
+/// second: `.` nothing, `F` fires, `f` fires and is flapping, `C` is resolved.
 fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", hold, cooldown)]);
     let mut told = String::new();
@@ -28,10 +28,11 @@ fn run(hold: u64, cooldown: u64, seconds: &str) -> String {
         assert!(events.len() < 2, "{events:?}");
         told.push(match events.first().map(|n| n.transition) {
             None => '.',
+            Some(Transition::Fired) if events[0].flapping => 'f',
             Some(Transition::Fired) => 'F',
             Some(Transition::Resolved(_)) => 'C',
         });
-        let firing = told.chars().filter(|c| *c == 'F').count() > told.chars().filter(|c| *c == 'C').count();
+        let firing = told.to_uppercase().matches('F').count() > told.chars().filter(|c| *c == 'C').count();
         assert_eq!(evaluator.alerts.firing(), usize::from(firing), "{told}");
         assert_eq!(
             evaluator
@@ -54,8 +55,9 @@ fn a_rule_fires_once_it_has_held_and_clears_when_it_is_not_true() {
         // A hold that is broken begins anew.
         (3, 0, "###_###_####", "...........F"),
         (3, 0, "_#_#_#_#_#_", "..........."),
-        // Flapping with no hold and no cool-down tells every turn.
-        (0, 0, "#_#_#_", "FCFCFC"),
+        // With no hold and no cool-down it is flapping at once, and tells no further turn.
+        (0, 0, "#_#_#_#_", "FCFCf..."),
+        (0, 0, "#_#_", "FCFC"),
         // With a cool-down of five seconds from when it fired it is told again only after those.
         (0, 5, "#_#_#_#_", "FC....FC"),
         (0, 5, "#_#######_", "FC...F...C"),

@@ -158,3 +158,39 @@ fn the_sampler_reads_what_rules_ask_for() {
     assert_eq!(wants("oom_score>900"), Needs::OOM_SCORE);
     assert_eq!(wants("pss>1G | cg_current>1G"), Needs::CGROUP_FIGURES);
 }
+
+#[test]
+fn one_that_flaps_is_named_so_and_stays_firing() {
+    let mut session = session(100, 20, &env(), vec![alert("big", "process", "pss>100M")]);
+    session.tick(1, rows(50));
+    // With the shipped cooldown, on and off every minute.
+    for _ in 0..25 {
+        session.tick(30, rows(150)).tick(30, rows(50));
+    }
+    assert_eq!(
+        told(&mut session),
+        ["big fired", "big cleared", "big fired", "big cleared", "big fired"]
+    );
+    let picture = session.keys("!").picture();
+    assert!(picture.lines().next().unwrap().contains("! 1 alert"), "{picture}");
+    let newest = picture.lines().find(|l| l.contains(" ago ")).unwrap();
+    assert!(newest.contains("flapping big"), "{picture}");
+}
+
+#[test]
+fn what_the_config_may_not_do_stands_above_the_list() {
+    let mut session = session(100, 20, &env(), two());
+    session.app.config.warnings = vec!["the config's programs are refused: a test".into()];
+    session.tick(1, rows(50)).keys("!");
+    let picture = session.picture();
+    assert!(
+        picture.contains("no alerts so far") && picture.contains("programs are refused"),
+        "{picture}"
+    );
+    for _ in 0..30 {
+        session.tick(700, rows(150)).tick(700, rows(50));
+    }
+    let picture = session.picture();
+    assert!(picture.contains("programs are refused"), "{picture}");
+    assert!(picture.lines().filter(|l| l.contains(" ago ")).count() > 5, "{picture}");
+}

@@ -1,0 +1,171 @@
+//! Alerts that fire again and again, with the shipped hold and cooldown.
+
+use zmtop::alert::{Rule, Target, Transition};
+use zmtop::config::AlertSettings;
+use zmtop::group::RowKey;
+use zmtop::model::ProcessSample;
+
+use super::{Evaluator, outline, process_with, rule};
+
+/// Returns a rule with the shipped hold and cooldown.
+fn shipped(on: &str) -> Rule {
+    let settings = AlertSettings {
+        name: "big".into(),
+        on: on.into(),
+        when: "pss>100M".into(),
+        ..AlertSettings::default()
+    };
+    settings.rule().unwrap()
+}
+
+/// Evaluates a rule every second for so many minutes, above the bound where `above` says so; returns the events as
+/// `minute word`.
+fn run(rule: Rule, minutes: u64, above: impl Fn(u64) -> bool) -> Vec<String> {
+    let mut evaluator = Evaluator::new([rule]);
+    let mut told = Vec::new();
+    for second in 0..minutes * 60 {
+        let row = process_with(7, if above(second) { 200 } else { 50 });
+        for event in evaluator.advance(1.0, vec![row]) {
+            let word = match event.transition {
+                Transition::Fired if event.flapping => "flapping",
+                Transition::Fired => "fired",
+                Transition::Resolved(reason) => reason.id(),
+            };
+            told.push(format!("{} {word}", second / 60));
+        }
+    }
+    told
+}
+
+/// Returns true in the first half of each period, until a second.
+fn swings(period: u64, until: u64, after: bool) -> impl Fn(u64) -> bool {
+    move |second| {
+        if second < until {
+            second % period < period / 2
+        } else {
+            after
+        }
+    }
+}
+
+const HOUR: u64 = 3600;
+
+#[test]
+fn with_shipped_settings_it_is_said_once_and_then_its_last_state() {
+    for on in ["process", "command"] {
+        let first = ["0 fired", "0 over", "10 fired", "10 over", "20 flapping"];
+        for (after, last) in [(false, "134 over"), (true, "135 fired")] {
+            let told = run(shipped(on), 240, swings(60, 2 * HOUR, after));
+            assert_eq!(told[..5], first, "{on}");
+            assert_eq!(
+                told[5..],
+                [last],
+                "{on}: the last state, once it was steady for a quarter of an hour"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_regular_swing_is_told_on_and_on() {
+    for (hold, cooldown) in [(0, 0), (10, 600), (0, 600), (10, 0)] {
+        for period in [2, 40, 200, 840] {
+            let told = run(
+                rule("process", "pss>100M", hold, cooldown),
+                150,
+                swings(period, 150 * 60, false),
+            );
+            assert!(
+                told.len() <= 6,
+                "hold {hold} cooldown {cooldown} period {period}: {told:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_incidents_are_not_flapping() {
+    let told = run(shipped("process"), 200, |s| {
+        (0..600).contains(&s) || (1200..1500).contains(&s) || (3000..9000).contains(&s)
+    });
+    assert_eq!(
+        told,
+        ["0 fired", "10 over", "20 fired", "25 over", "50 fired", "150 over"]
+    );
+}
+
+#[test]
+fn once_steady_it_has_to_flap_anew() {
+    let told = run(shipped("process"), 300, |s| {
+        swings(60, HOUR, false)(s) || (6000..6300).contains(&s) || (9000..9300).contains(&s)
+    });
+    assert_eq!(told[4..6], ["20 flapping", "74 over"]);
+    assert_eq!(told[6..], ["100 fired", "105 over", "150 fired", "155 over"]);
+}
+
+/// Makes the one process flap: fires, clears, and so on, until it is flapping.
+fn flapping() -> Evaluator {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+    for mib in [200, 50, 200, 50, 200] {
+        evaluator.advance(1.0, vec![process_with(7, mib)]);
+    }
+    assert!(evaluator.alerts.events()[0].flapping);
+    evaluator
+}
+
+#[test]
+fn while_it_flaps_it_is_firing_and_ends_with_its_target() {
+    let mut evaluator = flapping();
+    let target = Target::Row(RowKey::Process(process_with(7, 0).id));
+    for mib in [50, 200, 50] {
+        assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, mib)])), "");
+        assert!(evaluator.alerts.rule_is_firing(0, &target));
+        assert_eq!(evaluator.alerts.firing(), 1);
+    }
+    let gone = evaluator.advance(1.0, Vec::new());
+    assert_eq!((outline(&gone).as_str(), gone[0].flapping), ("gone", false));
+    assert_eq!(evaluator.alerts.firing(), 0);
+    // Another program in the same process is told at once, too.
+    let mut evaluator = flapping();
+    let after = ProcessSample {
+        exec: 1,
+        ..process_with(7, 200)
+    };
+    assert_eq!(outline(&evaluator.advance(1.0, vec![after])), "exec fired");
+}
+
+#[test]
+fn time_that_was_not_observed_does_not_calm() {
+    let mut evaluator = flapping();
+    assert_eq!(outline(&evaluator.advance(7200.0, vec![process_with(7, 50)])), "");
+    assert_eq!(outline(&evaluator.advance(7200.0, vec![process_with(7, 50)])), "");
+    assert_eq!(evaluator.alerts.firing(), 1);
+    // A slow machine is steady after as many looks as a quarter of an hour has intervals, each counted twice.
+    let mut calm = 0;
+    while outline(&evaluator.advance(2.0, vec![process_with(7, 50)])).is_empty() {
+        calm += 2;
+        assert!(calm < 1800);
+    }
+    assert!((850..=900).contains(&calm), "{calm}");
+}
+
+#[test]
+fn past_fires_of_many_take_no_room_from_what_fires() {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+    let rows = |mib: u64, from: u32| {
+        (from..from + 9000)
+            .map(move |pid| process_with(pid, mib))
+            .collect::<Vec<_>>()
+    };
+    for _ in 0..90 {
+        evaluator.advance(1.0, rows(200, 1));
+    }
+    assert_eq!(evaluator.alerts.firing(), 9000);
+    // All clear, and others fire: of the first at most half of the room is still taken.
+    evaluator.advance(1.0, rows(50, 1));
+    let both = [rows(50, 1), rows(200, 20_000)].concat();
+    for _ in 0..90 {
+        evaluator.advance(1.0, both.clone());
+    }
+    assert!(evaluator.alerts.firing() >= 5000, "{}", evaluator.alerts.firing());
+}

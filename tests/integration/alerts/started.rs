@@ -1,0 +1,40 @@
+//! What the program of an alert inherits: what zmtop was started with, not what zmtop made of it.
+
+use crate::support::pty::Pty;
+
+#[test]
+fn the_limits_and_the_niceness_are_those_that_zmtop_was_started_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let script = "{ ulimit -S -n; ulimit -H -n; nice; grep -E '^Sig(Blk|Ign)' /proc/self/status; \
+        ls -l /proc/self/fd | grep -c -E ' -> (/proc/[0-9]+|/proc|anon_inode)'; } > \"$0.new\"; mv \"$0.new\" \"$0\"";
+    let config = format!(
+        "[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nhold = 0\nrun = ['/bin/sh', '-c', '''{script}''', '{}']\n",
+        path("out")
+    );
+    std::fs::write(path("config.toml"), config).unwrap();
+    let start = format!(
+        "ulimit -S -n 256; ulimit -H -n 4096; exec nice -n 3 $ZMTOP --config {}",
+        path("config.toml")
+    );
+    let mut pty = Pty::run((110, 30), "sh", &["-c", &start], &[]);
+    pty.wait_for_table();
+    pty.wait("the program ran", |_| std::path::Path::new(&path("out")).exists());
+    let own = std::fs::read_to_string(format!("/proc/{}/limits", pty.pid())).unwrap();
+    let own = own.lines().find(|l| l.starts_with("Max open files")).unwrap();
+    assert!(own.split_whitespace().filter(|w| *w == "4096").count() == 2, "{own}");
+    let out = std::fs::read_to_string(path("out")).unwrap();
+    let lines: Vec<_> = out.lines().map(|l| l.replace('\t', " ")).collect();
+    // `ls` itself has its directory open.
+    let expected = [
+        "256",
+        "4096",
+        "3",
+        "SigBlk: 0000000000000000",
+        "SigIgn: 0000000000000000",
+        "1",
+    ];
+    assert_eq!(lines, expected);
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
