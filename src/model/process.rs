@@ -17,6 +17,9 @@ pub struct Identity {
 }
 
 /// The fields of `/proc/<pid>/stat` that zmtop uses. `comm` is in [`Facts`].
+///
+/// Where the first thread has ended while others live on, the state, the flags, and all from field 23 on are those of a
+/// thread that lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// Field 3: `R`, `S`, `D`, `Z`, `T`, …

@@ -42,6 +42,8 @@ pub(super) struct Table {
     list: u64,
     /// Some process is new, or another program.
     has_new_programs: bool,
+    /// Jobs that check links to programs' files and have not come back.
+    link_jobs: usize,
     /// The path of the program that was taken in last: what is started together mostly runs the same.
     last_exe: Arc<[u8]>,
     /// Changes that not every process has observed yet.
@@ -202,6 +204,7 @@ impl Table {
                 }
             }
             Outcome::ExeLinks(changed) => {
+                self.link_jobs = self.link_jobs.saturating_sub(1);
                 for (pid, serial) in changed {
                     jobs.extend(self.process(pid, serial).and_then(Process::exe_job));
                 }

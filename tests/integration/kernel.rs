@@ -8,7 +8,7 @@ mod facts;
 mod first_thread;
 mod perfmon;
 mod program;
-mod shared_mm;
+pub(crate) mod shared_mm;
 pub(crate) mod swap;
 
 use std::fs;

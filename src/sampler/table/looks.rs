@@ -51,12 +51,16 @@ impl Table {
         }
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
         let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
+        // Where readers are stuck, no more wait than two checks of all.
+        let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
         for process in self.processes() {
             jobs.extend(process.line_job(now));
-            match process.exe_check(now, options.exe_check_interval) {
-                Some(Ok(link)) => links.push(link),
-                Some(Err(job)) => jobs.push(job),
-                None => {}
+            if checks_links {
+                match process.exe_check(now, options.exe_check_interval) {
+                    Some(Ok(link)) => links.push(link),
+                    Some(Err(job)) => jobs.push(job),
+                    None => {}
+                }
             }
             let Some((request, is_listed)) = process.facts_request(now, &rotation) else {
                 continue;
@@ -84,7 +88,9 @@ impl Table {
         }
         let batch = if options.is_procfs { BATCH } else { 1 };
         jobs.extend(batches(single.into_iter(), batch).map(|of| Job::Facts { of, list: None }));
+        let before = jobs.len();
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
+        self.link_jobs += jobs.len() - before;
         let processes = self.entries.values().filter_map(|e| e.process.as_ref());
         let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
         jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));

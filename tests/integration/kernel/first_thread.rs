@@ -1,6 +1,7 @@
 //! Processes whose first thread has ended while another holds memory. The test runs itself again as one.
 
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -194,4 +195,25 @@ fn one_that_has_ended_before_is_read_whole() {
     assert_eq!(pinned.signal(Signal::KILL), Ok(()));
     holder.until("it does not end", || pinned.has_exited());
     assert_eq!(pinned.signal(Signal::KILL), Err(ActError::Zombie));
+}
+
+/// The owner may act on it too, though the first thread's files are root's.
+#[test]
+fn its_owner_may_act_on_it() {
+    const NAME: &str = "kernel::first_thread::its_owner_may_act_on_it";
+    be_the_holder();
+    if rustix::process::geteuid().is_root() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", NAME, "--test-threads=1"]);
+        let output = command.uid(65534).gid(65534).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let holder = Holder::start(NAME);
+    holder.end(holder.pid());
+    let pinned = Pinned::new(&Roots::new(None), holder.identity()).unwrap();
+    assert_eq!(pinned.set(Tunable::OomScoreAdj, 900), Ok(()));
+    assert_eq!(pinned.get(Tunable::OomScoreAdj), Ok(900));
+    assert_eq!(pinned.signal(Signal::KILL), Ok(()));
+    holder.until("it does not end", || pinned.has_exited());
 }

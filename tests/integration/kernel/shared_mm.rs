@@ -16,6 +16,8 @@ use crate::support::{block_on, cannot};
 const NAME: &str = "kernel::shared_mm::one_address_space_counts_once";
 /// Set in the process that makes the others.
 const MAKER: &str = "ZMTOP_TEST_KIN";
+/// Its value where one more is made, with this memory, whose parent is another.
+const ALL: &str = "all";
 const STACK: usize = 64 << 10;
 
 /// Waits to be killed. It may run beside its maker in the same memory, so it does nothing else.
@@ -43,14 +45,14 @@ fn make(flags: c_int) {
 
 /// In the process that is to make the others: does not return.
 fn be_the_maker() {
-    if std::env::var_os(MAKER).is_none() {
-        return;
-    }
+    let Some(makes) = std::env::var_os(MAKER) else { return };
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
-    // One with this memory, one with a copy of it, and one with this memory whose parent is another.
+    // One with this memory, and one with a copy of it.
     make(libc::CLONE_VM);
     make(0);
-    make(libc::CLONE_VM | libc::CLONE_PARENT);
+    if makes == ALL {
+        make(libc::CLONE_VM | libc::CLONE_PARENT);
+    }
     loop {
         kill_process(getpid(), Signal::STOP).unwrap();
     }
@@ -60,6 +62,22 @@ fn space(row: &ProcessSample) -> Identity {
     row.shares_mm.unwrap_or(row.id)
 }
 
+/// A process with two children: one with its memory, and one with a copy of it.
+pub(crate) fn start_pair() -> Child {
+    start("pair")
+}
+
+fn start(makes: &str) -> Child {
+    let maker = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
+        .env(MAKER, makes)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    Child::from(maker)
+}
+
 #[test]
 fn one_address_space_counts_once() {
     be_the_maker();
@@ -67,14 +85,7 @@ fn one_address_space_counts_once() {
         cannot("this kernel, or whoever runs this, allows no kcmp");
         return;
     }
-    let maker = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
-        .env(MAKER, "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let maker = Child::from(maker);
+    let maker = start(ALL);
     let began = Instant::now();
     let mut scanner = Scanner::new(&Options::new(None));
     while row(&block_on(scanner.full()), maker.pid()).stat.state != b'T' {
