@@ -57,7 +57,8 @@ impl Popup for AlertList {
         let selected = if events.is_empty() { theme.popup } else { theme.selected };
         draw_list(buf, area, self.list, len, selected, |at| {
             if let Some(note) = notes.get(at) {
-                return (note.clone(), if events.is_empty() { theme.dim } else { theme.alert });
+                let says_none = events.is_empty() && at + 1 == notes.len();
+                return (note.clone(), if says_none { theme.dim } else { theme.alert });
             }
             let (event, firing) = events[at - notes.len()];
             let what = match event.transition {
