@@ -134,7 +134,7 @@ pub(super) enum Outcome {
         process: ProcessRef,
         purpose: Purpose,
         expected: Duration,
-        result: WalkResult,
+        result: Box<WalkResult>,
     },
     Facts(Vec<FactsResult>),
     Cmdline {
@@ -240,12 +240,12 @@ impl Work for Job {
             } => {
                 let (at, cpu) = (clock::monotonic(), clock::thread_time());
                 let walked = walk::walk(&process.target, process.starttime, proc, buf);
-                let result = WalkResult {
+                let result = Box::new(WalkResult {
                     walked,
                     at,
                     cost: clock::thread_time().saturating_sub(cpu),
                     took: clock::monotonic().saturating_sub(at),
-                };
+                });
                 Outcome::Walk {
                     process,
                     purpose,

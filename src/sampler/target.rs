@@ -66,7 +66,7 @@ fn raise_limit() -> Option<u64> {
 const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 /// The longest such time. It doubles with every shortage that follows a raise: where another has taken the descriptors
 /// for good, a few rows an hour lack a figure for one tick.
-const MAX_SHORTAGE_WAIT: Duration = Duration::from_mins(20);
+const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
 /// A count of the files held open, and its limit.
 pub(super) struct OpenFiles {
