@@ -119,19 +119,22 @@ fn link(place: &Place, target: &str) {
     symlink(target, place.config()).unwrap();
 }
 
+/// Change of a place, after its name or the reason why the config is refused then.
+type Case = (&'static str, fn(&Place));
+
 #[test]
 fn what_others_can_change_runs_nothing() {
     let root = is_root();
-    let mine: [(&str, fn(&Place)); 6] = [
+    let mine: [Case; 6] = [
         ("as made", |_| {}),
         ("read by others", |p| set_mode(&p.config(), 0o644)),
         ("in a shared directory with the sticky bit", |p| {
-            set_mode(&p.at("home"), 0o1777)
+            set_mode(&p.at("home"), 0o1777);
         }),
         ("over a link", |p| link(p, p.at("other/real.toml").to_str().unwrap())),
         ("over a relative link", |p| link(p, "../../../other/./real.toml")),
         ("with a second name", |p| {
-            hard_link(p.config(), p.at("other/hard")).unwrap()
+            hard_link(p.config(), p.at("other/hard")).unwrap();
         }),
     ];
     for (what, change) in mine {
@@ -141,15 +144,15 @@ fn what_others_can_change_runs_nothing() {
         let config = Config::load(None, &place.env()).unwrap();
         assert_eq!(config.settings.alerts[0].run, ["/bin/true"], "{what}");
     }
-    let shared: [(&str, fn(&Place)); 6] = [
+    let shared: [Case; 6] = [
         ("others can write to home/.config/zmtop/config.toml", |p| {
-            set_mode(&p.config(), 0o664)
+            set_mode(&p.config(), 0o664);
         }),
         ("others can write to home/.config/zmtop/config.toml", |p| {
-            set_mode(&p.config(), 0o602)
+            set_mode(&p.config(), 0o602);
         }),
         ("others can write to home/.config", |p| {
-            set_mode(&p.at("home/.config"), 0o775)
+            set_mode(&p.at("home/.config"), 0o775);
         }),
         ("others can write to home", |p| set_mode(&p.at("home"), 0o757)),
         ("others can write to other", |p| {
@@ -161,12 +164,12 @@ fn what_others_can_change_runs_nothing() {
             set_mode(&p.at("other/real.toml"), 0o622);
         }),
     ];
-    let given: [(&str, fn(&Place)); 5] = [
+    let given: [Case; 5] = [
         ("home/.config/zmtop/config.toml belongs to user 65534", |p| {
-            give(&p.config(), NOBODY)
+            give(&p.config(), NOBODY);
         }),
         ("home/.config belongs to user 65534", |p| {
-            give(&p.at("home/.config"), NOBODY)
+            give(&p.at("home/.config"), NOBODY);
         }),
         ("home/.config/zmtop/config.toml belongs to user 65534", |p| {
             set_mode(&p.at("home"), 0o1777);
