@@ -15,8 +15,12 @@
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
 //! `!swap>0`. A bare word looks only at what is known.
 //!
-//! Words choose the processes that are summed in groups, and figures are compared with the sums.
-
+//! # Groups
+//! Words choose the processes that are summed, and figures judge the sums. This is so wherever processes are summed: in
+//! `ps --by`, in the monitor and in conditions of alerts, which ask at each snapshot, and in `leaks --by`, whose history
+//! is of the chosen processes alone (`src/query/chosen.rs`): so pace and verdict are theirs. There a process that was
+//! chosen stays so while it runs its program. A table has no trend of a group of which its filter hides a part, since
+//! the histories of the monitor are of whole groups.
 //!
 //! Any module of a higher layer may parse a filter and match rows with it. This one knows neither rows nor columns: it asks a
 //! [`Schema`] and a [`Filterable`].

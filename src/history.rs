@@ -47,6 +47,7 @@ pub mod view;
 pub mod window;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ pub use system::SystemHistory;
 pub use view::SeriesView;
 
 use crate::group::{Group, GroupBy, GroupKey, GroupNames};
-use crate::model::process::Identity;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
 
@@ -139,6 +140,13 @@ impl History {
     /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
     /// the one before, or earlier.
     pub fn push(&mut self, snapshot: &Snapshot) {
+        self.push_chosen(snapshot, |_| Some(true));
+    }
+
+    /// Takes in the processes of a snapshot that are chosen: others have no history, and are in no group. One that was
+    /// chosen stays so until it ends or makes an exec: it must not look like growth that it no longer is what was asked
+    /// for, and then is again. `None` says that it cannot be told yet; such a process is in no group so far.
+    pub fn push_chosen(&mut self, snapshot: &Snapshot, choose: impl Fn(&ProcessSample) -> Option<bool>) {
         if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
             *self = Self::with_config(self.config);
         }
@@ -149,19 +157,34 @@ impl History {
         let is_first = self.groups.start_snapshot(tick.now);
         for sample in processes {
             let shared = sample.shares_mm.map(|id| (id, self.counted_in(id)));
-            let process = self.processes.entry(sample.id).or_insert_with(|| {
+            let entry = self.processes.entry(sample.id);
+            let is_chosen = |known: &ProcessHistory| known.is_chosen && known.exec == sample.exec;
+            let choice = match &entry {
+                Entry::Occupied(known) if is_chosen(known.get()) => Some(true),
+                _ => choose(sample),
+            };
+            if choice == Some(false) {
+                if let Entry::Occupied(known) = entry {
+                    known.remove();
+                }
+                continue;
+            }
+            let process = entry.or_insert_with(|| {
                 let started_at = start_time(sample, snapshot);
                 Box::new(ProcessHistory::new(sample, self.window, started_at, is_first))
             });
             if process.exec != sample.exec {
                 **process = ProcessHistory::new(sample, self.window, Some(tick.now), false);
             }
+            process.is_chosen = choice.is_some();
             process.push(sample, tick, self.number);
             process
                 .row
                 .evaluate_if_due(&mut self.scheduler, process.started_at, sample.id.pid);
             // Kernel threads have no memory, and nobody looks for them among the programs.
-            if !sample.stat.is_kernel_thread() {
+            if !process.is_chosen {
+                self.groups.wait_for(&process.membership);
+            } else if !sample.stat.is_kernel_thread() {
                 self.groups.add(
                     sample,
                     &mut process.membership,

@@ -6,12 +6,14 @@
 //! For the two faces, `tui` and `output`. Nothing here draws or writes, and nothing is kept from one snapshot to
 //! the next: the cursor, tags and a frozen order are the caller's.
 
+mod chosen;
 mod rows;
 mod selection;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+pub use chosen::{Chosen, choose};
 pub use rows::{Rows, ShownRow};
 pub use selection::{MappingCount, RowRef, Selection};
 

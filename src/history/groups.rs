@@ -62,6 +62,11 @@ impl GroupHistories {
         is_first
     }
 
+    /// Notes a process of which it cannot be told yet if it is in any group.
+    pub(super) const fn wait_for(&mut self, membership: &Membership) {
+        self.is_starting |= membership.is_initial();
+    }
+
     /// Counts a process in its groups. `shared` is the process whose address space it shares, if it shares one, and
     /// the groups that one is counted in.
     pub(super) fn add(

@@ -20,6 +20,8 @@ const MIN_OBSERVED: Duration = Duration::from_secs(10);
 pub(super) struct ProcessHistory {
     /// The exec it began with.
     pub(super) exec: u32,
+    /// It is among the processes that the history is of; else this cannot be told yet.
+    pub(super) is_chosen: bool,
     /// The number of the snapshot it was last seen in.
     pub(super) seen_in: u64,
     pub(super) facts: Arc<Facts>,
@@ -48,6 +50,7 @@ impl ProcessHistory {
     ) -> Self {
         Self {
             exec: sample.exec,
+            is_chosen: true,
             seen_in: 0,
             facts: Arc::clone(&sample.facts),
             started_at,

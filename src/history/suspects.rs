@@ -105,7 +105,7 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         };
         let sample = &rows[at];
         // An address space that several processes share is listed once.
-        if sample.id != id || sample.shares_mm.is_some() {
+        if sample.id != id || sample.shares_mm.is_some_and(|first| history.get(first).is_some()) {
             continue;
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();
@@ -168,8 +168,10 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
     }
     // The cgroup that all members of a group are in; `None` where they are in several.
     let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
-    for sample in snapshot.rows().iter().filter(|sample| !sample.stat.is_kernel_thread()) {
-        let Some(at) = places.get(&names.name_of(sample, by).map(Arc::from)) else {
+    // A history may be of chosen processes alone.
+    let is_member = |sample: &&ProcessSample| !sample.stat.is_kernel_thread() && history.get(sample.id).is_some();
+    for sample in snapshot.rows().iter().filter(is_member) {
+        let Some(at) = places.get(&names.name_of(sample, by).as_deref().map(Arc::from)) else {
             continue;
         };
         found[*at].count += 1;

@@ -11,7 +11,7 @@
 //! ```text
 //! {"schema":"zmtop-leaks/1","time":"2026-11-20T23:51:00.123Z","host":"db1","by":null,"watched_s":600.0,
 //!  "processes":412,"unreadable":0,"leaks":[
-//!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3","command":"python3 train.py","count":1,
+//!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"footprint","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0}]}
 //! ```

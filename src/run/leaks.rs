@@ -1,7 +1,6 @@
 //! `zmtop leaks`: watches for a while, or reads a recording, and reports what leaks.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::history::History;
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use crate::model::Snapshot;
 use crate::output::leaks::LeaksReport;
-use crate::query::{Query, RowSource, Selection};
+use crate::query::{Chosen, choose};
 use crate::sampler;
 use crate::source::At;
 use crate::trend::Verdict;
@@ -103,7 +102,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
 
 fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     let config = plan.settings.history_config(plan.settings.ui.delta);
-    let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &config)?;
+    let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &config, &plan.filter)?;
     let since = history.since();
     Ok(Observed {
         watched: since.map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since)),
@@ -176,7 +175,9 @@ impl<'a> Watch<'a> {
         if let Err(why) = &snapshot.processes {
             return ControlFlow::Break(format!("the processes cannot be listed: {why}"));
         }
-        self.history.push(&snapshot);
+        let filter = &self.plan.filter;
+        self.history
+            .push_chosen(&snapshot, |sample| choose(filter, sample, &snapshot));
         self.last = Some(snapshot);
         self.show_progress();
         ControlFlow::Continue(())
@@ -256,37 +257,28 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Keeps the suspects that pass the filter: processes by all that is known of them, ended ones by their words,
-/// groups as in the tables.
+/// Keeps the suspects that pass the filter. Its words chose the processes that the history is of, so ended ones are asked
+/// for them alone; its figures judge processes by themselves, and groups by their sums.
 fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter) {
     if filter.is_empty() {
         return;
     }
     let snapshot = &observed.snapshot;
     let rows = snapshot.rows();
-    let source = RowSource::new(snapshot, Some(&observed.history));
-    let passing = |by| {
-        let query = Query {
-            by: Some(by),
-            ..Query::new(filter)
-        };
-        let selection = Selection::new(&source, &query);
-        let keys = (0..selection.len()).filter(|i| selection.passes(*i));
-        keys.map(|i| selection.key(snapshot, i)).collect::<HashSet<RowKey>>()
-    };
+    let chosen = Chosen::new(filter, &observed.history, snapshot);
     // All groups among the suspects are of one kind.
     let groups = OnceCell::new();
     found.retain(|suspect| match &suspect.key {
         RowKey::Process(id) => {
             let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
             match at.map(|at| &rows[at]).filter(|sample| sample.id == *id) {
-                Some(sample) => filter.matches(&source.process(sample)),
+                Some(sample) => chosen.passes(sample),
                 None => suspect.facts.as_ref().is_some_and(|facts| {
                     let ended = ended_sample(*id, facts);
                     filter.matches(&Row::of_process(&ended, None, snapshot))
                 }),
             }
         }
-        RowKey::Group(key) => groups.get_or_init(|| passing(key.by)).contains(&suspect.key),
+        RowKey::Group(key) => groups.get_or_init(|| chosen.passing_groups(key.by)).contains(key),
     });
 }

@@ -6,6 +6,7 @@ use super::{Failure, output_style, print, snapshot};
 use crate::cli::mem::MemArgs;
 use crate::cli::{Exit, UsageError};
 use crate::config::{Config, Env, Settings};
+use crate::filter::Filter;
 use crate::model::system::AccountingInputs;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::MemReport;
@@ -36,7 +37,12 @@ fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {
 fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, AccountingInputs), Failure> {
     if let Some(path) = &args.source.from {
         let at = snapshot::parse_at(args.source.at.as_deref())?;
-        let (snapshot, _) = snapshot::read(path, at.as_ref(), &settings.history_config(settings.ui.delta))?;
+        let (snapshot, _) = snapshot::read(
+            path,
+            at.as_ref(),
+            &settings.history_config(settings.ui.delta),
+            &Filter::default(),
+        )?;
         return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
     }
     let options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());

@@ -14,6 +14,7 @@ use print::Printer;
 use super::{Failure, OUTPUT_BUFFER, snapshot, written};
 use crate::cli::{Exit, PsArgs};
 use crate::config::Env;
+use crate::filter::Filter;
 use crate::history::History;
 use crate::model::{Missing, Snapshot};
 use crate::sampler::one_shot;
@@ -23,7 +24,7 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = Plan::new(args, env)?;
     match (&plan.from, plan.every) {
         (Some(path), _) => {
-            let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &plan.history)?;
+            let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &plan.history, &Filter::default())?;
             print_once(&plan, snapshot, Some(&history))
         }
         (None, Some(every)) => repeat::run(&plan, every),

@@ -10,8 +10,10 @@ use jiff::{Timestamp, TimestampRound, Unit};
 use super::{Failure, complain};
 use crate::cli::UsageError;
 use crate::config::settings::SamplerSettings;
+use crate::filter::Filter;
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
+use crate::query::choose;
 use crate::sampler::{self, Options, Policy, Scanner};
 use crate::source::{At, Source, span};
 
@@ -49,11 +51,16 @@ pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
 }
 
 /// Returns the file's last snapshot, or the last one not after `at`, with the history of those before it.
-/// Damage is reported, and passed over where what is whole can be used.
+/// The history is of the processes that the words of a filter choose. Damage is reported, and passed over where what is whole can be used.
 ///
 /// # Errors
 /// There is no such snapshot.
-pub(super) fn read(path: &Path, at: Option<&At>, config: &HistoryConfig) -> Result<(Arc<Snapshot>, History), Failure> {
+pub(super) fn read(
+    path: &Path,
+    at: Option<&At>,
+    config: &HistoryConfig,
+    chosen_by: &Filter,
+) -> Result<(Arc<Snapshot>, History), Failure> {
     let until = at.map(|at| resolve(path, at)).transpose()?;
     let mut history = History::with_config(*config);
     let mut last: Option<Arc<Snapshot>> = None;
@@ -68,7 +75,7 @@ pub(super) fn read(path: &Path, at: Option<&At>, config: &HistoryConfig) -> Resu
                     // Time may go back: a file may be of several hosts, or the clock was set.
                     continue;
                 }
-                history.push(&snapshot);
+                history.push_chosen(&snapshot, |sample| choose(chosen_by, sample, &snapshot));
                 last = Some(snapshot);
             }
             // The rest is used.

@@ -3,6 +3,7 @@
 mod bars;
 mod capture;
 mod changes;
+mod chosen;
 mod formats;
 mod groups;
 mod leaks;

@@ -86,6 +86,11 @@ impl Membership {
         }
     }
 
+    /// Returns true if the process was there when the history began.
+    pub(super) const fn is_initial(&self) -> bool {
+        self.is_initial
+    }
+
     /// Returns its groups, in the order of [`GroupBy::OF_PROCESSES`].
     pub(super) const fn groups(&self) -> &GroupNumbers {
         &self.groups
