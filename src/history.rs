@@ -12,9 +12,9 @@
 //!
 //! # Memory bound
 //! All of it stays within [`HistoryConfig::max_memory`]. Where that is not enough, ended processes are dropped first,
-//! then groups without members; then every series keeps a half, a quarter or an eighth of its buckets; at last the past
-//! of the rows that grow least goes. An idle process takes some hundreds of bytes, one that changes every second of a
-//! month 70 KB for each series.
+//! then groups without members; then every series keeps a half, a quarter or an eighth of its buckets; at last the rows
+//! that are small and grow least are without a past, which [`History::shortfall`] tells of. A process that never
+//! changed takes some 400 bytes, one that changes every second of a month 70 KB for each series.
 //!
 //! # Verdicts
 //! A series is judged (see [`crate::trend`]) every ten seconds while it changes, every thirty otherwise, in turns, so
@@ -22,8 +22,8 @@
 //!
 //! # Adding a figure with a history
 //! 1. Add a field to [`MemorySample`], and a line for it in `new` and in `add`; groups sum it from then on.
-//! 2. Add a [`TimeSeries`](time_series::TimeSeries) to [`RowHistory`], and a line for it in `push`, `set_retention`,
-//!    `clear_past` and `bytes`, so that it keeps within the memory bound.
+//! 2. Add a [`TimeSeries`](time_series::TimeSeries) to [`RowHistory`], and a line for it in `push_series`,
+//!    `set_retention`, `cut` and `bytes`, so that it keeps within the memory bound.
 //! 3. Add an accessor that returns a [`SeriesView`], as [`RowHistory::footprint`] does, for a column or a chart.
 //!
 //! # Modules within
@@ -43,6 +43,7 @@ mod runs;
 pub mod suspects;
 mod system;
 pub mod time_series;
+mod upkeep;
 pub mod view;
 pub mod window;
 
@@ -53,14 +54,16 @@ use std::time::Duration;
 
 pub use ended::Ended;
 use ended::EndedProcesses;
-use evaluation::EvaluationScheduler;
+use evaluation::{EvaluationScheduler, RowNumber};
 use groups::{GroupHistories, GroupNumbers, Membership};
 pub use marks::{Mark, Marks};
 use origin::Origin;
 use process::{ProcessHistory, start_time};
 use retention::RetentionPolicy;
+pub use retention::Shortfall;
 pub use row::{MemorySample, Rates, RowHistory, Tick};
 pub use system::SystemHistory;
+use upkeep::all_rows;
 pub use view::SeriesView;
 
 use crate::group::{Group, GroupBy, GroupKey, GroupNames};
@@ -108,8 +111,11 @@ pub struct History {
     last: Option<Origin>,
     /// The time of the first snapshot.
     first: Option<Duration>,
+    /// The time of the last snapshot in which the processes were listed.
+    listed_at: Duration,
     /// The time between snapshots, the last two times.
     intervals: [Duration; 2],
+    shortfall: Shortfall,
 }
 
 impl History {
@@ -125,14 +131,16 @@ impl History {
             window: config.window,
             processes: HashMap::new(),
             ended: EndedProcesses::default(),
-            groups: GroupHistories::new(config.window),
+            groups: GroupHistories::new(),
             system: SystemHistory::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
             last: None,
             first: None,
+            listed_at: Duration::ZERO,
             intervals: [Duration::ZERO; 2],
+            shortfall: Shortfall::default(),
         }
     }
 
@@ -155,6 +163,7 @@ impl History {
         let Ok(processes) = &snapshot.processes else { return };
         let names = GroupNames::new(processes);
         let is_first = self.groups.start_snapshot(tick.now);
+        let (mut bytes, mut without_past) = (0, 0);
         for sample in processes {
             let shared = sample.shares_mm.map(|id| (id, self.counted_in(id)));
             let entry = self.processes.entry(sample.id);
@@ -171,16 +180,14 @@ impl History {
             }
             let process = entry.or_insert_with(|| {
                 let started_at = start_time(sample, snapshot);
-                Box::new(ProcessHistory::new(sample, self.window, started_at, is_first))
+                Box::new(ProcessHistory::new(sample, started_at, is_first))
             });
             if process.exec != sample.exec {
-                **process = ProcessHistory::new(sample, self.window, Some(tick.now), false);
+                **process = ProcessHistory::new(sample, Some(tick.now), false);
             }
             process.is_chosen = choice.is_some();
-            process.push(sample, tick, self.number);
-            process
-                .row
-                .evaluate_if_due(&mut self.scheduler, process.started_at, sample.id.pid);
+            process.push(sample, tick, self.number, self.listed_at);
+            process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
             // Kernel threads have no memory, and nobody looks for them among the programs.
             if !process.is_chosen {
                 self.groups.wait_for(&process.membership);
@@ -189,15 +196,20 @@ impl History {
                     sample,
                     &mut process.membership,
                     process.started_at,
-                    &process.rates,
+                    &process.row,
                     &names,
                     shared,
                 );
             }
+            bytes += process.bytes();
+            without_past += usize::from(process.row.is_without_past());
         }
+        self.listed_at = tick.now;
         self.remove_ended(tick);
         self.groups.finish_snapshot(tick, &mut self.scheduler);
-        self.bound_memory(tick);
+        self.judge_due();
+        self.shortfall.processes = without_past;
+        self.bound_memory(tick, bytes + self.bytes_without_processes());
     }
 
     fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
@@ -214,14 +226,15 @@ impl History {
         let window = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
         if window != self.window {
             self.window = window;
-            self.rows_mut().for_each(|row| row.set_window(window));
-            self.groups.table.set_window(window);
+            all_rows(&mut self.processes, &mut self.groups).for_each(|(_, row)| row.clear_window());
         }
         self.scheduler.start_snapshot(now, interval);
         Tick {
             now,
             interval,
+            window,
             retention: self.retention.retention(),
+            has_room: self.retention.has_room(),
         }
     }
 
@@ -250,48 +263,25 @@ impl History {
         }
     }
 
-    /// Keeps within the memory bound. What costs least to lose goes first.
-    fn bound_memory(&mut self, tick: Tick) {
-        if !self.retention.is_due(tick.now) {
-            return;
-        }
-        let mut bytes = self.bytes();
-        self.retention.observe(bytes);
-        while self.retention.is_exceeded(bytes)
-            && let Some(freed) = self.ended.drop_oldest()
-        {
-            bytes -= freed.min(bytes);
-        }
-        if self.retention.is_exceeded(bytes) {
-            bytes -= self.groups.table.drop_empty().min(bytes);
-        }
-        while let Some(retention) = self.retention.adjust(bytes, tick.now) {
-            self.rows_mut().for_each(|row| row.set_retention(retention));
-            bytes = self.bytes();
-        }
-        if self.retention.is_exceeded(bytes) {
-            let processes = self.processes.values_mut().map(|process| &mut process.row);
-            let rows = processes.chain(self.groups.table.rows_mut());
-            self.retention.clear_least_alarming(rows, bytes);
-        }
-    }
-
-    /// Returns the histories of all processes and groups.
-    fn rows_mut(&mut self) -> impl Iterator<Item = &mut RowHistory> {
-        let processes = self.processes.values_mut().map(|process| &mut process.row);
-        processes.chain(self.groups.table.rows_mut())
+    /// Returns what is not kept, or not judged yet, for want of memory or time.
+    pub const fn shortfall(&self) -> &Shortfall {
+        &self.shortfall
     }
 
     /// Returns the memory of all of it, in bytes.
     pub fn bytes(&self) -> usize {
+        let processes = self.processes.values().map(|process| process.bytes());
+        processes.sum::<usize>() + self.bytes_without_processes()
+    }
+
+    fn bytes_without_processes(&self) -> usize {
         // A slot of the hash table: key, value, and a control byte.
         let slot = size_of::<(Identity, Box<ProcessHistory>)>() + 1;
-        let processes = self.processes.values().map(|process| process.bytes());
         self.processes.capacity() * slot
-            + processes.sum::<usize>()
             + self.ended.bytes()
             + self.groups.table.bytes()
             + self.system.bytes()
+            + self.scheduler.bytes()
     }
 
     /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
@@ -305,7 +295,7 @@ impl History {
     /// Returns the groups in which the memory of a process, which comes earlier in this snapshot, is counted.
     fn counted_in(&self, id: Identity) -> GroupNumbers {
         match self.processes.get(&id) {
-            Some(process) if process.seen_in == self.number => process.membership.counted_in(),
+            Some(process) if process.seen_in == self.number => process.counted_in(),
             _ => Membership::NONE,
         }
     }

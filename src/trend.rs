@@ -29,6 +29,9 @@
 //!    seasonal Kendall test).
 //! 8. **Was it there a moment ago?** The same horizon, a little earlier, must have seen growth.
 //!
+//! The verdict looks back over the horizon that decided. The pace that is reported is that of now: 0 where the last
+//! minute and a half show no growth ([`flat_since`]).
+//!
 //! Questions 1 and 2 give a score each, 1 where the answer just suffices; the lower one is the evidence, from which
 //! [`Judgement::confidence`] follows. The others say yes or no. The horizon of the highest confidence decides. All
 //! numbers stand in [one table](parameters::TABLE), each with what it guards against and the test that shows it.
@@ -55,6 +58,7 @@ mod fit;
 mod floors;
 mod horizon;
 pub mod parameters;
+mod plateau;
 mod verdict;
 
 use std::time::Duration;
@@ -68,6 +72,7 @@ use parameters::{
     LOADING_TIME, MAX_CONFIDENCE_WITHOUT_LEAK, MAX_LOADING_SHARE, MIN_LOADED_POINTS, MIN_OBSERVED_MS, MOVEMENT_SHARE,
     ONSET_SLACK, RECHECK_SHARE, RECHECK_SHARE_SHORT,
 };
+pub use plateau::flat_since;
 pub use verdict::{Judgement, Metric, Verdict};
 
 /// The values of one bucket of a series. A point says nothing of the time between it and the next.
@@ -151,10 +156,13 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params) ->
         .filter(|days| days.confidence > finding.confidence)
         .unwrap_or(finding);
     let grows = finding.verdict.is_growth() || finding.verdict == Verdict::Warming;
+    let looked_back = Duration::from_secs_f64(finding.length);
+    let flat_since = flat_since(points.iter().rev().copied(), finding.slope, looked_back);
     Judgement {
         verdict: finding.verdict,
         metric: Metric::Footprint,
-        slope: finding.slope,
+        slope: if flat_since.is_some() { 0.0 } else { finding.slope },
+        flat_since,
         confidence: finding.confidence,
         since: grows.then(|| onset(points, &finding)),
         floor: last.min,

@@ -79,7 +79,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
         Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
         Value::Trend(t) => Cell::new(trend(t), style_of(t.verdict)),
-        Value::Pace(t) => Cell::new(signed_pace(t.slope), style_of(t.verdict)),
+        Value::Pace(t) => Cell::new(signed_pace(t), style_of(t.verdict)),
         Value::Confidence(t) => plain(format!("{:.0}%", t.percent())),
         Value::Verdict(verdict) => Cell::new(verdict.id(), style_of(*verdict)),
         Value::Missing(Missing::Pending) => Cell::new("…", CellStyle::Missing),
@@ -100,9 +100,12 @@ const fn style_of(verdict: Verdict) -> CellStyle {
     }
 }
 
-/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`.
+/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`, `▲ flat 98%`.
 fn trend(judged: &Judgement) -> String {
-    let pace = units::pace(judged.slope);
+    let pace = match judged.flat_since {
+        Some(_) => "flat".into(),
+        None => units::pace(judged.slope),
+    };
     match judged.verdict {
         Verdict::Leaking => format!("▲ {pace} {:.0}%", judged.percent()),
         Verdict::Growing => format!("△ {pace}"),
@@ -114,8 +117,9 @@ fn trend(judged: &Judgement) -> String {
 }
 
 /// Writes a slope with a sign only if it falls.
-fn signed_pace(slope: f64) -> String {
-    match slope {
+fn signed_pace(judged: &Judgement) -> String {
+    match judged.slope {
+        _ if judged.flat_since.is_some() => "flat".into(),
         0.0 => "0".into(),
         slope if slope < 0.0 => format!("-{}", units::pace(slope)),
         slope => units::pace(slope),

@@ -18,7 +18,7 @@ use table::{GroupTable, NO_GROUP};
 
 use crate::group::{GroupBy, GroupNames};
 use crate::history::evaluation::EvaluationScheduler;
-use crate::history::row::{Rates, Tick};
+use crate::history::row::{Rates, RowHistory, Tick};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Missing;
 
@@ -40,10 +40,10 @@ pub(super) struct GroupHistories {
 }
 
 impl GroupHistories {
-    /// Creates an empty set, for changes over `window`.
-    pub(super) fn new(window: Duration) -> Self {
+    /// Creates an empty set.
+    pub(super) fn new() -> Self {
         Self {
-            table: GroupTable::new(window),
+            table: GroupTable::default(),
             began_at: None,
             is_starting: false,
             shared: Vec::new(),
@@ -74,13 +74,13 @@ impl GroupHistories {
         sample: &ProcessSample,
         membership: &mut Membership,
         started_at: Option<Duration>,
-        rates: &Rates,
+        row: &RowHistory,
         names: &GroupNames<'_>,
         shared: Option<(Identity, GroupNumbers)>,
     ) {
         self.is_starting |= !membership.update(sample, names, &mut self.table, &mut self.changed);
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
-        let memory = membership.memory(sample);
+        let rates = Rates::from(row.change());
         for (kind, &number) in membership.groups().iter().enumerate() {
             if number == NO_GROUP {
                 continue;
@@ -92,8 +92,9 @@ impl GroupHistories {
                 (one, other) => one.or(other),
             };
             sums.waiting += u32::from(is_pending && membership.is_founder(kind));
-            sums.rates.add(rates);
-            let Some(memory) = &memory else { continue };
+            sums.rates.add(&rates);
+            // The last known, where the read failed this time: else a late walk would look like freed memory.
+            let Some(memory) = row.known() else { continue };
             sums.known += 1;
             // An address space that several members have counts once.
             if let Some((space, counted_in)) = &shared {
@@ -106,7 +107,7 @@ impl GroupHistories {
         }
     }
 
-    /// Finishes a snapshot: every group takes in its sums, and is judged if due.
+    /// Finishes a snapshot: every group takes in its sums, and queues up to be judged if due.
     pub(super) fn finish_snapshot(&mut self, tick: Tick, scheduler: &mut EvaluationScheduler) {
         let waited = tick.now.saturating_sub(self.began_at.unwrap_or(tick.now));
         let is_starting = self.is_starting && waited < MAX_STARTING;

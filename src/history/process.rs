@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::groups::Membership;
+use crate::history::groups::{GroupNumbers, Membership};
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::window::rate;
 use crate::model::process::{Facts, ProcessSample};
@@ -27,8 +27,8 @@ pub(super) struct ProcessHistory {
     pub(super) facts: Arc<Facts>,
     /// When it started, or made its last exec; `None` where the machine does not tell.
     pub(super) started_at: Option<Duration>,
-    counters: Option<(Duration, [u64; 3])>,
-    pub(super) rates: Rates,
+    /// Minor and major faults and processor time, when it was last seen.
+    counters: [u64; 3],
     pub(super) row: RowHistory,
     pub(super) membership: Membership,
 }
@@ -42,46 +42,48 @@ pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot) -> Option<
 
 impl ProcessHistory {
     /// Creates an empty history. `is_initial` says that the process was there when the history began.
-    pub(super) fn new(
-        sample: &ProcessSample,
-        window: Duration,
-        started_at: Option<Duration>,
-        is_initial: bool,
-    ) -> Self {
+    pub(super) fn new(sample: &ProcessSample, started_at: Option<Duration>, is_initial: bool) -> Self {
         Self {
             exec: sample.exec,
             is_chosen: true,
             seen_in: 0,
             facts: Arc::clone(&sample.facts),
             started_at,
-            counters: None,
-            rates: Rates::default(),
-            row: RowHistory::new(window),
+            counters: [0; 3],
+            row: RowHistory::default(),
             membership: Membership::new(is_initial),
         }
     }
 
-    /// Takes in the sample of the snapshot of that number.
-    pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64) {
-        let now = tick.now;
-        self.seen_in = number;
+    /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`.
+    pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64, listed_at: Duration) {
         if !Arc::ptr_eq(&self.facts, &sample.facts) {
             self.facts = Arc::clone(&sample.facts);
+            self.membership.mark_changed();
         }
         let stat = &sample.stat;
         let counters = [stat.minflt, stat.majflt, stat.cpu_ticks];
-        self.rates = self.counters.map_or_else(Rates::default, |(then, before)| {
-            let seconds = now.saturating_sub(then).as_secs_f64();
-            let rate = |i: usize| rate(before[i], counters[i], seconds);
-            Rates {
+        let mut rates = Rates::default();
+        if self.seen_in > 0 {
+            let seconds = tick.now.saturating_sub(listed_at).as_secs_f64();
+            let rate = |i: usize| rate(self.counters[i], counters[i], seconds);
+            rates = Rates {
                 minflt: rate(0),
                 majflt: rate(1),
                 cpu: rate(2).map(|ticks| ticks / TICKS_PER_SECOND),
-            }
-        });
-        self.counters = Some((now, counters));
-        self.row
-            .push(tick, sample.memory().ok().map(MemorySample::new), &self.rates);
+            };
+        }
+        self.counters = counters;
+        self.seen_in = number;
+        if sample.walk.is_err_and(|why| !why.hides_memory()) {
+            self.row.forget_known();
+        }
+        self.row.push(tick, sample.memory().ok().map(MemorySample::new), &rates);
+    }
+
+    /// Returns the groups that its memory is counted in: none where the memory is unknown.
+    pub(super) fn counted_in(&self) -> GroupNumbers {
+        self.row.known().map_or(Membership::NONE, |_| *self.membership.groups())
     }
 
     /// Returns true if it is worth remembering after its end: it had memory for some ten seconds.
@@ -92,7 +94,7 @@ impl ProcessHistory {
     }
 
     /// Returns its memory in bytes.
-    pub(super) const fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes()
     }
 }

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::{Evaluation, EvaluationScheduler};
+use crate::history::evaluation::{Evaluation, EvaluationScheduler, RowNumber};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::trend::Judgement;
+
+/// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
+/// a small row that doubles counts as much as one nine times as large that stays.
+const GROWTH_WORTH: u64 = 8;
 
 /// The memory figures of a row that have a history, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +74,16 @@ impl Rates {
     }
 }
 
+impl From<&Change> for Rates {
+    fn from(change: &Change) -> Self {
+        Self {
+            minflt: change.minflt,
+            majflt: change.majflt,
+            cpu: change.cpu,
+        }
+    }
+}
+
 /// The time of a snapshot, and how its figures are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
@@ -77,15 +91,26 @@ pub struct Tick {
     pub now: Duration,
     /// Time from one snapshot to the next.
     pub interval: Duration,
+    /// Time that changes are taken over.
+    pub window: Duration,
     /// The share of the buckets that is kept.
     pub retention: Retention,
+    /// There is memory for the past of further rows.
+    pub has_room: bool,
 }
 
 /// The history of a row since zmtop first saw it; of a process, since its last exec.
-#[derive(Clone, Debug)]
+///
+/// A row that never changed takes no memory beside this: what changes are computed from, and the past of its series,
+/// are allocated with the first change. Where memory is short a row may be without a past: it has its newest figures
+/// and changes, but no growth and no verdict.
+#[derive(Clone, Debug, Default)]
 pub struct RowHistory {
-    pss: ChangeWindow,
-    swap: ChangeWindow,
+    /// The changes of PSS and of swap, while something changed within the window.
+    windows: Option<Box<[ChangeWindow; 2]>>,
+    /// The figures last known, and when.
+    known: Option<MemorySample>,
+    known_at: Duration,
     footprint: TimeSeries,
     anonymous: TimeSeries,
     change: Change,
@@ -94,27 +119,18 @@ pub struct RowHistory {
     now: u32,
     /// The interval of the ticks, in milliseconds.
     interval: u32,
+    /// It is without a past, for want of memory.
+    is_cut: bool,
+    /// It may have one, though memory is short.
+    is_admitted: bool,
+    /// The footprint when it lost its past, in MiB.
+    cut_at: u32,
 }
 
 impl RowHistory {
-    /// Creates an empty history whose changes are taken over `window`.
-    pub fn new(window: Duration) -> Self {
-        Self {
-            pss: ChangeWindow::new(window),
-            swap: ChangeWindow::new(window),
-            footprint: TimeSeries::default(),
-            anonymous: TimeSeries::default(),
-            change: Change::default(),
-            evaluation: Evaluation::default(),
-            now: 0,
-            interval: 0,
-        }
-    }
-
-    /// Takes changes over another length of time from now on.
-    pub(super) fn set_window(&mut self, window: Duration) {
-        self.pss = ChangeWindow::new(window);
-        self.swap = ChangeWindow::new(window);
+    /// Forgets what the changes were over another length of time.
+    pub(super) fn clear_window(&mut self) {
+        self.windows = None;
     }
 
     /// Returns the recent changes and rates.
@@ -132,6 +148,16 @@ impl RowHistory {
         self.footprint.newest().map_or(0, |(_, bytes)| bytes)
     }
 
+    /// Returns the figures last known.
+    pub(super) const fn known(&self) -> Option<&MemorySample> {
+        self.known.as_ref()
+    }
+
+    /// Forgets the figures last known: it has none any more.
+    pub(super) const fn forget_known(&mut self) {
+        self.known = None;
+    }
+
     /// Returns the footprint for drawing: the last five minutes, unless another span is asked for.
     pub const fn footprint(&self) -> SeriesView<'_> {
         SeriesView::new(
@@ -146,31 +172,27 @@ impl RowHistory {
         self.evaluation.latest()
     }
 
+    /// Returns true if its past is not kept, for want of memory: see [`HistoryConfig::max_memory`](super::HistoryConfig::max_memory).
+    pub const fn is_without_past(&self) -> bool {
+        self.is_cut
+    }
+
     /// Takes in the figures of a tick, `None` where they are unknown, and the rates.
     pub fn push(&mut self, tick: Tick, sample: Option<MemorySample>, rates: &Rates) {
         let previous = self.footprint.newest().map_or(Duration::ZERO, |(at, _)| at);
-        self.pss.push(tick.now, sample.map(|s| s.pss));
-        self.swap.push(tick.now, sample.map(|s| s.swap));
+        let [pss, swap] = self.push_changes(tick, sample);
         self.now = u32::try_from(tick.now.as_secs()).unwrap_or(u32::MAX);
         self.interval = u32::try_from(tick.interval.as_millis()).unwrap_or(u32::MAX);
-        let changed = self
-            .footprint
-            .push(tick.now, sample.map(|s| s.footprint), tick.retention);
-        let anonymous_changed = self
-            .anonymous
-            .push(tick.now, sample.map(|s| s.anonymous), tick.retention);
-        if changed || anonymous_changed {
-            self.evaluation.mark_changed();
-        }
+        let changed = self.push_series(tick, sample);
         // The slope of an unchanged series changes as old values fall out; every five seconds is often enough for that.
         let growth = if changed || previous.as_secs() / 5 != tick.now.as_secs() / 5 {
-            self.footprint().slope()
+            self.growth()
         } else {
             self.change.growth
         };
         self.change = Change {
-            pss: self.pss.change(),
-            swap: self.swap.change(),
+            pss,
+            swap,
             growth,
             minflt: rates.minflt,
             majflt: rates.majflt,
@@ -178,20 +200,94 @@ impl RowHistory {
         };
     }
 
-    /// Judges the row now, due or not.
-    pub(super) fn evaluate(&mut self, scheduler: &mut EvaluationScheduler, started_at: Option<Duration>) {
-        scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.anonymous, started_at);
+    fn push_changes(&mut self, tick: Tick, sample: Option<MemorySample>) -> [Option<i64>; 2] {
+        let figures = |sample: MemorySample| [sample.pss, sample.swap];
+        let known = self.known;
+        let known_at = self.known_at;
+        if let Some(sample) = sample {
+            (self.known, self.known_at) = (Some(sample), tick.now);
+        }
+        if self.windows.is_none() {
+            let (Some(before), Some(now)) = (known.map(figures), sample.map(figures)) else {
+                return [None; 2];
+            };
+            if before == now {
+                return [ChangeWindow::reaches(tick.window, known_at, tick.now).then_some(0); 2];
+            }
+            // Of values that were all the same, the last one tells all.
+            let windows = before.map(|value| {
+                let mut window = ChangeWindow::new(tick.window);
+                window.push(known_at, Some(value));
+                window
+            });
+            self.windows = Some(Box::new(windows));
+        }
+        let Some(windows) = &mut self.windows else {
+            return [None; 2];
+        };
+        let values = sample.map(figures);
+        for (at, window) in windows.iter_mut().enumerate() {
+            window.push(tick.now, values.map(|values| values[at]));
+        }
+        let changes = [windows[0].change(), windows[1].change()];
+        if windows.iter().all(ChangeWindow::is_flat) {
+            self.windows = None;
+        }
+        changes
     }
 
-    /// Judges the row if it is due. `stagger` spreads the rows over time.
-    pub(super) fn evaluate_if_due(
-        &mut self,
-        scheduler: &mut EvaluationScheduler,
-        started_at: Option<Duration>,
-        stagger: u32,
-    ) {
-        let evaluation = &mut self.evaluation;
-        scheduler.evaluate_if_due(evaluation, &self.footprint, &self.anonymous, started_at, stagger);
+    /// Takes the figures into the series; returns true if the footprint changed.
+    fn push_series(&mut self, tick: Tick, sample: Option<MemorySample>) -> bool {
+        let (footprint, anonymous) = (sample.map(|s| s.footprint), sample.map(|s| s.anonymous));
+        let needs_room = self.is_constant() && !self.is_admitted;
+        if needs_room && !self.is_cut && !tick.has_room && self.would_change(sample) {
+            self.cut();
+        }
+        if self.is_cut {
+            self.anonymous.replace(tick.now, anonymous);
+            return self.footprint.replace(tick.now, footprint);
+        }
+        let changed = self.footprint.push(tick.now, footprint, tick.retention);
+        let anonymous_changed = self.anonymous.push(tick.now, anonymous, tick.retention);
+        if changed || anonymous_changed {
+            self.evaluation.mark_changed();
+        }
+        changed
+    }
+
+    /// Returns true if a sample would be the first change of one of its series.
+    fn would_change(&self, sample: Option<MemorySample>) -> bool {
+        let would = |series: &TimeSeries, bytes: u64| series.newest().is_some() && series.is_change(bytes);
+        sample.is_some_and(|s| would(&self.footprint, s.footprint) || would(&self.anonymous, s.anonymous))
+    }
+
+    fn growth(&self) -> Option<f64> {
+        let slope = self.footprint().slope();
+        // Without a past nothing is known of the time before the newest value.
+        slope.filter(|_| !self.is_cut || self.footprint.unchanged_since() <= self.slope_start())
+    }
+
+    fn slope_start(&self) -> Option<Duration> {
+        Some(Duration::from_secs(self.now.into()).saturating_sub(SeriesView::SLOPE_SPAN))
+    }
+
+    /// Returns true if it never changed: then its past takes no memory.
+    pub(super) const fn is_constant(&self) -> bool {
+        self.footprint.is_constant() && self.anonymous.is_constant()
+    }
+
+    /// Judges the row now, due or not.
+    pub(super) fn evaluate(&mut self, scheduler: &mut EvaluationScheduler, started_at: Option<Duration>) {
+        if !self.is_cut {
+            scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.anonymous, started_at);
+        }
+    }
+
+    /// Puts the row, which has that number, in the queue of those to judge if it is due.
+    pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
+        if !self.is_cut {
+            scheduler.queue(&mut self.evaluation, &self.footprint, &self.anonymous, number);
+        }
     }
 
     /// Drops what that retention does not keep.
@@ -200,15 +296,38 @@ impl RowHistory {
         self.anonymous.set_retention(retention);
     }
 
-    /// Drops all but the newest value.
-    pub(super) fn clear_past(&mut self) {
+    /// Gives up its past, until [`Self::admit`].
+    pub(super) fn cut(&mut self) {
         self.footprint.clear_past();
         self.anonymous.clear_past();
         self.evaluation = Evaluation::default();
+        (self.is_cut, self.is_admitted) = (true, false);
+        self.cut_at = (self.newest_footprint() >> 20) as u32;
+    }
+
+    /// Lets it have a past from now on.
+    pub(super) const fn admit(&mut self) {
+        (self.is_cut, self.is_admitted) = (false, true);
+    }
+
+    /// Returns how much its past is worth keeping, where not all can be: growth first, then size and what it grew by.
+    pub(super) fn worth(&self) -> (bool, u64) {
+        let footprint = self.newest_footprint();
+        let grown = if self.is_cut {
+            footprint.abs_diff(u64::from(self.cut_at) << 20)
+        } else {
+            (self.change.growth.unwrap_or(0.0).abs() * SeriesView::SLOPE_SPAN.as_secs_f64()) as u64
+        };
+        let worth = footprint.saturating_add(grown.saturating_mul(GROWTH_WORTH));
+        (self.trend().verdict.is_growth(), worth)
     }
 
     /// Returns its memory in bytes.
-    pub(super) const fn bytes(&self) -> usize {
-        size_of::<Self>() - 2 * size_of::<TimeSeries>() + self.footprint.bytes() + self.anonymous.bytes()
+    pub const fn bytes(&self) -> usize {
+        let windows = match self.windows {
+            Some(_) => size_of::<[ChangeWindow; 2]>(),
+            None => 0,
+        };
+        size_of::<Self>() - 2 * size_of::<TimeSeries>() + windows + self.footprint.bytes() + self.anonymous.bytes()
     }
 }

@@ -59,8 +59,6 @@ fn trim(ring: &mut VecDeque<Run>, kept: u32) {
     }
 }
 
-type Rings = [VecDeque<Run>; RESOLUTIONS.len()];
-
 /// The share of the buckets that is kept: all, a half, a quarter or an eighth, where memory is short. Verdicts are then
 /// based on coarser spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,11 +96,25 @@ pub struct TimeSeries {
     first: u32,
     /// A value was unknown since the newest one.
     has_gap: bool,
-    retention: Retention,
-    /// Heap memory of the rings, in bytes.
-    heap: u32,
     /// The past, allocated with the first change.
-    rings: Option<Box<Rings>>,
+    past: Option<Box<Past>>,
+}
+
+/// The buckets of each resolution, without the newest value.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    rings: [VecDeque<Run>; RESOLUTIONS.len()],
+    retention: Retention,
+    /// Its memory in bytes.
+    bytes: u32,
+}
+
+/// The effect of a value on a series.
+enum Step {
+    Same,
+    First,
+    /// Another value came after this one.
+    Changed(CurrentValue),
 }
 
 impl TimeSeries {
@@ -126,24 +138,51 @@ impl TimeSeries {
     /// A value within 4 KiB, or a four-thousandth, of the one before counts as the same, and so does the time between
     /// the two. A time before the last one counts as the last one.
     pub fn push(&mut self, now: Duration, bytes: Option<u64>, retention: Retention) -> bool {
+        match self.take(now, bytes) {
+            Step::Same => false,
+            Step::First => true,
+            Step::Changed(previous) => {
+                self.past.get_or_insert_default().append(previous, retention);
+                true
+            }
+        }
+    }
+
+    /// Takes the value at `now` in the place of the one before, which is forgotten; returns true if it changed.
+    pub(super) fn replace(&mut self, now: Duration, bytes: Option<u64>) -> bool {
+        let changed = !matches!(self.take(now, bytes), Step::Same);
+        if let Some(current) = self.current.filter(|_| changed) {
+            self.first = current.from;
+        }
+        changed
+    }
+
+    /// Returns true if that value would differ from the newest one.
+    pub(super) fn is_change(&self, bytes: u64) -> bool {
+        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
+        let is_same = |current: CurrentValue| current.kib.abs_diff(kib) <= tolerance(current.kib);
+        self.has_gap || !self.current.is_some_and(is_same)
+    }
+
+    fn take(&mut self, now: Duration, bytes: Option<u64>) -> Step {
         let Some(bytes) = bytes else {
             self.has_gap = true;
-            return false;
+            return Step::Same;
         };
+        let is_change = self.is_change(bytes);
         let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
         let now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX - 1).min(u32::MAX - 1);
         match &mut self.current {
-            Some(current) if current.kib.abs_diff(kib) <= tolerance(current.kib) && !self.has_gap => {
+            Some(current) if !is_change => {
                 current.to = current.to.max(now);
-                false
+                Step::Same
             }
             Some(current) => {
                 let previous = *current;
                 let from = now.max(previous.to);
                 *current = CurrentValue { kib, from, to: from };
                 self.has_gap = false;
-                self.append_to_rings(previous, retention);
-                true
+                Step::Changed(previous)
             }
             None => {
                 self.has_gap = false;
@@ -153,54 +192,31 @@ impl TimeSeries {
                     from: now,
                     to: now,
                 });
-                true
+                Step::First
             }
         }
-    }
-
-    fn append_to_rings(&mut self, value: CurrentValue, retention: Retention) {
-        self.retention = retention;
-        let rings = self.rings.get_or_insert_default();
-        let mut heap = size_of::<Rings>();
-        for (ring, resolution) in rings.iter_mut().zip(RESOLUTIONS) {
-            let kept = resolution.kept(retention);
-            for run in append(ring.pop_back(), value, resolution.step).into_iter().flatten() {
-                // Past half of what is kept the rest is reserved at once: doubling would overshoot the bound.
-                if ring.len() == ring.capacity() && ring.len() * 2 > kept as usize {
-                    ring.reserve_exact((kept as usize + 1).saturating_sub(ring.len()).max(1));
-                }
-                ring.push_back(run);
-            }
-            trim(ring, kept);
-            if ring.capacity() > 2 * kept as usize {
-                ring.shrink_to(kept as usize + 1);
-            }
-            heap += ring.capacity() * size_of::<Run>();
-        }
-        self.heap = heap as u32;
     }
 
     /// Drops what that retention does not keep.
     pub fn set_retention(&mut self, retention: Retention) {
-        self.retention = retention;
-        let Some(rings) = &mut self.rings else { return };
-        let mut heap = size_of::<Rings>();
-        for (ring, resolution) in rings.iter_mut().zip(RESOLUTIONS) {
-            trim(ring, resolution.kept(retention));
-            ring.shrink_to_fit();
-            heap += ring.capacity() * size_of::<Run>();
+        if let Some(past) = &mut self.past {
+            past.set_retention(retention);
         }
-        self.heap = heap as u32;
     }
 
     /// Drops all but the newest value.
     pub fn clear_past(&mut self) {
-        self.rings = None;
-        self.heap = 0;
+        self.past = None;
         if let Some(current) = &mut self.current {
             current.from = current.to;
             self.first = current.to;
         }
+    }
+
+    fn retention(&self) -> Retention {
+        self.past
+            .as_ref()
+            .map_or_else(Retention::default, |past| past.retention)
     }
 
     /// Returns the newest value in bytes, and the second in which it was last seen.
@@ -223,21 +239,21 @@ impl TimeSeries {
 
     /// Returns true if the value never changed.
     pub const fn is_constant(&self) -> bool {
-        self.rings.is_none()
+        self.past.is_none()
     }
 
     /// Returns since when every value is in the buckets of that resolution.
     pub fn covered_since(&self, level: usize) -> Duration {
         let resolution = RESOLUTIONS[level.min(RESOLUTIONS.len() - 1)];
         let newest = self.current.map_or(0, |current| current.to / resolution.step);
-        let oldest = (newest + 1).saturating_sub(resolution.kept(self.retention));
+        let oldest = (newest + 1).saturating_sub(resolution.kept(self.retention()));
         Duration::from_secs(u64::from(oldest) * u64::from(resolution.step))
     }
 
     /// Returns the runs of one resolution that end after the second `since`, oldest first, the current value included.
-    fn runs(&self, level: usize, since: u64) -> impl DoubleEndedIterator<Item = Run> + '_ {
+    fn runs(&self, level: usize, since: u64) -> impl DoubleEndedIterator<Item = Run> + Clone + '_ {
         let step = RESOLUTIONS.get(level).map_or(1, |resolution| resolution.step);
-        let ring = self.rings.as_ref().and_then(|rings| rings.get(level));
+        let ring = self.past.as_ref().and_then(|past| past.rings.get(level));
         let newest = ring.and_then(VecDeque::back).copied();
         let tail = self
             .current
@@ -252,7 +268,7 @@ impl TimeSeries {
     }
 
     /// Returns the buckets of one resolution that end after `since`, oldest first. A run of equal ones is one point.
-    pub fn points_since(&self, level: usize, since: Duration) -> impl DoubleEndedIterator<Item = Point> + '_ {
+    pub fn points_since(&self, level: usize, since: Duration) -> impl DoubleEndedIterator<Item = Point> + Clone + '_ {
         let level = level.min(RESOLUTIONS.len() - 1);
         let step = RESOLUTIONS[level].step;
         // The current value may have stayed for longer than anything is kept.
@@ -280,7 +296,7 @@ impl TimeSeries {
             let seam = level.checked_sub(1).map_or(u64::MAX, |finer| {
                 let finer = RESOLUTIONS[finer];
                 // One bucket less, as the buckets of the two do not end at the same time.
-                let kept = (u64::from(finer.kept(self.retention)) * u64::from(finer.step)).saturating_sub(step);
+                let kept = (u64::from(finer.kept(self.retention())) * u64::from(finer.step)).saturating_sub(step);
                 now.saturating_sub(kept.min(u64::from(BUCKETS_PER_AGE) * step))
             });
             for run in self.runs(level, until) {
@@ -301,6 +317,45 @@ impl TimeSeries {
 
     /// Returns its memory in bytes, on the heap and off it.
     pub const fn bytes(&self) -> usize {
-        size_of::<Self>() + self.heap as usize
+        let past = match &self.past {
+            Some(past) => past.bytes as usize,
+            None => 0,
+        };
+        size_of::<Self>() + past
+    }
+}
+
+impl Past {
+    fn append(&mut self, value: CurrentValue, retention: Retention) {
+        self.retention = retention;
+        for (ring, resolution) in self.rings.iter_mut().zip(RESOLUTIONS) {
+            let kept = resolution.kept(retention);
+            for run in append(ring.pop_back(), value, resolution.step).into_iter().flatten() {
+                // Past half of what is kept the rest is reserved at once: doubling would overshoot the bound.
+                if ring.len() == ring.capacity() && ring.len() * 2 > kept as usize {
+                    ring.reserve_exact((kept as usize + 1).saturating_sub(ring.len()).max(1));
+                }
+                ring.push_back(run);
+            }
+            trim(ring, kept);
+            if ring.capacity() > 2 * kept as usize {
+                ring.shrink_to(kept as usize + 1);
+            }
+        }
+        self.count();
+    }
+
+    fn set_retention(&mut self, retention: Retention) {
+        self.retention = retention;
+        for (ring, resolution) in self.rings.iter_mut().zip(RESOLUTIONS) {
+            trim(ring, resolution.kept(retention));
+            ring.shrink_to_fit();
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let runs: usize = self.rings.iter().map(VecDeque::capacity).sum();
+        self.bytes = (size_of::<Self>() + runs * size_of::<Run>()) as u32;
     }
 }

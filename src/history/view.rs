@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
+use crate::trend::flat_since;
 
 /// A series as of the last snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -174,8 +175,8 @@ impl<'a> SeriesView<'a> {
             .unwrap_or(finest)
     }
 
-    /// Returns the slope over the last five minutes in bytes a second: least squares over its seconds. `None` where
-    /// what is known spans less than five seconds.
+    /// Returns the slope over the last five minutes in bytes a second: least squares over its seconds. 0 once it is
+    /// flat; `None` where what is known spans less than five seconds.
     pub fn slope(&self) -> Option<f64> {
         let since = self.now.saturating_sub(Self::SLOPE_SPAN);
         let (newest, base) = self.series.newest()?;
@@ -218,6 +219,9 @@ impl<'a> SeriesView<'a> {
         }
         let spread = f64::mul_add(n, sxx, -(sx * sx));
         let is_long = span.1 - span.0 >= Self::MIN_SLOPE_SECONDS;
-        (is_long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)
+        let slope = (is_long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)?;
+        let newest_first = self.series.points_since(0, since).rev();
+        let is_flat = flat_since(newest_first, slope, Self::SLOPE_SPAN).is_some();
+        Some(if is_flat { 0.0 } else { slope })
     }
 }

@@ -10,15 +10,15 @@
 //!
 //! ```text
 //! {"schema":"zmtop-leaks/1","time":"2026-11-20T23:51:00.123Z","host":"db1","by":null,"watched_s":600.0,
-//!  "processes":412,"unreadable":0,"leaks":[
+//!  "processes":412,"unreadable":0,"without_history":0,"leaks":[
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"footprint","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
-//!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0}]}
+//!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null}]}
 //! ```
 //!
 //! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user`
 //! and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
-//! `ended` while it lives.
+//! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -29,6 +29,7 @@ use super::{OutputStyle, Report};
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{Cell, DataValue};
 use crate::group::{Coverage, GroupBy};
+use crate::history::Shortfall;
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
@@ -47,6 +48,8 @@ pub struct LeaksReport<'a> {
     pub suspects: &'a [Suspect],
     /// Number of suspects beyond those.
     pub more: usize,
+    /// What the history did not keep, of which nothing can be said.
+    pub shortfall: Shortfall,
     /// Style of the text.
     pub style: OutputStyle,
 }
@@ -88,6 +91,9 @@ const FIELDS: &[Field] = &[
     ("eta_s", |_, s| optional(s.eta, DataValue::float)),
     ("ended", |report, s| optional(s.ended, |at| report.wall_clock(at))),
     ("times", |_, s| DataValue::Integer(s.times as u64)),
+    ("flat_since", |report, s| {
+        optional(s.judgement.flat_since, |at| report.wall_clock(at))
+    }),
 ];
 
 fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> DataValue<'s> {
@@ -100,6 +106,14 @@ impl LeaksReport<'_> {
         let ago = self.snapshot.monotonic.saturating_sub(at);
         let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
         DataValue::Text(time_text(time).into_bytes().into())
+    }
+
+    /// Writes of how many rows nothing can be said, for want of memory.
+    fn write_shortfall(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.shortfall.rows_text() {
+            Some(rows) => writeln!(out, "{rows} without history: history.max_memory is too small for them"),
+            None => Ok(()),
+        }
     }
 
     fn object<'s>(&self, suspect: &'s Suspect) -> Object<'s> {
@@ -118,10 +132,11 @@ impl Report for LeaksReport<'_> {
                 hidden => format!(", {hidden} more could not be read"),
             };
             let (readable, watched) = (coverage.readable, units::span(self.watched));
-            return writeln!(
+            writeln!(
                 out,
                 "nothing to tell of: {readable} processes seen over {watched}{hidden}"
-            );
+            )?;
+            return self.write_shortfall(out);
         }
         // A pipe gets long command lines, but not a page of one.
         let room = self.style.width.unwrap_or(200);
@@ -136,10 +151,10 @@ impl Report for LeaksReport<'_> {
             table.push(&cells);
         }
         table.write(out, &self.style)?;
-        match self.more {
-            0 => Ok(()),
-            more => writeln!(out, "and {more} more"),
+        if self.more > 0 {
+            writeln!(out, "and {} more", self.more)?;
         }
+        self.write_shortfall(out)
     }
 
     fn document(&self) -> Document<'_> {
@@ -154,6 +169,7 @@ impl Report for LeaksReport<'_> {
                 .put("watched_s", self.watched.as_secs_f64())
                 .put("processes", coverage.readable)
                 .put("unreadable", coverage.hidden)
+                .put("without_history", self.shortfall.processes + self.shortfall.groups)
                 .put("leaks", suspects),
         )
     }

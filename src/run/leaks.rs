@@ -70,6 +70,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         by: args.by,
         suspects: &found,
         more: all - found.len(),
+        shortfall: *observed.history.shortfall(),
         style: output_style(plan.settings.ui.units, args.color.no_color, env),
     };
     Ok(match print(&report, args.format) {

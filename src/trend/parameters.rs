@@ -189,6 +189,21 @@ parameters! {
         /// The confidence of that evidence, `1 − 10^−0.9`, rounded down.
         MAX_CONFIDENCE_WITHOUT_LEAK: f64 = 0.874, "1",
             "a confidence that contradicts the verdict", "cases::what_levels_off_is_warming";
+        /// Shortest time over which a series is seen to be flat.
+        SHORTEST_PLATEAU_MS: u64 = 90_000, "ms",
+            "a pace that is shown long after the growth ended", "cases::growth_that_ended_has_no_pace";
+        /// Spans of that time; each has a floor, so that a momentary use is no growth.
+        PLATEAU_SPANS: usize = 9, "spans",
+            "noise taken for growth", "cases::growth_that_ended_has_no_pace";
+        /// Spans of which something must be known, the oldest among them.
+        MIN_PLATEAU_SPANS: usize = 6, "spans",
+            "calling flat what was hardly seen", "cases::growth_that_ended_has_no_pace";
+        /// Upper bound of the range of these floors, as a share of what the pace adds in that time.
+        MAX_PLATEAU_RISE: f64 = 0.2, "1",
+            "growth that only slows down called flat", "cases::growth_that_ended_has_no_pace";
+        /// What the pace must add in that time: less is the rhythm of an allocator.
+        MIN_PACE_BYTES: f64 = 1024.0 * 1024.0, "bytes",
+            "slow leaks that look flat between two allocations", "cases::growth_that_ended_has_no_pace";
         /// Parts of a day compared with the same parts of the day before.
         DAY_PARTS: usize = 16, "parts",
             "load that comes and goes with the day", "corpus: day leak-day";

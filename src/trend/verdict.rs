@@ -90,8 +90,11 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The figure that was judged.
     pub metric: Metric,
-    /// Slope of the floor in bytes a second; 0 where it is steady or unknown.
+    /// Slope of the floor in bytes a second; 0 where it is steady, unknown, or flat by now.
     pub slope: f64,
+    /// Since when it has not moved any more, on the monotonic clock; `None` where it moves, or is steady. A leak in
+    /// stairs is flat between them.
+    pub flat_since: Option<Duration>,
     /// Confidence that the floor rises for good, 0 to 1. A score, not a probability: 0.9 where the evidence just
     /// suffices, 0.99 where there is twice as much, at most 0.999. Below
     /// [`Params::confidence`](super::Params::confidence) nothing is called a leak.

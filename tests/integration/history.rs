@@ -1,7 +1,8 @@
 //! Histories: changes, rates, series and verdicts from a run of snapshots.
 
+mod flat;
 mod headroom;
-
+mod many;
 mod processes;
 mod time_series;
 mod verdicts;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::group::{GroupBy, GroupNames};
 use crate::history::groups::table::{GroupNumbers, GroupTable, NO_GROUP};
-use crate::history::row::MemorySample;
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 
@@ -52,11 +51,11 @@ impl Changed {
     }
 }
 
-/// The groups of one process, and the memory it last had.
+/// The groups of one process.
 #[derive(Debug)]
 pub(in crate::history) struct Membership {
-    /// The facts that its groups were found by.
-    facts: Option<Arc<Facts>>,
+    /// Its groups were found by the facts that it has.
+    is_found: bool,
     ppid: u32,
     /// Its name depends on its parent, which has the facts `parent`.
     depends_on_parent: bool,
@@ -66,7 +65,6 @@ pub(in crate::history) struct Membership {
     founder: u8,
     /// The process was there when the history began.
     is_initial: bool,
-    memory: Option<MemorySample>,
 }
 
 impl Membership {
@@ -75,14 +73,13 @@ impl Membership {
 
     pub(in crate::history) const fn new(is_initial: bool) -> Self {
         Self {
-            facts: None,
+            is_found: false,
             ppid: 0,
             depends_on_parent: false,
             parent: None,
             groups: Self::NONE,
             founder: 0,
             is_initial,
-            memory: None,
         }
     }
 
@@ -92,29 +89,18 @@ impl Membership {
     }
 
     /// Returns its groups, in the order of [`GroupBy::OF_PROCESSES`].
-    pub(super) const fn groups(&self) -> &GroupNumbers {
+    pub(in crate::history) const fn groups(&self) -> &GroupNumbers {
         &self.groups
     }
 
-    /// Returns the groups that its memory is counted in: none where the memory is unknown.
-    pub(in crate::history) fn counted_in(&self) -> GroupNumbers {
-        self.memory.map_or(Self::NONE, |_| self.groups)
+    /// Notes that the facts changed.
+    pub(in crate::history) const fn mark_changed(&mut self) {
+        self.is_found = false;
     }
 
     /// Returns true if its group of that kind began with it.
     pub(super) const fn is_founder(&self, kind: usize) -> bool {
         self.founder & (1 << kind) != 0
-    }
-
-    /// Returns its memory, or the last one known where the read failed this time: else a late walk would look like
-    /// freed memory. `None` before the first walk, and where there is no memory.
-    pub(super) fn memory(&mut self, sample: &ProcessSample) -> Option<MemorySample> {
-        match &sample.walk {
-            Ok(walk) => self.memory = Some(MemorySample::new(&walk.memory)),
-            Err(why) if why.hides_memory() => {}
-            Err(_) => self.memory = None,
-        }
-        self.memory
     }
 
     /// Looks up its groups where they may have changed. Returns true if it is in all of them, or came after the history
@@ -126,8 +112,7 @@ impl Membership {
         table: &mut GroupTable,
         changed: &mut Changed,
     ) -> bool {
-        let is_same = |facts: &Arc<Facts>| Arc::ptr_eq(facts, &sample.facts);
-        let is_same = self.facts.as_ref().is_some_and(is_same) && self.ppid == sample.stat.ppid;
+        let is_same = self.is_found && self.ppid == sample.stat.ppid;
         let is_moved = changed.contains(self.ppid) || changed.contains(sample.id.pid);
         if !is_same || is_moved || !self.is_parent_same(sample, names) {
             let before = self.groups[FAMILY];
@@ -157,7 +142,7 @@ impl Membership {
         table: &mut GroupTable,
         changed: &mut Changed,
     ) {
-        self.facts = Some(Arc::clone(&sample.facts));
+        self.is_found = true;
         self.ppid = sample.stat.ppid;
         self.depends_on_parent = names.depends_on_parent(sample);
         let parent = names.find(sample.stat.ppid).filter(|_| self.depends_on_parent);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::GroupBy;
-use crate::history::evaluation::EvaluationScheduler;
+use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 
 /// The number that stands for no group. A plain number rather than an `Option` halves what each process keeps.
@@ -90,7 +90,7 @@ impl Index {
 }
 
 /// All groups. A group keeps its number for as long as it has members.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::history) struct GroupTable {
     /// In the order of [`GroupBy::OF_PROCESSES`].
     indexes: [Index; GroupBy::OF_PROCESSES.len()],
@@ -98,25 +98,9 @@ pub(in crate::history) struct GroupTable {
     /// The sums, apart from the histories: these few bytes are written for every process, and stay in the cache.
     sums: Vec<GroupSums>,
     free: Vec<u32>,
-    window: Duration,
 }
 
 impl GroupTable {
-    pub(super) fn new(window: Duration) -> Self {
-        Self {
-            indexes: Default::default(),
-            groups: Vec::new(),
-            sums: Vec::new(),
-            free: Vec::new(),
-            window,
-        }
-    }
-
-    /// Takes changes over another length of time from now on; the rows that there are have been told.
-    pub(in crate::history) const fn set_window(&mut self, window: Duration) {
-        self.window = window;
-    }
-
     /// Returns how many groups there are.
     pub(in crate::history) const fn len(&self) -> usize {
         self.groups.len() - self.free.len()
@@ -160,7 +144,7 @@ impl GroupTable {
         self.groups[number as usize] = Some(GroupHistory {
             by,
             name,
-            row: RowHistory::new(self.window),
+            row: RowHistory::default(),
             is_new: true,
             is_complete: false,
             empty_since: None,
@@ -198,7 +182,7 @@ impl GroupTable {
                 group.is_complete |= sums.waiting == 0 && !is_starting;
                 let is_known = group.is_complete && sums.known > 0;
                 group.row.push(tick, is_known.then_some(sums.memory), &sums.rates);
-                group.row.evaluate_if_due(scheduler, group.started_at, number as u32);
+                group.row.queue(scheduler, RowNumber::Group(number as u32));
                 continue;
             }
             if group.empty_since.is_none() && group.is_complete {
@@ -250,6 +234,13 @@ impl GroupTable {
         freed
     }
 
+    /// Judges one of them now.
+    pub(in crate::history) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
+        if let Some(Some(group)) = self.groups.get_mut(number as usize) {
+            group.row.evaluate(scheduler, group.started_at);
+        }
+    }
+
     /// Judges all of them now.
     pub(in crate::history) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler) {
         for group in self.groups.iter_mut().flatten() {
@@ -268,15 +259,26 @@ impl GroupTable {
         groups.map(|group| (group.name.as_ref(), &group.row))
     }
 
-    /// Returns the histories of all groups.
-    pub(in crate::history) fn rows_mut(&mut self) -> impl Iterator<Item = &mut RowHistory> {
-        self.groups.iter_mut().flatten().map(|group| &mut group.row)
+    /// Returns the histories of all groups, with their numbers.
+    pub(in crate::history) fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
+        let groups = (0..).zip(&mut self.groups);
+        groups.filter_map(|(number, group)| Some((number, &mut group.as_mut()?.row)))
+    }
+
+    /// Returns how many groups with members are without a past.
+    pub(in crate::history) fn without_past(&self) -> usize {
+        let groups = self.groups.iter().flatten();
+        groups
+            .filter(|group| group.empty_since.is_none() && group.row.is_without_past())
+            .count()
     }
 
     /// Returns its memory in bytes.
     pub(in crate::history) fn bytes(&self) -> usize {
         let groups = self.groups.iter().flatten().map(GroupHistory::bytes);
-        groups.sum::<usize>() + self.sums.capacity() * size_of::<GroupSums>()
+        // A slot without a group costs as much as the group's own part of one.
+        let slots = (self.groups.capacity() - self.len()) * size_of::<Option<GroupHistory>>();
+        groups.sum::<usize>() + slots + self.sums.capacity() * size_of::<GroupSums>()
     }
 }
 

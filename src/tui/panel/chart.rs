@@ -130,12 +130,15 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         Verdict::Leaking => ("▲ ", theme.leak),
     };
     label.text(70, "  ·  ", theme.dim);
-    let pace = units::pace(judged.slope);
-    label.text(90, format!("{sign}{} {pace}", judged.verdict.id()), style);
+    let pace = match judged.flat_since {
+        Some(_) => ", now flat".into(),
+        None => format!(" {}", units::pace(judged.slope)),
+    };
+    label.text(90, format!("{sign}{}{pace}", judged.verdict.id()), style);
     if judged.metric == Metric::Anonymous {
         label.text(50, " of anonymous memory", theme.text);
     }
-    if let Some(since) = judged.since {
+    if let Some(since) = judged.flat_since.or(judged.since) {
         let long = units::span(snapshot.monotonic.saturating_sub(since));
         label.text(65, format!(" for {long}"), theme.text);
     }

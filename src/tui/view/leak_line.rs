@@ -35,8 +35,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.text(95, count, theme.leak);
     let width = if area.width < 100 { 16 } else { 36 };
     line.text(90, format!("  {}", name(suspect, width)), theme.text);
-    line.text(85, format!("  {}", units::pace(judgement.slope)), theme.leak);
-    if let (Some(since), Some(snapshot)) = (judgement.since, &app.engine.snapshot) {
+    let pace = match judgement.flat_since {
+        Some(_) => "flat".into(),
+        None => units::pace(judgement.slope),
+    };
+    line.text(85, format!("  {pace}"), theme.leak);
+    if let (Some(since), Some(snapshot)) = (judgement.flat_since.or(judgement.since), &app.engine.snapshot) {
         let duration = units::span(snapshot.monotonic.saturating_sub(since));
         line.text(70, format!(" for {duration}"), theme.text);
     }

@@ -66,6 +66,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         let text = format!("  {} may count twice: grant CAP_SYS_PTRACE", sampling.doubtful);
         line.text(64, text, theme.warning);
     }
+    if let Some(short) = app.engine.history.shortfall().rows_text() {
+        line.text(66, format!("  {short} without history"), theme.warning);
+    }
     let mut own = vec!["  self".to_owned()];
     if let Some(cpu) = app.engine.history.system().own_cpu {
         own.push(format!("{:.1}%", cpu * 100.0));

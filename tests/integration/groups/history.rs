@@ -158,6 +158,53 @@ fn an_exec_or_a_new_name_moves_a_process_to_another_group() {
 }
 
 #[test]
+fn new_facts_move_a_process_to_its_other_groups_at_once() {
+    // It runs on, of the same exec: moved, given to another user, or with another title.
+    let one = |pid: u32, place: &str| {
+        let title = format!("postgres: {place}");
+        let sample = placed(program(pid, 1, place, "/bin/x"), place, &format!("/{place}"), |facts| {
+            facts.unit = Some(bytes(format!("{place}.service")));
+            facts.container = Some(bytes(place));
+            facts.cmdline = Ok(title.into_bytes().into());
+            facts.exe = Ok(bytes(format!("/usr/bin/{place}")));
+        });
+        assert_eq!(sample.exec, 0);
+        sample
+    };
+    let name = |by: GroupBy, place: &str| match by {
+        GroupBy::Cgroup => format!("/{place}"),
+        GroupBy::Unit => format!("{place}.service"),
+        _ => place.to_owned(),
+    };
+    let mut history = History::new(WINDOW);
+    for second in 0..3 {
+        push(&mut history, second, vec![one(7, "a"), one(8, "a"), one(9, "b")]);
+    }
+    let moved = vec![one(7, "a"), one(8, "b"), one(9, "b")];
+    push(&mut history, 3, moved.clone());
+    let ten = 10 * MIB.cast_signed();
+    // A family is named by its first process, which stays.
+    for by in GroupBy::OF_PROCESSES.into_iter().filter(|by| *by != GroupBy::Family) {
+        for (place, change, count) in [("a", -ten, 1), ("b", ten, 2)] {
+            let key = key(by, &name(by, place));
+            let row = history.group(&key).unwrap();
+            assert_eq!(row.change().pss, Some(change), "{key:?}");
+            assert_eq!(row.footprint().last(), Some(count * 10 * MIB), "{key:?}");
+            let summed = groups(&snapshot(WINDOW, moved.clone()), by);
+            let sum = summed.iter().find(|group| group.key == key).unwrap();
+            assert_eq!(sum.totals.memory.unwrap().pss, count * 10 * MIB, "{key:?}");
+        }
+    }
+    // What it was before goes on: it is the same process.
+    let own = history.get(Identity { pid: 8, starttime: 80 }).unwrap();
+    assert_eq!(own.change().pss, Some(0));
+    assert_eq!(
+        history.command(Identity { pid: 8, starttime: 80 }).as_deref(),
+        Some(&b"b"[..])
+    );
+}
+
+#[test]
 fn a_parent_that_changes_takes_its_children_with_it() {
     let mut history = History::new(WINDOW);
     let rows = |parent: &str| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use zmtop::group::{GroupBy, GroupKey, RowKey};
+use zmtop::history::Shortfall;
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::LeaksReport;
@@ -53,6 +54,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
             confidence: 0.987,
             since: Some(NOW.saturating_sub(Duration::from_secs(3600))),
             floor: 90 * MIB,
+            flat_since: None,
         },
         footprint: 100 * MIB,
         eta: Some(7200.0),
@@ -98,6 +100,7 @@ fn written(suspects: &[Suspect], format: Format, width: Option<usize>) -> String
         by: None,
         suspects,
         more: 2,
+        shortfall: Shortfall::default(),
         style: OutputStyle {
             width,
             ..OutputStyle::default()

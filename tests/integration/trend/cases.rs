@@ -103,6 +103,52 @@ fn the_eta_is_headroom_by_pace() {
 }
 
 #[test]
+fn growth_that_ended_has_no_pace() {
+    const END: u64 = 1200;
+    let line = |pace: f64| move |s: u64| 200 * MB + (s as f64 * pace) as u64;
+    let until = |end: u64, pace: f64| move |s: u64| line(pace)(s.min(end));
+    let noisy = |s: u64| s * 7 % 11 * MB / 20;
+    // 10 MB a minute, which ended so long ago; whether it is flat.
+    let fast = MB as f64 / 6.0;
+    for (ago, flat) in [
+        (0, false),
+        (40, false),
+        (60, false),
+        (80, true),
+        (120, true),
+        (250, true),
+    ] {
+        let judged = of_old(&points(END, until(END - ago, fast)));
+        // After so long the verdict has gone too.
+        assert_eq!(judged.verdict >= Verdict::Warming, ago < 250, "{ago} s: {judged:?}");
+        assert_eq!(judged.flat_since.is_some(), flat && ago < 250, "{ago} s: {judged:?}");
+        assert_eq!(judged.slope == 0.0, flat, "{ago} s: {judged:?}");
+        if let Some(since) = judged.flat_since {
+            let off = since.as_secs_f64() - at(END - ago).as_secs_f64();
+            assert!(off.abs() <= 20.0, "{ago} s: {off} s off");
+        }
+    }
+    // So with noise of half a megabyte, and with a use of much more for a moment.
+    let judged = of_old(&points(END, |s| until(END - 100, fast)(s) + noisy(s)));
+    assert!(judged.flat_since.is_some() && judged.slope == 0.0, "{judged:?}");
+    let spike = |s: u64| if s == END - 50 { 500 * MB } else { 0 };
+    let judged = of_old(&points(END, |s| until(END - 100, fast)(s) + spike(s)));
+    assert!(judged.flat_since.is_some(), "{judged:?}");
+    // Slower growth takes the time in which it would have added a megabyte.
+    let slow = MB as f64 / 240.0;
+    for (ago, flat) in [(150, false), (300, true)] {
+        let judged = of_old(&points(3600, until(3600 - ago, slow)));
+        assert_eq!(judged.slope == 0.0, flat, "{ago} s: {judged:?}");
+    }
+    // A pace that halves is a pace; unknown values are not flat.
+    let halved = of_old(&points(END, |s| line(fast / 2.0)(s + s.min(END - 120))));
+    assert!(halved.flat_since.is_none() && halved.slope > 0.0, "{halved:?}");
+    let mut gappy = points(END, until(END - 100, fast));
+    gappy.retain(|p| !(at(END - 80)..at(END - 10)).contains(&p.from));
+    assert_eq!(of_old(&gappy).flat_since, None);
+}
+
+#[test]
 fn what_was_proven_holds_while_it_grows() {
     let of = |verdict| Judgement {
         verdict,

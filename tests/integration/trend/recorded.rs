@@ -81,7 +81,8 @@ fn recordings_of_the_corpus_are_told_apart() {
         let called = leaks.iter().filter(|leak| leak["verdict"] == "leaking").count() as u64;
         assert_eq!(exit, Some(i32::from(called > 0)), "{}", shape.name);
         for leak in leaks.iter().filter(|leak| leak["verdict"] == "leaking") {
-            assert!(leak["slope_bytes_per_s"].as_f64().unwrap() > 0.0, "{leak}");
+            let grows = leak["slope_bytes_per_s"].as_f64().unwrap() > 0.0;
+            assert_eq!(grows, leak["flat_since"].is_null(), "{leak}");
             assert!(leak["confidence"].as_f64().unwrap() >= 0.9, "{leak}");
             assert!(leak["since"].is_string() && leak["metric"] == "footprint", "{leak}");
             let pid = leak["pid"].as_u64().unwrap();

@@ -1,0 +1,82 @@
+//! The upkeep of a history, at the end of each snapshot: judging in turn, and keeping within the memory bound.
+
+use std::collections::HashMap;
+
+use crate::history::History;
+use crate::history::evaluation::RowNumber;
+use crate::history::groups::GroupHistories;
+use crate::history::process::ProcessHistory;
+use crate::history::retention::Shortfall;
+use crate::history::row::{RowHistory, Tick};
+use crate::model::process::Identity;
+
+impl History {
+    /// Judges the rows that are due, as far as the budget of this snapshot goes.
+    pub(super) fn judge_due(&mut self) {
+        let queue = self.scheduler.take_queue();
+        let mut judged = 0;
+        for turn in &queue {
+            if !self.scheduler.has_budget() {
+                break;
+            }
+            judged += 1;
+            match turn.row {
+                RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
+                RowNumber::Process(id) => {
+                    if let Some(process) = self.processes.get_mut(&id) {
+                        process.row.evaluate(&mut self.scheduler, process.started_at);
+                    }
+                }
+            }
+        }
+        self.scheduler.give_back(queue, judged);
+    }
+
+    /// Keeps within the memory bound. What costs least to lose goes first.
+    pub(super) fn bound_memory(&mut self, tick: Tick, mut bytes: usize) {
+        while self.retention.is_exceeded(bytes)
+            && let Some(freed) = self.ended.drop_oldest()
+        {
+            bytes -= freed.min(bytes);
+        }
+        if self.retention.is_exceeded(bytes) {
+            bytes -= self.groups.table.drop_empty().min(bytes);
+        }
+        while let Some(retention) = self.retention.adjust(bytes, tick.now) {
+            all_rows(&mut self.processes, &mut self.groups).for_each(|(_, row)| row.set_retention(retention));
+            bytes = self.bytes();
+        }
+        let is_exceeded = self.retention.is_exceeded(bytes);
+        if is_exceeded || self.retention.is_choice_due(tick.now) {
+            let rows = all_rows(&mut self.processes, &mut self.groups);
+            if is_exceeded {
+                self.retention.cut(rows, bytes, tick.now);
+            } else {
+                self.retention.choose(rows, bytes, tick.now);
+            }
+            bytes = self.bytes();
+            let without_past = self.processes.values().filter(|process| process.row.is_without_past());
+            self.shortfall.processes = without_past.count();
+        }
+        let (waiting, longest_wait) = self.scheduler.waiting();
+        self.shortfall = Shortfall {
+            processes: self.shortfall.processes,
+            groups: self.groups.table.without_past(),
+            retention: self.retention.retention(),
+            excess: self.retention.excess(bytes),
+            waiting,
+            longest_wait,
+        };
+    }
+}
+
+/// Returns the histories of all processes and groups.
+pub(super) fn all_rows<'a>(
+    processes: &'a mut HashMap<Identity, Box<ProcessHistory>>,
+    groups: &'a mut GroupHistories,
+) -> impl Iterator<Item = (RowNumber, &'a mut RowHistory)> {
+    let processes = processes.iter_mut();
+    let processes = processes.map(|(id, process)| (RowNumber::Process(*id), &mut process.row));
+    let groups = groups.table.rows_mut();
+    processes.chain(groups.map(|(number, row)| (RowNumber::Group(number), row)))
+}
