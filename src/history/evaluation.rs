@@ -25,7 +25,7 @@ const HEAD_START: u32 = 5;
 /// Seconds of waiting for which the budget grows by as much again: no row is to wait for a minute.
 const PATIENCE: u32 = 15;
 /// Multiple of the budget at most, so that judging stays a small share of a core.
-const MAX_URGENCY: u32 = 4;
+pub const MAX_URGENCY: u32 = 4;
 
 /// The cost of an evaluation beside that of its points, in points; a benchmark measures it.
 pub const EVALUATION_OVERHEAD: usize = 50;
@@ -83,7 +83,7 @@ pub(super) struct EvaluationScheduler {
     budget: usize,
     /// The rows that are due, and were not judged yet.
     queue: Vec<Turn>,
-    /// How many were left out of the last snapshot, and the seconds that one of them has been due for.
+    /// Number of rows left out of the last snapshot, and the seconds that the first of them has been due for.
     waiting: usize,
     longest_wait: u32,
     /// A buffer that all evaluations share.

@@ -14,6 +14,26 @@ use crate::trend::Judgement;
 /// a small row that doubles counts as much as one nine times as large that stays.
 const GROWTH_WORTH: u64 = 8;
 
+/// The changes of a row that has not been pushed yet.
+static UNKNOWN: Change = Change {
+    pss: None,
+    swap: None,
+    growth: None,
+    minflt: None,
+    majflt: None,
+    cpu: None,
+};
+
+/// The changes of a row that does nothing.
+static IDLE: Change = Change {
+    pss: Some(0),
+    swap: Some(0),
+    growth: Some(0.0),
+    minflt: Some(0.0),
+    majflt: Some(0.0),
+    cpu: Some(0.0),
+};
+
 /// The memory figures of a row that have a history, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemorySample {
@@ -113,12 +133,14 @@ pub struct RowHistory {
     known_at: Duration,
     footprint: TimeSeries,
     anonymous: TimeSeries,
-    change: Change,
+    /// The changes and rates, where they are not all 0, as most are.
+    change: Option<Box<Change>>,
     evaluation: Evaluation,
     /// The second of the last tick; 32 bits, as there are many rows.
     now: u32,
     /// The interval of the ticks, in milliseconds.
     interval: u32,
+    was_pushed: bool,
     /// It is without a past, for want of memory.
     is_cut: bool,
     /// It may have one, though memory is short.
@@ -134,8 +156,9 @@ impl RowHistory {
     }
 
     /// Returns the recent changes and rates.
-    pub const fn change(&self) -> &Change {
-        &self.change
+    pub fn change(&self) -> &Change {
+        let without = if self.was_pushed { &IDLE } else { &UNKNOWN };
+        self.change.as_deref().unwrap_or(without)
     }
 
     /// Returns the footprint for as long as it is known.
@@ -188,9 +211,9 @@ impl RowHistory {
         let growth = if changed || previous.as_secs() / 5 != tick.now.as_secs() / 5 {
             self.growth()
         } else {
-            self.change.growth
+            self.change().growth
         };
-        self.change = Change {
+        let change = Change {
             pss,
             swap,
             growth,
@@ -198,6 +221,12 @@ impl RowHistory {
             majflt: rates.majflt,
             cpu: rates.cpu,
         };
+        match &mut self.change {
+            kept if change == IDLE => *kept = None,
+            Some(kept) => **kept = change,
+            kept => *kept = Some(Box::new(change)),
+        }
+        self.was_pushed = true;
     }
 
     fn push_changes(&mut self, tick: Tick, sample: Option<MemorySample>) -> [Option<i64>; 2] {
@@ -316,7 +345,7 @@ impl RowHistory {
         let grown = if self.is_cut {
             footprint.abs_diff(u64::from(self.cut_at) << 20)
         } else {
-            (self.change.growth.unwrap_or(0.0).abs() * SeriesView::SLOPE_SPAN.as_secs_f64()) as u64
+            (self.change().growth.unwrap_or(0.0).abs() * SeriesView::SLOPE_SPAN.as_secs_f64()) as u64
         };
         let worth = footprint.saturating_add(grown.saturating_mul(GROWTH_WORTH));
         (self.trend().verdict.is_growth(), worth)
@@ -328,6 +357,14 @@ impl RowHistory {
             Some(_) => size_of::<[ChangeWindow; 2]>(),
             None => 0,
         };
-        size_of::<Self>() - 2 * size_of::<TimeSeries>() + windows + self.footprint.bytes() + self.anonymous.bytes()
+        let change = match self.change {
+            Some(_) => size_of::<Change>(),
+            None => 0,
+        };
+        size_of::<Self>() - 2 * size_of::<TimeSeries>()
+            + windows
+            + change
+            + self.footprint.bytes()
+            + self.anonymous.bytes()
     }
 }

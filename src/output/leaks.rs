@@ -48,7 +48,7 @@ pub struct LeaksReport<'a> {
     pub suspects: &'a [Suspect],
     /// Number of suspects beyond those.
     pub more: usize,
-    /// What the history did not keep, of which nothing can be said.
+    /// Rows that the history did not keep, of which nothing can be said.
     pub shortfall: Shortfall,
     /// Style of the text.
     pub style: OutputStyle,

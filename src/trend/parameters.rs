@@ -201,7 +201,7 @@ parameters! {
         /// Upper bound of the range of these floors, as a share of what the pace adds in that time.
         MAX_PLATEAU_RISE: f64 = 0.2, "1",
             "growth that only slows down called flat", "cases::growth_that_ended_has_no_pace";
-        /// What the pace must add in that time: less is the rhythm of an allocator.
+        /// Minimum growth by the pace in that time: less is the rhythm of an allocator.
         MIN_PACE_BYTES: f64 = 1024.0 * 1024.0, "bytes",
             "slow leaks that look flat between two allocations", "cases::growth_that_ended_has_no_pace";
         /// Parts of a day compared with the same parts of the day before.

@@ -1,8 +1,8 @@
 //! Times what one snapshot costs the history: processes, and the groups they are in.
 //!
 //! `cargo bench --bench history -- [PROCESSES…]` (100, 1000 and 10 000 unless told otherwise) pushes
-//! snapshots a second apart of a made machine, on which none, a tenth or all of the processes change every
-//! time, and prints the medians of a push, of grouping such a snapshot, of making the rows of the screen anew, and of
+//! snapshots a second apart of a made machine, on which none, a tenth, always the same eighth or all of the processes
+//! change every time, and prints the medians of a push, of grouping such a snapshot, of making the rows of the screen anew, and of
 //! judging it for alerts.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
@@ -30,12 +30,19 @@ fn main() {
         sizes = vec![100, 1000, 10_000];
     }
     for size in sizes {
-        let push = SHARES.map(|(what, every)| {
-            let (mut times, bytes) = run(size, 1000, every);
+        let push = SHARES.map(|(what, every, takes_turns)| {
+            // Of many processes some minutes tell as much.
+            let ticks = if size > 10_000 { 300 } else { 1000 };
+            let (mut times, history) = run(size, ticks, every, takes_turns);
             times.sort_unstable();
-            let kib = bytes as f64 / 1024.0 / f64::from(size);
+            let kib = history.bytes() as f64 / 1024.0 / f64::from(size);
             let (median, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-            format!("{what} {median:.1?} (p99 {most:.1?}, {kib:.2} KiB each)")
+            let short = history.shortfall();
+            let late = short.longest_wait;
+            let without = short
+                .rows_text()
+                .map_or_else(String::new, |rows| format!(", {rows} without a past"));
+            format!("{what} {median:.1?} (p99 {most:.1?}, {kib:.2} KiB each{without}, verdicts {late:?} late)")
         });
         let snap = snapshot(Duration::ZERO, (0..size).map(one).collect());
         let sums = GroupBy::OF_PROCESSES.map(|by| {
@@ -148,19 +155,25 @@ fn grouped(snap: &Snapshot, by: GroupBy) -> Duration {
     begun.elapsed()
 }
 
-/// Divisor of the processes that change in each snapshot.
-const SHARES: [(&str, u64); 3] = [("idle", 0), ("a tenth changes", 10), ("all change", 1)];
+/// Divisor of the processes that change in each snapshot, and whether they take turns.
+const SHARES: [(&str, u64, bool); 4] = [
+    ("idle", 0, false),
+    ("a tenth changes", 10, true),
+    ("the same eighth changes", 8, false),
+    ("all change", 1, true),
+];
 
-/// The times of so many pushes, and the bytes that a history of them takes.
-fn run(size: u32, ticks: u64, every: u64) -> (Vec<Duration>, usize) {
+/// The times of so many pushes, and the history.
+fn run(size: u32, ticks: u64, every: u64, takes_turns: bool) -> (Vec<Duration>, History) {
     let mut history = History::new(Duration::from_secs(10));
     let mut rows: Vec<ProcessSample> = (0..size).map(one).collect();
     let mut times = Vec::new();
     for tick in 0..ticks {
+        let turn = if takes_turns { tick } else { 0 };
         let changing = rows
             .iter_mut()
             .enumerate()
-            .filter(|(at, _)| every > 0 && (*at as u64 + tick).is_multiple_of(every));
+            .filter(|(at, _)| every > 0 && (*at as u64 + turn).is_multiple_of(every));
         for (at, row) in changing {
             row.stat.minflt += 7;
             row.walk = Ok(walk(10 * MIB + (tick * 7 + at as u64) % 97 * 32768, 0));
@@ -170,7 +183,7 @@ fn run(size: u32, ticks: u64, every: u64) -> (Vec<Duration>, usize) {
         history.push(&made);
         times.push(begun.elapsed());
     }
-    (times.split_off(ticks as usize / 4), history.bytes())
+    (times.split_off(ticks as usize / 4), history)
 }
 
 /// A process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.

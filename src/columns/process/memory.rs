@@ -58,7 +58,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
         change(r, |c| c.growth, Value::Growth)
     })
-    .help("Slope of the footprint over the last five minutes, by least squares. Filter: growth>1M/min.")
+    .help("Slope of the footprint over five minutes, by least squares; 0 where flat. Filter: growth>1M/min.")
     .additive(true)
     .priority(Priority::Low)
     .needs(OVER_TIME),

@@ -64,6 +64,13 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
             );
             label.text(95, text, theme.title);
         }
+        None if history.is_without_past() => {
+            label.text(
+                70,
+                "  ·  its past is not kept: history.max_memory is too small",
+                theme.warning,
+            );
+        }
         None => verdict(app, history.trend(), snapshot, row, &mut label),
     }
     label.draw(head, buf);

@@ -43,6 +43,23 @@ fn judged(verdict: Verdict, slope: f64, confidence: f64) -> Judgement {
 }
 
 #[test]
+fn what_is_flat_has_a_verdict_and_no_pace() {
+    let flat = |verdict| Judgement {
+        flat_since: Some(Duration::from_secs(5)),
+        ..judged(verdict, 0.0, 0.98)
+    };
+    for (verdict, trend) in [
+        (Verdict::Leaking, "▲ flat 98%"),
+        (Verdict::Growing, "△ flat"),
+        (Verdict::Warming, "~ flat"),
+        (Verdict::Shrinking, "▽ flat"),
+    ] {
+        assert_eq!(cell(&Value::Trend(flat(verdict)), Units::Auto, 15).text, trend);
+        assert_eq!(cell(&Value::Pace(flat(verdict)), Units::Auto, 9).text, "flat");
+    }
+}
+
+#[test]
 fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
     let rising = [
         judged(Verdict::Shrinking, -1e12, 0.0),

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::config::Env;
 use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::{History, HistoryConfig, RowHistory};
 use zmtop::model::{Missing, ProcessSample, Snapshot, Stat};
@@ -12,6 +13,7 @@ use zmtop::trend::Verdict;
 
 use crate::support::long;
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::session::{Session, env};
 
 const WINDOW: Duration = Duration::from_secs(10);
 /// Processes of one program, of one unit and of one cgroup.
@@ -134,7 +136,7 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
 /// Watches a machine; returns how many processes and groups move, how many of each are without a past, and the longest
 /// wait for a judgement.
 fn watch_many(config: HistoryConfig) -> ((usize, usize), (usize, usize), Duration) {
-    let (processes, moving, seconds) = if long() { (40_000, 5000, 300) } else { (6000, 5000, 200) };
+    let (processes, moving, seconds) = if long() { (40_000, 5000, 300) } else { (6000, 5000, 150) };
     let mut machine = Machine::new(processes, moving);
     let groups = machine.groups();
     let mut history = History::with_config(config);
@@ -242,4 +244,31 @@ fn what_has_a_past_keeps_it_where_memory_is_short() {
     let (processes, groups) = without_past(&history);
     assert!(processes > 100 && groups == 0, "{processes} {groups}");
     assert_eq!(history.shortfall().rows_text(), Some(format!("{processes} processes")));
+}
+
+#[test]
+fn the_title_says_what_has_no_history() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("zmtop/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[history]\nmax_memory = \"1M\"\n").unwrap();
+    let env = Env {
+        xdg_config_home: Some(home.path().into()),
+        ..env()
+    };
+    let mut session = Session::with_env(200, 50, &env);
+    for second in 0..120_u64 {
+        let one = |pid: u32| {
+            let mut sample = process(pid, 1, "worker");
+            sample.walk = Ok(walk(u64::from(pid) * MIB + (second + u64::from(pid)) % 7 * MIB, 0));
+            sample
+        };
+        session.tick(1, (1..=600).map(one).collect());
+    }
+    let processes = session.app.engine.history.shortfall().processes;
+    assert!(processes > 100, "{processes}");
+    session.line(&format!("  {processes} processes without history"));
+    // The chart of one of them does not claim that it is only too early to tell.
+    session.keys("G Enter");
+    session.line("its past is not kept");
 }

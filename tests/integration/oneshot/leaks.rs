@@ -92,6 +92,10 @@ fn some() -> Vec<Suspect> {
 }
 
 fn written(suspects: &[Suspect], format: Format, width: Option<usize>) -> String {
+    written_with(suspects, Shortfall::default(), format, width)
+}
+
+fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, width: Option<usize>) -> String {
     let mut snap = snapshot(NOW, vec![process(1, 0, "init")]);
     snap.time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let report = LeaksReport {
@@ -100,7 +104,7 @@ fn written(suspects: &[Suspect], format: Format, width: Option<usize>) -> String
         by: None,
         suspects,
         more: 2,
-        shortfall: Shortfall::default(),
+        shortfall,
         style: OutputStyle {
             width,
             ..OutputStyle::default()
@@ -126,6 +130,35 @@ fn as_a_table() {
     }
     let none = written(&[], Format::Table, None);
     assert_eq!(none, "nothing to tell of: 1 processes seen over 10m00\n");
+}
+
+#[test]
+fn what_the_history_did_not_keep_is_said() {
+    let shortfall = Shortfall {
+        processes: 1200,
+        groups: 1,
+        ..Shortfall::default()
+    };
+    for suspects in [some(), Vec::new()] {
+        let text = written_with(&suspects, shortfall, Format::Table, Some(80));
+        let want = "1200 processes, 1 group without history: history.max_memory is too small for them";
+        assert_eq!(text.lines().last(), Some(want));
+    }
+    let json: serde_json::Value = serde_json::from_str(&written_with(&[], shortfall, Format::Json, None)).unwrap();
+    assert_eq!(json["without_history"], 1201);
+}
+
+#[test]
+fn what_is_flat_has_no_pace() {
+    let mut suspects = vec![leak(one(7, "ingest"), Verdict::Leaking, 0.0)];
+    suspects[0].judgement.flat_since = Some(NOW.saturating_sub(Duration::from_secs(180)));
+    suspects[0].eta = None;
+    let text = written(&suspects, Format::Table, None);
+    let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(words[..5], ["leaking", "flat", "98%", "1h00", "-"]);
+    let json: serde_json::Value = serde_json::from_str(&written(&suspects, Format::Json, None)).unwrap();
+    assert_eq!(json["leaks"][0]["slope_bytes_per_s"], 0.0);
+    assert_eq!(json["leaks"][0]["flat_since"], "2027-01-15T07:57:00.000Z");
 }
 
 #[test]

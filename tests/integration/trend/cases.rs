@@ -119,9 +119,8 @@ fn growth_that_ended_has_no_pace() {
         (250, true),
     ] {
         let judged = of_old(&points(END, until(END - ago, fast)));
-        // After so long the verdict has gone too.
-        assert_eq!(judged.verdict >= Verdict::Warming, ago < 250, "{ago} s: {judged:?}");
-        assert_eq!(judged.flat_since.is_some(), flat && ago < 250, "{ago} s: {judged:?}");
+        assert!(judged.verdict >= Verdict::Warming, "{ago} s: {judged:?}");
+        assert_eq!(judged.flat_since.is_some(), flat, "{ago} s: {judged:?}");
         assert_eq!(judged.slope == 0.0, flat, "{ago} s: {judged:?}");
         if let Some(since) = judged.flat_since {
             let off = since.as_secs_f64() - at(END - ago).as_secs_f64();
