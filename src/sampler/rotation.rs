@@ -22,7 +22,7 @@
 //!   threads, so where that stands still there is nothing to read. (In `stat` the same figure has a
 //!   resolution of 10 ms, in which a title is written a thousand times.)
 //! - To another cgroup it is moved from outside. It is then missing in the list of its former one. One read of
-//!   that list tells of all members at once.
+//!   that list tells of all members at once, and all lists are read in the same tick.
 //!
 //! Of 10 000 idle processes that takes some 2 ms of every second with all that is around it, of 1 000 a tenth of that;
 //! of each row in focus 6 µs. A tree whose pids are not zmtop's own, such as another machine's, has neither sign:

@@ -62,7 +62,7 @@ impl Table {
                     None => {}
                 }
             }
-            let Some((request, is_listed)) = process.facts_request(now, &rotation) else {
+            let Some((request, is_listed)) = process.facts_request(now, &rotation, options.mounts.is_some()) else {
                 continue;
             };
             match process.facts.facts.cgroup.as_ref() {
@@ -108,15 +108,14 @@ fn is_worth_listing(mounts: &Mounts, path: &[u8], members: &Members) -> bool {
 
 impl Process {
     /// Returns the request to look at it, where that is to be done, and true if the list of its cgroup may tell where
-    /// it is. One that is pending is not asked for again.
-    fn facts_request(&mut self, now: Duration, rotation: &Rotation) -> Option<(FactsRequest, bool)> {
+    /// it is, if any `can_list`. One that is pending is not asked for again.
+    fn facts_request(&mut self, now: Duration, rotation: &Rotation, can_list: bool) -> Option<(FactsRequest, bool)> {
         // What has ended is where it was, and what it was.
         let is_alive = !self.stat.is_zombie();
         let is_near = std::mem::take(&mut self.facts.is_near);
         let is_near = is_alive && (is_near || self.facts.born.is_some_and(|born| rotation.is_young(born)));
-        // The members of a cgroup come together: they have the same path, and one after another lies elsewhere.
-        let place = self.facts.facts.cgroup.as_ref();
-        let place = place.map_or(self.id.pid.into(), |path| Arc::as_ptr(path).cast::<u8>().addr() as u64);
+        // All lists are read in one tick, so that the sums of cgroups are those of one moment.
+        let place = if can_list { 0 } else { self.id.pid.into() };
         let reads_own = is_near || (is_alive && rotation.is_due(self.id.pid.into(), PERIOD));
         let is_turn = is_alive && rotation.is_due(place, PERIOD);
         let reads_own = reads_own && !self.stat.is_kernel_thread();
