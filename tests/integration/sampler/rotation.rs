@@ -20,7 +20,7 @@ fn run(seeds: u64, step: Duration, period: Duration, ticks: u32) -> (Duration, u
         for (seed, last) in last.iter_mut().enumerate() {
             if rotation.is_due(seed as u64 + 1000, period) {
                 looks += 1;
-                longest = longest.max(now - *last);
+                longest = longest.max(now.saturating_sub(*last));
                 *last = now;
             }
         }
@@ -29,7 +29,10 @@ fn run(seeds: u64, step: Duration, period: Duration, ticks: u32) -> (Duration, u
         }
     }
     let end = begin + step * ticks;
-    longest = last.iter().map(|at| end - *at).fold(longest, Duration::max);
+    longest = last
+        .iter()
+        .map(|at| end.saturating_sub(*at))
+        .fold(longest, Duration::max);
     (longest, most, fewest)
 }
 
