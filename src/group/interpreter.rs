@@ -141,6 +141,8 @@ impl Interpreter {
                     }
                 }
                 _ if has(self.subcommands) => {}
+                // A descriptor is as nameless as standard input.
+                script if is_descriptor(script) => break,
                 script => return file_of_arguments.map_or(Runs::Script(script), |file| Runs::Code(file.into())),
             }
         }
@@ -153,6 +155,10 @@ impl Interpreter {
         let is_script = self.script.iter().any(|known| known.as_bytes() == option);
         is_script.then(|| &argument[at + 1..])
     }
+}
+
+fn is_descriptor(path: &[u8]) -> bool {
+    path == b"/dev/stdin" || path.starts_with(b"/dev/fd/") || path.starts_with(b"/proc/self/fd/")
 }
 
 impl Letters {

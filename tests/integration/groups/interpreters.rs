@@ -182,6 +182,8 @@ fn a_script_of_a_shell_is_a_program_and_a_shell_is_itself() {
             ("bash -il", "bash"),
             ("bash -s hunter2", "bash"),
             ("bash --posix -", "bash"),
+            ("bash /dev/fd/63", "bash"),
+            ("bash /proc/self/fd/3 x", "bash"),
         ],
     );
     assert_eq!(name("bash", Some("/usr/bin/bash"), "-bash"), "bash");
