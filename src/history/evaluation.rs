@@ -51,10 +51,30 @@ pub(super) struct Turn {
     due: u32,
 }
 
+/// The judgement of a series that never changed, and was hardly seen so far.
+static UNKNOWN: Judgement = constant(Verdict::Unknown);
+/// The judgement of one that was seen for long.
+static STEADY: Judgement = constant(Verdict::Steady);
+
+const fn constant(verdict: Verdict) -> Judgement {
+    Judgement {
+        verdict,
+        metric: Metric::Footprint,
+        slope: 0.0,
+        flat_since: None,
+        confidence: 0.0,
+        since: None,
+        floor: 0,
+    }
+}
+
 /// The last judgement of a series, and when the next is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evaluation {
-    latest: Judgement,
+    /// `None` for the judgement of a series that never changed, as most are.
+    latest: Option<Box<Judgement>>,
+    /// A series that never changed was seen for long enough to be steady.
+    is_steady: bool,
     /// The second from which on it is due; 0 before it was first scheduled.
     due: u32,
     /// The series changed since the last evaluation.
@@ -63,8 +83,17 @@ pub(super) struct Evaluation {
 
 impl Evaluation {
     /// Returns the last judgement.
-    pub(super) const fn latest(&self) -> &Judgement {
-        &self.latest
+    pub(super) fn latest(&self) -> &Judgement {
+        let constant = if self.is_steady { &STEADY } else { &UNKNOWN };
+        self.latest.as_deref().unwrap_or(constant)
+    }
+
+    /// Returns the memory of the judgement in bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        match self.latest {
+            Some(_) => size_of::<Judgement>(),
+            None => 0,
+        }
     }
 
     /// Notes that the series changed.
@@ -128,18 +157,19 @@ impl EvaluationScheduler {
             return;
         }
         // What is steady stays so while nothing changes.
-        if !evaluation.changed && evaluation.latest.verdict == Verdict::Steady {
+        if !evaluation.changed && evaluation.latest().verdict == Verdict::Steady {
             evaluation.due = self.now.saturating_add(LONG_INTERVAL);
             return;
         }
         if footprint.is_constant() && anonymous.is_constant() {
             // A single point.
-            evaluation.latest = self.judge(footprint, None);
+            evaluation.is_steady = self.judge(footprint, None).verdict == Verdict::Steady;
+            evaluation.latest = None;
             evaluation.due = self.now.saturating_add(INTERVAL);
             evaluation.changed = false;
             return;
         }
-        let is_urgent = matches!(row, RowNumber::Group(_)) || evaluation.latest.verdict >= Verdict::Warming;
+        let is_urgent = matches!(row, RowNumber::Group(_)) || evaluation.latest().verdict >= Verdict::Warming;
         self.queue.push(Turn {
             order: evaluation.due.saturating_sub(if is_urgent { HEAD_START } else { 0 }),
             row,
@@ -193,8 +223,9 @@ impl EvaluationScheduler {
                 judgement.metric = Metric::Anonymous;
             }
         }
-        evaluation.latest = judgement.with_hysteresis(&evaluation.latest);
-        let moves = evaluation.changed || evaluation.latest.verdict >= Verdict::Warming;
+        let judgement = judgement.with_hysteresis(evaluation.latest());
+        let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
+        evaluation.latest = Some(Box::new(judgement));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = self.now.saturating_sub(start) < LONG_KNOWN;
         let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };

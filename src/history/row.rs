@@ -14,18 +14,24 @@ use crate::trend::Judgement;
 /// a small row that doubles counts as much as one nine times as large that stays.
 const GROWTH_WORTH: u64 = 8;
 
-/// The changes of a row that has not been pushed yet.
-static UNKNOWN: Change = Change {
-    pss: None,
-    swap: None,
-    growth: None,
-    minflt: None,
-    majflt: None,
-    cpu: None,
-};
+/// The changes of rows that do nothing: before there are two values, before there is a slope, and from then on.
+static COMMON: [Change; 3] = [
+    Change {
+        pss: None,
+        swap: None,
+        growth: None,
+        minflt: None,
+        majflt: None,
+        cpu: None,
+    },
+    Change {
+        growth: None,
+        ..RESTING
+    },
+    RESTING,
+];
 
-/// The changes of a row that does nothing.
-static IDLE: Change = Change {
+const RESTING: Change = Change {
     pss: Some(0),
     swap: Some(0),
     growth: Some(0.0),
@@ -133,14 +139,15 @@ pub struct RowHistory {
     known_at: Duration,
     footprint: TimeSeries,
     anonymous: TimeSeries,
-    /// The changes and rates, where they are not all 0, as most are.
+    /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,
+    /// The number of that one.
+    common: u8,
     evaluation: Evaluation,
     /// The second of the last tick; 32 bits, as there are many rows.
     now: u32,
     /// The interval of the ticks, in milliseconds.
     interval: u32,
-    was_pushed: bool,
     /// It is without a past, for want of memory.
     is_cut: bool,
     /// It may have one, though memory is short.
@@ -157,8 +164,7 @@ impl RowHistory {
 
     /// Returns the recent changes and rates.
     pub fn change(&self) -> &Change {
-        let without = if self.was_pushed { &IDLE } else { &UNKNOWN };
-        self.change.as_deref().unwrap_or(without)
+        self.change.as_deref().unwrap_or(&COMMON[usize::from(self.common)])
     }
 
     /// Returns the footprint for as long as it is known.
@@ -191,7 +197,7 @@ impl RowHistory {
     }
 
     /// Returns the latest judgement, some ten seconds old at most while few processes change.
-    pub const fn trend(&self) -> &Judgement {
+    pub fn trend(&self) -> &Judgement {
         self.evaluation.latest()
     }
 
@@ -221,12 +227,13 @@ impl RowHistory {
             majflt: rates.majflt,
             cpu: rates.cpu,
         };
-        match &mut self.change {
-            kept if change == IDLE => *kept = None,
-            Some(kept) => **kept = change,
-            kept => *kept = Some(Box::new(change)),
+        if let Some(common) = COMMON.iter().position(|common| change == *common) {
+            (self.change, self.common) = (None, common as u8);
+        } else if let Some(kept) = &mut self.change {
+            **kept = change;
+        } else {
+            self.change = Some(Box::new(change));
         }
-        self.was_pushed = true;
     }
 
     fn push_changes(&mut self, tick: Tick, sample: Option<MemorySample>) -> [Option<i64>; 2] {
@@ -361,7 +368,9 @@ impl RowHistory {
             Some(_) => size_of::<Change>(),
             None => 0,
         };
+        let judgement = self.evaluation.bytes();
         size_of::<Self>() - 2 * size_of::<TimeSeries>()
+            + judgement
             + windows
             + change
             + self.footprint.bytes()

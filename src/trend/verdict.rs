@@ -102,7 +102,7 @@ pub struct Judgement {
     /// Start of the growth on the monotonic clock; `None` where it does not grow. The time of the first point if it
     /// began earlier.
     pub since: Option<Duration>,
-    /// Lowest footprint of the newest point, in bytes.
+    /// Lowest footprint of the newest point, in bytes; a history keeps 0 of a series that never changed.
     pub floor: u64,
 }
 

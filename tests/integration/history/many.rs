@@ -116,11 +116,9 @@ fn without_past(history: &History) -> (usize, usize) {
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
     let (rows, without, _) = watch_many(HistoryConfig::with_window(WINDOW));
-    // Most of what moves has a past, and nearly all groups, as they are the largest rows.
-    assert!(
-        without.0 * 2 < rows.0 && without.1 * 4 < rows.1,
-        "{without:?} of {rows:?}"
-    );
+    // 40 000 processes leave room for the past of some hundreds.
+    let most = if long() { rows } else { (rows.0 / 2, rows.1 / 4) };
+    assert!(without.0 < most.0 && without.1 < most.1, "{without:?} of {rows:?}");
 }
 
 #[test]
