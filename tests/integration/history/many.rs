@@ -17,7 +17,7 @@ use crate::support::session::{Session, env};
 
 const WINDOW: Duration = Duration::from_secs(10);
 /// Processes of one program, of one unit and of one cgroup.
-const PER_GROUP: u32 = 10;
+const PER_GROUP: u32 = 20;
 /// The kinds of groups of which every process is in another.
 const KINDS: [GroupBy; 4] = [GroupBy::Command, GroupBy::Unit, GroupBy::Cgroup, GroupBy::User];
 /// Seconds after which what changes is judged again, and the minute it may wait for its turn.
