@@ -146,7 +146,36 @@ impl<K: std::hash::Hash + Eq, V: PartialEq + Clone> Truths<K, V> {
     }
 }
 
-/// User, command line and cgroup of a process.
+/// The least and the most processes that a cgroup had, second by second: one that has ended and was not waited for
+/// counts or not.
+#[derive(Default)]
+struct Counts(HashMap<String, Vec<(usize, usize)>>);
+
+impl Counts {
+    /// Returns true if the cgroup had so many at some moment of the last seconds, or is not known for so long.
+    fn allow(&self, path: &str, shown: usize) -> bool {
+        let seconds = usize::try_from(GROUP_LAG.as_secs()).unwrap();
+        let Some(past) = self.0.get(path).filter(|past| past.len() >= seconds) else {
+            return true;
+        };
+        let window = &past[past.len() - seconds..];
+        let least = window.iter().map(|(least, _)| *least).min().unwrap_or(0);
+        let most = window.iter().map(|(_, most)| *most).max().unwrap_or(0);
+        (least..=most).contains(&shown)
+    }
+
+    /// Takes in the counts of one second; a cgroup that is not among them has none.
+    fn observe(&mut self, counts: &BTreeMap<String, (usize, usize)>) {
+        for path in counts.keys() {
+            self.0.entry(path.clone()).or_default();
+        }
+        for (path, past) in &mut self.0 {
+            past.push(counts.get(path).copied().unwrap_or_default());
+        }
+    }
+}
+
+/// User and command line of a process.
 #[derive(Clone, PartialEq)]
 struct Facts {
     user: String,
@@ -154,7 +183,7 @@ struct Facts {
 }
 
 /// Reads the facts of every process with a command line, and how many processes each cgroup has.
-fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, usize>) {
+fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, (usize, usize)>) {
     let (mut facts, mut cgroups) = (Vec::new(), BTreeMap::new());
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -162,6 +191,14 @@ fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, u
         };
         let file = |name| fs::read(entry.path().join(name)).unwrap_or_default();
         let cmdline = file("cmdline");
+        if let Ok(cgroup) = zmtop::proc::cgroup::parse(&file("cgroup"))
+            && !file("status").windows(12).any(|line| line == b"\nKthread:\t1\n")
+        {
+            let path = String::from_utf8_lossy(cgroup.path).into_owned();
+            let count = cgroups.entry(path).or_insert((0, 0));
+            count.0 += usize::from(!cmdline.is_empty());
+            count.1 += 1;
+        }
         if cmdline.is_empty() {
             continue;
         }
@@ -181,10 +218,6 @@ fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, u
         };
         let user = users.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
         facts.push((pid, Facts { user, command }));
-        if let Ok(cgroup) = zmtop::proc::cgroup::parse(&file("cgroup")) {
-            let path = String::from_utf8_lossy(cgroup.path).into_owned();
-            *cgroups.entry(path).or_insert(0) += 1;
-        }
     }
     (facts, cgroups)
 }
@@ -213,7 +246,7 @@ fn main() {
     let filter = "cmd:worker | cmd:forked | cmd:renamed | cmd:postgres | cmd:nginx";
     let mut processes = Screen::start(&["--sort", "-pid", "--filter", filter]);
     let mut groups = Screen::start(&["--by", "cgroup"]);
-    let (mut facts, mut cgroups) = (Truths(HashMap::new()), Truths(HashMap::new()));
+    let (mut facts, mut cgroups) = (Truths(HashMap::new()), Counts::default());
     let start = Instant::now();
     let (mut rows, mut wrong) = (0_usize, BTreeMap::new());
     let mut next = start;
@@ -226,10 +259,7 @@ fn main() {
         for (pid, known) in read {
             facts.observe(pid, known, now);
         }
-        // One that none is in any more is not shown.
-        for (path, count) in counts {
-            cgroups.observe(path, count, now);
-        }
+        cgroups.observe(&counts);
         processes.catch_up();
         for line in processes.text().lines().filter_map(|line| process_row(line, &users)) {
             rows += 1;
@@ -246,7 +276,7 @@ fn main() {
         groups.catch_up();
         for (count, path) in groups.text().lines().filter_map(group_row) {
             rows += 1;
-            if !cgroups.allows(&path, |n| *n == count, GROUP_LAG, now) {
+            if !cgroups.allow(&path, count) {
                 *wrong.entry(path.clone()).or_insert(0) += 1;
                 println!(
                     "{:>5} s: {path} is shown with {count} processes",
