@@ -107,6 +107,9 @@ impl Group {
     }
 }
 
+/// The place of a group, once a process of it is kept, and true if another was dropped.
+type Place = (Option<usize>, bool);
+
 /// Groups the processes that `keep` lets through, in the order of their first members. Kernel threads are grouped like
 /// others if they are kept: they have no memory, so most callers drop them. By mapping there are no groups: that takes
 /// more than a snapshot.
@@ -118,8 +121,7 @@ pub fn groups<'a>(
 ) -> Vec<Group> {
     let rows = snapshot.rows();
     let names = GroupNames::new(rows);
-    // The group of each name, and whether some process of that name was dropped.
-    let mut places: HashMap<Option<Cow<'_, [u8]>>, (Option<usize>, bool)> = HashMap::new();
+    let mut places: HashMap<Option<Cow<'_, [u8]>>, Place> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
     if by == GroupBy::Mapping {
         return groups;

@@ -86,7 +86,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
     Some(Interpreted {
         interpreter,
         // What is called sh may be dash or bash.
-        name: if std::ptr::eq(interpreter, &SHELL) {
+        name: if std::ptr::eq(interpreter, &raw const SHELL) {
             called
         } else {
             name
@@ -99,7 +99,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
 fn find_versioned(file: &[u8]) -> Option<(&'static Interpreter, &[u8])> {
     let end = file.iter().rposition(|b| !b.is_ascii_digit() && *b != b'.')? + 1;
     let interpreter = find(&file[..end])?;
-    let has_digit = std::ptr::eq(interpreter, &PYTHON) && file.get(end).is_some_and(u8::is_ascii_digit);
+    let has_digit = std::ptr::eq(interpreter, &raw const PYTHON) && file.get(end).is_some_and(u8::is_ascii_digit);
     Some((interpreter, &file[..end + usize::from(has_digit)]))
 }
 
@@ -114,7 +114,7 @@ impl Interpreter {
             match argument {
                 b"--" => return Runs::Script(next(&mut arguments)),
                 b"" | b"-" => break,
-                [b'@', ..] if std::ptr::eq(self, &JAVA) => {
+                [b'@', ..] if std::ptr::eq(self, &raw const JAVA) => {
                     file_of_arguments.get_or_insert(argument);
                 }
                 [b'-', ..] => {
@@ -135,7 +135,7 @@ impl Interpreter {
                     }
                 }
                 // Of a shell, options that are switched off.
-                [b'+', ..] if std::ptr::eq(self, &SHELL) => {
+                [b'+', ..] if std::ptr::eq(self, &raw const SHELL) => {
                     if let Some(runs) = self.letters.read(argument, &mut arguments) {
                         return runs;
                     }

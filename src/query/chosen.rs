@@ -73,7 +73,9 @@ impl<'a> Chosen<'a> {
         let change = |sample: &ProcessSample| self.history.get(sample.id).map(RowHistory::change).copied();
         let mut groups = groups(self.source.snapshot, by, is_chosen, change);
         // Their histories are of the same processes.
-        groups.iter_mut().for_each(|group| group.whole = true);
+        for group in &mut groups {
+            group.whole = true;
+        }
         let passing = groups.into_iter().filter(|group| self.group_passes(group));
         passing.map(|group| group.key).collect()
     }

@@ -269,7 +269,9 @@ impl Screen {
                 view(app, frame);
                 Vec::new()
             });
-            wanted.into_iter().for_each(|wanted| self.sampler.want(wanted));
+            if let Some(wanted) = wanted {
+                self.sampler.want(wanted);
+            }
         })?;
         terminal.backend_mut().write_all(b"\x1b[?2026l")?;
         Write::flush(terminal.backend_mut())?;

@@ -92,7 +92,7 @@ impl Workers {
         match self.random.0 % 8 {
             0..=2 => writeln!(worker.stdin.as_mut().unwrap(), "title worker {at}: job {changes}").unwrap(),
             3 if at.is_multiple_of(3) => {
-                writeln!(worker.stdin.as_mut().unwrap(), "user {}", [1, 2, 33][at % 3]).unwrap()
+                writeln!(worker.stdin.as_mut().unwrap(), "user {}", [1, 2, 33][at % 3]).unwrap();
             }
             4 => writeln!(worker.stdin.as_mut().unwrap(), "fork {changes}").unwrap(),
             _ => {
@@ -117,39 +117,48 @@ impl Drop for Workers {
     }
 }
 
-/// What `/proc` has said of something, and since when; before that it may have been anything.
-struct Truths<K, V>(HashMap<K, (V, Instant, Vec<(V, Instant)>)>);
+/// What `/proc` has said of the facts of each process.
+#[derive(Default)]
+struct Truths(HashMap<u32, Truth>);
 
-impl<K: std::hash::Hash + Eq, V: PartialEq + Clone> Truths<K, V> {
+/// What `/proc` says of a process, since when it is looked at, and until when it said otherwise.
+struct Truth {
+    facts: Facts,
+    since: Instant,
+    past: Vec<(Facts, Instant)>,
+}
+
+impl Truths {
     /// Takes in what is so now.
-    fn observe(&mut self, key: K, value: V, now: Instant) {
-        let known = self.0.entry(key).or_insert_with(|| (value.clone(), now, Vec::new()));
-        if known.0 != value {
-            let old = std::mem::replace(&mut known.0, value);
-            known.2.push((old, now));
-            known
-                .2
-                .retain(|(_, until)| now.duration_since(*until) < Duration::from_secs(60));
+    fn observe(&mut self, pid: u32, facts: Facts, now: Instant) {
+        let known = self.0.entry(pid).or_insert_with(|| Truth {
+            facts: facts.clone(),
+            since: now,
+            past: Vec::new(),
+        });
+        if known.facts != facts {
+            let old = std::mem::replace(&mut known.facts, facts);
+            known.past.push((old, now));
+            known.past.retain(|(_, until)| now.duration_since(*until) < PROCESS_LAG);
         }
     }
 
-    /// Returns true if it is so, or was not longer than `lag` ago, or is not known for longer than that.
-    fn allows(&self, key: &K, shown: impl Fn(&V) -> bool, lag: Duration, now: Instant) -> bool {
-        let Some((value, since, past)) = self.0.get(key) else {
-            return true;
-        };
-        now.duration_since(*since) < lag
-            || shown(value)
-            || past
-                .iter()
-                .any(|(old, until)| now.duration_since(*until) < lag && shown(old))
+    /// Returns true if what is shown is so, or was not longer ago than it may, or is not known for longer than that.
+    fn allow(&self, pid: u32, is_shown: impl Fn(&Facts) -> bool, now: Instant) -> bool {
+        let Some(truth) = self.0.get(&pid) else { return true };
+        let is_recent = |since: Instant| now.duration_since(since) < PROCESS_LAG;
+        is_recent(truth.since)
+            || is_shown(&truth.facts)
+            || truth.past.iter().any(|(old, until)| is_recent(*until) && is_shown(old))
     }
 }
 
-/// The least and the most processes that a cgroup had, second by second: one that has ended and was not waited for
-/// counts or not.
+/// The number of processes of a cgroup: those that run, and all, also those that have ended and were not waited for.
+type Count = (usize, usize);
+
+/// The counts of each cgroup, second by second.
 #[derive(Default)]
-struct Counts(HashMap<String, Vec<(usize, usize)>>);
+struct Counts(HashMap<String, Vec<Count>>);
 
 impl Counts {
     /// Returns true if the cgroup had so many at some moment of the last seconds, or is not known for so long.
@@ -165,7 +174,7 @@ impl Counts {
     }
 
     /// Takes in the counts of one second; a cgroup that is not among them has none.
-    fn observe(&mut self, counts: &BTreeMap<String, (usize, usize)>) {
+    fn observe(&mut self, counts: &BTreeMap<String, Count>) {
         for path in counts.keys() {
             self.0.entry(path.clone()).or_default();
         }
@@ -183,7 +192,7 @@ struct Facts {
 }
 
 /// Reads the facts of every process with a command line, and how many processes each cgroup has.
-fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, (usize, usize)>) {
+fn read(users: &BTreeMap<u32, String>) -> (Vec<(u32, Facts)>, BTreeMap<String, Count>) {
     let (mut facts, mut cgroups) = (Vec::new(), BTreeMap::new());
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -246,7 +255,7 @@ fn main() {
     let filter = "cmd:worker | cmd:forked | cmd:renamed | cmd:postgres | cmd:nginx";
     let mut processes = Screen::start(&["--sort", "-pid", "--filter", filter]);
     let mut groups = Screen::start(&["--by", "cgroup"]);
-    let (mut facts, mut cgroups) = (Truths(HashMap::new()), Counts::default());
+    let (mut facts, mut cgroups) = (Truths::default(), Counts::default());
     let start = Instant::now();
     let (mut rows, mut wrong) = (0_usize, BTreeMap::new());
     let mut next = start;
@@ -264,11 +273,11 @@ fn main() {
         for line in processes.text().lines().filter_map(|line| process_row(line, &users)) {
             rows += 1;
             let (pid, user, command) = line;
-            if !facts.allows(&pid, |f| f.user.starts_with(&user), PROCESS_LAG, now) {
+            if !facts.allow(pid, |f| f.user.starts_with(&user), now) {
                 *wrong.entry(format!("user of {pid}")).or_insert(0) += 1;
                 println!("{:>5} s: {pid} is shown as {user}'s", start.elapsed().as_secs());
             }
-            if !facts.allows(&pid, |f| f.command.starts_with(&command), PROCESS_LAG, now) {
+            if !facts.allow(pid, |f| f.command.starts_with(&command), now) {
                 *wrong.entry(format!("command of {pid}")).or_insert(0) += 1;
                 println!("{:>5} s: {pid} is shown as {command:?}", start.elapsed().as_secs());
             }
@@ -305,11 +314,10 @@ fn process_row(line: &str, users: &BTreeMap<u32, String>) -> Option<(u32, String
     Some((pid, words[at].to_owned(), command))
 }
 
-/// Returns the number of processes and the path of a line of the table of cgroups.
+/// Returns the number of processes and the path of a line of the table of cgroups: only of those made here, since in
+/// others processes come and go between two looks.
 fn group_row(line: &str) -> Option<(usize, String)> {
     let mut words = line.split_whitespace().rev();
-    let path = words
-        .next()
-        .filter(|word| word.starts_with('/') && !word.ends_with('…'))?;
+    let path = words.next().filter(|word| word.starts_with("/zmtop-bench-"))?;
     Some((words.next()?.parse().ok()?, path.to_owned()))
 }

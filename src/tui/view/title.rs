@@ -69,17 +69,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         line.text(66, format!("  {short} without history"), theme.warning);
     }
-    let mut own = vec!["  self".to_owned()];
-    if let Some(cpu) = app.engine.history.system().own_cpu {
-        own.push(format!("{:.1}%", cpu * 100.0));
-    }
-    if let Ok(cost) = snapshot.own {
-        own.push(units::bytes(cost.rss, Units::Auto));
-    }
-    if let (Some(budget), Some(spent)) = (sampling.budget, app.engine.history.system().walked) {
-        own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
-    }
-    line.text(45, own.join(" "), theme.dim);
+    add_own_cost(app, snapshot, &mut line);
 
     for (on, label) in [
         (app.requests.paused, "PAUSED"),
@@ -122,6 +112,22 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         }
     }
     line.draw(area, buf);
+}
+
+/// Adds what zmtop itself costs: `self 0.2% 11M (walks 0.1 of 5%)`.
+fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
+    let system = app.engine.history.system();
+    let mut own = vec!["  self".to_owned()];
+    if let Some(cpu) = system.own_cpu {
+        own.push(format!("{:.1}%", cpu * 100.0));
+    }
+    if let Ok(cost) = snapshot.own {
+        own.push(units::bytes(cost.rss, Units::Auto));
+    }
+    if let (Some(budget), Some(spent)) = (snapshot.sampling.budget, system.walked) {
+        own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
+    }
+    line.text(45, own.join(" "), app.config.theme.dim);
 }
 
 /// Adds what the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.

@@ -134,7 +134,7 @@ fn a_container_begins_a_family_and_a_supervisor_many() {
         in_container(of(64, 63, "nested"), "ba9876543210"),
         // A script's short name tells what it is.
         with_facts(of(70, 1, "python3 /usr/bin/supervisord"), |f| {
-            f.comm = (*b"supervisord").into()
+            f.comm = (*b"supervisord").into();
         }),
         of(71, 70, "celery"),
         of(72, 71, "celery"),

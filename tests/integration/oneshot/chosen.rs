@@ -135,7 +135,11 @@ fn a_process_that_drops_in_and_out_of_the_filter_is_no_growth() {
     let blinks = |second: u64| {
         let mut sample = process(5, 1, "blinks");
         // It runs every other second, more and more often.
-        sample.stat.state = if second % (2 + second / 100) == 0 { b'R' } else { b'S' };
+        sample.stat.state = if second.is_multiple_of(2 + second / 100) {
+            b'R'
+        } else {
+            b'S'
+        };
         vec![process(4, 1, "always R"), sample]
     };
     assert_eq!(watched("state:R", blinks), (10, Verdict::Steady, 1));

@@ -1,5 +1,7 @@
 //! Command lines, as they are kept.
 
+use zmtop::group::command_name;
+use zmtop::model::Facts;
 use zmtop::proc::cmdline::{MAX, kept};
 
 #[test]
@@ -10,7 +12,7 @@ fn long_ones_say_that_they_are_cut() {
         (Vec::new(), Vec::new()),
         (b"cat\0x\0".to_vec(), b"cat\0x\0".to_vec()),
         (x(MAX), x(MAX)),
-        (x(MAX + 1), [x(MAX - 3), "…".into()].concat()),
+        (x(MAX + 1), [x(MAX - 1024 - 3), "…".into(), x(1024)].concat()),
         // The room behind a short title is not long.
         (padded, b"postgres: idle".to_vec()),
         (vec![0; MAX + 1], Vec::new()),
@@ -24,10 +26,22 @@ fn long_ones_say_that_they_are_cut() {
         let kept = kept(&line);
         let text = str::from_utf8(&kept).unwrap();
         assert!(
-            text.ends_with("🦀…") && (MAX - 6..=MAX).contains(&kept.len()),
+            text.contains("🦀…🦀") && (MAX - 9..=MAX).contains(&kept.len()),
             "{before}"
         );
     }
     // Foreign bytes that are no text at all are cut all the same.
     assert_eq!(kept(&vec![0x80; MAX * 4]).len(), MAX);
+}
+
+#[test]
+fn the_class_of_a_java_program_is_kept_behind_a_long_class_path() {
+    let path = "/opt/kafka/libs/some-library.jar:".repeat(MAX / 10);
+    let line = format!("java\0-Xmx1G\0-cp\0{path}\0-Dlog=x\0kafka.Kafka\0server.properties\0");
+    let facts = Facts {
+        exe: Ok(b"/usr/bin/java"[..].into()),
+        cmdline: Ok(kept(line.as_bytes())),
+        ..Facts::pending(b"java")
+    };
+    assert_eq!(&*command_name(&facts, || None), b"java Kafka");
 }
