@@ -157,7 +157,7 @@ impl RetentionPolicy {
         }
         for ((_, row), (_, other)) in waiting.zip(with).take(MAX_SWAPS) {
             let ((grows, worth), (other_grows, other_worth)) = (row.worth(), other.worth());
-            if other_grows > grows || worth / CLEARLY_MORE <= other_worth {
+            if (other_grows && !grows) || worth / CLEARLY_MORE <= other_worth {
                 break;
             }
             row.admit();

@@ -300,11 +300,17 @@ impl RowHistory {
     fn growth(&self) -> Option<f64> {
         let slope = self.footprint().slope();
         // Without a past nothing is known of the time before the newest value.
-        slope.filter(|_| !self.is_cut || self.footprint.unchanged_since() <= self.slope_start())
+        slope.filter(|_| {
+            !self.is_cut
+                || self
+                    .footprint
+                    .unchanged_since()
+                    .is_none_or(|since| since <= self.slope_start())
+        })
     }
 
-    fn slope_start(&self) -> Option<Duration> {
-        Some(Duration::from_secs(self.now.into()).saturating_sub(SeriesView::SLOPE_SPAN))
+    fn slope_start(&self) -> Duration {
+        Duration::from_secs(self.now.into()).saturating_sub(SeriesView::SLOPE_SPAN)
     }
 
     /// Returns true if it never changed: then its past takes no memory.
