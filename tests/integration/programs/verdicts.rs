@@ -44,7 +44,7 @@ pub(super) struct Said {
     pub(super) first: Option<f64>,
     /// The last judgement.
     pub(super) last: Judgement,
-    /// The last judgement that called it leaking.
+    /// The last judgement that called it leaking and told of a pace: between two stairs it is flat.
     pub(super) leak: Judgement,
     /// The number of judgements since the first call, and of those that called it leaking.
     pub(super) since: (usize, usize),
@@ -65,7 +65,9 @@ impl Said {
         let leaks = self.last.verdict == Verdict::Leaking;
         if leaks {
             self.first = self.first.or(Some(age));
-            self.leak = self.last;
+            if self.last.flat_since.is_none() {
+                self.leak = self.last;
+            }
         }
         if self.first.is_some() {
             self.since.0 += 1;
