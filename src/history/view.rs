@@ -195,8 +195,9 @@ impl<'a> SeriesView<'a> {
         let (mut n, mut sx, mut sy, mut sxx, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut span = (f64::MAX, f64::MIN);
         for point in self.series.points_since(0, since) {
-            let from = point.from.as_secs_f64().max(since.as_secs_f64().floor()) - end;
-            let mut to = point.to.as_secs_f64().floor() - end;
+            // Whole seconds, and no `floor`, which is a call on most builds: every change of a row comes here.
+            let from = point.from.as_secs_f64().max(since.as_secs() as f64) - end;
+            let mut to = point.to.as_secs() as f64 - end;
             if to >= 0.0 && !is_final {
                 to -= 1.0;
             }
@@ -207,7 +208,7 @@ impl<'a> SeriesView<'a> {
             // sorted by.
             let y = point.last as f64 - base as f64;
             // As many values as snapshots: their count, and the sums of their times and of the squares of these.
-            let count = ((to - from) / stride).floor() + 1.0;
+            let count = f64::from(((to - from) / stride) as u32) + 1.0;
             let middle = f64::midpoint(from, to);
             let step = if count > 1.0 { (to - from) / (count - 1.0) } else { 0.0 };
             span = (span.0.min(from), span.1.max(to));

@@ -28,6 +28,10 @@ pub fn flat_since(points: impl Iterator<Item = Point> + Clone, slope: f64, longe
                 let (low, high) = range(&floors[..PLATEAU_SPANS / 2]);
                 return Some(beginning(points, low - allowed / 4.0, high + allowed / 4.0));
             }
+            if is_at_pace(&floors, expected * slope.signum()) {
+                // Most of what grows: looking further back would take as long as all the rest of a judgement.
+                return None;
+            }
         }
         length *= 2;
     }
@@ -51,6 +55,19 @@ fn floors(points: impl Iterator<Item = Point>, now: u64, length: u64) -> Option<
     }
     let known = floors.iter().filter(|floor| !floor.is_nan()).count();
     (known >= MIN_PLATEAU_SPANS && !floors[PLATEAU_SPANS - 1].is_nan()).then_some(floors)
+}
+
+/// Returns true if the floors, newest first, plainly moved by what was expected: from the mean of the older half to that of
+/// the newer one by about half of it, and by no more than that in all, as noise would.
+fn is_at_pace(floors: &[f64; PLATEAU_SPANS], expected: f64) -> bool {
+    let mean = |floors: &[f64]| {
+        let known = floors.iter().filter(|floor| !floor.is_nan());
+        known.clone().sum::<f64>() / known.count() as f64
+    };
+    let (newer, older) = floors.split_at(PLATEAU_SPANS / 2);
+    let moved = (mean(newer) - mean(older)) / expected;
+    let (low, high) = range(floors);
+    (0.4..0.6).contains(&moved) && (high - low) / expected.abs() < 1.1
 }
 
 /// Returns the lowest and the highest of the known floors.
