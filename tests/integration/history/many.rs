@@ -115,7 +115,16 @@ fn without_past(history: &History) -> (usize, usize) {
 
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
-    let (rows, without, _) = watch_many(HistoryConfig::with_window(WINDOW));
+    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW));
+    assert_eq!(without, (0, 0), "all of them have a past");
+}
+
+#[test]
+fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
+    let (rows, without, _) = watch_many(HistoryConfig {
+        max_memory: 24 << 20,
+        ..HistoryConfig::with_window(WINDOW)
+    });
     // 40 000 processes leave room for the past of some hundreds.
     let most = if long() { rows } else { (rows.0 / 2, rows.1 / 4) };
     assert!(without.0 < most.0 && without.1 < most.1, "{without:?} of {rows:?}");
