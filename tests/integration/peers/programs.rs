@@ -72,7 +72,9 @@ fn cut(pids: &[String]) -> u64 {
 /// Every group is there with its name, its mark, how many there are and how much.
 fn same(ours: &[Vec<String>], theirs: &str, cut: u64) -> Agreed {
     ours.iter().try_for_each(|row| {
-        let words = words(theirs, &row[5])?;
+        // It names the shell of a `-c` alone.
+        let program = row[5].strip_suffix(" -c").unwrap_or(&row[5]);
+        let words = words(theirs, program)?;
         let mark = if row[6].is_empty() {
             String::new()
         } else {
@@ -83,7 +85,7 @@ fn same(ours: &[Vec<String>], theirs: &str, cut: u64) -> Agreed {
         } else {
             format!(" ({})", row[0])
         };
-        let name = format!("{}{mark}{count}", row[5]);
+        let name = format!("{program}{mark}{count}");
         hold(words[10..].join(" ") == name, &name)?;
         hold(close(&row[1], &words, 0), "private")?;
         hold(close(&row[2], &words[3..], cut), "shared")?;
