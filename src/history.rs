@@ -347,9 +347,13 @@ impl History {
 
     /// Returns true if a group has a history, or is a family of one in this snapshot.
     pub fn has_group(&self, key: &GroupKey, snapshot: &Snapshot) -> bool {
+        let is_known = self.group(key).is_some();
+        if is_known || key.by != GroupBy::Family {
+            return is_known;
+        }
         let names = GroupNames::new(snapshot.rows());
         let is_it = |sample| names.name_of(sample, key.by).as_deref() == key.name.as_deref();
-        self.group(key).is_some() || key.by == GroupBy::Family && snapshot.rows().iter().any(is_it)
+        snapshot.rows().iter().any(is_it)
     }
 
     /// Returns true if a process of the last snapshot is in a family with others.

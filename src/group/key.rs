@@ -35,14 +35,10 @@ impl GroupBy {
         Self::Mapping,
     ];
     /// The ways that put each process into one group.
-    pub const OF_PROCESSES: [Self; 6] = [
-        Self::Command,
-        Self::User,
-        Self::Unit,
-        Self::Container,
-        Self::Cgroup,
-        Self::Family,
-    ];
+    pub const OF_PROCESSES: [Self; 6] = {
+        let [of_processes @ .., _] = Self::ALL;
+        of_processes
+    };
 
     /// Returns its name on the command line and in JSON.
     pub const fn id(self) -> &'static str {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, statat};
 
 use super::exe::{self, ExeFile};
-use super::files::{absent, check_same, read};
+use super::files::{absent, read};
 use super::{ProcessRef, ReaderContext};
 use crate::model::{Missing, Reading};
 use crate::proc::cgroup::members::each_thread;
@@ -102,10 +102,10 @@ fn uid(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading
     let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
     let uid = owner.map_err(|e| absent(e, target, proc))?.st_uid;
     // The directory of one that is gone is root's, if it was opened before.
-    if uid == 0 && !target.is_same(process.starttime, proc, buf) {
+    let is_sure = uid != 0 && target.is_bound();
+    if !is_sure && !target.is_same(process.starttime, proc, buf) {
         return Err(Missing::Gone);
     }
-    check_same(process, proc)?;
     Ok(uid)
 }
 
