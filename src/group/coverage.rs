@@ -14,6 +14,8 @@ pub struct Coverage {
     pub hidden: usize,
     /// Hidden processes that wait for their first walk.
     pub pending: usize,
+    /// Processes whose figures may be wrong by more than they are shown to be right to.
+    pub uncertain: usize,
     /// The age of the oldest walk.
     pub oldest: Option<Duration>,
 }
@@ -26,6 +28,7 @@ impl Coverage {
             match row.walk {
                 Ok(walk) => {
                     coverage.readable += 1;
+                    coverage.uncertain += usize::from(row.stale);
                     let age = snapshot.monotonic.saturating_sub(walk.at);
                     coverage.oldest = coverage.oldest.max(Some(age));
                 }

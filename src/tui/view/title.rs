@@ -1,7 +1,7 @@
 //! The first line: whose machine, how many processes could be read, what zmtop costs.
 //!
 //! ```text
-//!  zmtop db1  up 12d  1s  412 procs (412 readable)  walks 412  oldest 0s  self 0.2% 11M      PAUSED  user alice
+//!  zmtop db1  up 12d  1s  412 procs (412 readable)  walks 412/412  self 0.2% 11M      PAUSED  user alice
 //! ```
 
 use std::time::Duration;
@@ -56,8 +56,8 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if sampling.waiting > 0 {
         line.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
     }
-    if let Some(oldest) = coverage.oldest {
-        line.text(25, format!("  oldest {}", units::span(oldest)), theme.dim);
+    if coverage.uncertain > 0 {
+        line.text(42, format!("  {} uncertain", coverage.uncertain), theme.dim);
     }
     if sampling.stuck > 0 {
         line.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
