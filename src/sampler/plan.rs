@@ -59,12 +59,11 @@ pub struct Candidate {
     pub age: Option<Duration>,
     /// CPU time of its last walk.
     pub cost: Duration,
-    /// Upper bound on the bytes that it has itself changed since the last walk.
-    pub own_change: u64,
+    /// Upper bound on the error of its shown PSS and `SwapPss`, in bytes: what it did itself and what others did to it
+    /// since the last walk; 0 right after one.
+    pub bound: u64,
     /// It ran since the last walk, though nothing of its memory is seen to have changed.
     pub ran: bool,
-    /// Estimate of the bytes of its PSS that other processes have changed since the last walk.
-    pub external_change: u64,
     /// Its PSS at the last walk.
     pub pss: u64,
     /// Upper bound on a PSS change caused by other processes, in bytes: memory that is or may become shared.
@@ -82,8 +81,6 @@ pub struct Choice {
     pub purpose: Purpose,
 }
 
-/// Bytes from which a change by others makes a process dirty. Less is not worth a walk of 50 µs.
-const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 /// Age from which a process that ran without a trace in its memory is walked: pages may have turned from
 /// shared to private, which neither RSS nor the counts of faults show.
 const RAN_AGE: Duration = Duration::from_secs(5);
@@ -218,13 +215,12 @@ impl Planner {
 }
 
 fn is_dirty(c: &Candidate, age: Duration) -> bool {
-    // A change of less than a 256th of the PSS is not seen in a table.
-    c.own_change > 0 || c.external_change >= MIN_EXTERNAL_CHANGE.max(c.pss >> 8) || (c.ran && age >= RAN_AGE)
+    c.bound > 0 || (c.ran && age >= RAN_AGE)
 }
 
 /// Returns how much a walk of a dirty process is worth for its cost.
 fn score(c: &Candidate, age: Duration) -> f64 {
-    let pages = (c.own_change.saturating_add(c.external_change) >> 12) as f64;
+    let pages = (c.bound >> 12) as f64;
     let weight = (1.0 + (1.0 + pages).log2()) * if c.focus { FOCUS_WEIGHT } else { 1.0 };
     weight * age.as_secs_f64().powi(2) / c.cost.as_secs_f64().max(MIN_COST)
 }

@@ -21,6 +21,8 @@ const SLOW: Duration = Duration::from_millis(100);
 const SLOW_REST: u32 = 10;
 /// Bytes that a fault brings at least. The kernel's own page may be larger, which only weighs.
 const PAGE: u64 = 4096;
+/// Bytes from which a change by others counts. Less is not worth a walk of 50 µs.
+const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 /// Ticks in which a process is compared with others until a peer of the same address space is found: sizes may
 /// have changed from one glance to the next.
 const MM_ATTEMPTS: u8 = 2;
@@ -201,11 +203,10 @@ impl Process {
             // Asked in vain it is no new process any more.
             age: age.or(self.attempted_at.map(|at| now.saturating_sub(at))),
             cost: self.cost,
-            own_change: self.own_change(),
+            bound: self.own_change().saturating_add(self.external_change()),
             ran: self
                 .at_walk
                 .is_some_and(|(then, _)| self.stat.cpu_ticks != then.cpu_ticks),
-            external_change: self.walk.map_or(0, |w| self.sharing.pending(w.memory.shared())),
             pss: self.walk.map_or(0, |w| w.memory.pss),
             externally_mutable: self.walk.map_or(u64::MAX, |w| externally_mutable(&w.memory)),
             focus: focus.contains(&self.id),
@@ -229,6 +230,15 @@ impl Process {
             .saturating_add(now.rss.abs_diff(then.rss))
             .saturating_add(swapped)
             .saturating_add(space)
+    }
+
+    /// Estimates the bytes that others have changed since the last walk. A change of less than a 256th of the PSS is not
+    /// seen in a table.
+    fn external_change(&self) -> u64 {
+        let Ok(walk) = &self.walk else { return 0 };
+        let bytes = self.sharing.pending(walk.memory.shared());
+        let is_seen = bytes >= MIN_EXTERNAL_CHANGE.max(walk.memory.pss >> 8);
+        if is_seen { bytes } else { 0 }
     }
 
     /// Returns it as reads name it.

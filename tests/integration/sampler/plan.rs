@@ -20,7 +20,7 @@ fn idle(age: f64, micros: u64) -> Candidate {
 
 fn changed(age: f64, micros: u64) -> Candidate {
     Candidate {
-        own_change: 1 << 20,
+        bound: 1 << 20,
         ..idle(age, micros)
     }
 }
@@ -56,10 +56,6 @@ fn choices() {
         externally_mutable: 100 << 10,
         ..idle(age, micros)
     };
-    let others = |bytes| Candidate {
-        external_change: bytes,
-        ..idle(1.0, 50)
-    };
     let table: &[Case] = &[
         ("nothing", vec![], vec![]),
         ("fresh and idle", vec![idle(1.0, 50)], vec![]),
@@ -67,7 +63,7 @@ fn choices() {
         (
             "changed a page",
             vec![Candidate {
-                own_change: 4096,
+                bound: 4096,
                 ..idle(1.0, 50)
             }],
             vec![(0, Dirty)],
@@ -78,15 +74,13 @@ fn choices() {
         (
             "changed, though nobody else's doings can matter",
             vec![Candidate {
-                own_change: 4096,
+                bound: 4096,
                 ..own(1.0, 50)
             }],
             vec![(0, Dirty)],
         ),
         ("ran of late", vec![ran(1.0)], vec![]),
         ("ran a while ago", vec![ran(5.0)], vec![(0, Dirty)]),
-        ("others changed little", vec![others(10 << 10)], vec![]),
-        ("others changed much", vec![others(1 << 20)], vec![(0, Dirty)]),
         ("never walked", vec![new()], vec![(0, New)]),
         (
             "never walked goes first",

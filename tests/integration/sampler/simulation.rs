@@ -67,7 +67,7 @@ fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> F
                     walkable: true,
                     age,
                     cost: if age.is_some() { p.cost } else { Duration::ZERO },
-                    own_change: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
+                    bound: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
                     pss: 10 << 20,
                     externally_mutable: p.externally_mutable,
                     ..Candidate::default()
