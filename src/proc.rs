@@ -15,6 +15,7 @@ pub mod kcmp;
 pub(crate) mod parse;
 pub mod smaps;
 pub mod stat;
+pub mod statm;
 pub mod status;
 pub mod system;
 pub mod users;

@@ -179,12 +179,14 @@ impl Facts {
     }
 }
 
-/// A walk: the memory of a process, and when it was read.
+/// The memory of a process: its last walk, with what its counters say has changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
     /// The figures.
     pub memory: Memory,
-    /// The time on the snapshot's monotonic clock.
+    /// The upper bound on the error of its PSS and `SwapPss` together, in bytes: 0 at the walk.
+    pub error: u64,
+    /// The time of the walk on the snapshot's monotonic clock.
     pub at: Duration,
     /// The duration of the read.
     pub cost: Duration,

@@ -192,6 +192,7 @@ impl From<Process<'_>> for ProcessSample {
         let reasons = Reasons(record.unread.as_ref());
         let walk = record.memory().map(|memory| Walk {
             memory,
+            error: 0,
             at: seconds(record.age_s).unwrap_or_default(),
             cost: seconds(record.walk_s).unwrap_or_default(),
         });

@@ -203,6 +203,7 @@ impl Context {
         let mut sample = ProcessSample::unread(id, Arc::clone(&self.no_facts), Missing::Pending);
         sample.walk = memory.map(|memory| Walk {
             memory,
+            error: 0,
             at,
             cost: Duration::ZERO,
         });

@@ -6,6 +6,7 @@ mod exe;
 mod mounts;
 mod smaps;
 mod stat;
+mod statm;
 mod system;
 
 use proptest::prelude::*;
@@ -45,6 +46,7 @@ proptest! {
         let _ = stats::parse(&bytes, 4096);
         let _ = stats::name_digest(&bytes);
         let _ = status::uid(&bytes);
+        let _ = zmtop::proc::statm::parse(&bytes, 4096);
         let _ = groups::parse(&bytes);
         let _ = users::find(&bytes, uid);
         let _ = zmtop::proc::exe::parse(&bytes);

@@ -270,6 +270,7 @@ impl Process {
     pub(super) fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose) -> Option<ExternalChange> {
         let walk = result.walked.map(|walked| Walk {
             memory: walked.memory,
+            error: 0,
             at: result.at,
             cost: result.took,
         });

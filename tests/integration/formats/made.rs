@@ -50,6 +50,7 @@ pub(crate) fn small() -> Snapshot {
             shared_clean: 8192,
             ..walk(4096, 4096).memory
         },
+        error: 0,
         at: Duration::from_millis(60_500),
         cost: Duration::from_micros(250),
     });
@@ -220,6 +221,7 @@ fn facts() -> BoxedStrategy<Facts> {
 fn sample() -> BoxedStrategy<ProcessSample> {
     let walk = (memory(), 0..60_000_u64, 0..60_000_u64).prop_map(|(memory, at, cost)| Walk {
         memory,
+        error: 0,
         at: Duration::from_micros(at),
         cost: Duration::from_nanos(cost),
     });

@@ -55,6 +55,7 @@ pub(crate) fn walk(pss: u64, swap: u64) -> Walk {
             swap_pss: Ok(swap),
             ..Memory::default()
         },
+        error: 0,
         at: Duration::ZERO,
         cost: Duration::ZERO,
     }

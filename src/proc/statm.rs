@@ -1,0 +1,36 @@
+//! `/proc/<pid>/statm`: the kinds of resident pages, which the kernel counts as they come and go.
+//!
+//! The counters know nothing of sharers, and reading them walks no page tables. Before Linux 6.17 they lag behind by a
+//! batch of pages for each CPU.
+
+use super::parse::{number, words};
+use crate::model::{Missing, Reading};
+
+/// The resident pages of a process by kind, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statm {
+    /// Anonymous pages: `resident − shared`.
+    pub anon: u64,
+    /// Pages of files, shmem and tmpfs, with any number of sharers: the kernel calls them `shared`.
+    pub shared: u64,
+}
+
+/// Parses a `statm`; `page` is the page size in bytes.
+///
+/// The fields up to the third must be there and be followed by more, since the last number of a truncated file may be
+/// wrong; otherwise it is [`Missing::Malformed`].
+pub fn parse(bytes: &[u8], page: u64) -> Reading<Statm> {
+    statm(bytes, page).ok_or(Missing::Malformed)
+}
+
+fn statm(bytes: &[u8], page: u64) -> Option<Statm> {
+    let mut fields = words(bytes);
+    let resident = number(fields.nth(1)?)?.checked_mul(page)?;
+    let shared = number(fields.next()?)?.checked_mul(page)?;
+    fields.next()?;
+    Some(Statm {
+        // The counters are read one after another, and those that lag may be read below what they stand for.
+        anon: resident.saturating_sub(shared),
+        shared,
+    })
+}
