@@ -16,5 +16,5 @@ pub use cgroup::CgroupFigures;
 pub use memory::Memory;
 pub use process::{Facts, Identity, ProcessSample, Replaced, Stat, Walk};
 pub use reading::{Missing, Reading};
-pub use snapshot::{Sampling, SelfCost, Snapshot};
+pub use snapshot::{RowChanges, Sampling, SelfCost, Snapshot};
 pub use system::SystemSample;

@@ -229,6 +229,13 @@ impl ProcessSample {
         }
     }
 
+    /// Returns true if nothing differs; facts that were copied count as others.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.facts, &other.facts)
+            && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
+            && (self.stat, self.walk, self.oom_score) == (other.stat, other.walk, other.oom_score)
+    }
+
     /// Returns the memory of the last walk.
     pub fn memory(&self) -> Reading<&Memory> {
         self.walk.as_ref().map(|w| &w.memory).map_err(|e| *e)

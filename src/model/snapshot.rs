@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
-use crate::model::process::ProcessSample;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::SystemSample;
 
@@ -40,6 +40,15 @@ pub struct Sampling {
     pub took: Duration,
 }
 
+/// The rows of a snapshot that differ from those of the one before, so that the others need not be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowChanges {
+    /// The places of the rows that are new or differ, in order.
+    pub rows: Vec<u32>,
+    /// The processes that have no row any more.
+    pub removed: Vec<Identity>,
+}
+
 /// The raw readings of one tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -63,6 +72,8 @@ pub struct Snapshot {
     pub system: SystemSample,
     /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be.
     pub processes: Reading<Vec<ProcessSample>>,
+    /// The difference from the snapshot before this one; `None` where it is not known, as in a recording.
+    pub changes: Option<RowChanges>,
     /// The figures of the cgroups of these processes, and of those above them, by path; empty while nobody asks.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
 }
@@ -71,5 +82,10 @@ impl Snapshot {
     /// Returns the processes; none where they could not be listed.
     pub fn rows(&self) -> &[ProcessSample] {
         self.processes.as_deref().unwrap_or(&[])
+    }
+
+    /// Returns what differs from the snapshot of that tick; `None` where that is not known.
+    pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
+        self.changes.as_ref().filter(|_| self.tick == tick + 1)
     }
 }

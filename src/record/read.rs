@@ -191,6 +191,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
             system: fields.system.into(),
             cgroups: Arc::new(cgroups),
+            changes: None,
             processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
         },
     })

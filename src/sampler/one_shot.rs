@@ -125,6 +125,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         own: Err(Missing::Pending),
         system: SystemSample::missing(Missing::Pending),
         processes: Ok(rows),
+        changes: None,
         cgroups: Arc::default(),
     })
 }

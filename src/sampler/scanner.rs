@@ -315,14 +315,14 @@ impl Scanner {
         }
         zram::mark_swap(&mut self.machine.sample);
         let doubtful = self.table.judge_twins();
-        let rows = self.table.rows(&running, self.deadline);
-        let processes = match self.pids {
-            Ok(_) => Ok(rows),
-            Err(Missing::Pending) if is_late(JobKey::List) => Err(Missing::TimedOut),
-            Err(why) => Err(why),
+        let (rows, changes) = self.table.rows(&running, self.deadline);
+        let (processes, changes) = match self.pids {
+            Ok(_) => (Ok(rows), changes),
+            Err(Missing::Pending) if is_late(JobKey::List) => (Err(Missing::TimedOut), None),
+            Err(why) => (Err(why), None),
         };
         let (walks, walked) = self.table.count_walks();
-        Arc::new(Snapshot {
+        let snapshot = Arc::new(Snapshot {
             time: SystemTime::now(),
             monotonic: now,
             tick: self.tick,
@@ -342,7 +342,11 @@ impl Scanner {
             own: clock::self_cost(),
             system: self.machine.sample.clone(),
             processes,
+            changes,
             cgroups: self.cgroups.publish(&running, self.deadline),
-        })
+        });
+        self.table
+            .set_published(snapshot.processes.is_ok().then_some(&snapshot));
+        snapshot
     }
 }

@@ -4,26 +4,28 @@ mod facts;
 mod looks;
 mod paths;
 mod process;
+mod rows;
 mod shared_mm;
 mod sharing;
 mod twins;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use paths::SharedPaths;
 use process::Process;
+use rows::RowBuffers;
 use sharing::ExternalChange;
 
 pub(super) use looks::LookOptions;
 
-use super::job::{ExeFile, FactsResult, GlanceResult, Job, JobKey, Outcome, RunningReads};
+use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
 use super::plan::{Candidate, Purpose};
 use super::rotation::Rotation;
 use super::target::Target;
 use super::users::Users;
-use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Stat};
+use crate::model::{Identity, Missing, Reading};
 
 /// The table of processes.
 #[derive(Default)]
@@ -51,6 +53,7 @@ pub(super) struct Table {
     /// Walks taken in since they were last counted, and their CPU time.
     walks: usize,
     walk_time: Duration,
+    buffers: RowBuffers,
 }
 
 /// A listed pid.
@@ -63,6 +66,8 @@ struct Entry {
     /// The reason why the last glance failed.
     fault: Option<Missing>,
     process: Option<Process>,
+    /// It is among those whose rows may change.
+    is_touched: bool,
 }
 
 impl Table {
@@ -78,16 +83,19 @@ impl Table {
     ) -> Vec<Job> {
         self.list += 1;
         let (list, entries, serial) = (self.list, &mut self.entries, &mut self.serial);
+        let touched = &mut self.buffers.touched;
         let may_skip = |p: &Process| skip_quiet.is_some_and(|(now, focus)| p.may_skip_glance(now, focus));
         let requests = pids.iter().filter_map(|pid| {
             let entry = entries.entry(*pid).or_insert_with(|| {
                 *serial += 1;
+                touched.push(*pid);
                 Entry {
                     serial: *serial,
                     list: 0,
                     is_glancing: false,
                     fault: None,
                     process: None,
+                    is_touched: true,
                 }
             });
             entry.list = list;
@@ -101,10 +109,11 @@ impl Table {
         let jobs = batches(requests, batch).map(|of| Job::Glances { of, oom_score });
         let mut all = Vec::with_capacity(pids.len() / batch + 1);
         all.extend(jobs);
-        let changes = &mut self.changes;
-        self.entries.retain(|_, entry| {
+        let (changes, touched) = (&mut self.changes, &mut self.buffers.touched);
+        self.entries.retain(|pid, entry| {
             let is_listed = entry.list == list;
             if !is_listed {
+                touched.push(*pid);
                 let change = entry.process.as_ref().and_then(Process::ended);
                 changes.extend(change.filter(ExternalChange::is_relevant));
             }
@@ -122,9 +131,11 @@ impl Table {
         self.entries.values_mut().filter_map(|e| e.process.as_mut())
     }
 
+    /// Returns a process to change; its row may change with it.
     fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
-        let process = self.entries.get_mut(&pid)?.process.as_mut();
-        process.filter(|p| p.serial == serial)
+        let entry = self.entries.get_mut(&pid)?;
+        entry.touch(pid, &mut self.buffers.touched);
+        entry.process.as_mut().filter(|p| p.serial == serial)
     }
 
     /// Closes files held for processes while there `are_too_many`.
@@ -162,6 +173,7 @@ impl Table {
 
     /// Returns the job to walk a process that the policy chose.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
+        self.touch(pid);
         self.entries.get_mut(&pid)?.process.as_mut()?.walk_job(purpose)
     }
 
@@ -270,7 +282,11 @@ impl Table {
     }
 
     fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        self.processes().for_each(|process| process.facts.set_name(uid, name));
+        for (pid, entry) in &mut self.entries {
+            if entry.process.as_mut().is_some_and(|p| p.facts.set_name(uid, name)) {
+                entry.touch(*pid, &mut self.buffers.touched);
+            }
+        }
     }
 
     fn glanced(&mut self, result: GlanceResult, now: Duration) {
@@ -280,11 +296,15 @@ impl Table {
             return;
         };
         entry.is_glancing = false;
-        entry.fault = result.glance.as_ref().err().copied();
+        let fault = result.glance.as_ref().err().copied();
+        if std::mem::replace(&mut entry.fault, fault) != fault {
+            entry.touch(pid, &mut self.buffers.touched);
+        }
         let glance = match result.glance {
             Ok(glance) => glance,
             Err(Missing::Gone) => {
                 let gone = self.entries.remove(&pid);
+                self.buffers.touched.push(pid);
                 self.changes.extend(gone.and_then(|e| e.process?.ended()));
                 return;
             }
@@ -293,9 +313,12 @@ impl Table {
         };
         match &mut entry.process {
             Some(process) if process.id.starttime == glance.starttime => {
-                let exec = process.exec;
+                let (exec, before) = (process.exec, process.glance_state());
                 self.changes.extend(process.glanced(result.target, glance, now));
                 self.has_new_programs |= process.exec != exec;
+                if process.glance_state() != before {
+                    entry.touch(pid, &mut self.buffers.touched);
+                }
             }
             slot => {
                 self.has_new_programs = true;
@@ -304,6 +327,7 @@ impl Table {
                 self.serial += 1;
                 let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);
                 *slot = Some(new);
+                entry.touch(pid, &mut self.buffers.touched);
             }
         }
     }
@@ -315,32 +339,14 @@ impl Table {
             std::mem::replace(&mut self.walk_time, Duration::ZERO),
         )
     }
+}
 
-    /// Returns a row for every process, in order of pid. A read that has been under way for longer than
-    /// `deadline` makes its figures say so.
-    pub(super) fn rows(&mut self, running: &RunningReads, deadline: Duration) -> Vec<ProcessSample> {
-        for uid in self.users.time_out(|uid| running.is_late(JobKey::User(uid), deadline)) {
-            self.set_user(uid, &Err(Missing::TimedOut));
+impl Entry {
+    /// Notes that its row may change: see [`Table::touch`].
+    fn touch(&mut self, pid: u32, touched: &mut Vec<u32>) {
+        if !std::mem::replace(&mut self.is_touched, true) {
+            touched.push(pid);
         }
-        // Rows come in order of pid: the first of an address space is the one the others are said to share with.
-        let mut owners = HashMap::new();
-        self.entries
-            .iter_mut()
-            .map(|(pid, entry)| {
-                let Some(process) = &mut entry.process else {
-                    let is_late = running.is_late(JobKey::Glances(entry.serial), deadline);
-                    let pending = if is_late { Missing::TimedOut } else { Missing::Pending };
-                    return unseen(*pid, entry.fault.unwrap_or(pending));
-                };
-                let mut row = process.row(entry.fault, running, deadline);
-                // A zombie has given its own back.
-                if let Some(mm) = process.shared_mm.filter(|_| !row.stat.is_zombie()) {
-                    let first = *owners.entry(mm).or_insert(row.id);
-                    row.shares_mm = Some(first).filter(|id| *id != row.id);
-                }
-                row
-            })
-            .collect()
     }
 }
 
@@ -353,15 +359,4 @@ fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<
         batch.extend(items.by_ref().take(size - 1));
         Some(batch)
     })
-}
-
-/// Returns the row of a pid that is listed and cannot be glanced at: nothing is known of it but why.
-fn unseen(pid: u32, why: Missing) -> ProcessSample {
-    let id = Identity { pid, starttime: 0 };
-    let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
-    row.stat = Stat {
-        state: b'?',
-        ..Stat::default()
-    };
-    row
 }

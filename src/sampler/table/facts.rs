@@ -96,6 +96,11 @@ impl FactsCache {
         self.pending.is_some()
     }
 
+    /// Returns true if anything is being read of which a row would say that it is late.
+    pub(super) const fn waits(&self) -> bool {
+        self.pending.is_some() || self.line.pending.is_some()
+    }
+
     /// Returns true if all are to be read now, and takes note of that.
     pub(super) const fn take_dirty(&mut self) -> bool {
         std::mem::replace(&mut self.is_dirty, false)
@@ -172,11 +177,13 @@ impl FactsCache {
         }
     }
 
-    /// Takes in the name of a user, if it is this process's.
-    pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        if self.facts.uid == Ok(uid) && self.facts.user != *name {
+    /// Takes in the name of a user, if it is this process's; returns true if it is another than before.
+    pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
+        let is_news = self.facts.uid == Ok(uid) && self.facts.user != *name;
+        if is_news {
             Arc::make_mut(&mut self.facts).user.clone_from(name);
         }
+        is_news
     }
 
     /// Takes in the program's file, its path as it is kept.

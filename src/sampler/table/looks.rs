@@ -50,11 +50,14 @@ impl Table {
             }
         }
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
+        let mut asked = Vec::new();
         let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
         // Where readers are stuck, no more wait than two checks of all.
         let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
         for process in self.processes() {
-            jobs.extend(process.line_job(now));
+            let line = process.line_job(now);
+            asked.extend(line.is_some().then_some(process.id.pid));
+            jobs.extend(line);
             if checks_links {
                 match process.exe_check(now, options.exe_check_interval) {
                     Some(Ok(link)) => links.push(link),
@@ -65,6 +68,7 @@ impl Table {
             let Some((request, is_listed)) = process.facts_request(now, &rotation, options.mounts.is_some()) else {
                 continue;
             };
+            asked.push(process.id.pid);
             match process.facts.facts.cgroup.as_ref() {
                 Ok(path) if is_listed && options.mounts.is_some() => {
                     let members = cgroups.entry(Arc::clone(path)).or_default();
@@ -74,6 +78,7 @@ impl Table {
                 _ => single.push(request),
             }
         }
+        asked.into_iter().for_each(|pid| self.touch(pid));
         for (path, members) in cgroups {
             match &options.mounts {
                 Some(mounts) if is_worth_listing(mounts, &path, &members) => jobs.push(Job::Facts {

@@ -323,6 +323,22 @@ impl Process {
         Some(Ok((self.reference(self.facts.version), self.facts.exe.digest)))
     }
 
+    /// Returns true if something of it is being read, so that time alone may change its row.
+    pub(super) const fn waits(&self) -> bool {
+        self.is_walking || self.facts.waits()
+    }
+
+    /// Returns the part of it that a glance may change and that its row depends on.
+    pub(super) fn glance_state(&self) -> impl PartialEq + use<> {
+        (
+            self.stat,
+            self.swap,
+            self.oom_score,
+            self.walk,
+            Arc::as_ptr(&self.facts.facts) as usize,
+        )
+    }
+
     /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
     /// the last one took, so that a huge process is not called stuck each time it is walked.
     pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {

@@ -72,8 +72,16 @@ impl Table {
     /// in doubt.
     pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
         let process = |pid: &u32| self.entries.get(pid)?.process.as_ref();
-        let pairs = self.entries.values().filter_map(|entry| {
-            let child = entry.process.as_ref().filter(|p| p.is_space_hidden())?;
+        let buffers = &mut self.buffers;
+        for pid in &buffers.touched {
+            if process(pid).is_some_and(Process::is_space_hidden) {
+                buffers.hidden.insert(*pid);
+            } else {
+                buffers.hidden.remove(pid);
+            }
+        }
+        let pairs = buffers.hidden.iter().filter_map(|pid| {
+            let child = process(pid)?;
             let parent = process(&child.stat.ppid).filter(|p| p.is_space_hidden())?;
             let is_like = child.space_end.is_some() && child.space_end == parent.space_end;
             is_like.then(|| {
@@ -118,6 +126,7 @@ impl Table {
         for peer in pair {
             if let Some(process) = self.process(peer.pid, peer.serial) {
                 process.shared_mm = Some(mm);
+                self.buffers.sharing.insert(peer.pid);
             }
         }
     }

@@ -82,6 +82,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         own: Ok(SelfCost::default()),
         system: SystemSample::missing(Missing::Unsupported),
         processes: Ok(processes),
+        changes: None,
         cgroups: Arc::default(),
     }
 }
