@@ -109,6 +109,7 @@ impl<'a> RowSource<'a> {
         row.totals = subtree;
         if let Some(subtree) = subtree.filter(|_| folded) {
             row.memory = subtree.memory.as_ref().map_err(|e| *e);
+            row.error = subtree.error;
             row.change = Some(&subtree.change);
         }
         row

@@ -15,6 +15,8 @@ pub struct Row<'a> {
     pub sample: Option<&'a ProcessSample>,
     /// The memory to show: the process's own, or a sum.
     pub memory: Reading<&'a Memory>,
+    /// Bound on the error of its PSS and `SwapPss`, in bytes.
+    pub error: u64,
     /// The changes since a few seconds ago, own or summed.
     pub change: Option<&'a Change>,
     /// The footprint over time.
@@ -37,6 +39,7 @@ impl<'a> Row<'a> {
         Self {
             sample: Some(sample),
             memory: sample.memory(),
+            error: sample.walk.map_or(0, |walk| walk.error),
             change: history.map(RowHistory::change),
             footprint: history.map(RowHistory::footprint),
             trend: history.map(RowHistory::trend),
@@ -66,6 +69,7 @@ impl<'a> Row<'a> {
         Self {
             sample: None,
             memory: totals.memory.as_ref().map_err(|e| *e),
+            error: totals.error,
             change: Some(&totals.change),
             footprint: None,
             trend: None,

@@ -16,6 +16,8 @@ pub struct Totals {
     pub count: usize,
     /// Their memory, as far as they have some and it could be read.
     pub memory: Reading<Memory>,
+    /// Bound on the error of their PSS and `SwapPss`, in bytes: the sum of theirs.
+    pub error: u64,
     /// Some process's memory is hidden, so the sums are too small.
     pub partial: bool,
     /// Their changes.
@@ -30,6 +32,7 @@ impl Default for Totals {
         Self {
             count: 0,
             memory: Err(Missing::Pending),
+            error: 0,
             partial: false,
             change: Change::default(),
             threads: 0,
@@ -43,6 +46,7 @@ impl Totals {
         Self {
             count: 1,
             memory: sample.memory().copied(),
+            error: sample.walk.map_or(0, |walk| walk.error),
             partial: sample.walk.is_err_and(Missing::hides_memory),
             change: change.copied().unwrap_or_default(),
             threads: sample.stat.threads,
@@ -114,6 +118,7 @@ impl Totals {
                 Err(if self.partial || is_nothing { mine } else { theirs })
             }
         };
+        self.error = self.error.saturating_add(other.error);
         self.count += other.count;
         self.partial |= other.partial;
         self.change.add(&other.change);

@@ -48,6 +48,7 @@ macro_rules! define_process {
             /// The pid of the process whose address space it shares.
             shares_mm: Option<u32>,
             $($($figure: Option<u64>,)? $($sum: Option<u64>,)?)*
+            pss_error: Option<u64>,
             age_s: Option<f64>,
             walk_s: Option<f64>,
             stale: Option<bool>,
@@ -91,6 +92,7 @@ macro_rules! define_process {
                     exec: Some(sample.exec),
                     shares_mm: sample.shares_mm.map(|id| id.pid),
                     $($($figure,)? $($sum,)?)*
+                    pss_error: walk.map(|walk| walk.error),
                     age_s: walk.map(|walk| now.saturating_sub(walk.at).as_secs_f64()),
                     walk_s: walk.map(|walk| walk.cost.as_secs_f64()),
                     stale: Some(sample.stale),
@@ -192,7 +194,7 @@ impl From<Process<'_>> for ProcessSample {
         let reasons = Reasons(record.unread.as_ref());
         let walk = record.memory().map(|memory| Walk {
             memory,
-            error: 0,
+            error: record.pss_error.unwrap_or(0),
             at: seconds(record.age_s).unwrap_or_default(),
             cost: seconds(record.walk_s).unwrap_or_default(),
         });

@@ -50,7 +50,7 @@ pub(crate) fn small() -> Snapshot {
             shared_clean: 8192,
             ..walk(4096, 4096).memory
         },
-        error: 0,
+        error: 12_345,
         at: Duration::from_millis(60_500),
         cost: Duration::from_micros(250),
     });
@@ -221,7 +221,7 @@ fn facts() -> BoxedStrategy<Facts> {
 fn sample() -> BoxedStrategy<ProcessSample> {
     let walk = (memory(), 0..60_000_u64, 0..60_000_u64).prop_map(|(memory, at, cost)| Walk {
         memory,
-        error: 0,
+        error: at * 7,
         at: Duration::from_micros(at),
         cost: Duration::from_nanos(cost),
     });

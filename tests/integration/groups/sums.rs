@@ -216,3 +216,18 @@ fn where_proc_could_not_be_listed_there_are_none() {
     snap.processes = Err(Missing::Denied);
     assert!(GroupBy::ALL.iter().all(|by| groups(&snap, *by).is_empty()));
 }
+
+#[test]
+fn bounds_on_errors_add_up_and_what_counts_once_errs_once() {
+    let uncertain = |pid, error| {
+        let mut sample = process(pid, 1, "db");
+        sample.walk.as_mut().unwrap().error = error;
+        sample
+    };
+    let first = uncertain(3, 500);
+    let mut twin = uncertain(4, 500);
+    twin.shares_mm = Some(first.id);
+    let samples = [uncertain(2, 20), first, twin];
+    assert_eq!(Totals::of(&samples, |_| None).error, 520);
+    assert_eq!(Totals::of(&samples[..1], |_| None).error, 20);
+}
