@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod exe;
 pub mod files;
 pub mod kcmp;
+pub mod objects;
 pub(crate) mod parse;
 pub mod smaps;
 pub mod stat;

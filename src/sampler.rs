@@ -10,6 +10,7 @@
 //! scanner       one tick: list, glance, plan, walk, facts, publish
 //! table         what is known of each process; takes in what the readers found
 //! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
+//! sharing       bounds what the others do to the figures of one
 //! rotation      when the facts of a process are looked at again
 //! users         the names of users
 //! pool          reader threads with deadlines
@@ -30,6 +31,7 @@ pub mod one_shot;
 pub mod plan;
 pub mod rotation;
 pub mod scanner;
+pub mod sharing;
 pub mod users;
 
 mod cgroups;

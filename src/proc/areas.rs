@@ -20,15 +20,36 @@ pub const MAX_LINE: usize = 20 << 10;
 /// The number of bytes kept of `VmFlags`: a kernel has about forty flags of three bytes.
 const MAX_FLAGS: usize = 256;
 
-/// The header line of an area.
+/// The header line of an area: a line of `maps`.
 #[derive(Debug)]
-struct Head {
-    range: (u64, u64),
+pub(super) struct Head<N> {
+    pub(super) range: (u64, u64),
     perms: [u8; 4],
     offset: u64,
-    device: (u32, u32),
-    inode: u64,
-    name: Vec<u8>,
+    pub(super) device: (u32, u32),
+    pub(super) inode: u64,
+    pub(super) name: N,
+}
+
+impl Head<&[u8]> {
+    fn keep(self) -> Head<Vec<u8>> {
+        let Self {
+            range,
+            perms,
+            offset,
+            device,
+            inode,
+            name,
+        } = self;
+        Head {
+            range,
+            perms,
+            offset,
+            device,
+            inode,
+            name: name.to_vec(),
+        }
+    }
 }
 
 /// A figure in kibibytes that an area has at most once.
@@ -117,7 +138,7 @@ impl<F: FnMut(Area)> Areas<F> {
 #[derive(Debug)]
 struct Parser<F> {
     each: F,
-    head: Option<Head>,
+    head: Option<Head<Vec<u8>>>,
     body: Body,
     /// The previous area's name, since areas of one file follow each other.
     name: Option<(Vec<u8>, MappingName)>,
@@ -130,7 +151,7 @@ impl<F: FnMut(Area)> Parser<F> {
         if !line.first().is_some_and(u8::is_ascii_uppercase) {
             if !line.is_empty() {
                 self.give();
-                self.head = head(line);
+                self.head = head(line).map(Head::keep);
                 self.malformed |= self.head.is_none();
             }
             return;
@@ -186,7 +207,7 @@ impl<F: FnMut(Area)> Parser<F> {
 
 /// Parses `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is everything
 /// after the blanks behind the inode.
-fn head(line: &[u8]) -> Option<Head> {
+pub(super) fn head(line: &[u8]) -> Option<Head<&[u8]>> {
     let (range, rest) = word(line)?;
     let dash = range.iter().position(|b| *b == b'-')?;
     let (perms, rest) = word(rest)?;
@@ -206,7 +227,7 @@ fn head(line: &[u8]) -> Option<Head> {
             u32::try_from(hex(&device[colon + 1..])?).ok()?,
         ),
         inode: parse::number(inode)?,
-        name: rest[blank..].to_vec(),
+        name: &rest[blank..],
     })
 }
 

@@ -114,6 +114,13 @@ pub fn end(rollup: &[u8]) -> Option<u64> {
     u64::from_str_radix(str::from_utf8(&addresses[dash + 1..]).ok()?, 16).ok()
 }
 
+/// Returns the anonymous pages of a rollup, whole, in bytes.
+pub fn anonymous(rollup: &[u8]) -> Option<u64> {
+    rollup
+        .split(|b| *b == b'\n')
+        .find_map(|line| kib(line.strip_prefix(b"Anonymous:")?))
+}
+
 /// Sums up a `smaps` as it is read, in pieces of any size; a line may be split between two of them.
 #[derive(Debug, Default)]
 pub struct SmapsSum {

@@ -21,14 +21,19 @@ pub(super) use shared_mm::MmCandidate;
 
 use super::plan::Purpose;
 use super::pool::{Pool, Priority, Work, Worker};
+use super::sharing::Sharer;
 use super::target::{OpenFiles, Target};
 use super::walk::{self, Walked};
 use crate::model::{CgroupFigures, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::{Roots, pids};
+use crate::proc::objects::Objects;
 use crate::proc::system::{MachineUpdate, SystemFile};
 use crate::proc::{clock, cmdline, users};
+
+/// Processor time of a walk beside which reading `maps` costs little, so that it is read at the first scan already.
+const SMALL_BESIDE: Duration = Duration::from_millis(1);
 
 /// Names a read. A process goes by its serial number in the table, so that nothing of one is taken
 /// for another's; a batch goes by its first process.
@@ -83,6 +88,8 @@ pub(super) enum Job {
         expected: Duration,
         /// True if a walk of it has ever come back.
         is_known: bool,
+        /// The files and shmem from whose change on `maps` is read too.
+        objects_at: Option<u64>,
     },
     /// The facts of some processes, but for the command line; never empty.
     Facts {
@@ -119,6 +126,9 @@ pub(super) struct WalkResult {
     pub(super) cost: Duration,
     /// Time on the clock.
     pub(super) took: Duration,
+    /// What it maps, where that was read, and the processor time of it.
+    pub(super) objects: Option<Objects>,
+    pub(super) extra: Duration,
 }
 
 /// The result of a job.
@@ -236,15 +246,28 @@ impl Work for Job {
                 process,
                 purpose,
                 expected,
+                objects_at,
                 ..
             } => {
-                let (at, cpu) = (clock::monotonic(), clock::thread_time());
+                let (at, began) = (clock::monotonic(), clock::thread_time());
                 let walked = walk::walk(&process.target, process.starttime, proc, buf);
+                let (took, done) = (clock::monotonic().saturating_sub(at), clock::thread_time());
+                let cost = done.saturating_sub(began);
+                let may_read = purpose != Purpose::Initial || cost > SMALL_BESIDE;
+                let asks = |walked: &Walked| {
+                    objects_at.is_some_and(|before| may_read && Sharer::asks_for_objects(before, walked.files()))
+                };
+                let objects = match &walked {
+                    Ok(walked) if asks(walked) => walk::objects(&process.target, proc, buf),
+                    _ => None,
+                };
                 let result = Box::new(WalkResult {
                     walked,
                     at,
-                    cost: clock::thread_time().saturating_sub(cpu),
-                    took: clock::monotonic().saturating_sub(at),
+                    cost,
+                    took,
+                    objects,
+                    extra: clock::thread_time().saturating_sub(done),
                 });
                 Outcome::Walk {
                     process,

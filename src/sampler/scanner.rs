@@ -185,7 +185,7 @@ impl Scanner {
         }
 
         let now = clock::monotonic();
-        self.table.spread_changes();
+        self.table.set_swap_used(self.machine.sample.swap_used().ok());
         let (pids, candidates) = self.table.candidates(now, &self.focus);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
@@ -291,7 +291,7 @@ impl Scanner {
                         ..
                     } = &other
                     {
-                        self.planner.charge(*purpose, *expected, result.cost);
+                        self.planner.charge(*purpose, *expected, result.cost + result.extra);
                     }
                     self.table.take_in(other, now, &mut jobs);
                 }

@@ -16,13 +16,13 @@ use std::time::Duration;
 use paths::SharedPaths;
 use process::Process;
 use rows::RowBuffers;
-use sharing::ExternalChange;
 
 pub(super) use looks::LookOptions;
 
 use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
 use super::plan::{Candidate, Purpose};
 use super::rotation::Rotation;
+use super::sharing::Sharing;
 use super::target::Target;
 use super::users::Users;
 use crate::model::{Identity, Missing, Reading};
@@ -48,8 +48,8 @@ pub(super) struct Table {
     link_jobs: usize,
     /// The path of the program that was taken in last: what is started together mostly runs the same.
     last_exe: Arc<[u8]>,
-    /// Changes that not every process has observed yet.
-    changes: Vec<ExternalChange>,
+    /// The groups of those that may share memory.
+    sharing: Sharing,
     /// Walks taken in since they were last counted, and their CPU time.
     walks: usize,
     walk_time: Duration,
@@ -109,13 +109,14 @@ impl Table {
         let jobs = batches(requests, batch).map(|of| Job::Glances { of, oom_score });
         let mut all = Vec::with_capacity(pids.len() / batch + 1);
         all.extend(jobs);
-        let (changes, touched) = (&mut self.changes, &mut self.buffers.touched);
+        let (sharing, touched) = (&mut self.sharing, &mut self.buffers.touched);
         self.entries.retain(|pid, entry| {
             let is_listed = entry.list == list;
             if !is_listed {
                 touched.push(*pid);
-                let change = entry.process.as_ref().and_then(Process::ended);
-                changes.extend(change.filter(ExternalChange::is_relevant));
+                if let Some(process) = &mut entry.process {
+                    process.sharing.leave(sharing);
+                }
             }
             is_listed
         });
@@ -147,24 +148,15 @@ impl Table {
         }
     }
 
-    /// Lets every process observe what the others changed.
-    pub(super) fn spread_changes(&mut self) {
-        let changes = std::mem::take(&mut self.changes);
-        if changes.is_empty() {
-            return;
-        }
-        for process in self.processes() {
-            for change in &changes {
-                process.observe(change);
-            }
-        }
-    }
-
     /// Returns what the policy may know of each process, beside its pid; in order of pid.
-    pub(super) fn candidates(&self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
+    pub(super) fn candidates(&mut self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
+        let (sharing, touched) = (&self.sharing, &mut self.buffers.touched);
         self.entries
-            .iter()
+            .iter_mut()
             .filter_map(|(pid, entry)| {
+                if entry.process.as_mut()?.look_at_sharers(sharing) {
+                    entry.touch(*pid, touched);
+                }
                 let process = entry.process.as_ref()?;
                 Some((pid, process.candidate(entry.fault.is_none(), now, focus)))
             })
@@ -174,7 +166,8 @@ impl Table {
     /// Returns the job to walk a process that the policy chose.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
         self.touch(pid);
-        self.entries.get_mut(&pid)?.process.as_mut()?.walk_job(purpose)
+        let process = self.entries.get_mut(&pid)?.process.as_mut()?;
+        process.walk_job(purpose, &self.sharing)
     }
 
     /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
@@ -197,12 +190,13 @@ impl Table {
                 ..
             } => {
                 self.walk_time += result.cost;
-                if let Some(known) = self.process(process.pid, process.serial) {
+                self.touch(process.pid);
+                let known = self.entries.get_mut(&process.pid).and_then(|e| e.process.as_mut());
+                if let Some(known) = known.filter(|p| p.serial == process.serial) {
                     let exec = known.exec;
-                    let change = known.walked(process.version, &result, purpose);
+                    let is_current = known.walked(process.version, &result, purpose, &mut self.sharing);
                     self.has_new_programs |= known.exec != exec;
-                    self.walks += usize::from(change.is_some());
-                    self.changes.extend(change.filter(ExternalChange::is_relevant));
+                    self.walks += usize::from(is_current);
                 }
             }
             Outcome::Facts(results) => results.into_iter().for_each(|result| self.looked(result, now, jobs)),
@@ -305,7 +299,9 @@ impl Table {
             Err(Missing::Gone) => {
                 let gone = self.entries.remove(&pid);
                 self.buffers.touched.push(pid);
-                self.changes.extend(gone.and_then(|e| e.process?.ended()));
+                if let Some(mut gone) = gone.and_then(|e| e.process) {
+                    gone.sharing.leave(&mut self.sharing);
+                }
                 return;
             }
             // Still the same process as far as anyone can tell; its row says why it is not read.
@@ -314,7 +310,7 @@ impl Table {
         match &mut entry.process {
             Some(process) if process.id.starttime == glance.starttime => {
                 let (exec, before) = (process.exec, process.glance_state());
-                self.changes.extend(process.glanced(result.target, glance, now));
+                process.glanced(result.target, glance, now, &mut self.sharing);
                 self.has_new_programs |= process.exec != exec;
                 if process.glance_state() != before {
                     entry.touch(pid, &mut self.buffers.touched);
@@ -322,12 +318,15 @@ impl Table {
             }
             slot => {
                 self.has_new_programs = true;
-                let old = slot.take();
-                self.changes.extend(old.as_ref().and_then(Process::ended));
+                let mut old = slot.take();
+                if let Some(old) = &mut old {
+                    old.sharing.leave(&mut self.sharing);
+                }
                 self.serial += 1;
                 let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);
                 *slot = Some(new);
                 entry.touch(pid, &mut self.buffers.touched);
+                self.adopt(pid, is_initial);
             }
         }
     }

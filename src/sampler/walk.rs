@@ -10,6 +10,7 @@ use super::thread;
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
 use crate::proc::areas::Areas;
+use crate::proc::objects::Objects;
 use crate::proc::{files, smaps, stat};
 
 /// A walk of a process.
@@ -18,6 +19,17 @@ pub(super) struct Walked {
     pub(super) memory: Memory,
     /// Where its address space ends, if that is told.
     pub(super) end: Option<u64>,
+    /// Anonymous pages, whole, if that is told.
+    pub(super) anonymous: Option<u64>,
+}
+
+impl Walked {
+    /// Returns the pages of files and shmem, whole.
+    pub(super) fn files(&self) -> u64 {
+        self.memory
+            .rss
+            .saturating_sub(self.anonymous.unwrap_or(self.memory.rss))
+    }
 }
 
 /// Walks the process behind `target`, which started at `starttime`.
@@ -62,6 +74,7 @@ pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Opt
     let walked = |memory| Walked {
         memory,
         end: smaps::end(bytes),
+        anonymous: smaps::anonymous(bytes),
     };
     Ok((len > 0).then(|| smaps::rollup(bytes).map(walked)))
 }
@@ -73,11 +86,33 @@ fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Wa
     let mut any = false;
     loop {
         match files::read_once(&fd, buf)? {
-            0 => return Ok(any.then(|| sums.finish().map(|memory| Walked { memory, end: None }))),
+            0 => {
+                return Ok(any.then(|| {
+                    sums.finish().map(|memory| Walked {
+                        memory,
+                        end: None,
+                        anonymous: None,
+                    })
+                }));
+            }
             n => sums.feed(&buf[..n]),
         }
         any = true;
     }
+}
+
+/// Reads what a process maps, from `maps`; `None` where that cannot be read.
+pub(super) fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
+    let fd = target.open(proc, b"maps").ok()?;
+    let mut objects = Objects::default();
+    loop {
+        match files::read_once(&fd, buf).ok()? {
+            0 => break,
+            n => objects.feed(&buf[..n]),
+        }
+    }
+    objects.finish();
+    Some(objects)
 }
 
 /// Returns why a process has nothing to walk.

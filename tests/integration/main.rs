@@ -26,6 +26,7 @@ mod programs;
 mod pty;
 mod sampler;
 mod screens;
+mod sharers;
 mod support;
 mod text;
 mod tree;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::facts::FactsCache;
-use super::sharing::{ExternalChange, SharingEstimator};
 use super::twins::TwinWatch;
 use crate::model::{Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
 use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
 use crate::sampler::plan::{Candidate, Purpose};
+use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
 use crate::sampler::target::Target;
 
 /// Time without a change after which a process is quiet.
@@ -60,7 +60,9 @@ pub(super) struct Process {
     /// Processor time of its last walk, and time on the clock.
     cost: Duration,
     took: Duration,
-    sharing: SharingEstimator,
+    pub(super) sharing: Sharer,
+    /// The bound on what others have changed since the last walk.
+    external: ExternalBound,
     pub(super) facts: FactsCache,
     /// Ticks in which a peer of the same address space is still looked for.
     pub(super) mm_attempts: u8,
@@ -106,7 +108,8 @@ impl Process {
             attempted_at: None,
             cost: Duration::ZERO,
             took: Duration::ZERO,
-            sharing: SharingEstimator::default(),
+            sharing: Sharer::default(),
+            external: ExternalBound::default(),
             facts: FactsCache::new(comm, (!is_initial).then_some(now)),
             mm_attempts: MM_ATTEMPTS,
             shared_mm: None,
@@ -125,27 +128,32 @@ impl Process {
         }
     }
 
-    /// Takes in a glance at the same process; returns what an exec changes for others, which leaves them what was
+    /// Takes in a glance at the same process. An exec, and an end that waits to be reaped, leave to others what was
     /// shared.
     pub(super) fn glanced(
         &mut self,
         target: Option<Arc<Target>>,
         glance: Glance,
         now: Duration,
-    ) -> Option<ExternalChange> {
-        let mut change = None;
+        sharing: &mut Sharing,
+    ) {
         if let Some(target) = target {
             self.target = target;
         }
         self.oom_score = glance.oom_score;
         let is_hidden = glance.stat.image == 0;
         if !is_hidden && self.image != 0 && glance.stat.image != self.image {
-            change = self.ended();
             self.walk = Err(Missing::Pending);
             self.at_walk = None;
             self.attempted_at = None;
             self.space_end = None;
-            self.start_program(now);
+            self.start_program(glance.stat.image, now, sharing);
+        }
+        if glance.stat.is_zombie() && !self.stat.is_zombie() {
+            self.sharing.leave(sharing);
+        }
+        if let (Some(before), Some(after)) = (self.swap, glance.swap) {
+            self.sharing.swapped(before, after, sharing);
         }
         if !is_hidden {
             self.image = glance.stat.image;
@@ -160,13 +168,13 @@ impl Process {
         if let Some((_, swap @ None)) = &mut self.at_walk {
             *swap = glance.swap;
         }
-        change
     }
 
     /// Forgets what was true of the program that it ran before.
-    fn start_program(&mut self, now: Duration) {
+    fn start_program(&mut self, image: u64, now: Duration, sharing: &mut Sharing) {
         self.exec = self.exec.wrapping_add(1);
-        self.sharing = SharingEstimator::default();
+        self.sharing.leave(sharing);
+        self.sharing.join(image, sharing);
         self.mm_attempts = MM_ATTEMPTS;
         self.shared_mm = None;
         self.twin = TwinWatch::default();
@@ -232,13 +240,25 @@ impl Process {
             .saturating_add(space)
     }
 
-    /// Estimates the bytes that others have changed since the last walk. A change of less than a 256th of the PSS is not
+    /// Takes in what others have done to it; returns true if that changes its bound.
+    pub(super) fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
+        let external = self.sharing.external(sharing);
+        std::mem::replace(&mut self.external, external) != external
+    }
+
+    /// Returns the bytes that others may have changed since the last walk. A change of less than a 256th of the PSS is not
     /// seen in a table.
     fn external_change(&self) -> u64 {
         let Ok(walk) = &self.walk else { return 0 };
-        let bytes = self.sharing.pending(walk.memory.shared());
-        let is_seen = bytes >= MIN_EXTERNAL_CHANGE.max(walk.memory.pss >> 8);
-        if is_seen { bytes } else { 0 }
+        let ExternalBound { footprint, swap, .. } = self.external;
+        let is_seen = |bytes: u64, of: u64| bytes >= MIN_EXTERNAL_CHANGE.max(of >> 8);
+        let footprint = if is_seen(footprint, walk.memory.pss) {
+            footprint
+        } else {
+            0
+        };
+        let swap = if is_seen(swap, walk.memory.swap) { swap } else { 0 };
+        footprint.saturating_add(swap)
     }
 
     /// Returns it as reads name it.
@@ -253,21 +273,29 @@ impl Process {
     }
 
     /// Returns the job to walk it; none while another is outstanding.
-    pub(super) fn walk_job(&mut self, purpose: Purpose) -> Option<Job> {
+    pub(super) fn walk_job(&mut self, purpose: Purpose, sharing: &Sharing) -> Option<Job> {
         if std::mem::replace(&mut self.is_walking, true) {
             return None;
         }
+        self.sharing.asked(sharing);
         self.at_request = (self.stat, self.swap);
         Some(Job::Walk {
             process: self.reference(self.exec),
             purpose,
             expected: self.cost,
             is_known: self.has_answered,
+            objects_at: self.sharing.objects_at(self.stat.vsize),
         })
     }
 
-    /// Takes in a walk; returns the change it shows to others, where it was one of this program.
-    pub(super) fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose) -> Option<ExternalChange> {
+    /// Takes in a walk; returns true if it was one of this program.
+    pub(super) fn walked(
+        &mut self,
+        version: u32,
+        result: &WalkResult,
+        purpose: Purpose,
+        sharing: &mut Sharing,
+    ) -> bool {
         let walk = result.walked.map(|walked| Walk {
             memory: walked.memory,
             error: 0,
@@ -277,33 +305,33 @@ impl Process {
         self.is_walking = false;
         self.has_answered |= walk.is_ok();
         if version != self.exec {
-            return None;
+            return false;
         }
         let before = std::mem::replace(&mut self.walk, walk);
-        let is_quiet = self.own_change() == 0;
+        // Of the time before its first walk nothing is known.
+        let own_change = before.map_or(u64::MAX, |_| self.own_change());
         self.at_walk = Some(self.at_request);
         self.cost = result.cost;
         self.took = result.took;
         self.attempted_at = Some(result.at);
-        let is_initial = purpose == Purpose::Initial;
-        let end = result.walked.ok().and_then(|walked| walked.end);
-        let change = self.sharing.walked(before.ok(), &walk.ok()?, is_quiet, is_initial);
-        if self.has_other_space(end) {
-            self.start_program(result.at);
+        let (Ok(walk), Ok(walked)) = (walk, result.walked) else {
+            return false;
+        };
+        let seen = Walked {
+            memory: &walk.memory,
+            anonymous: walked.anonymous,
+            swap: self.swap,
+            vsize: self.at_request.0.vsize,
+            objects: result.objects.as_ref(),
+            own_change,
+            is_initial: purpose == Purpose::Initial,
+        };
+        self.sharing.walked(&seen, sharing);
+        self.external = self.sharing.external(sharing);
+        if self.has_other_space(walked.end) {
+            self.start_program(self.image, result.at, sharing);
         }
-        Some(change)
-    }
-
-    /// Observes a change of another process, as far as it may have changed what this one's last walk saw.
-    pub(super) fn observe(&mut self, change: &ExternalChange) {
-        if let Ok(walk) = &self.walk {
-            self.sharing.observe(change, walk.at);
-        }
-    }
-
-    /// Returns what its end changes for others.
-    pub(super) fn ended(&self) -> Option<ExternalChange> {
-        self.walk.ok().and_then(|w| self.sharing.ended(&w.memory))
+        true
     }
 
     /// Returns the job to look its program's file up; none while another is outstanding.
@@ -353,7 +381,10 @@ impl Process {
         let walk = match fault.or_else(|| self.stat.lacks_memory()) {
             Some(why) => Err(why),
             None if walk_late() => Err(Missing::TimedOut),
-            None => self.walk,
+            None => self.walk.map(|walk| Walk {
+                error: walk.error.saturating_add(self.external.footprint),
+                ..walk
+            }),
         };
         ProcessSample {
             id: self.id,

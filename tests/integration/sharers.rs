@@ -1,0 +1,3 @@
+//! Others who share memory with a process come, change and go.
+
+mod scenes;

@@ -1,0 +1,223 @@
+//! On this machine: a sharer of each kind of memory comes and goes, beside short programs that share nothing of it. With the
+//! shipped defaults, the rows of the others are right within 6 s, and until then their error is said.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use zmtop::model::{Memory, Snapshot};
+use zmtop::proc::smaps;
+use zmtop::sampler::{Options, Scanner};
+
+use crate::kernel::swap::swap_file;
+use crate::support::{block_on, cannot, long};
+use crate::truth::child::{self, Child};
+
+const NAME: &str = "sharers::scenes::the_others_are_right_within_6_seconds";
+const MB: u64 = 1 << 20;
+/// Ticks until the others must be right.
+const PATIENCE: usize = 6;
+/// Ticks until the bound says that they are not: a process that came is seen by the next, and walked by the one after.
+const SEEN: usize = 3;
+
+/// Short programs one after another, until it is dropped.
+struct Churn {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Churn {
+    fn start() -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (threads, pause) = if long() { (4, 20) } else { (1, 20) };
+        let threads = (0..threads).map(|_| {
+            let ends = Arc::clone(&ends);
+            std::thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    let program = Command::new("/bin/sh")
+                        .args(["-c", "/bin/true"])
+                        .stdin(Stdio::null())
+                        .spawn();
+                    program.unwrap().wait().unwrap();
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+            })
+        });
+        Self {
+            threads: threads.collect(),
+            ends,
+        }
+    }
+}
+
+impl Drop for Churn {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A walk by the test itself.
+fn walk(pid: u32) -> Memory {
+    smaps::rollup(&std::fs::read(format!("/proc/{pid}/smaps_rollup")).unwrap()).unwrap()
+}
+
+struct Stage {
+    scanner: Scanner,
+    next: Instant,
+}
+
+impl Stage {
+    fn tick(&mut self) -> Arc<Snapshot> {
+        std::thread::sleep(self.next.saturating_duration_since(Instant::now()));
+        self.next = Instant::now() + self.scanner.interval();
+        block_on(self.scanner.tick())
+    }
+
+    /// Ticks until the rows of `pids` are right in `figure`.
+    fn expect(&mut self, what: &str, pids: &[u32], figure: fn(&Memory) -> u64) {
+        let began = Instant::now();
+        for tick in 1.. {
+            let snapshot = self.tick();
+            let off = pids.iter().filter_map(|pid| {
+                let row = snapshot.rows().iter().find(|row| row.id.pid == *pid).unwrap();
+                let shown = row.walk.unwrap();
+                let (truth, is) = (figure(&walk(*pid)), figure(&shown.memory));
+                let tolerance = MB.max(truth / 100);
+                let error = truth.abs_diff(is);
+                assert!(
+                    tick <= SEEN || error <= tolerance + shown.error,
+                    "{what}: {is} of {truth} after {tick} ticks, said to be off by {}",
+                    shown.error
+                );
+                (error > tolerance).then_some((*pid, is, truth))
+            });
+            let off: Vec<_> = off.collect();
+            if off.is_empty() {
+                let took = began.elapsed();
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "sharers: {what}: right at tick {tick}, after {took:.1?}"
+                );
+                return;
+            }
+            assert!(tick < PATIENCE, "{what}: wrong after {tick} ticks: {off:?}");
+        }
+    }
+}
+
+const fn pss(memory: &Memory) -> u64 {
+    memory.pss
+}
+
+fn footprint(memory: &Memory) -> u64 {
+    memory.footprint().unwrap()
+}
+
+fn path(file: &impl AsRawFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
+#[test]
+fn the_others_are_right_within_6_seconds() {
+    child::be(NAME);
+    let start = || Child::start(NAME);
+    let memory = memfd_create("zmtop-test", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&memory, 96 * MB).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(48 * MB).unwrap();
+    let (mut a, mut b, mut c) = (start(), start(), start());
+    let (mut d, mut e, mut f) = (start(), start(), start());
+    for holder in [&mut a, &mut b] {
+        holder.tell(&format!("share 0 96 {}", path(&memory)));
+    }
+    for holder in [&mut d, &mut e] {
+        holder.tell(&format!("share 0 48 {}", path(&file)));
+    }
+    for order in ["map 0 64", "touch 0 0 64"] {
+        f.tell(order);
+    }
+    let mut stage = Stage {
+        scanner: Scanner::new(&Options::new(None)),
+        next: Instant::now(),
+    };
+    let churn = Churn::start();
+    for _ in 0..if long() { 180 } else { 4 } {
+        stage.tick();
+    }
+    let (pid_a, pid_b, pid_c, pid_d, pid_f) = (a.pid(), b.pid(), c.pid(), d.pid(), f.pid());
+    stage.expect("at rest", &[pid_a, pid_b, pid_c, pid_d, pid_f], pss);
+    b.end();
+    stage.expect("one of two holders of a memfd ends", &[pid_a], pss);
+    c.tell(&format!("share 0 96 {}", path(&memory)));
+    stage.expect("another comes", &[pid_a, pid_c], pss);
+    c.tell("unmap 0 0 96");
+    stage.expect("it unmaps", &[pid_a, pid_c], pss);
+    e.end();
+    stage.expect("one of two that map a file ends", &[pid_d], pss);
+    forks(&mut stage, &mut f);
+    swaps(&mut stage, &mut f, &mut a, &mut c);
+    drop(churn);
+}
+
+fn forks(stage: &mut Stage, f: &mut Child) {
+    let pid = f.pid();
+    let kid: u32 = f.tell("fork").parse().unwrap();
+    stage.expect("a fork", &[pid, kid], pss);
+    f.tell("touch 0 0 64");
+    stage.expect("copy on write by it", &[pid, kid], pss);
+    f.tell("exit");
+    stage.expect("its end", &[pid], pss);
+    let kid: u32 = f.tell("fork").parse().unwrap();
+    stage.expect("another fork", &[pid, kid], pss);
+    f.tell("exec");
+    stage.expect("its exec", &[pid, kid], pss);
+    f.tell("exit");
+    let kid: u32 = f.tell("fork").parse().unwrap();
+    stage.expect("a third fork", &[pid, kid], pss);
+    f.tell("exit");
+    stage.expect("its end, having done nothing", &[pid], pss);
+}
+
+fn swaps(stage: &mut Stage, f: &mut Child, a: &mut Child, c: &mut Child) {
+    let Some(_swap) = swap_file() else { return };
+    f.tell("unmap 0 0 64");
+    for order in ["map 1 24", "touch 1 0 24", "pageout 1 0 24"] {
+        f.tell(order);
+    }
+    let pid = f.pid();
+    if walk(pid).swap < 12 * MB {
+        cannot("this kernel swaps out next to nothing when asked to");
+        return;
+    }
+    stage.expect("swapped out", &[pid], footprint);
+    let kid: u32 = f.tell("fork").parse().unwrap();
+    stage.expect("a fork of what is swapped out", &[pid, kid], footprint);
+    f.tell("exit");
+    stage.expect("its end", &[pid], footprint);
+    let kid: u32 = f.tell("fork").parse().unwrap();
+    stage.expect("another fork of it", &[pid, kid], footprint);
+    f.tell("touch 1 0 24");
+    stage.expect("swapped in by the fork", &[pid, kid], footprint);
+    f.tell("exit");
+    stage.expect("its end", &[pid], footprint);
+    f.tell("unmap 1 0 24");
+
+    let memory = memfd_create("zmtop-test", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&memory, 24 * MB).unwrap();
+    a.tell(&format!("share 1 24 {}", path(&memory)));
+    a.tell("pageout 1 0 24");
+    let swap = |m: &Memory| m.swap;
+    stage.expect("swapped-out shmem", &[a.pid()], swap);
+    c.tell(&format!("share 1 24 {}", path(&memory)));
+    stage.expect("read back by another", &[a.pid()], swap);
+    let _: File = memory.into();
+}
