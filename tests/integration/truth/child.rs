@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
@@ -14,6 +15,8 @@ const CHILD: &str = "ZMTOP_TEST_TRUTH";
 /// The beginning of an answer: the test harness writes to the same output.
 const ANSWER: &str = "@";
 const MB: usize = 1 << 20;
+/// Steps in a second of growth.
+const STEPS: usize = 20;
 
 /// A child; ended when dropped.
 pub(crate) struct Child {
@@ -64,6 +67,17 @@ impl Child {
         self.process.wait().unwrap();
     }
 
+    /// Has it end without waiting for it: it is a zombie until it is dropped.
+    pub(crate) fn end_unreaped(&mut self) {
+        writeln!(self.orders, "exit").unwrap();
+        let stat = format!("/proc/{}/stat", self.pid());
+        let began = Instant::now();
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            assert!(began.elapsed() < Duration::from_secs(30), "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn answer(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -96,7 +110,8 @@ pub(crate) fn be(name: &str) {
     assert!(std::env::args().any(|arg| arg == name));
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     say("ready");
-    let mut areas = [(std::ptr::null_mut(), 0); 4];
+    // The addresses and sizes of its areas.
+    let mut areas = [(0, 0); 4];
     loop {
         let line = order();
         let words: Vec<&str> = line.split(' ').collect();
@@ -105,8 +120,12 @@ pub(crate) fn be(name: &str) {
             "fork" => obey_fork(),
             "exec" => panic!("no exec: {}", command(name).exec()),
             "exit" => std::process::exit(0),
-            "map" => areas[number(1)] = (map(number(2) * MB, None), number(2) * MB),
-            "share" => areas[number(1)] = (map(number(2) * MB, Some(words[3])), number(2) * MB),
+            "leave" => end_first_thread(),
+            "map" => areas[number(1)] = (map(number(2) * MB, None, true), number(2) * MB),
+            "share" => areas[number(1)] = (map(number(2) * MB, Some(words[3]), true), number(2) * MB),
+            "file" => areas[number(1)] = (map(number(2) * MB, Some(words[3]), false), number(2) * MB),
+            "grow" => grow(areas[number(1)], number(2) * MB),
+            "forks" => fork_on(number(1)),
             change => {
                 let (area, size) = areas[number(1)];
                 let (from, length) = (number(2) * MB, number(3) * MB);
@@ -135,7 +154,53 @@ fn obey_fork() {
     }
 }
 
-fn map(size: usize, file: Option<&str>) -> *mut c_void {
+extern "C" fn end_thread(_: i32) {
+    #[expect(unsafe_code, reason = "no library ends the first thread alone")]
+    // SAFETY: a system call that touches no memory and does not return.
+    unsafe {
+        libc::syscall(libc::SYS_exit, 0);
+    }
+}
+
+/// Ends the first thread, which waits for this one.
+fn end_first_thread() {
+    let first = std::process::id();
+    assert_ne!(rustix::thread::gettid().as_raw_pid(), first.cast_signed());
+    #[expect(unsafe_code, reason = "see `end_thread`")]
+    // SAFETY: the handler makes one system call.
+    unsafe {
+        libc::signal(libc::SIGUSR1, end_thread as *const () as libc::sighandler_t);
+        libc::syscall(libc::SYS_tgkill, first, first, libc::SIGUSR1);
+    }
+}
+
+/// Touches so many bytes more of an area each second, until its end.
+fn grow((area, size): (usize, usize), rate: usize) {
+    std::thread::spawn(move || {
+        let step = rate / STEPS;
+        for at in (0..size).step_by(step) {
+            apply("touch", area, at, step.min(size - at));
+            std::thread::sleep(Duration::from_secs(1) / STEPS as u32);
+        }
+    });
+}
+
+/// Forks so many each second, without end, each of which writes a little, lives a second, and ends.
+fn fork_on(rate: usize) {
+    say("ok");
+    loop {
+        std::thread::sleep(Duration::from_secs(1) / rate as u32);
+        if fork() == 0 {
+            set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+            std::thread::sleep(Duration::from_secs(1));
+            std::process::exit(0);
+        }
+        while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+    }
+}
+
+/// Maps anonymous memory, or a file: to write to it all at once, or to read of it later.
+fn map(size: usize, file: Option<&str>, is_written: bool) -> usize {
     let rw = ProtFlags::READ | ProtFlags::WRITE;
     #[expect(unsafe_code, reason = "memory of known kinds can be had no other way")]
     // SAFETY: the kernel chooses a free place; nothing else knows of it, and only what is mapped is written.
@@ -143,27 +208,34 @@ fn map(size: usize, file: Option<&str>) -> *mut c_void {
         if let Some(path) = file {
             let file = File::options().read(true).write(true).open(path).unwrap();
             let at = mmap(std::ptr::null_mut(), size, rw, MapFlags::SHARED, &file, 0).unwrap();
-            apply("touch", at, 0, size);
-            at
+            if is_written {
+                apply("touch", at as usize, 0, size);
+            }
+            at as usize
         } else {
             let at = mmap_anonymous(std::ptr::null_mut(), size, rw, MapFlags::PRIVATE).unwrap();
             // In small pages, so that as much is there as was touched; a kernel without huge ones refuses.
             let _ = madvise(at, size, Advice::LinuxNoHugepage);
-            at
+            at as usize
         }
     }
 }
 
 /// Does something to a part of a mapped area.
-fn apply(change: &str, area: *mut c_void, from: usize, length: usize) {
+fn apply(change: &str, area: usize, from: usize, length: usize) {
     #[expect(unsafe_code, reason = "as in `map`")]
     // SAFETY: the part lies in a mapping made for nothing else, which is looked at by nobody.
     unsafe {
-        let at = area.add(from);
+        let at = (area + from) as *mut c_void;
         match change {
             "touch" => {
                 for page in (0..length).step_by(4096) {
                     at.cast::<u8>().add(page).write_volatile((page >> 12) as u8 | 1);
+                }
+            }
+            "read" => {
+                for page in (0..length).step_by(4096) {
+                    at.cast::<u8>().add(page).read_volatile();
                 }
             }
             "unmap" => munmap(at, length).unwrap(),

@@ -1,125 +1,117 @@
-//! Compares the two scans and keeps account of who is how wrong for how long.
+//! Compares what the sampler shows with walks made just then, and keeps account of who is wrong for how long.
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zmtop::model::{Identity, Memory, ProcessSample, Snapshot};
-use zmtop::sampler::{Options, Policy, Scanner};
+use zmtop::model::{Memory, ProcessSample, Snapshot};
+use zmtop::proc::smaps;
+use zmtop::sampler::{Options, Scanner};
 
-use super::{INTERVAL, MAX_AGE};
-use crate::support::block_on;
+use crate::support::{block_on, long};
 
-/// Errors up to this are none: a few pages of stack, and of tables that a scan itself makes.
+/// Errors up to this are none: a few pages of stack, and of tables that a walk itself makes.
 const SLACK: u64 = 64 << 10;
-/// Slack for figures with clean file pages in them: the tests beside this one are the same program, whose code they
-/// share with the children, and come and go without notice.
-const FILE_SLACK: u64 = 4 << 20;
-/// Ticks that may pass until a row is right that its own process changed.
-const OWN: usize = 2;
-/// Ticks more that may be taken for each step while the machine is too busy.
-const BUSY: usize = 50;
+/// The longest that a row in sight may be wrong.
+const SIGHT: Duration = Duration::from_secs(6);
+/// The longest that any other may be wrong: the greatest age of a figure that others can change, and a tick to see it.
+const ELSEWHERE: Duration = Duration::from_secs(32);
+/// Time that a scene is given to be right in: more than any row may take, to say how long it took.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Ticks more that may be taken for each scene while the machine is too busy.
+const BUSY: usize = 100;
+
+/// Where a child of the test is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the screen.
+    InSight,
+    /// In the table, and nobody looks.
+    Elsewhere,
+}
 
 /// A child of the test.
 struct Watched {
     name: &'static str,
-    id: Option<Identity>,
-    /// Ticks since its own process changed it, until it is right.
-    own: Option<usize>,
-    /// It is wrong, and the ticks for which it has been by what others did.
-    off: bool,
-    wrong: usize,
-    /// When it was last walked, and how many ticks ago that was first seen.
-    walked: (Duration, usize),
+    place: Place,
+    /// The time for which its figure has been beyond its bound, and beyond the tolerance.
+    beyond: [Duration; 2],
 }
 
-/// The worst that was seen.
+/// The worst that was seen in a scene of rows in one place.
 #[derive(Default)]
 struct Worst {
+    /// The longest time that a figure was beyond its bound, and beyond the tolerance.
+    beyond: [Duration; 2],
     error: u64,
-    age: Duration,
-    of: String,
-    /// The greatest number of ticks until a row was right.
-    ticks: usize,
+    /// The greatest bound.
+    bound: u64,
+    of: &'static str,
 }
 
 pub(crate) struct Judge {
-    planner: Scanner,
-    exact: Scanner,
+    sampler: Scanner,
     watched: BTreeMap<u32, Watched>,
-    step: String,
+    interval: Duration,
+    scene: &'static str,
+    worst: [Worst; 2],
     next: Instant,
-    /// Ticks that did not count, in this step and in all.
+    last: Instant,
+    /// Ticks that did not count, in this scene and in all.
     busy: (usize, usize),
     counted: usize,
-    planned: Option<Arc<Snapshot>>,
-    truth: Option<Arc<Snapshot>>,
-    /// Ticks until a row was right that its own process changed, and the rest.
-    worst: [Worst; 2],
+    shown: Option<Arc<Snapshot>>,
+    /// The first thing to say of each figure that was wrong for too long, by scene and name.
+    wrong: BTreeMap<(&'static str, &'static str), String>,
 }
 
 impl Judge {
-    /// Two scanners of this machine.
+    /// Watches this machine with the defaults as they are shipped; in the short form five times as often, which tells
+    /// sooner when a figure is right, and changes no time that is allowed.
     pub(crate) fn new() -> Self {
-        let scanner = |policy| {
-            Scanner::new(&Options {
-                interval: INTERVAL,
-                policy,
-                ..Options::new(None)
-            })
-        };
-        let usual = Policy::default();
-        let hurry = usual.max_age.as_secs_f64() / MAX_AGE.as_secs_f64();
-        Self {
-            planner: scanner(Policy {
-                budget: usual.budget.map(|b| b * hurry),
-                max_age: MAX_AGE,
-            }),
-            exact: scanner(Policy { budget: None, ..usual }),
+        let usual = Options::new(None);
+        let interval = usual.interval / if long() { 1 } else { 5 };
+        let judge = Self {
+            sampler: Scanner::new(&Options { interval, ..usual }),
             watched: BTreeMap::new(),
-            step: "the start".to_owned(),
+            interval,
+            scene: "the start",
+            worst: Default::default(),
             next: Instant::now(),
+            last: Instant::now(),
             busy: (0, 0),
             counted: 0,
-            planned: None,
-            truth: None,
-            worst: [Worst::default(), Worst::default()],
-        }
+            shown: None,
+            wrong: BTreeMap::new(),
+        };
+        say(&format!(
+            "{:<42} {:<31} {}",
+            "", "in sight: longest beyond bound,", "elsewhere: the same"
+        ));
+        let heads = "tolerance; worst error, bound";
+        say(&format!("{:<42} {heads:<31}", "scene"));
+        judge
     }
 
-    /// Returns the ticks that may pass until a row is right that others changed: those of the greatest age, or of
-    /// the age that the budget implies where walking all that is idle takes more than the part for that.
-    pub(crate) fn patience(snapshot: &Snapshot) -> usize {
-        let all: Duration = snapshot.rows().iter().filter_map(|r| Some(r.walk.ok()?.cost)).sum();
-        let idle = snapshot.sampling.budget.unwrap() / 20.0 * MAX_AGE.as_secs_f64();
-        let age = MAX_AGE.mul_f64((all.as_secs_f64() / idle).max(1.0));
-        age.div_duration_f64(INTERVAL).ceil() as usize + 2
-    }
-
-    /// Ticks in which nothing changes until every row must have been walked.
-    pub(crate) fn idle(&mut self) {
-        let most = self.planned.as_deref().map_or(0, Self::patience);
-        self.ticks(most + 1);
-    }
-
-    /// Names what is done from here on.
-    pub(crate) fn step(&mut self, what: &str) {
-        what.clone_into(&mut self.step);
+    /// Names what is done from here on, and says how the scene before went.
+    pub(crate) fn scene(&mut self, name: &'static str) {
+        self.report();
+        self.scene = name;
         self.busy.0 = 0;
     }
 
-    /// The process has just done something to itself.
-    pub(crate) fn changed(&mut self, name: &'static str, pid: u32) {
-        let watched = self.watched.entry(pid).or_insert(Watched {
-            name,
-            id: None,
-            own: None,
-            off: false,
-            wrong: 0,
-            walked: (Duration::ZERO, 0),
-        });
-        watched.own = Some(0);
+    /// Watches a process from now on.
+    pub(crate) fn watch(&mut self, name: &'static str, pid: u32, place: Place) {
+        self.watched.insert(
+            pid,
+            Watched {
+                name,
+                place,
+                beyond: [Duration::ZERO; 2],
+            },
+        );
     }
 
     /// The process has ended.
@@ -127,153 +119,150 @@ impl Judge {
         self.watched.remove(&pid);
     }
 
-    /// The swap of a process, from the last exhaustive scan.
-    pub(crate) fn swap_of(&self, pid: u32) -> u64 {
-        let row = row(self.truth.as_ref().unwrap(), pid).unwrap();
-        row.memory().unwrap().swap
+    /// The swap of a process, by a walk now.
+    pub(crate) fn swap_of(pid: u32) -> u64 {
+        walk(pid).unwrap().swap
     }
 
-    /// That many ticks that count.
-    pub(crate) fn ticks(&mut self, count: usize) {
-        let end = self.counted + count;
+    /// What is shown of a process.
+    pub(crate) fn shown(&self, pid: u32) -> Option<&ProcessSample> {
+        row(self.shown.as_ref()?, pid)
+    }
+
+    /// Ticks that count for that long.
+    pub(crate) fn run(&mut self, time: Duration) {
+        let end = self.counted + time.div_duration_f64(self.interval).ceil() as usize;
         while self.counted < end {
             self.tick();
         }
     }
 
-    /// Ticks until every row is right.
+    /// Ticks until every row is right: at least two, so that what was done is seen.
     pub(crate) fn settle(&mut self) {
-        self.ticks(OWN);
-        while self.watched.values().any(|w| w.off || w.own.is_some()) {
+        self.run(self.interval * 2);
+        let is_wrong = |w: &Watched| !w.beyond[1].is_zero() && w.beyond[1] < PATIENCE;
+        while self.watched.values().any(is_wrong) {
             self.tick();
         }
     }
 
     fn tick(&mut self) {
         std::thread::sleep(self.next.saturating_duration_since(Instant::now()));
-        self.next = Instant::now() + INTERVAL;
-        let planned = block_on(self.planner.tick());
-        let exact = block_on(self.exact.full());
-        let counts = self.counts(&planned);
-        let patience = Self::patience(&planned);
+        self.next = Instant::now() + self.interval;
+        let before: Vec<_> = self.watched.keys().map(|pid| walk(*pid)).collect();
+        let snapshot = block_on(self.sampler.tick());
+        let after: Vec<_> = self.watched.keys().map(|pid| walk(*pid)).collect();
+        let since = std::mem::replace(&mut self.last, Instant::now()).elapsed();
+        let step = if self.counts(&snapshot) { since } else { Duration::ZERO };
         let mut wrong = Vec::new();
-        for (pid, watched) in &mut self.watched {
-            let truth = row(&exact, *pid).unwrap();
-            assert_eq!(*watched.id.get_or_insert(truth.id), truth.id, "another has that pid");
-            let shown = row(&planned, *pid).filter(|r| r.id == truth.id);
-            let (errors, age) = compare(shown, *truth.memory().unwrap(), &planned);
-            let (error, what) = errors.into_iter().max().unwrap();
-            let at = shown.and_then(|r| r.walk.ok()).map_or(Duration::ZERO, |w| w.at);
-            if at == watched.walked.0 {
-                watched.walked.1 += usize::from(counts);
-            } else {
-                watched.walked = (at, 0);
-            }
-            let said = format!(
-                "{} of {}, {} KiB off {}, {}, {} old",
-                what,
-                watched.name,
-                error >> 10,
-                if watched.own.is_some() {
-                    "by its own doing"
-                } else {
-                    "by others'"
-                },
-                self.step,
-                age.map_or("never walked".to_owned(), |a| format!("{a:.1?}")),
-            );
-            let worst = &mut self.worst[usize::from(watched.own.is_none())];
+        let mut focus = Vec::new();
+        for ((pid, watched), truth) in self.watched.iter_mut().zip(before.iter().zip(&after)) {
+            let shown = row(&snapshot, *pid);
+            focus.extend(shown.filter(|_| watched.place == Place::InSight).map(|r| r.id));
+            let walk = shown.and_then(|row| row.walk.ok());
+            let (figure, bound) = walk.map_or((0, 0), |w| (footprint(Some(&w.memory)), w.error));
+            let truth = [footprint(truth.0.as_ref()), footprint(truth.1.as_ref())];
+            // What it has moved meanwhile is no error.
+            let (least, most) = (truth[0].min(truth[1]), truth[0].max(truth[1]));
+            let error = least.saturating_sub(figure).max(figure.saturating_sub(most));
+            let tolerance = (most / 100).max(1 << 20);
+            let worst = &mut self.worst[watched.place as usize];
             if error > worst.error {
-                (worst.error, worst.age, worst.of) = (error, age.unwrap_or_default(), said.clone());
+                (worst.error, worst.of) = (error, watched.name);
             }
-            let (taken, most) = if let Some(ticks) = &mut watched.own {
-                *ticks += usize::from(counts);
-                (*ticks, OWN)
-            } else {
-                watched.wrong += usize::from(counts);
-                (watched.wrong, patience)
+            worst.bound = worst.bound.max(bound);
+            let is_beyond = [error > bound + SLACK, error > tolerance];
+            for at in 0..2 {
+                let beyond = &mut watched.beyond[at];
+                *beyond = if is_beyond[at] { *beyond + step } else { Duration::ZERO };
+                worst.beyond[at] = worst.beyond[at].max(*beyond);
+            }
+            let most = match watched.place {
+                Place::InSight => SIGHT,
+                Place::Elsewhere => ELSEWHERE,
             };
-            watched.off = error > 0;
-            if error == 0 {
-                (watched.own, watched.wrong) = (None, 0);
-                worst.ticks = worst.ticks.max(taken);
-            } else if taken >= most {
-                wrong.push(format!("{said}, after {taken} ticks: {errors:?}"));
-            }
-            if watched.walked.1 > patience {
-                wrong.push(format!("{} not walked for {} ticks", watched.name, watched.walked.1));
+            if watched.beyond.iter().any(|beyond| *beyond > most) {
+                let said = format!(
+                    "{:.1?} beyond its bound, {:.1?} beyond the tolerance: shown {} KiB ± {}, is {} KiB, {}",
+                    watched.beyond[0],
+                    watched.beyond[1],
+                    figure >> 10,
+                    bound >> 10,
+                    truth[1] >> 10,
+                    walk.map_or("never walked".to_owned(), |w| format!(
+                        "{:.1?} old",
+                        snapshot.monotonic.saturating_sub(w.at)
+                    )),
+                );
+                wrong.push((watched.name, said));
             }
         }
-        assert!(wrong.is_empty(), "{wrong:#?}");
-        (self.planned, self.truth) = (Some(planned), Some(exact));
+        for said in wrong {
+            self.wrong.entry((self.scene, said.0)).or_insert(said.1);
+        }
+        self.sampler.set_focus(focus);
+        self.shown = Some(snapshot);
     }
 
-    /// Returns true if the planner could do all that it wanted to do in this tick.
+    /// Returns true if the machine let the sampler do in this tick what it wanted to do.
     fn counts(&mut self, snapshot: &Snapshot) -> bool {
-        let sampling = &snapshot.sampling;
-        let free = sampling.waiting == 0 && sampling.took < INTERVAL;
-        if free {
+        let is_free = snapshot.sampling.took < self.interval && self.next.elapsed() < self.interval;
+        if is_free {
             self.counted += 1;
         } else {
             self.busy = (self.busy.0 + 1, self.busy.1 + 1);
-            assert!(self.busy.0 < BUSY, "too busy a machine: {sampling:?}");
+            assert!(self.busy.0 < BUSY, "too busy a machine: {:?}", snapshot.sampling);
         }
-        free
+        is_free
     }
 
-    /// Prints what the worst was.
-    pub(crate) fn report(&self) {
-        // Past the test harness, which shows nothing of a test that passes.
-        let mut out = std::io::stderr();
-        let (counted, busy) = (self.counted, self.busy.1);
-        let _ = writeln!(
-            out,
-            "truth: {counted} ticks of {INTERVAL:?}, {busy} beside that were too busy"
-        );
-        for (whose, worst) in ["its own doing", "others'"].iter().zip(&self.worst) {
-            let Worst { error, age, of, ticks } = worst;
-            let _ = writeln!(
-                out,
-                "truth: worst error by {whose}: {} KiB, {age:.1?} old ({of}); right again within {} ticks",
-                error >> 10,
-                ticks
-            );
-        }
+    /// Prints how wrong the screen was in this scene.
+    fn report(&mut self) {
+        let worst = std::mem::take(&mut self.worst);
+        let line = worst.map(|w| {
+            let [bound, tolerance] = w.beyond.map(|d| d.as_secs_f64());
+            let (error, most) = (w.error >> 10, w.bound >> 10);
+            let of = if w.error > 0 {
+                format!(" ({})", w.of)
+            } else {
+                String::new()
+            };
+            format!("{bound:>4.1} s {tolerance:>4.1} s {error:>7} {most:>7} KiB{of}")
+        });
+        say(&format!("{:<42} {:<48} {}", self.scene, line[0], line[1]));
     }
+
+    /// Prints the rest, and fails if any figure was wrong for too long.
+    pub(crate) fn end(&mut self) {
+        self.report();
+        let (counted, busy) = (self.counted, self.busy.1);
+        say(&format!(
+            "{counted} ticks of {:?}, {busy} beside that were too busy",
+            self.interval
+        ));
+        assert!(self.wrong.is_empty(), "{:#?}", self.wrong);
+    }
+}
+
+/// Prints past the test harness, which shows nothing of a test that passes.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "truth: {line}");
 }
 
 fn row(snapshot: &Snapshot, pid: u32) -> Option<&ProcessSample> {
     snapshot.rows().iter().find(|r| r.id.pid == pid)
 }
 
-/// Returns how far each figure is off beyond what is allowed, and how old they are.
-fn compare(
-    shown: Option<&ProcessSample>,
-    truth: Memory,
-    snapshot: &Snapshot,
-) -> ([(u64, &'static str); 7], Option<Duration>) {
-    let walk = shown.and_then(|row| row.walk.ok());
-    let none = Memory {
-        pss_file: truth.pss_file,
-        ..Memory::default()
-    };
-    let m = walk.map_or(none, |w| w.memory);
-    let off = |get: fn(&Memory) -> u64, slack: u64| match get(&m).abs_diff(get(&truth)) {
-        error if error > slack => error,
-        _ => 0,
-    };
-    // Of PSS, all but what lies in files is compared strictly, and with them loosely; so for USS.
-    let errors = [
-        (off(|m| m.rss, SLACK), "RSS"),
-        (
-            off(|m| m.pss.saturating_sub(m.pss_file.unwrap_or(0)), SLACK),
-            "PSS without files",
-        ),
-        (off(|m| m.pss, FILE_SLACK), "PSS"),
-        (off(|m| m.private_dirty, SLACK), "dirty USS"),
-        (off(Memory::uss, FILE_SLACK), "USS"),
-        (off(|m| m.swap, SLACK), "swap"),
-        (off(|m| m.swap_pss.unwrap_or(0), SLACK), "swap PSS"),
-    ];
-    (errors, walk.map(|w| snapshot.monotonic.saturating_sub(w.at)))
+/// Returns PSS + `SwapPss`; 0 of a process that has no memory.
+fn footprint(memory: Option<&Memory>) -> u64 {
+    memory.map_or(0, |m| m.pss + m.swap_pss.unwrap_or(0))
+}
+
+/// Walks a process, by any of its threads; `None` where it has no memory.
+fn walk(pid: u32) -> Option<Memory> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let of = |task: std::fs::DirEntry| Path::new("/proc").join(task.file_name()).join("smaps_rollup");
+    // A thread that has ended has none.
+    let text = tasks.filter_map(|task| std::fs::read(of(task.ok()?)).ok()).next()?;
+    Some(smaps::rollup(&text).unwrap())
 }
