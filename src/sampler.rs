@@ -11,6 +11,8 @@
 //! table         what is known of each process; takes in what the readers found
 //! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
 //! sharing       bounds what the others do to the figures of one
+//! estimate      pure: what a process's memory is between walks, by its counters, and a bound on the error
+//! counters      reads those counters
 //! rotation      when the facts of a process are looked at again
 //! users         the names of users
 //! pool          reader threads with deadlines
@@ -26,6 +28,7 @@
 //! The last three are called by themselves, block their caller, and have a pool of their own.
 
 pub mod accounting;
+pub mod estimate;
 pub mod mappings;
 pub mod one_shot;
 pub mod plan;
@@ -35,6 +38,7 @@ pub mod sharing;
 pub mod users;
 
 mod cgroups;
+mod counters;
 mod job;
 mod pool;
 mod table;

@@ -192,6 +192,25 @@ pub struct Walk {
     pub cost: Duration,
 }
 
+impl Walk {
+    /// The part of a figure that its error may make while it counts as right: the larger of a hundredth and of
+    /// [`Walk::TOLERATED`].
+    const TOLERATED_PART: u64 = 100;
+    /// Bytes of error that are always tolerated: less is not seen beside other figures.
+    pub const TOLERATED: u64 = 1 << 20;
+
+    /// Returns the error up to which PSS and `SwapPss` count as right, in bytes.
+    pub fn tolerance(&self) -> u64 {
+        let figure = self.memory.pss.saturating_add(self.memory.swap_pss.unwrap_or(0));
+        (figure / Self::TOLERATED_PART).max(Self::TOLERATED)
+    }
+
+    /// Returns true if the error may be beyond that.
+    pub fn is_uncertain(&self) -> bool {
+        self.error > self.tolerance()
+    }
+}
+
 /// A process in a snapshot.
 #[derive(Clone, Debug)]
 pub struct ProcessSample {
@@ -205,7 +224,7 @@ pub struct ProcessSample {
     pub facts: Arc<Facts>,
     /// The last walk, or the reason there is none.
     pub walk: Reading<Walk>,
-    /// Its memory has changed since that walk, or may have.
+    /// Its figures may be off by more than is [tolerated](Walk::tolerance).
     pub stale: bool,
     /// `oom_score`; read only while it is shown.
     pub oom_score: Reading<u32>,

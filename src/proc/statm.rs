@@ -34,3 +34,18 @@ fn statm(bytes: &[u8], page: u64) -> Option<Statm> {
         shared,
     })
 }
+
+/// Returns by how many pages each count may be off on a kernel of that `release`, as `uname` gives it, for a process of so
+/// many threads. A release that is not understood is taken for an old one.
+///
+/// Since Linux 6.17 counts are exact. From 6.2 each CPU keeps back up to a batch of pages of each kind
+/// (`percpu_counter_batch`); before, each thread up to 64 pages of all kinds (`TASK_RSS_EVENTS_THRESH`).
+pub fn inexact(release: &[u8], cpus: u64, threads: u64) -> u64 {
+    let mut parts = release.split(|b| !b.is_ascii_digit());
+    let mut part = || parts.next().and_then(number).unwrap_or(0);
+    match (part(), part()) {
+        version if version >= (6, 17) => 0,
+        version if version >= (6, 2) => cpus.saturating_mul(cpus.saturating_mul(2).max(32)),
+        _ => threads.max(1).saturating_mul(64),
+    }
+}

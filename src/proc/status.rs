@@ -1,6 +1,7 @@
 //! `/proc/<pid>/status`.
 
 use super::parse::{kib, number, words};
+use super::statm::Statm;
 use crate::model::{Missing, Reading};
 
 /// Parses the effective user id, which decides the permissions of a process and the owner of `/proc/<pid>`: the
@@ -18,9 +19,23 @@ pub fn uid(bytes: &[u8]) -> Reading<u32> {
 
 /// Parses `VmSwap`: anonymous memory swapped out, in bytes. Kernel threads have no such line.
 pub fn swap(bytes: &[u8]) -> Reading<u64> {
+    figure(bytes, b"VmSwap:").ok_or(Missing::Malformed)
+}
+
+/// Parses `RssAnon`, `RssFile` and `RssShmem`: what `statm` tells, at the moment of [`swap`]; since Linux 4.5.
+pub fn resident(bytes: &[u8]) -> Reading<Statm> {
+    let shared = figure(bytes, b"RssFile:").zip(figure(bytes, b"RssShmem:"));
+    let both = figure(bytes, b"RssAnon:").zip(shared);
+    both.map(|(anon, (file, shmem))| Statm {
+        anon,
+        shared: file.saturating_add(shmem),
+    })
+    .ok_or(Missing::Malformed)
+}
+
+fn figure(bytes: &[u8], name: &[u8]) -> Option<u64> {
     bytes
         .split(|b| *b == b'\n')
-        .find_map(|line| line.strip_prefix(b"VmSwap:"))
+        .find_map(|line| line.strip_prefix(name))
         .and_then(kib)
-        .ok_or(Missing::Malformed)
 }

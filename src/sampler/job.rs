@@ -19,6 +19,8 @@ pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
 pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
 pub(super) use shared_mm::MmCandidate;
 
+use super::counters::CounterReader;
+use super::estimate::Anchor;
 use super::plan::Purpose;
 use super::pool::{Pool, Priority, Work, Worker};
 use super::sharing::Sharer;
@@ -120,6 +122,8 @@ pub(super) enum Job {
 /// A walk that was made.
 pub(super) struct WalkResult {
     pub(super) walked: Reading<Walked>,
+    /// The walk with the counters around it; none where the process has ended.
+    pub(super) anchor: Option<Anchor>,
     /// When it began.
     pub(super) at: Duration,
     /// Processor time.
@@ -172,6 +176,7 @@ pub(super) struct ReaderContext {
     pub(super) has_own_pids: bool,
     /// Bytes in a page.
     pub(super) page: u64,
+    pub(super) counters: CounterReader,
 }
 
 impl Work for Job {
@@ -250,7 +255,10 @@ impl Work for Job {
                 ..
             } => {
                 let (at, began) = (clock::monotonic(), clock::thread_time());
+                let before = context.counters.of_stat(&process.target, proc, buf);
                 let walked = walk::walk(&process.target, process.starttime, proc, buf);
+                let anchor = |walked: &Walked| context.counters.anchor(walked, before, &process.target, proc, buf);
+                let anchor = walked.as_ref().ok().and_then(anchor);
                 let (took, done) = (clock::monotonic().saturating_sub(at), clock::thread_time());
                 let cost = done.saturating_sub(began);
                 let may_read = purpose != Purpose::Initial || cost > SMALL_BESIDE;
@@ -263,6 +271,7 @@ impl Work for Job {
                 };
                 let result = Box::new(WalkResult {
                     walked,
+                    anchor,
                     at,
                     cost,
                     took,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::cgroups::Cgroups;
+use super::counters::{CounterReader, SwapUse};
 use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
@@ -89,11 +90,13 @@ impl Scanner {
         let threads = options.reader_threads();
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
         let open_files = Arc::new(open_files);
+        let page = rustix::param::page_size() as u64;
         let context = ReaderContext {
             roots: options.roots(),
             open_files: Arc::clone(&open_files),
             has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
-            page: rustix::param::page_size() as u64,
+            page,
+            counters: CounterReader::new(&options.proc_root, page),
         };
         let has_own_pids = context.has_own_pids;
         Self {
@@ -175,6 +178,7 @@ impl Scanner {
             // Without a budget, or where ticks are far apart, every tick sees everything.
             let skips = self.planner.policy().budget.is_some() && self.interval <= MAX_SKIP_INTERVAL;
             let skip_quiet = skips.then_some((began, &self.focus));
+            self.table.swap_use = self.swap_use();
             self.pool
                 .submit(self.table.set_list(pids, self.oom_score, batch, skip_quiet));
         }
@@ -214,6 +218,15 @@ impl Scanner {
         }
         self.pool.stop_waiting(limits.stall);
         self.publish(began)
+    }
+
+    fn swap_use(&self) -> SwapUse {
+        let system = &self.machine.sample;
+        match (system.swap_total, system.swap_used()) {
+            (Ok(0), _) => SwapUse::Absent,
+            (_, Ok(0)) => SwapUse::Empty,
+            _ => SwapUse::Used,
+        }
     }
 
     /// Returns the jobs that every tick begins with, except where the last has not returned.

@@ -19,6 +19,7 @@ use rows::RowBuffers;
 
 pub(super) use looks::LookOptions;
 
+use super::counters::SwapUse;
 use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
 use super::plan::{Candidate, Purpose};
 use super::rotation::Rotation;
@@ -54,6 +55,8 @@ pub(super) struct Table {
     walks: usize,
     walk_time: Duration,
     buffers: RowBuffers,
+    /// Use of swap on the machine.
+    pub(super) swap_use: SwapUse,
 }
 
 /// A listed pid.
@@ -83,6 +86,7 @@ impl Table {
     ) -> Vec<Job> {
         self.list += 1;
         let (list, entries, serial) = (self.list, &mut self.entries, &mut self.serial);
+        let swap_use = self.swap_use;
         let touched = &mut self.buffers.touched;
         let may_skip = |p: &Process| skip_quiet.is_some_and(|(now, focus)| p.may_skip_glance(now, focus));
         let requests = pids.iter().filter_map(|pid| {
@@ -104,7 +108,12 @@ impl Table {
                 return None;
             }
             entry.is_glancing = true;
-            Some(Process::glance_request(*pid, entry.serial, entry.process.as_ref()))
+            Some(Process::glance_request(
+                *pid,
+                entry.serial,
+                entry.process.as_ref(),
+                swap_use,
+            ))
         });
         let jobs = batches(requests, batch).map(|of| Job::Glances { of, oom_score });
         let mut all = Vec::with_capacity(pids.len() / batch + 1);

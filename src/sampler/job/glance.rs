@@ -8,7 +8,9 @@ use rustix::io::Errno;
 use super::ReaderContext;
 use super::files::absent;
 use crate::model::{Missing, Reading, Stat};
-use crate::proc::{files, stat, status};
+use crate::proc::{files, stat};
+use crate::sampler::counters::KnownCounters;
+use crate::sampler::estimate::Counters;
 use crate::sampler::target::{OpenFiles, Target};
 use crate::sampler::thread;
 
@@ -20,8 +22,8 @@ pub(in crate::sampler) struct GlanceRequest {
     pub(in crate::sampler) target: Option<Arc<Target>>,
     /// The digest of the comm known.
     pub(in crate::sampler) comm: u64,
-    /// Some of it is swapped out, so that its swap is read too.
-    pub(in crate::sampler) is_swapped: bool,
+    /// The counters known, where more than `stat` is asked for.
+    pub(in crate::sampler) known: Option<KnownCounters>,
 }
 
 /// The result of a glance.
@@ -42,8 +44,7 @@ pub(in crate::sampler) struct Glance {
     /// The comm, where it is not the one known.
     pub(in crate::sampler) comm: Option<Box<[u8]>>,
     pub(in crate::sampler) oom_score: Reading<u32>,
-    /// `VmSwap` of `status`, where it was read.
-    pub(in crate::sampler) swap: Option<u64>,
+    pub(in crate::sampler) counters: Counters,
 }
 
 /// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
@@ -61,11 +62,7 @@ pub(super) fn glance(
     let (target, glance) = match known {
         Some((target, Ok(len))) => {
             let mut glance = parse(&buf[..len], request.comm, target, context);
-            if let (true, Ok(glance)) = (request.is_swapped, &mut glance) {
-                // Freeing what is swapped out moves neither RSS nor a fault count.
-                let len = target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf));
-                glance.swap = len.ok().and_then(|len| status::swap(&buf[..len]).ok());
-            }
+            complete(&mut glance, request, target, context, buf);
             (None, glance.map(|glance| add_score(glance, target, proc, oom_score)))
         }
         None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => glance_anew(request, oom_score, context, buf),
@@ -90,7 +87,9 @@ fn glance_anew(
         Ok(opened) => opened,
         Err(e) => return (None, Err(fault(e, &context.open_files))),
     };
-    match parse(&buf[..len], request.comm, &target, context) {
+    let mut glance = parse(&buf[..len], request.comm, &target, context);
+    complete(&mut glance, request, &target, context, buf);
+    match glance {
         Ok(glance) => {
             let glance = add_score(glance, &target, proc, oom_score);
             let is_kernel_thread = glance.stat.is_kernel_thread();
@@ -129,8 +128,24 @@ fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext
         digest,
         comm: (digest != known_comm).then(|| parsed.comm.into()),
         oom_score: Err(Missing::Pending),
-        swap: None,
+        counters: Counters::new(&parsed.stat),
     })
+}
+
+/// Adds the counters that are asked for.
+fn complete(
+    glance: &mut Reading<Glance>,
+    request: &GlanceRequest,
+    target: &Target,
+    context: &ReaderContext,
+    buf: &mut [u8],
+) {
+    if let (Ok(glance), Some(known)) = (glance, &request.known) {
+        let proc = context.roots.proc.as_path();
+        context
+            .counters
+            .complete(&mut glance.counters, known, target, proc, buf);
+    }
 }
 
 /// Adds `oom_score`, where it is wanted.

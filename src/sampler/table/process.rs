@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::facts::FactsCache;
 use super::twins::TwinWatch;
 use crate::model::{Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::sampler::counters::{KnownCounters, SwapUse};
+use crate::sampler::estimate::{Counters, Tracker};
 use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
 use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
@@ -19,8 +21,6 @@ const SLOW: Duration = Duration::from_millis(100);
 /// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
 /// the time at most.
 const SLOW_REST: u32 = 10;
-/// Bytes that a fault brings at least. The kernel's own page may be larger, which only weighs.
-const PAGE: u64 = 4096;
 /// Bytes from which a change by others counts. Less is not worth a walk of 50 µs.
 const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 /// Ticks in which a process is compared with others until a peer of the same address space is found: sizes may
@@ -41,8 +41,8 @@ pub(super) struct Process {
     /// Where its address space ended at the last walk, if that was told.
     pub(super) space_end: Option<u64>,
     pub(super) stat: Stat,
-    /// Its swap at the last glance, where it was read.
-    swap: Option<u64>,
+    /// Its counters and the last walk, of which `walk` is estimated.
+    estimates: Tracker,
     /// When a glance last saw anything change.
     changed_at: Duration,
     oom_score: Reading<u32>,
@@ -51,10 +51,6 @@ pub(super) struct Process {
     is_walking: bool,
     /// A walk of it has come back before.
     has_answered: bool,
-    /// The glance, and its swap, before the walk that was asked for last.
-    at_request: (Stat, Option<u64>),
-    /// The glance, and its swap, before the last walk.
-    at_walk: Option<(Stat, Option<u64>)>,
     /// When a walk of it last failed or succeeded.
     attempted_at: Option<Duration>,
     /// Processor time of its last walk, and time on the clock.
@@ -97,14 +93,12 @@ impl Process {
             image: glance.stat.image,
             space_end: None,
             stat: glance.stat,
-            swap: None,
+            estimates: Tracker::new(Counters::new(&glance.stat)),
             changed_at: now,
             oom_score: glance.oom_score,
             walk: Err(Missing::Pending),
             is_walking: false,
             has_answered: false,
-            at_request: (glance.stat, None),
-            at_walk: None,
             attempted_at: None,
             cost: Duration::ZERO,
             took: Duration::ZERO,
@@ -118,13 +112,17 @@ impl Process {
     }
 
     /// Returns a request for a glance at pid, of which `known` is known.
-    pub(super) fn glance_request(pid: u32, serial: u64, known: Option<&Self>) -> GlanceRequest {
+    pub(super) fn glance_request(pid: u32, serial: u64, known: Option<&Self>, swap_use: SwapUse) -> GlanceRequest {
+        let walked = known.filter(|p| p.estimates.anchor().is_some());
         GlanceRequest {
             pid,
             serial,
             target: known.map(|p| Arc::clone(&p.target)),
             comm: known.map_or(0, |p| p.comm),
-            is_swapped: known.is_some_and(|p| p.walk.is_ok_and(|w| w.memory.swap > 0)),
+            known: walked.map(|p| KnownCounters {
+                counters: *p.estimates.counters(),
+                swap_use,
+            }),
         }
     }
 
@@ -144,7 +142,7 @@ impl Process {
         let is_hidden = glance.stat.image == 0;
         if !is_hidden && self.image != 0 && glance.stat.image != self.image {
             self.walk = Err(Missing::Pending);
-            self.at_walk = None;
+            self.estimates = Tracker::default();
             self.attempted_at = None;
             self.space_end = None;
             self.start_program(glance.stat.image, now, sharing);
@@ -152,7 +150,7 @@ impl Process {
         if glance.stat.is_zombie() && !self.stat.is_zombie() {
             self.sharing.leave(sharing);
         }
-        if let (Some(before), Some(after)) = (self.swap, glance.swap) {
+        if let (Some(before), Some(after)) = (self.estimates.counters().swap, glance.counters.swap) {
             self.sharing.swapped(before, after, sharing);
         }
         if !is_hidden {
@@ -160,13 +158,13 @@ impl Process {
         }
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
-        if glance.stat != self.stat || glance.swap != self.swap {
+        let has_changed = self.estimates.glanced(glance.counters);
+        if has_changed || glance.stat != self.stat {
             self.changed_at = now;
         }
         self.stat = glance.stat;
-        self.swap = glance.swap;
-        if let Some((_, swap @ None)) = &mut self.at_walk {
-            *swap = glance.swap;
+        if has_changed {
+            self.set_estimate();
         }
     }
 
@@ -211,33 +209,35 @@ impl Process {
             // Asked in vain it is no new process any more.
             age: age.or(self.attempted_at.map(|at| now.saturating_sub(at))),
             cost: self.cost,
-            bound: self.own_change().saturating_add(self.external_change()),
-            ran: self
-                .at_walk
-                .is_some_and(|(then, _)| self.stat.cpu_ticks != then.cpu_ticks),
+            bound: self
+                .walk
+                .map_or(0, |walk| walk.error)
+                .saturating_add(self.external_change()),
+            ran: self.estimates.ran_unseen(),
             pss: self.walk.map_or(0, |w| w.memory.pss),
             externally_mutable: self.walk.map_or(u64::MAX, |w| externally_mutable(&w.memory)),
             focus: focus.contains(&self.id),
         }
     }
 
-    /// Returns an upper bound on the bytes that its own doings since the last walk have changed.
-    fn own_change(&self) -> u64 {
-        let Some((then, swap)) = &self.at_walk else { return 0 };
-        let now = &self.stat;
-        let faults = now
-            .minflt
-            .wrapping_sub(then.minflt)
-            .saturating_add(now.majflt.wrapping_sub(then.majflt));
-        let swapped = swap.zip(self.swap).map_or(0, |(then, now)| now.abs_diff(then));
-        // Address space that comes or goes holds nothing yet, or held what RSS tells; but it may have been
-        // swapped out.
-        let space = if now.vsize == then.vsize { 0 } else { PAGE };
-        faults
-            .saturating_mul(PAGE)
-            .saturating_add(now.rss.abs_diff(then.rss))
-            .saturating_add(swapped)
-            .saturating_add(space)
+    /// Takes in that it was forked.
+    pub(super) fn forked(&mut self) {
+        self.estimates.forked();
+        self.set_estimate();
+    }
+
+    /// Sets its figures to what its counters tell.
+    fn set_estimate(&mut self) {
+        if let (Ok(walk), Some(estimate)) = (&mut self.walk, self.estimates.estimate()) {
+            walk.memory = estimate.memory;
+            walk.error = estimate.bound;
+        }
+    }
+
+    /// Returns the upper bound on the error of its figures.
+    fn error(&self) -> u64 {
+        self.walk
+            .map_or(0, |walk| walk.error.saturating_add(self.external.footprint))
     }
 
     /// Takes in what others have done to it; returns true if that changes its bound.
@@ -278,7 +278,6 @@ impl Process {
             return None;
         }
         self.sharing.asked(sharing);
-        self.at_request = (self.stat, self.swap);
         Some(Job::Walk {
             process: self.reference(self.exec),
             purpose,
@@ -298,7 +297,7 @@ impl Process {
     ) -> bool {
         let walk = result.walked.map(|walked| Walk {
             memory: walked.memory,
-            error: 0,
+            error: result.anchor.map_or(0, |anchor| anchor.blur),
             at: result.at,
             cost: result.took,
         });
@@ -307,10 +306,8 @@ impl Process {
         if version != self.exec {
             return false;
         }
-        let before = std::mem::replace(&mut self.walk, walk);
-        // Of the time before its first walk nothing is known.
-        let own_change = before.map_or(u64::MAX, |_| self.own_change());
-        self.at_walk = Some(self.at_request);
+        self.walk = walk;
+        let own_change = self.estimates.walked(result.anchor, self.external.footprint);
         self.cost = result.cost;
         self.took = result.took;
         self.attempted_at = Some(result.at);
@@ -320,8 +317,8 @@ impl Process {
         let seen = Walked {
             memory: &walk.memory,
             anonymous: walked.anonymous,
-            swap: self.swap,
-            vsize: self.at_request.0.vsize,
+            swap: self.estimates.counters().swap,
+            vsize: self.estimates.counters().vsize,
             objects: result.objects.as_ref(),
             own_change,
             is_initial: purpose == Purpose::Initial,
@@ -360,7 +357,6 @@ impl Process {
     pub(super) fn glance_state(&self) -> impl PartialEq + use<> {
         (
             self.stat,
-            self.swap,
             self.oom_score,
             self.walk,
             Arc::as_ptr(&self.facts.facts) as usize,
@@ -382,7 +378,7 @@ impl Process {
             Some(why) => Err(why),
             None if walk_late() => Err(Missing::TimedOut),
             None => self.walk.map(|walk| Walk {
-                error: walk.error.saturating_add(self.external.footprint),
+                error: self.error(),
                 ..walk
             }),
         };
@@ -392,7 +388,7 @@ impl Process {
             stat: self.stat,
             facts: Arc::clone(&self.facts.facts),
             walk,
-            stale: self.own_change() > 0,
+            stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
             shares_mm: None,
         }

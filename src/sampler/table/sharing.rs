@@ -17,7 +17,12 @@ impl Table {
         if !is_initial && stat.image != 0 && sharer.has_fork_relatives(&self.sharing) {
             let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_mut());
             let parent = parent.filter(|p| p.stat.image == stat.image);
-            sharer.forked(parent.map(|p| &mut p.sharing), stat.rss, &mut self.sharing);
+            let parent = parent.map(|p| {
+                p.forked();
+                &mut p.sharing
+            });
+            sharer.forked(parent, stat.rss, &mut self.sharing);
+            self.touch(stat.ppid);
         }
         if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) {
             child.sharing = sharer;

@@ -1,0 +1,133 @@
+//! Adds to a walk's figures what has come since, and subtracts what has gone.
+
+use crate::model::{Memory, Reading};
+
+/// The part of the pages from which they count as unshared.
+const UNSHARED: f64 = 0.99;
+
+/// A ratio of PSS to pages.
+#[derive(Clone, Copy)]
+pub(super) struct Ratio {
+    part: f64,
+    /// It is that of each page, not of their sum alone.
+    is_exact: bool,
+}
+
+impl Ratio {
+    /// Creates the ratio of `pss` to `pages`; of no pages, that of private ones.
+    pub(super) fn new(pss: u64, pages: u64) -> Self {
+        let part = if pages == 0 { 1.0 } else { pss as f64 / pages as f64 };
+        Self {
+            part: part.min(1.0),
+            is_exact: false,
+        }
+    }
+
+    /// Takes nearly unshared pages for unshared, each of them.
+    pub(super) fn unless_unshared(self) -> Self {
+        if self.part < UNSHARED {
+            return self;
+        }
+        Self {
+            part: 1.0,
+            is_exact: true,
+        }
+    }
+
+    /// Returns the same ratio, as one that need not be that of each page.
+    pub(super) const fn inexact(self) -> Self {
+        Self {
+            is_exact: false,
+            ..self
+        }
+    }
+
+    /// Returns the PSS of so many bytes.
+    pub(super) fn of(self, bytes: u64) -> u64 {
+        ((bytes as f64 * self.part) as u64).min(bytes)
+    }
+
+    /// Returns so many bytes with their PSS.
+    pub(super) fn part_of(self, whole: u64) -> Part {
+        Part {
+            pss: self.of(whole),
+            whole,
+        }
+    }
+
+    /// Returns the largest error of that PSS: each page may have had no sharers, or very many.
+    pub(super) fn error_of(self, bytes: u64) -> u64 {
+        if self.is_exact {
+            return 0;
+        }
+        (bytes as f64 * self.part.max(1.0 - self.part)) as u64
+    }
+}
+
+/// Bytes that come to a figure or leave it, as PSS and whole.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) pss: u64,
+    pub(super) whole: u64,
+}
+
+/// Adds and subtracts anonymous pages, which are dirty.
+pub(super) fn move_anon(memory: &mut Memory, more: Part, less: Part) {
+    change(&mut memory.rss, more.whole, less.whole);
+    change(&mut memory.pss, more.pss, less.pss);
+    change_known(&mut memory.pss_anon, more.pss, less.pss);
+    change_known(&mut memory.pss_dirty, more.pss, less.pss);
+    change(&mut memory.private_dirty, more.pss, 0);
+    change(&mut memory.shared_dirty, more.whole - more.pss, 0);
+    take([&mut memory.private_dirty, &mut memory.private_clean], less.pss);
+    take(
+        [&mut memory.shared_dirty, &mut memory.shared_clean],
+        less.whole - less.pss,
+    );
+}
+
+/// Adds and subtracts pages of files and shmem in the proportions of the `walk`, which saw so many of them. Those of
+/// shmem are dirty.
+pub(super) fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: Part, less: Part) {
+    let (file, shmem) = (walk.pss_file.unwrap_or(0), walk.pss_shmem.unwrap_or(0));
+    let dirty = |bytes| {
+        if shmem == 0 {
+            0
+        } else {
+            Ratio::new(shmem, file.saturating_add(shmem)).of(bytes)
+        }
+    };
+    let (dirty_more, dirty_less) = (dirty(more.pss), dirty(less.pss));
+    change(&mut memory.rss, more.whole, less.whole);
+    change(&mut memory.pss, more.pss, less.pss);
+    change_known(&mut memory.pss_shmem, dirty_more, dirty_less);
+    change_known(&mut memory.pss_dirty, dirty_more, dirty_less);
+    change_known(&mut memory.pss_file, more.pss - dirty_more, less.pss - dirty_less);
+
+    let private = Ratio::new(walk.uss().saturating_sub(walk.pss_anon.unwrap_or(0)), pages);
+    let (alone, divided) = (private.of(more.whole), more.whole - private.of(more.whole));
+    change(&mut memory.private_dirty, dirty(alone), 0);
+    change(&mut memory.private_clean, alone - dirty(alone), 0);
+    change(&mut memory.shared_dirty, dirty(divided), 0);
+    change(&mut memory.shared_clean, divided - dirty(divided), 0);
+    let alone = private.of(less.whole);
+    take([&mut memory.private_clean, &mut memory.private_dirty], alone);
+    take([&mut memory.shared_clean, &mut memory.shared_dirty], less.whole - alone);
+}
+
+fn change(figure: &mut u64, more: u64, less: u64) {
+    *figure = figure.saturating_add(more).saturating_sub(less);
+}
+
+fn change_known(figure: &mut Reading<u64>, more: u64, less: u64) {
+    if let Ok(figure) = figure {
+        change(figure, more, less);
+    }
+}
+
+/// Takes bytes from the first, and what it lacks from the second.
+fn take([first, second]: [&mut u64; 2], bytes: u64) {
+    let rest = bytes.saturating_sub(*first);
+    *first = first.saturating_sub(bytes);
+    *second = second.saturating_sub(rest);
+}
