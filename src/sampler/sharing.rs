@@ -27,7 +27,8 @@
 //! Of `S` bytes with `n` sharers, a change of the level by `d` leaves about `n + d / S`, so the PSS changes from `S / n` to
 //! `S / max(1, n + d / S)`: for one equal sharer that leaves, `PSS / (n - 1)`. Twice that is the bound, since sharers
 //! are not spread evenly, but never more than `d / 2` (a page goes from two sharers to one, or back), nor than all that
-//! is shared.
+//! is shared. With two sharers, that is the truth itself; where many share a few pages each, and unevenly so, single ones
+//! may change by more, until the walk that their age asks for.
 //!
 //! - *Files and shmem*: `S` is the lesser of the object's mapped size and of all that is resident of its kind. `n` is what
 //!   the last walk tells of the kind, but at most the number of known members.
@@ -41,11 +42,13 @@
 //!   process has any, what the machine's use of swap has changed bounds its `Swap`.
 
 mod effect;
+mod family;
+mod held;
+mod mapped;
 mod sharer;
 
 use std::collections::HashMap;
 
-pub use effect::effect;
 pub use sharer::{ExternalBound, Sharer, Walked};
 
 use crate::proc::objects::Object;
@@ -108,12 +111,16 @@ impl Sharing {
             (groups.len() - 1) as u32
         });
         self.groups[place as usize].members += 1;
+        // Those that were there may have one more to share with.
+        self.events += u64::from(self.groups[place as usize].members > 1);
         place
     }
 
     fn leave(&mut self, place: u32) {
         let group = &mut self.groups[place as usize];
         group.members -= 1;
+        // The last one knows that it is alone.
+        self.events += u64::from(group.members > 0);
         if group.members == 0 {
             self.by_key.remove(&group.key);
             self.free.push(place);
@@ -130,6 +137,14 @@ impl Sharing {
             let group = &mut self.groups[place as usize];
             group.level += level;
             group.swap += swap;
+            self.events += 1;
+        }
+    }
+
+    /// Changes the level of all files and shmem.
+    fn post_files(&mut self, change: i64) {
+        if change != 0 {
+            self.files += change;
             self.events += 1;
         }
     }

@@ -5,7 +5,7 @@ const MARGIN: f64 = 2.0;
 
 /// Bounds how far the PSS of `whole` bytes, which `sharers` have on average, changes when others map `change` bytes of
 /// them more, or fewer.
-pub fn effect(whole: u64, sharers: f64, change: i64) -> u64 {
+pub(super) fn effect(whole: u64, sharers: f64, change: i64) -> u64 {
     if whole == 0 || change == 0 {
         return 0;
     }
