@@ -82,7 +82,7 @@ impl Pane {
     /// The part of one core that it takes over that time, as a percentage.
     pub(crate) fn cpu(&self, over: Duration) -> f64 {
         let (start, before) = (Instant::now(), self.cpu_time());
-        std::thread::sleep(over);
+        super::interrupt::pause(over);
         let (took, after) = (start.elapsed(), self.cpu_time());
         after.saturating_sub(before).as_secs_f64() / took.as_secs_f64() * 100.0
     }

@@ -1,6 +1,7 @@
 //! What the sampler shows, as it is shipped, beside walks made just then.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -54,12 +55,26 @@ impl Sampler {
     }
 }
 
-/// Processor time of the threads of the sampler.
-fn cpu() -> Duration {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let ours = tasks.filter(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|c| c.starts_with("zmtop-")));
-    let times = ours.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
-    Duration::from_nanos(times.filter_map(|t| t.split(' ').next()?.parse::<u64>().ok()).sum())
+/// Processor time of the threads of the sampler, some of which may have ended since it was last looked at.
+#[derive(Default)]
+struct Cpu {
+    threads: HashMap<OsString, u64>,
+    total: Duration,
+}
+
+impl Cpu {
+    fn look(&mut self) -> Duration {
+        for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
+            let read = |name| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            if let Some(Ok(spent)) = read("schedstat").split(' ').next().map(str::parse)
+                && read("comm").starts_with("zmtop-")
+            {
+                let before = self.threads.insert(task.file_name(), spent).unwrap_or(0);
+                self.total += Duration::from_nanos(spent.saturating_sub(before));
+            }
+        }
+        self.total
+    }
 }
 
 /// PSS + `SwapPss`.
@@ -102,10 +117,11 @@ impl Account {
             let figure = footprint(&walk.memory);
             let error = least.saturating_sub(figure).max(figure.saturating_sub(most));
             said = format!(
-                "{program} {}: shown {:.1} ± {:.1} MiB, is {:.1}, walked {:.0} s ago",
+                "{program} {}: shown {:.1} ± {:.1} MiB, is {:.1} to {:.1}, walked {:.0} s ago",
                 row.id.pid,
                 figure as f64 / MIB,
                 walk.error as f64 / MIB,
+                least as f64 / MIB,
                 most as f64 / MIB,
                 now.saturating_sub(walk.at).as_secs_f64(),
             );
@@ -180,13 +196,14 @@ pub(crate) fn compare(seconds: u64, warmup: u64) {
     let mut last = sampler.tick(Vec::new());
     let [mut sight, mut all] = [Account::default(), Account::default()];
     let (mut walks, mut walked, mut busy) = (0, Duration::ZERO, 0);
-    let (mut spent, mut began) = (cpu(), Instant::now());
+    let mut cpu = Cpu::default();
+    let (mut spent, mut began) = (cpu.look(), Instant::now());
     let mut next = Instant::now();
     for second in 0..warmup + seconds {
         next = (next + Duration::from_secs(1)).max(Instant::now());
         pause(next.saturating_duration_since(Instant::now()));
         if second == warmup {
-            (spent, began) = (cpu(), Instant::now());
+            (spent, began) = (cpu.look(), Instant::now());
         }
         let visible = in_sight(&last);
         let is_all = second % ALL_EVERY == 0;
@@ -225,9 +242,10 @@ pub(crate) fn compare(seconds: u64, warmup: u64) {
         all.runs.retain(|id, _| rows.contains_key(id));
         drop(rows);
         last = snapshot;
+        cpu.look();
     }
     let time = began.elapsed().as_secs_f64();
-    let total = (cpu() - spent).as_secs_f64() * 1e3 / time;
+    let total = (cpu.look() - spent).as_secs_f64() * 1e3 / time;
     let walks_cost = walked.as_secs_f64() * 1e3 / time;
     println!(
         "            figures  median     p99   p99.9    worst  in tolerance  uncertain   beyond bound: longest  tolerance  no figure"
