@@ -13,6 +13,7 @@
 //! sharing       bounds what the others do to the figures of one
 //! estimate      pure: what a process's memory is between walks, by its counters, and a bound on the error
 //! counters      reads those counters
+//! activity      which processes are glanced at: the policy
 //! rotation      when the facts of a process are looked at again
 //! users         the names of users
 //! pool          reader threads with deadlines
@@ -28,6 +29,7 @@
 //! The last three are called by themselves, block their caller, and have a pool of their own.
 
 pub mod accounting;
+pub mod activity;
 pub mod estimate;
 pub mod mappings;
 pub mod one_shot;

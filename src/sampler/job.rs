@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(super) use exe::ExeFile;
 pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
-pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
+pub(super) use glance::{Births, Glance, GlanceRequest, GlanceResult};
 pub(super) use shared_mm::MmCandidate;
 
 use super::counters::CounterReader;
@@ -46,6 +46,8 @@ pub(super) enum JobKey {
     Glances(u64),
     Walk(u64),
     Facts(u64),
+    /// Goes by the first pid.
+    Members(u32),
     Cmdline(u64),
     Exe(u64),
     ExeLinks(u64),
@@ -71,8 +73,8 @@ pub(super) struct ProcessRef {
 pub(super) enum Job {
     /// The list of processes.
     List {
-        /// The pid given out last when the list was read before; where it still is, there is nothing new.
-        last: Option<u64>,
+        /// The signs when the list was read before; where they are the same, there is nothing new.
+        known: Option<Births>,
     },
     /// A file of the system's.
     System(SystemFile),
@@ -94,11 +96,9 @@ pub(super) enum Job {
         objects_at: Option<u64>,
     },
     /// The facts of some processes, but for the command line; never empty.
-    Facts {
-        of: Vec<FactsRequest>,
-        /// The cgroup they were all in, in order of pid.
-        list: Option<CgroupList>,
-    },
+    Facts(Vec<FactsRequest>),
+    /// A comparison of the processes that were in a cgroup, in order, with its list.
+    Members { pids: Vec<u32>, list: CgroupList },
     /// `cmdline`, which is in the process's memory and may keep the reader waiting.
     Cmdline(ProcessRef),
     /// The file behind `exe`, looked up in the file system.
@@ -138,9 +138,9 @@ pub(super) struct WalkResult {
 /// The result of a job.
 pub(super) enum Outcome {
     List {
-        /// `None` where no pid was given out since the list before.
+        /// `None` where there is nothing new since the list before.
         pids: Option<Reading<Vec<u32>>>,
-        last: Option<u64>,
+        births: Option<Births>,
     },
     System(SystemFile, MachineUpdate),
     Glances(Vec<GlanceResult>),
@@ -151,6 +151,8 @@ pub(super) enum Outcome {
         result: Box<WalkResult>,
     },
     Facts(Vec<FactsResult>),
+    /// The pids that are in another cgroup by now.
+    Strays(Vec<u32>),
     Cmdline {
         process: ProcessRef,
         cmdline: Reading<Box<[u8]>>,
@@ -190,7 +192,8 @@ impl Work for Job {
             Self::System(file) => JobKey::System(*file),
             Self::Glances { of, .. } => JobKey::Glances(of.first().map_or(0, |g| g.serial)),
             Self::Walk { process, .. } => JobKey::Walk(process.serial),
-            Self::Facts { of, .. } => JobKey::Facts(of.first().map_or(0, |r| r.process.serial)),
+            Self::Facts(of) => JobKey::Facts(of.first().map_or(0, |r| r.process.serial)),
+            Self::Members { pids, .. } => JobKey::Members(pids.first().copied().unwrap_or(0)),
             Self::Cmdline(process) => JobKey::Cmdline(process.serial),
             Self::Exe(process) => JobKey::Exe(process.serial),
             Self::ExeLinks(links) => JobKey::ExeLinks(links.first().map_or(0, |(p, _)| p.serial)),
@@ -213,7 +216,8 @@ impl Work for Job {
                 let priority = if *is_known { Known } else { New };
                 (priority, (*expected).max(each(50, 1)))
             }
-            Self::Facts { of, .. } => {
+            Self::Members { pids, .. } => (Background, each(1, pids.len())),
+            Self::Facts(of) => {
                 let full = of.iter().filter(|r| r.is_full).count();
                 (Background, each(15, full) + each(1, of.len()))
             }
@@ -233,13 +237,13 @@ impl Work for Job {
     fn run(self, context: &ReaderContext, buf: &mut [u8], _: &Worker<'_, Self>) -> Outcome {
         let proc = context.roots.proc.as_path();
         match self {
-            Self::List { last } => {
+            Self::List { known } => {
                 // Before the list: what comes in between is then seen the next time.
-                let now = glance::last_pid(context, buf);
-                let is_news = now.is_none() || now != last;
+                let births = glance::births(context, buf);
+                let is_news = births.is_none() || births != known;
                 Outcome::List {
                     pids: is_news.then(|| pids(proc.as_os_str().as_encoded_bytes())),
-                    last: now,
+                    births,
                 }
             }
             Self::System(file) => Outcome::System(file, file.read(&context.roots, buf)),
@@ -285,7 +289,8 @@ impl Work for Job {
                     result,
                 }
             }
-            Self::Facts { of, list } => Outcome::Facts(facts::read_all(of, list.as_ref(), context, buf)),
+            Self::Facts(of) => Outcome::Facts(of.into_iter().map(|one| facts::look(one, context, buf)).collect()),
+            Self::Members { pids, list } => Outcome::Strays(facts::strays(&pids, &list, buf)),
             Self::Cmdline(process) => {
                 let cmdline = files::read(&process, proc, b"cmdline", buf).map(cmdline::kept);
                 Outcome::Cmdline { process, cmdline }

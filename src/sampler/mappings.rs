@@ -250,7 +250,8 @@ impl<T: Areas> Work for Job<T> {
 
     fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
         let read = |buf: &mut [u8]| {
-            let (target, _) = Target::new(self.pid, &context.proc, &context.open_files, buf).map_err(files::reason)?;
+            let (target, _) =
+                Target::new(self.pid, &context.proc, &context.open_files, true, buf).map_err(files::reason)?;
             let progress = || worker.progress();
             let (what, starttime, comm) = walk::areas(&target, self.starttime, &context.proc, buf, progress)?;
             Ok(Found {

@@ -56,10 +56,7 @@ impl Rotation {
 
     /// Returns true if the turn of `seed`, which comes once in every `period`, came since the last tick.
     pub const fn is_due(&self, seed: u64, period: Duration) -> bool {
-        let period = nanos(period);
-        // Knuth's multiplicative hash: neighbours are to be far from each other.
-        let phase = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % period;
-        self.from.saturating_add(phase) / period != self.to.saturating_add(phase) / period
+        comes(seed, nanos(period), self.from, self.to)
     }
 
     /// Returns true if a process that is new since `born` is to be looked at for that reason.
@@ -67,6 +64,26 @@ impl Rotation {
         let passed = |age: Duration| (self.from..self.to).contains(&nanos(born + age).saturating_sub(1));
         YOUNG.into_iter().any(passed)
     }
+}
+
+/// Returns true if the turn of `seed`, which comes once in every `period`, came after `from`, and not after `to`.
+pub const fn is_between(seed: u64, period: Duration, from: Duration, to: Duration) -> bool {
+    comes(seed, nanos(period), nanos(from), nanos(to))
+}
+
+/// Returns a number from 0 to 1 that is far from those of the neighbours of `seed`.
+pub fn part(seed: u64) -> f64 {
+    hash(seed) as f64 / u64::MAX as f64
+}
+
+const fn comes(seed: u64, period: u64, from: u64, to: u64) -> bool {
+    let phase = hash(seed) % period;
+    from.saturating_add(phase) / period != to.saturating_add(phase) / period
+}
+
+/// Knuth's multiplicative hash.
+const fn hash(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 const fn nanos(time: Duration) -> u64 {

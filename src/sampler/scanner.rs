@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::activity::{LIST_HOLDS, Pace, may_be_reused};
 use super::cgroups::Cgroups;
 use super::counters::{CounterReader, SwapUse};
-use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
+use super::job::{Births, Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
-use super::table::{LookOptions, Table};
+use super::table::{GlanceOptions, LookOptions, Table};
 use super::target::OpenFiles;
 use super::{Needs, Options};
-use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
+use crate::model::{Identity, Missing, Sampling, Snapshot};
 use crate::proc::system::{Machine, SystemFile, zram};
 use crate::proc::{clock, files};
 
@@ -24,12 +25,6 @@ const STALL: Duration = Duration::from_millis(100);
 const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Glances in one job, at some 4 µs each, where none can keep it waiting.
 const GLANCES_BATCH: usize = 16;
-/// Interval up to which quiet processes are glanced at in every other tick only: what they do is then still
-/// seen within 4 s.
-const MAX_SKIP_INTERVAL: Duration = Duration::from_secs(2);
-/// Ticks in a row that may go without a list where no pid was given out: a pid can be given out of turn, by
-/// `clone3` with `set_tid`.
-const MAX_UNLISTED: u32 = 4;
 /// Time that zmtop's own cgroup limit holds: it is read for a warning only.
 const LIMIT_HOLDS: Duration = Duration::from_secs(10);
 /// Descriptors kept for all else beside those that stuck readers may take.
@@ -49,11 +44,15 @@ pub struct Scanner {
     /// The system's files that are being read.
     reading: Vec<SystemFile>,
     is_listing: bool,
-    pids: Reading<Vec<u32>>,
-    /// The pid given out last when they were listed, and how many ticks in a row they were not.
+    /// The pids listed that were not worked off.
+    pids: Option<Vec<u32>>,
+    /// The reason why none could be listed.
+    list_fault: Option<Missing>,
+    /// The signs of births when they were listed, and when that was; and the pid given out last at the list before.
+    births: Option<Births>,
+    listed_at: Duration,
     last_pid: Option<u64>,
-    unlisted: u32,
-    /// A list has come that was not worked off.
+    /// The answer has come that was asked for in this tick.
     has_list: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
@@ -110,9 +109,11 @@ impl Scanner {
             machine: Machine::default(),
             reading: Vec::new(),
             is_listing: false,
-            pids: Err(Missing::Pending),
+            pids: None,
+            list_fault: Some(Missing::Pending),
+            births: None,
+            listed_at: Duration::ZERO,
             last_pid: None,
-            unlisted: 0,
             has_list: false,
             oom_score: false,
             focus: HashSet::new(),
@@ -170,17 +171,24 @@ impl Scanner {
         let jobs = self.initial_jobs(began);
         self.pool.submit(jobs);
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
-        if std::mem::take(&mut self.has_list)
-            && let Ok(pids) = &self.pids
-        {
-            // Nothing but a made tree can keep a glance waiting.
-            let batch = if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 };
-            // Without a budget, or where ticks are far apart, every tick sees everything.
-            let skips = self.planner.policy().budget.is_some() && self.interval <= MAX_SKIP_INTERVAL;
-            let skip_quiet = skips.then_some((began, &self.focus));
+        if std::mem::take(&mut self.has_list) {
+            self.take_in_list();
             self.table.swap_use = self.swap_use();
-            self.pool
-                .submit(self.table.set_list(pids, self.oom_score, batch, skip_quiet));
+            let glances = self.table.glance_jobs(&GlanceOptions {
+                now: began,
+                focus: &self.focus,
+                oom_score: self.oom_score,
+                // Nothing but a made tree can keep a glance waiting.
+                batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
+                has_clocks: self.has_own_pids,
+                pace: Pace {
+                    // A single table, and one without a budget, sees everything.
+                    all: limits.until.is_none() || self.planner.policy().budget.is_none(),
+                    is_pressed: false,
+                    link_interval: self.exe_check_interval,
+                },
+            });
+            self.pool.submit(glances);
         }
         self.wait(Scope::Urgent, limits, |_| false).await;
         self.open_files.recover(began);
@@ -199,6 +207,7 @@ impl Scanner {
         self.pool.submit(self.table.facts_jobs(&LookOptions {
             now,
             focus: &self.focus,
+            has_clocks: self.has_own_pids,
             exe_check_interval: self.exe_check_interval,
             is_procfs: self.open_files.is_procfs(),
             mounts: self.cgroups.mounts().filter(|_| self.has_own_pids),
@@ -229,12 +238,25 @@ impl Scanner {
         }
     }
 
+    /// Works off what was listed, if anything was.
+    fn take_in_list(&mut self) {
+        let Some(pids) = self.pids.take() else { return };
+        let last_pid = self.births.map(|births| births.last_pid);
+        let passed = self.last_pid.zip(last_pid);
+        self.last_pid = last_pid;
+        self.table.set_list(&pids, |pid| {
+            passed.is_some_and(|(before, after)| may_be_reused(pid.into(), before, after))
+        });
+    }
+
     /// Returns the jobs that every tick begins with, except where the last has not returned.
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::with_capacity(SystemFile::ALL.len() + 1);
         if !std::mem::replace(&mut self.is_listing, true) {
-            let last = self.last_pid.filter(|_| self.unlisted < MAX_UNLISTED);
-            jobs.push(Job::List { last });
+            let holds = now.saturating_sub(self.listed_at) < LIST_HOLDS;
+            jobs.push(Job::List {
+                known: self.births.filter(|_| holds),
+            });
         }
         for file in SystemFile::ALL {
             let is_known = match file {
@@ -283,12 +305,16 @@ impl Scanner {
         let mut jobs = Vec::new();
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::List { pids, last } => {
+                Outcome::List { pids, births } => {
                     self.is_listing = false;
                     self.has_list = true;
-                    self.last_pid = last;
-                    self.unlisted = if pids.is_some() { 0 } else { self.unlisted + 1 };
-                    self.pids = pids.unwrap_or_else(|| Ok(self.table.pids()));
+                    if let Some(pids) = pids {
+                        // Where it failed, the next tick tries again.
+                        self.births = births.filter(|_| pids.is_ok());
+                        self.list_fault = pids.as_ref().err().copied();
+                        self.listed_at = now;
+                        self.pids = pids.ok();
+                    }
                 }
                 Outcome::System(file, update) => {
                     self.reading.retain(|p| *p != file);
@@ -329,10 +355,10 @@ impl Scanner {
         zram::mark_swap(&mut self.machine.sample);
         let doubtful = self.table.judge_twins();
         let (rows, changes) = self.table.rows(&running, self.deadline);
-        let (processes, changes) = match self.pids {
-            Ok(_) => (Ok(rows), changes),
-            Err(Missing::Pending) if is_late(JobKey::List) => (Err(Missing::TimedOut), None),
-            Err(why) => (Err(why), None),
+        let (processes, changes) = match self.list_fault {
+            None => (Ok(rows), changes),
+            Some(Missing::Pending) if is_late(JobKey::List) => (Err(Missing::TimedOut), None),
+            Some(why) => (Err(why), None),
         };
         let (walks, walked) = self.table.count_walks();
         let snapshot = Arc::new(Snapshot {

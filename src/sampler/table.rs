@@ -1,6 +1,7 @@
 //! All processes, as they are known from one tick to the next.
 
 mod facts;
+mod glances;
 mod looks;
 mod paths;
 mod process;
@@ -9,22 +10,24 @@ mod shared_mm;
 mod sharing;
 mod twins;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use glances::Glances;
 use paths::SharedPaths;
 use process::Process;
 use rows::RowBuffers;
 
+pub(super) use glances::GlanceOptions;
 pub(super) use looks::LookOptions;
 
+use super::activity::is_news;
 use super::counters::SwapUse;
 use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
 use super::plan::{Candidate, Purpose};
 use super::rotation::Rotation;
 use super::sharing::Sharing;
-use super::target::Target;
 use super::users::Users;
 use crate::model::{Identity, Missing, Reading};
 
@@ -35,8 +38,14 @@ pub(super) struct Table {
     /// in the kernel's memory too, so that walking them so costs it less.
     entries: BTreeMap<u32, Entry>,
     users: Users,
+    /// The processes that are to be glanced at.
+    glances: Glances,
     /// The turns at which facts are looked at again.
     rotation: Rotation,
+    /// When the rows in focus were last looked at.
+    focus_looked_at: Duration,
+    /// The threads in each cgroup when the lists were last read.
+    threads: HashMap<Arc<[u8]>, u64>,
     /// The paths of cgroups.
     paths: SharedPaths,
     /// The last serial number given out.
@@ -71,65 +80,54 @@ struct Entry {
     process: Option<Process>,
     /// It is among those whose rows may change.
     is_touched: bool,
+    /// Its CPU time before the last glance, where it was asked.
+    clock: Option<Duration>,
+    /// When it was last glanced at.
+    glanced_at: Duration,
 }
 
 impl Table {
-    /// Takes in the list of processes, forgets what is listed no more, and returns jobs to glance at each, `batch`
-    /// to a job: those behind one that never returns wait with it. A glance that has not returned is not
-    /// repeated. With `skip_quiet`, the time and the focus, quiet processes are glanced at every other time.
-    pub(super) fn set_list(
-        &mut self,
-        pids: &[u32],
-        oom_score: bool,
-        batch: usize,
-        skip_quiet: Option<(Duration, &HashSet<Identity>)>,
-    ) -> Vec<Job> {
+    /// Takes in the list of processes and forgets what is listed no more. `reused` tells the pids that may have been given
+    /// to another process since the list before.
+    pub(super) fn set_list(&mut self, pids: &[u32], reused: impl Fn(u32) -> bool) {
         self.list += 1;
-        let (list, entries, serial) = (self.list, &mut self.entries, &mut self.serial);
-        let swap_use = self.swap_use;
-        let touched = &mut self.buffers.touched;
-        let may_skip = |p: &Process| skip_quiet.is_some_and(|(now, focus)| p.may_skip_glance(now, focus));
-        let requests = pids.iter().filter_map(|pid| {
-            let entry = entries.entry(*pid).or_insert_with(|| {
-                *serial += 1;
+        let (list, touched) = (self.list, &mut self.buffers.touched);
+        for pid in pids {
+            let entry = self.entries.entry(*pid).or_insert_with(|| {
+                self.serial += 1;
                 touched.push(*pid);
+                self.glances.unseen.push(*pid);
                 Entry {
-                    serial: *serial,
+                    serial: self.serial,
                     list: 0,
                     is_glancing: false,
                     fault: None,
                     process: None,
                     is_touched: true,
+                    clock: None,
+                    glanced_at: Duration::ZERO,
                 }
             });
-            entry.list = list;
-            let is_off_turn = (u64::from(*pid) + list).is_multiple_of(2);
-            if entry.is_glancing || (is_off_turn && entry.process.as_ref().is_some_and(may_skip)) {
-                return None;
+            if entry.list != 0 && reused(*pid) {
+                self.glances.unseen.push(*pid);
             }
-            entry.is_glancing = true;
-            Some(Process::glance_request(
-                *pid,
-                entry.serial,
-                entry.process.as_ref(),
-                swap_use,
-            ))
-        });
-        let jobs = batches(requests, batch).map(|of| Job::Glances { of, oom_score });
-        let mut all = Vec::with_capacity(pids.len() / batch + 1);
-        all.extend(jobs);
-        let (sharing, touched) = (&mut self.sharing, &mut self.buffers.touched);
+            entry.list = list;
+        }
+        if self.entries.len() == pids.len() {
+            return;
+        }
+        let (sharing, glances) = (&mut self.sharing, &mut self.glances);
         self.entries.retain(|pid, entry| {
             let is_listed = entry.list == list;
             if !is_listed {
                 touched.push(*pid);
+                glances.ended.push(*pid);
                 if let Some(process) = &mut entry.process {
                     process.sharing.leave(sharing);
                 }
             }
             is_listed
         });
-        all
     }
 
     /// Returns the pids known, in order.
@@ -151,9 +149,7 @@ impl Table {
     /// Closes files held for processes while there `are_too_many`.
     pub(super) fn close_files(&mut self, are_too_many: impl Fn() -> bool) {
         for process in self.processes().take_while(|_| are_too_many()) {
-            if process.target.holds_any() {
-                process.target = Arc::new(Target::bare(process.id.pid));
-            }
+            process.close_files();
         }
     }
 
@@ -207,6 +203,10 @@ impl Table {
                     self.has_new_programs |= known.exec != exec;
                     self.walks += usize::from(is_current);
                 }
+            }
+            Outcome::Strays(pids) => {
+                let requests = pids.into_iter().filter_map(|pid| self.place_request(pid, now));
+                jobs.extend(requests.map(|request| Job::Facts(vec![request])));
             }
             Outcome::Facts(results) => results.into_iter().for_each(|result| self.looked(result, now, jobs)),
             Outcome::Exe { process, exe } => {
@@ -294,7 +294,6 @@ impl Table {
 
     fn glanced(&mut self, result: GlanceResult, now: Duration) {
         let pid = result.pid;
-        let is_initial = self.list <= 1;
         let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == result.serial) else {
             return;
         };
@@ -308,19 +307,29 @@ impl Table {
             Err(Missing::Gone) => {
                 let gone = self.entries.remove(&pid);
                 self.buffers.touched.push(pid);
+                self.glances.ended.push(pid);
                 if let Some(mut gone) = gone.and_then(|e| e.process) {
                     gone.sharing.leave(&mut self.sharing);
                 }
                 return;
             }
             // Still the same process as far as anyone can tell; its row says why it is not read.
-            Err(_) => return,
+            Err(_) => {
+                self.glances.set_recent(pid, now);
+                return;
+            }
         };
         match &mut entry.process {
             Some(process) if process.id.starttime == glance.starttime => {
-                let (exec, before) = (process.exec, process.glance_state());
+                let (exec, before, stat) = (process.exec, process.glance_state(), process.stat);
                 process.glanced(result.target, glance, now, &mut self.sharing);
                 self.has_new_programs |= process.exec != exec;
+                if is_news(&stat, &process.stat) {
+                    self.glances.set_recent(pid, now);
+                }
+                if process.stat.is_zombie() && !stat.is_zombie() {
+                    self.glances.ended.push(pid);
+                }
                 if process.glance_state() != before {
                     entry.touch(pid, &mut self.buffers.touched);
                 }
@@ -328,8 +337,10 @@ impl Table {
             slot => {
                 self.has_new_programs = true;
                 let mut old = slot.take();
+                let is_initial = self.list <= 1 && old.is_none();
                 if let Some(old) = &mut old {
                     old.sharing.leave(&mut self.sharing);
+                    self.glances.ended.push(pid);
                 }
                 self.serial += 1;
                 let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);

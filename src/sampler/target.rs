@@ -220,14 +220,19 @@ impl Target {
         Ok(target)
     }
 
-    /// Opens what may be held of process `pid` and reads its `stat` into `buf`; returns its length too.
+    /// Opens what may be held of process `pid`, if it `holds` any, and reads its `stat` into `buf`; returns its length
+    /// too.
     pub(super) fn new(
         pid: u32,
         proc: &Path,
         open_files: &Arc<OpenFiles>,
+        holds: bool,
         buf: &mut [u8],
     ) -> Result<(Self, usize), Errno> {
-        let mut target = Self::open_dir(pid, proc, open_files)?;
+        let mut target = match holds {
+            true => Self::open_dir(pid, proc, open_files)?,
+            false => Self::bare(pid),
+        };
         let stat = target.open(proc, b"stat")?;
         let len = files::read_record(&stat, buf)?;
         if target.is_bound() {

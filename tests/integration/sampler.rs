@@ -1,5 +1,6 @@
 //! The sampler: on a made proc tree, and on this machine's.
 
+mod activity;
 mod cgroups;
 mod changes;
 mod facts;

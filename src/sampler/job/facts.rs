@@ -45,37 +45,29 @@ pub(in crate::sampler) struct FactsResult {
     pub(in crate::sampler) exe: Option<Reading<ExeFile>>,
 }
 
-/// The cgroup that all processes of a job were in.
+/// The cgroup that some processes were in.
 pub(in crate::sampler) struct CgroupList {
     pub(in crate::sampler) mounts: Arc<Mounts>,
     pub(in crate::sampler) path: Arc<[u8]>,
 }
 
-/// Reads what is asked for. The cgroup of those that still are on the `list` is not read.
-pub(super) fn read_all(
-    mut requests: Vec<FactsRequest>,
-    list: Option<&CgroupList>,
-    context: &ReaderContext,
-    buf: &mut [u8],
-) -> Vec<FactsResult> {
-    if let Some(list) = list {
-        // In order of pid, like the table.
-        let listed = each_thread(&list.mounts, &list.path, buf, |id| {
-            if let Ok(at) = requests.binary_search_by_key(&id, |r| r.process.pid) {
-                requests[at].reads_cgroup = false;
-            }
-        });
-        if let Err(e) = listed {
-            tracing::debug!(%e, "the list of a cgroup");
+/// Returns those of `pids`, which are in order, that are not in the cgroup.
+pub(super) fn strays(pids: &[u32], list: &CgroupList, buf: &mut [u8]) -> Vec<u32> {
+    let mut is_listed = vec![false; pids.len()];
+    let listed = each_thread(&list.mounts, &list.path, buf, |id| {
+        if let Ok(at) = pids.binary_search(&id) {
+            is_listed[at] = true;
         }
+    });
+    if let Err(e) = listed {
+        tracing::debug!(%e, "the list of a cgroup");
     }
-    requests
-        .into_iter()
-        .map(|request| look(request, context, buf))
-        .collect()
+    let strays = pids.iter().zip(is_listed).filter(|(_, is_listed)| !is_listed);
+    strays.map(|(pid, _)| *pid).collect()
 }
 
-fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8]) -> FactsResult {
+/// Reads what is asked for.
+pub(super) fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8]) -> FactsResult {
     let FactsRequest { process, is_full, .. } = request;
     let proc = context.roots.proc.as_path();
     let looks_own = is_full || request.reads_own;

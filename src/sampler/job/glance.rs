@@ -24,6 +24,8 @@ pub(in crate::sampler) struct GlanceRequest {
     pub(in crate::sampler) comm: u64,
     /// The counters known, where more than `stat` is asked for.
     pub(in crate::sampler) known: Option<KnownCounters>,
+    /// Its files are to be held open.
+    pub(in crate::sampler) holds: bool,
 }
 
 /// The result of a glance.
@@ -47,6 +49,13 @@ pub(in crate::sampler) struct Glance {
     pub(in crate::sampler) counters: Counters,
 }
 
+/// The signs of births and ends. Where both stand still, nobody came or was reaped, unless a pid was given out of turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::sampler) struct Births {
+    pub(in crate::sampler) last_pid: u64,
+    pub(in crate::sampler) tasks: u64,
+}
+
 /// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
 pub(super) fn glance(
     request: &GlanceRequest,
@@ -56,7 +65,7 @@ pub(super) fn glance(
 ) -> GlanceResult {
     let proc = context.roots.proc.as_path();
     // Where descriptors ran short before, there may be room again.
-    let is_kept = |target: &&Target| target.holds_any() || !context.open_files.has_room();
+    let is_kept = |target: &&Target| target.holds_any() || !request.holds || !context.open_files.has_room();
     let known = request.target.as_deref().filter(is_kept);
     let known = known.map(|target| (target, target.stat(proc, buf)));
     let (target, glance) = match known {
@@ -83,7 +92,7 @@ fn glance_anew(
     buf: &mut [u8],
 ) -> (Option<Target>, Reading<Glance>) {
     let proc = context.roots.proc.as_path();
-    let (target, len) = match Target::new(request.pid, proc, &context.open_files, buf) {
+    let (target, len) = match Target::new(request.pid, proc, &context.open_files, request.holds, buf) {
         Ok(opened) => opened,
         Err(e) => return (None, Err(fault(e, &context.open_files))),
     };
@@ -100,15 +109,20 @@ fn glance_anew(
     }
 }
 
-/// Reads the pid that was given out last in this pid namespace: the last field of `loadavg`. Trees that are no
-/// procfs say nothing true.
-pub(super) fn last_pid(context: &ReaderContext, buf: &mut [u8]) -> Option<u64> {
-    if !context.open_files.is_procfs() {
+/// Reads the pid that was given out last in this pid namespace, and the number of tasks: the last two fields of
+/// `loadavg`. Trees with pids of their own say nothing true.
+pub(super) fn births(context: &ReaderContext, buf: &mut [u8]) -> Option<Births> {
+    if !context.has_own_pids {
         return None;
     }
     let path = [context.roots.proc.as_os_str().as_encoded_bytes(), b"/loadavg"].concat();
     let bytes = files::slurp(&path, buf).ok()?;
-    std::str::from_utf8(bytes).ok()?.split_whitespace().nth(4)?.parse().ok()
+    let mut fields = str::from_utf8(bytes).ok()?.split_whitespace().skip(3);
+    let (_, tasks) = fields.next()?.split_once('/')?;
+    Some(Births {
+        last_pid: fields.next()?.parse().ok()?,
+        tasks: tasks.parse().ok()?,
+    })
 }
 
 fn fault(errno: Errno, open_files: &OpenFiles) -> Missing {

@@ -50,8 +50,6 @@ pub(super) struct ExeWatch {
     pub(super) is_marked: bool,
     /// It was read once.
     is_read: bool,
-    /// When it is read next.
-    next: Option<Duration>,
     /// The file is being looked up.
     is_pending: bool,
 }
@@ -99,6 +97,11 @@ impl FactsCache {
     /// Returns true if anything is being read of which a row would say that it is late.
     pub(super) const fn waits(&self) -> bool {
         self.pending.is_some() || self.line.pending.is_some()
+    }
+
+    /// Returns true if all are to be read.
+    pub(super) const fn is_dirty(&self) -> bool {
+        self.is_dirty
     }
 
     /// Returns true if all are to be read now, and takes note of that.
@@ -256,21 +259,9 @@ impl ExeWatch {
         self.is_pending = false;
     }
 
-    /// Returns true if it is time to read the link again, which is done `every` so long.
-    pub(super) fn is_due(&mut self, pid: u32, now: Duration, every: Duration) -> bool {
-        if !self.is_read {
-            return false;
-        }
-        // Staggered by pid: those first read together would all be due at once (Knuth's multiplicative hash).
-        let next = *self.next.get_or_insert_with(|| {
-            let stagger = f64::from(pid.wrapping_mul(0x9e37_79b9)) / f64::from(u32::MAX);
-            now + every.mul_f64(stagger)
-        });
-        let is_due = next <= now && !self.is_pending;
-        if is_due {
-            self.next = Some(now + every);
-        }
-        is_due
+    /// Returns true if the link can be read again.
+    pub(super) const fn can_be_checked(&self) -> bool {
+        self.is_read && !self.is_pending
     }
 }
 

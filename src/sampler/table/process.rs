@@ -14,8 +14,6 @@ use crate::sampler::plan::{Candidate, Purpose};
 use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
 use crate::sampler::target::Target;
 
-/// Time without a change after which a process is quiet.
-const QUIET: Duration = Duration::from_secs(10);
 /// Time on the clock above which a walk is slow: its memory lock is contended, or it is huge.
 const SLOW: Duration = Duration::from_millis(100);
 /// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
@@ -43,8 +41,6 @@ pub(super) struct Process {
     pub(super) stat: Stat,
     /// Its counters and the last walk, of which `walk` is estimated.
     estimates: Tracker,
-    /// When a glance last saw anything change.
-    changed_at: Duration,
     oom_score: Reading<u32>,
     walk: Reading<Walk>,
     /// A walk is asked for and has not come.
@@ -94,7 +90,6 @@ impl Process {
             space_end: None,
             stat: glance.stat,
             estimates: Tracker::new(Counters::new(&glance.stat)),
-            changed_at: now,
             oom_score: glance.oom_score,
             walk: Err(Missing::Pending),
             is_walking: false,
@@ -111,8 +106,14 @@ impl Process {
         }
     }
 
-    /// Returns a request for a glance at pid, of which `known` is known.
-    pub(super) fn glance_request(pid: u32, serial: u64, known: Option<&Self>, swap_use: SwapUse) -> GlanceRequest {
+    /// Returns a request for a glance at pid, of which `known` is known; it `holds` its files open where it may.
+    pub(super) fn glance_request(
+        pid: u32,
+        serial: u64,
+        known: Option<&Self>,
+        swap_use: SwapUse,
+        holds: bool,
+    ) -> GlanceRequest {
         let walked = known.filter(|p| p.estimates.anchor().is_some());
         GlanceRequest {
             pid,
@@ -123,6 +124,7 @@ impl Process {
                 counters: *p.estimates.counters(),
                 swap_use,
             }),
+            holds,
         }
     }
 
@@ -159,9 +161,6 @@ impl Process {
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
         let has_changed = self.estimates.glanced(glance.counters);
-        if has_changed || glance.stat != self.stat {
-            self.changed_at = now;
-        }
         self.stat = glance.stat;
         if has_changed {
             self.set_estimate();
@@ -192,10 +191,13 @@ impl Process {
         self.stat.image == 0 && self.walk.is_ok() && self.stat.lacks_memory().is_none()
     }
 
-    /// Returns true if it need not be glanced at every time: it has long been quiet, nobody looks at it, and
-    /// should its pid be given away, what is held of it cannot be mistaken.
-    pub(super) fn may_skip_glance(&self, now: Duration, focus: &HashSet<Identity>) -> bool {
-        now.saturating_sub(self.changed_at) > QUIET && self.target.holds_any() && !focus.contains(&self.id)
+    /// Closes its files. Until they are opened again, they are read by path.
+    pub(super) fn close_files(&mut self) {
+        if self.target.holds_any() {
+            let bare = Target::bare(self.id.pid);
+            bare.set_thread(self.target.thread());
+            self.target = Arc::new(bare);
+        }
     }
 
     /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
@@ -337,9 +339,9 @@ impl Process {
         starts.then(|| Job::Exe(self.reference(self.facts.version)))
     }
 
-    /// Returns the link to its file, where it is time to read it again; a job of its own where it is marked.
-    pub(super) fn exe_check(&mut self, now: Duration, every: Duration) -> Option<Result<(ProcessRef, u64), Job>> {
-        if self.stat.is_zombie() || !self.facts.exe.is_due(self.id.pid, now, every) {
+    /// Returns the link to its file to be read again; a job of its own where it is marked.
+    pub(super) fn exe_check(&mut self) -> Option<Result<(ProcessRef, u64), Job>> {
+        if self.stat.is_zombie() || !self.facts.exe.can_be_checked() {
             return None;
         }
         if self.facts.exe.is_marked {

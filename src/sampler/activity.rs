@@ -1,0 +1,193 @@
+//! Decides when a process is glanced at, so that the cost follows what is active, not what exists.
+//!
+//! Pure: clocks and counters go in, turns come out. A process that did not run did nothing to itself, and its CPU
+//! clock counts the nanoseconds of all its threads: that is asked first, a glance is made where it moved. The rest
+//! is told by signs of the whole machine, or met in rotation. Within these times what happens is seen, at an interval
+//! of 1 s; at longer ones in the next tick, where that is later:
+//!
+//! | | in focus, or changed or new within 10 s | others |
+//! | --- | --- | --- |
+//! | what a process does itself | next tick | 4 s; 8 s from 10 000 processes |
+//! | faults in more than 1 MiB, where nothing else faults | next tick | 3 ticks |
+//! | another parent, as its own has ended | next tick | next tick after that is seen |
+//! | what others do to it, unseen by itself: pages taken back or collapsed | 3 s, or 240 s | 30 s; 240 s from 1200 processes |
+//! | the same, while the machine takes pages back | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
+//! | its end, and who has its pid then | next tick | next tick |
+//!
+//! # Births, ends and reuse of pids
+//! Each tick reads the pid that was given out last and the number of tasks. While both stand still nobody came, and
+//! nobody was reaped, so that no list is read; it is after [`LIST_HOLDS`], as a pid may be given out of turn
+//! (`clone3` with `set_tid`) while another task ends. A pid that is on two lists may have been given away in between
+//! only if those given out have passed it: [`may_be_reused`] tells which are glanced at for that. One given out of turn has
+//! another CPU time than the one before, and is glanced at when it is asked. A row is always made of a `stat` whose
+//! start time is compared.
+//!
+//! # Cost
+//! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, with what the caches miss: a CPU clock
+//! 1.0, a glance with the file held open 6, by path 12, the list of all 12 000. So at most 1250 clocks a second up to
+//! 10 000 processes, and 42 glances at what did nothing.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::rotation::is_between;
+use crate::model::Stat;
+
+/// Time that a list holds where no sign of a birth or an end was seen.
+pub const LIST_HOLDS: Duration = Duration::from_secs(30);
+/// Time after a change in which a process is asked in every tick.
+pub const RECENT: Duration = Duration::from_secs(10);
+/// Time between two glances at a process in focus that did not run.
+pub const FOCUS_GLANCE: Duration = Duration::from_millis(2500);
+
+/// The shortest and the longest round in which all are asked; the facts of a process that ran must be read within 10 s.
+const ROUND: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(8)];
+/// Clocks asked in a second, between the two: they take a thousandth of a core.
+const ASKED_PER_SECOND: usize = 1250;
+/// The shortest times within which all are glanced at, calm and while the machine takes pages back. They are doubled while
+/// that makes more glances a second than the second figure, up to the longest. As each is a multiple of the one
+/// before, nobody misses a turn when it changes.
+const GLANCES: [(Duration, usize); 2] = [(Duration::from_secs(30), 10), (Duration::from_secs(15), 250)];
+const LONGEST: Duration = Duration::from_secs(240);
+/// Links to programs' files checked in a second, where that takes longer than it was asked for: some 7 µs each.
+const LINKS_PER_SECOND: usize = 25;
+
+/// A process in the round.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    pid: u32,
+    serial: u64,
+    clock: Option<Duration>,
+    asked_at: Duration,
+}
+
+/// A process whose turn has come, with something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Its pid, and the number it was added with.
+    pub pid: u32,
+    /// See `pid`.
+    pub serial: u64,
+    /// It ran since it was asked last, or has gone.
+    pub has_run: bool,
+    /// It is to be glanced at.
+    pub glances: bool,
+    /// The link to its program's file is to be checked.
+    pub checks_link: bool,
+}
+
+/// The pace of a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// All are asked.
+    pub all: bool,
+    /// The machine takes pages back from processes.
+    pub is_pressed: bool,
+    /// Time between two checks of a link.
+    pub link_interval: Duration,
+}
+
+/// The round in which all processes are asked if they ran. One that is idle costs its clock and nothing else: it is not
+/// looked up in the table.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// The processes, the one asked longest ago first.
+    turns: VecDeque<Turn>,
+    last: Option<Duration>,
+    /// The part of a turn that is left over.
+    rest: f64,
+}
+
+impl Round {
+    /// Adds a process, which is glanced at now, with what its clock said before.
+    pub fn add(&mut self, pid: u32, serial: u64, clock: Option<Duration>, now: Duration) {
+        self.turns.push_back(Turn {
+            pid,
+            serial,
+            clock,
+            asked_at: now,
+        });
+    }
+
+    /// Goes on to the tick at `now`: asks those whose turn has come for their clock, and calls `due` with those of which
+    /// more is to be done; where it returns false, the process is forgotten.
+    pub fn advance(
+        &mut self,
+        now: Duration,
+        pace: &Pace,
+        mut ask: impl FnMut(u32) -> Option<Duration>,
+        mut due: impl FnMut(Due) -> bool,
+    ) {
+        let count = self.turns.len();
+        let round = round_time(count);
+        let step = now.saturating_sub(self.last.replace(now).unwrap_or(now));
+        let turns = self.rest + count as f64 * step.as_secs_f64() / round.as_secs_f64();
+        self.rest = turns.fract();
+        let at_least = if pace.all { count } else { turns as usize };
+        let glance_period = glance_period(count, pace.is_pressed);
+        let link_period = pace.link_interval.max(seconds(count, LINKS_PER_SECOND));
+        for turn in 0..count {
+            let Some(mut next) = self.turns.front().copied() else {
+                return;
+            };
+            if turn >= at_least && now.saturating_sub(next.asked_at) < round {
+                return;
+            }
+            self.turns.pop_front();
+            let (before, clock) = (next.asked_at, ask(next.pid));
+            let has_run = clock.is_none() || clock != next.clock;
+            let comes = |period| is_between(next.pid.into(), period, before, now);
+            let found = Due {
+                pid: next.pid,
+                serial: next.serial,
+                has_run,
+                glances: has_run || comes(glance_period),
+                checks_link: comes(link_period),
+            };
+            (next.clock, next.asked_at) = (clock, now);
+            let is_idle = !found.glances && !found.checks_link;
+            if is_idle || due(found) {
+                self.turns.push_back(next);
+            }
+        }
+    }
+}
+
+/// Returns the time in which `count` processes are asked.
+fn round_time(count: usize) -> Duration {
+    seconds(count, ASKED_PER_SECOND).clamp(ROUND[0], ROUND[1])
+}
+
+/// Returns the time in which `count` processes are glanced at, whatever they do.
+fn glance_period(count: usize, is_pressed: bool) -> Duration {
+    let (mut period, most) = GLANCES[usize::from(is_pressed)];
+    while period < LONGEST && seconds(count, most) > period {
+        period *= 2;
+    }
+    period
+}
+
+/// Returns the time that `count` take at `rate` a second.
+fn seconds(count: usize, rate: usize) -> Duration {
+    Duration::from_secs_f64(count as f64 / rate as f64)
+}
+
+/// Returns true if `pid` may have been given to another process while the pid given out last went from `before` to
+/// `after`. The kernel gives them out in turn, and begins anew when it has come to the end.
+pub const fn may_be_reused(pid: u64, before: u64, after: u64) -> bool {
+    if before <= after {
+        before < pid && pid <= after
+    } else {
+        before < pid || pid <= after
+    }
+}
+
+/// Returns true if a process did more than run between two glances: one that only ran is met in the round.
+pub fn is_news(before: &Stat, after: &Stat) -> bool {
+    let ran = Stat {
+        state: after.state,
+        cpu_ticks: after.cpu_ticks,
+        ..*before
+    };
+    ran != *after
+}

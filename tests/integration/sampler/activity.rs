@@ -1,0 +1,187 @@
+//! When processes are asked and glanced at, over minutes of a made machine.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use zmtop::model::Stat;
+use zmtop::sampler::activity::{Pace, Round, is_news, may_be_reused};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What was seen of the processes of a made machine.
+struct Seen {
+    /// The longest time between two questions to one, and between two glances.
+    asked: Duration,
+    glanced: Duration,
+    /// The most questions in a tick, and the most glances.
+    most_asked: usize,
+    most_glanced: usize,
+}
+
+/// Runs a machine of `count` idle processes for `seconds`, in ticks that are `step` apart, give or take.
+fn idle(count: u32, step: Duration, seconds: u64, is_pressed: bool) -> Seen {
+    let mut round = Round::default();
+    let begin = SECOND * 12_345;
+    (0..count).for_each(|pid| round.add(pid, pid.into(), Some(SECOND), begin));
+    let mut last = vec![[begin; 2]; count as usize];
+    let mut seen = Seen {
+        asked: Duration::ZERO,
+        glanced: Duration::ZERO,
+        most_asked: 0,
+        most_glanced: 0,
+    };
+    let pace = Pace {
+        is_pressed,
+        link_interval: SECOND * 90,
+        ..Pace::default()
+    };
+    for tick in 0.. {
+        // No tick comes at its moment.
+        let now = begin + step * tick + step / 20 * ((tick * 7) % 5);
+        if now > begin + SECOND * seconds as u32 {
+            break;
+        }
+        let (mut asked, mut glanced) = (Vec::new(), Vec::new());
+        round.advance(
+            now,
+            &pace,
+            |pid| {
+                asked.push(pid);
+                Some(SECOND)
+            },
+            |due| {
+                assert!(!due.has_run);
+                glanced.extend(due.glances.then_some(due.pid));
+                true
+            },
+        );
+        seen.most_asked = seen.most_asked.max(asked.len());
+        seen.most_glanced = seen.most_glanced.max(glanced.len());
+        for (pids, which) in [(asked, 0), (glanced, 1)] {
+            for pid in pids {
+                last[pid as usize][which] = now;
+            }
+        }
+        for [asked, glanced] in &last {
+            seen.asked = seen.asked.max(now.saturating_sub(*asked));
+            seen.glanced = seen.glanced.max(now.saturating_sub(*glanced));
+        }
+    }
+    seen
+}
+
+#[test]
+fn idle_processes_are_met_within_the_bounds() {
+    // Processes, the interval, whether the machine takes pages back; the bounds on questions and glances in seconds, to
+    // which a tick and a part come; the most questions a second, and glances.
+    let cases = [
+        (100, 1000, false, 4, 30 + 4, 25, 10),
+        (1000, 1000, false, 4, 120 + 4, 250, 20),
+        (1000, 100, false, 4, 120 + 4, 250, 20),
+        (1000, 1000, true, 4, 15 + 4, 250, 80),
+        (5000, 1000, false, 4, 240 + 4, 1250, 40),
+        (10_000, 1000, false, 8, 240 + 8, 1250, 80),
+        (10_000, 1000, true, 8, 60 + 8, 1250, 250),
+        (40_000, 1000, false, 8, 240 + 8, 5000, 300),
+        // All in every tick.
+        (1000, 20_000, false, 20, 120 + 20, 50, 20),
+    ];
+    for (count, step, is_pressed, asked, glanced, most_asked, most_glanced) in cases {
+        let what = format!("{count} processes, {step} ms, {is_pressed}");
+        let step = Duration::from_millis(step);
+        let seen = idle(count, step, 600, is_pressed);
+        let slack = step + step / 4;
+        assert!(seen.asked <= SECOND * asked + slack, "{what}: {:?}", seen.asked);
+        assert!(seen.glanced <= SECOND * glanced + slack, "{what}: {:?}", seen.glanced);
+        let at_most = |rate: i32| f64::from(rate) * 1.5 * step.as_secs_f64().max(0.5) + 5.0;
+        assert!(
+            seen.most_asked as f64 <= at_most(most_asked),
+            "{what}: {}",
+            seen.most_asked
+        );
+        assert!(
+            seen.most_glanced as f64 <= at_most(most_glanced),
+            "{what}: {}",
+            seen.most_glanced
+        );
+    }
+}
+
+#[test]
+fn one_that_ran_or_has_gone_is_told_once() {
+    let mut round = Round::default();
+    let mut clocks: HashMap<u32, Option<Duration>> = (0..10).map(|pid| (pid, Some(SECOND))).collect();
+    (0..10).for_each(|pid| round.add(pid, 7, Some(SECOND), SECOND));
+    let pace = Pace {
+        all: true,
+        link_interval: SECOND * 3600,
+        ..Pace::default()
+    };
+    let mut tick = |second: u32, clocks: &HashMap<u32, Option<Duration>>| {
+        let mut ran: Vec<u32> = Vec::new();
+        round.advance(
+            SECOND * second,
+            &pace,
+            |pid| clocks[&pid],
+            |due| {
+                assert_eq!(due.serial, 7);
+                ran.extend(due.has_run.then_some(due.pid));
+                clocks[&due.pid].is_some()
+            },
+        );
+        ran
+    };
+    assert!(tick(2, &clocks).is_empty());
+    // A nanosecond is enough.
+    clocks.insert(3, Some(SECOND + Duration::from_nanos(1)));
+    clocks.insert(5, None);
+    assert_eq!(tick(3, &clocks), [3, 5]);
+    clocks.remove(&5);
+    assert!(tick(4, &clocks).is_empty());
+    // Another that got its pid ran less.
+    clocks.insert(3, Some(Duration::from_nanos(1)));
+    assert_eq!(tick(5, &clocks), [3]);
+}
+
+#[test]
+fn a_pid_is_in_doubt_once_those_given_out_have_passed_it() {
+    let cases = [
+        // The last pid before and after, and those that may be another's.
+        ((100, 100), &[][..]),
+        ((100, 103), &[101, 102, 103]),
+        // Begun anew.
+        ((32_766, 302), &[32_767, 1, 99, 100, 101, 102, 103, 104, 300, 301, 302]),
+    ];
+    for ((before, after), doubtful) in cases {
+        for pid in [1, 99, 100, 101, 102, 103, 104, 300, 301, 302, 303, 32_766, 32_767] {
+            assert_eq!(
+                may_be_reused(pid, before, after),
+                doubtful.contains(&pid),
+                "{pid} {before} {after}"
+            );
+        }
+    }
+}
+
+#[test]
+fn running_alone_is_no_news() {
+    let before = Stat::default();
+    let cases = [
+        (
+            Stat {
+                cpu_ticks: 5,
+                state: b'R',
+                ..before
+            },
+            false,
+        ),
+        (Stat { minflt: 1, ..before }, true),
+        (Stat { rss: 4096, ..before }, true),
+        (Stat { vsize: 4096, ..before }, true),
+        (Stat { threads: 2, ..before }, true),
+        (Stat { ppid: 1, ..before }, true),
+    ];
+    for (after, expected) in cases {
+        assert_eq!(is_news(&before, &after), expected, "{after:?}");
+    }
+}
