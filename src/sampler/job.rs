@@ -130,7 +130,7 @@ pub(super) struct WalkResult {
     pub(super) cost: Duration,
     /// Time on the clock.
     pub(super) took: Duration,
-    /// What it maps, where that was read, and the processor time of it.
+    /// Its files and shmem, where they were read, and the processor time of that.
     pub(super) objects: Option<Objects>,
     pub(super) extra: Duration,
 }

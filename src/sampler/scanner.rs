@@ -197,7 +197,7 @@ impl Scanner {
         }
 
         let now = clock::monotonic();
-        self.table.set_swap_used(self.machine.sample.swap_used().ok());
+        self.table.relate(self.machine.sample.swap_used().ok());
         let (pids, candidates) = self.table.candidates(now, &self.focus);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen

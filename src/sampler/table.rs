@@ -60,6 +60,8 @@ pub(super) struct Table {
     last_exe: Arc<[u8]>,
     /// The groups of those that may share memory.
     sharing: Sharing,
+    /// New processes that have yet to be put among their relatives: those of this tick, and of the one before.
+    unadopted: [Vec<u32>; 2],
     /// Walks taken in since they were last counted, and their CPU time.
     walks: usize,
     walk_time: Duration,
@@ -346,7 +348,7 @@ impl Table {
                 let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);
                 *slot = Some(new);
                 entry.touch(pid, &mut self.buffers.touched);
-                self.adopt(pid, is_initial);
+                self.adopt(pid, true, is_initial);
             }
         }
     }

@@ -4,6 +4,7 @@ mod cgroup;
 mod cmdline;
 mod exe;
 mod mounts;
+mod objects;
 mod smaps;
 mod stat;
 mod statm;

@@ -18,7 +18,7 @@ pub(super) struct Kin {
     shared_swap: Shared,
     /// The forks of it that were seen.
     forks: u32,
-    /// What the others had done by its last walk, and when the next was asked for.
+    /// The doings of the others by its last walk, and by when the next was asked for.
     seen: Moment,
     asked: Moment,
 }
@@ -34,7 +34,12 @@ struct Moment {
 
 impl Kin {
     pub(super) fn join(&mut self, image: u64, sharing: &mut Sharing) {
-        self.family = (image != 0).then(|| sharing.join(image));
+        let Some(family) = (image != 0).then(|| sharing.join(image)) else {
+            return;
+        };
+        self.family = Some(family);
+        self.seen = self.others(family, sharing);
+        self.asked = self.seen;
     }
 
     /// Takes in that it was forked by `parent`, which has been walked if `is_known`.
@@ -65,7 +70,7 @@ impl Kin {
     }
 
     pub(super) fn has_relatives(&self, sharing: &Sharing) -> bool {
-        self.family.is_none_or(|family| sharing.group(family).members > 1)
+        self.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
     /// Takes in that less is swapped out.

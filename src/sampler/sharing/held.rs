@@ -5,7 +5,7 @@ use super::signed;
 /// Bytes that it would leave to a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Those held now.
+    /// The bytes held now.
     pub(super) bytes: u64,
     /// Its part of the group's level.
     pub(super) posted: i64,

@@ -73,7 +73,7 @@ pub(super) struct Found<'a> {
     pub(super) objects: Option<&'a Objects>,
     /// It is the first walk of this process.
     pub(super) is_first: bool,
-    /// What it has is news to nobody.
+    /// It was there at the first scan, so that nothing of it is news.
     pub(super) is_initial: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One process among those it may share memory with.
+//! A process among those it may share memory with.
 
 use super::Sharing;
 use super::family::Kin;
@@ -33,8 +33,6 @@ pub struct ExternalBound {
     pub footprint: u64,
     /// Of `Swap`, beyond that.
     pub swap: u64,
-    /// Others may have pages of its anonymous memory, or that cannot be known.
-    pub has_fork_relatives: bool,
 }
 
 /// The estimator of one process.
@@ -80,8 +78,8 @@ impl Sharer {
         self.kin.leave(sharing);
     }
 
-    /// Returns true if others may have pages of its anonymous memory, or that cannot be known.
-    pub fn has_fork_relatives(&self, sharing: &Sharing) -> bool {
+    /// Returns true if others of its family live.
+    pub fn has_relatives(&self, sharing: &Sharing) -> bool {
         self.kin.has_relatives(sharing)
     }
 
@@ -163,17 +161,12 @@ impl Sharer {
 
     fn bound(&mut self, sharing: &Sharing) -> ExternalBound {
         self.events = sharing.events;
-        let has_fork_relatives = self.has_fork_relatives(sharing);
         if !self.is_walked {
-            return ExternalBound {
-                has_fork_relatives,
-                ..ExternalBound::default()
-            };
+            return ExternalBound::default();
         }
         ExternalBound {
             footprint: self.kin.bound(sharing) + self.mapped.bound(sharing),
             swap: sharing.swap_used.abs_diff(self.seen_swap).min(self.swapped_shmem),
-            has_fork_relatives,
         }
     }
 }

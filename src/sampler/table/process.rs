@@ -19,8 +19,6 @@ const SLOW: Duration = Duration::from_millis(100);
 /// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
 /// the time at most.
 const SLOW_REST: u32 = 10;
-/// Bytes from which a change by others counts. Less is not worth a walk of 50 µs.
-const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 /// Ticks in which a process is compared with others until a peer of the same address space is found: sizes may
 /// have changed from one glance to the next.
 const MM_ATTEMPTS: u8 = 2;
@@ -42,7 +40,7 @@ pub(super) struct Process {
     /// Its counters and the last walk, of which `walk` is estimated.
     estimates: Tracker,
     oom_score: Reading<u32>,
-    walk: Reading<Walk>,
+    pub(super) walk: Reading<Walk>,
     /// A walk is asked for and has not come.
     is_walking: bool,
     /// A walk of it has come back before.
@@ -54,7 +52,9 @@ pub(super) struct Process {
     took: Duration,
     pub(super) sharing: Sharer,
     /// The bound on what others have changed since the last walk.
-    external: ExternalBound,
+    pub(super) external: ExternalBound,
+    /// It has yet to be put among those it was forked from.
+    pub(super) is_unadopted: bool,
     pub(super) facts: FactsCache,
     /// Ticks in which a peer of the same address space is still looked for.
     pub(super) mm_attempts: u8,
@@ -99,6 +99,7 @@ impl Process {
             took: Duration::ZERO,
             sharing: Sharer::default(),
             external: ExternalBound::default(),
+            is_unadopted: true,
             facts: FactsCache::new(comm, (!is_initial).then_some(now)),
             mm_attempts: MM_ATTEMPTS,
             shared_mm: None,
@@ -172,6 +173,7 @@ impl Process {
         self.exec = self.exec.wrapping_add(1);
         self.sharing.leave(sharing);
         self.sharing.join(image, sharing);
+        self.is_unadopted = false;
         self.mm_attempts = MM_ATTEMPTS;
         self.shared_mm = None;
         self.twin = TwinWatch::default();
@@ -240,27 +242,6 @@ impl Process {
     fn error(&self) -> u64 {
         self.walk
             .map_or(0, |walk| walk.error.saturating_add(self.external.footprint))
-    }
-
-    /// Takes in what others have done to it; returns true if that changes its bound.
-    pub(super) fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
-        let external = self.sharing.external(sharing);
-        std::mem::replace(&mut self.external, external) != external
-    }
-
-    /// Returns the bytes that others may have changed since the last walk. A change of less than a 256th of the PSS is not
-    /// seen in a table.
-    fn external_change(&self) -> u64 {
-        let Ok(walk) = &self.walk else { return 0 };
-        let ExternalBound { footprint, swap, .. } = self.external;
-        let is_seen = |bytes: u64, of: u64| bytes >= MIN_EXTERNAL_CHANGE.max(of >> 8);
-        let footprint = if is_seen(footprint, walk.memory.pss) {
-            footprint
-        } else {
-            0
-        };
-        let swap = if is_seen(swap, walk.memory.swap) { swap } else { 0 };
-        footprint.saturating_add(swap)
     }
 
     /// Returns it as reads name it.

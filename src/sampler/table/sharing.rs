@@ -1,38 +1,91 @@
 //! Tells those that may share memory of each other.
 
 use super::Table;
+use super::process::Process;
+use crate::model::Stat;
+use crate::sampler::sharing::{ExternalBound, Sharing};
+
+/// Pages of files that a fork's child lacks at least when it is seen, beside its parent.
+const LEFT_BEHIND: u64 = 64 << 10;
+
+/// Bytes from which a change by others counts. Less is not worth a walk of 50 µs.
+const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 
 impl Table {
-    /// Puts a process just seen among those that it was forked from.
-    pub(super) fn adopt(&mut self, pid: u32, is_initial: bool) {
+    /// Puts a new process among those that it was forked from. One that looks as if it had its parent's address space waits
+    /// for the next tick, by when it is known to, or has become another program.
+    pub(super) fn adopt(&mut self, pid: u32, is_new: bool, is_initial: bool) {
+        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_ref());
+        let Some(child) = process(pid).filter(|p| p.is_unadopted) else {
+            return;
+        };
+        let (stat, has_twin) = (child.stat, child.shared_mm.is_some());
+        let parent = process(stat.ppid).filter(|p| p.stat.image == stat.image && stat.image != 0);
+        if is_new && !is_initial && parent.is_some_and(|p| may_be_one(&stat, &p.stat)) {
+            self.unadopted[0].push(pid);
+            return;
+        }
+        let has_parent = parent.is_some();
         let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) else {
             return;
         };
-        if child.stat.lacks_memory().is_some() {
+        child.is_unadopted = false;
+        if has_twin || stat.lacks_memory().is_some() {
             return;
         }
-        let stat = child.stat;
         let mut sharer = std::mem::take(&mut child.sharing);
         sharer.join(stat.image, &mut self.sharing);
-        if !is_initial && stat.image != 0 && sharer.has_fork_relatives(&self.sharing) {
+        if !is_initial && sharer.has_relatives(&self.sharing) {
+            self.touch(stat.ppid);
             let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_mut());
-            let parent = parent.filter(|p| p.stat.image == stat.image);
-            let parent = parent.map(|p| {
-                p.forked();
-                &mut p.sharing
+            let parent = parent.filter(|_| has_parent).map(|parent| {
+                parent.forked();
+                &mut parent.sharing
             });
             sharer.forked(parent, stat.rss, &mut self.sharing);
-            self.touch(stat.ppid);
         }
         if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) {
             child.sharing = sharer;
         }
     }
 
-    /// Takes in how much swap the machine uses, where that is known.
-    pub(in crate::sampler) fn set_swap_used(&mut self, used: Option<u64>) {
-        if let Some(used) = used {
+    /// Takes in what a tick has told of processes that share memory, and how much swap the machine uses, if that is known.
+    pub(in crate::sampler) fn relate(&mut self, swap_used: Option<u64>) {
+        for pid in std::mem::take(&mut self.unadopted[1]) {
+            self.adopt(pid, false, false);
+        }
+        self.unadopted.swap(0, 1);
+        if let Some(used) = swap_used {
             self.sharing.set_swap_used(used);
         }
     }
+}
+
+impl Process {
+    /// Takes in what others have done to it; returns true if that changes its bound.
+    pub(super) fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
+        let external = self.sharing.external(sharing);
+        std::mem::replace(&mut self.external, external) != external
+    }
+
+    /// Returns the bytes that others may have changed since the last walk. A change of less than a 256th of the PSS is not
+    /// seen in a table.
+    pub(super) fn external_change(&self) -> u64 {
+        let Ok(walk) = &self.walk else { return 0 };
+        let ExternalBound { footprint, swap } = self.external;
+        let is_seen = |bytes: u64, of: u64| bytes >= MIN_EXTERNAL_CHANGE.max(of >> 8);
+        let footprint = if is_seen(footprint, walk.memory.pss) {
+            footprint
+        } else {
+            0
+        };
+        let swap = if is_seen(swap, walk.memory.swap) { swap } else { 0 };
+        footprint.saturating_add(swap)
+    }
+}
+
+/// Returns true if a child and its parent may have one address space, made by `vfork` or `clone` with `CLONE_VM`: a fork
+/// leaves the pages of files behind.
+const fn may_be_one(child: &Stat, parent: &Stat) -> bool {
+    child.vsize == parent.vsize && child.rss + LEFT_BEHIND > parent.rss
 }

@@ -1,7 +1,7 @@
 //! `smaps_rollup` and `smaps`.
 
 use zmtop::model::{Memory, Missing};
-use zmtop::proc::smaps::{SmapsSum, rollup, smaps};
+use zmtop::proc::smaps::{SmapsSum, anonymous, rollup, smaps};
 
 const KB: u64 = 1024;
 
@@ -41,6 +41,20 @@ fn expected() -> Memory {
         swap: 608 * KB,
         swap_pss: Ok(512 * KB),
     }
+}
+
+#[test]
+fn each_kernels_rollup_tells_the_anonymous_pages() {
+    for (version, bytes, _) in KERNELS {
+        let mut before = None;
+        for line in bytes.split(|b| *b == b'\n') {
+            let number = str::from_utf8(line).unwrap().strip_prefix("Anonymous:");
+            before = before.or(number.map(|n| n.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * KB));
+        }
+        assert!(before.is_some(), "{version}");
+        assert_eq!(anonymous(bytes), before, "{version}");
+    }
+    assert_eq!(anonymous(b"Rss: 1 kB\nAnonymous: 1\n"), None);
 }
 
 #[test]
