@@ -1,13 +1,16 @@
 //! Reads the counters of a process, which tell what its memory does between walks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::estimate::{Anchor, Counters};
 use super::target::Target;
 use super::thread;
 use super::walk::Walked;
 use crate::model::Stat;
-use crate::proc::{files, stat, statm, status};
+use crate::proc::files::Roots;
+use crate::proc::{clock, files, stat, statm, status};
 
 /// CPUs where they cannot be counted: many.
 const UNKNOWN_CPUS: u64 = 1024;
@@ -31,17 +34,23 @@ pub(super) struct KnownCounters {
     pub(super) swap_use: SwapUse,
 }
 
+/// Time for which it is taken to be known if KSM runs: hosts turn it on when memory gets scarce.
+const KSM_HOLDS: Duration = Duration::from_secs(10);
+
 /// Reads counters, with what must be known of the kernel.
 pub(super) struct CounterReader {
     page: u64,
+    /// `/sys/kernel/mm/ksm/run`, when it was read last, and if it said that KSM runs.
+    ksm: Option<PathBuf>,
+    merges: Mutex<(Option<Duration>, bool)>,
     release: Vec<u8>,
     cpus: u64,
 }
 
 impl CounterReader {
-    /// Creates a reader for the tree at `proc`, with the page size in bytes.
-    pub(super) fn new(proc: &Path, page: u64) -> Self {
-        let stat = std::fs::read(proc.join("stat")).unwrap_or_default();
+    /// Creates a reader for these trees, with the page size in bytes.
+    pub(super) fn new(roots: &Roots, page: u64) -> Self {
+        let stat = std::fs::read(roots.proc.join("stat")).unwrap_or_default();
         let is_cpu = |line: &&[u8]| {
             line.strip_prefix(b"cpu")
                 .is_some_and(|l| l.first().is_some_and(u8::is_ascii_digit))
@@ -49,6 +58,8 @@ impl CounterReader {
         let cpus = stat.split(|b| *b == b'\n').filter(is_cpu).count() as u64;
         Self {
             page,
+            ksm: roots.sys.as_ref().map(|sys| sys.join("kernel/mm/ksm/run")),
+            merges: Mutex::default(),
             release: rustix::system::uname().release().to_bytes().to_vec(),
             cpus: if cpus == 0 { UNKNOWN_CPUS } else { cpus },
         }
@@ -111,13 +122,25 @@ impl CounterReader {
             self.read_with_swap(&mut counters, target, proc, buf);
         }
         let inexact = statm::inexact(&self.release, self.cpus, after.threads).saturating_mul(self.page);
-        Some(Anchor::new(
-            walked.memory,
-            walked.anonymous,
-            &Counters::new(&before?),
-            counters,
-            inexact,
-        ))
+        let before = Counters::new(&before?);
+        Some(Anchor {
+            may_merge: self.merges(),
+            ..Anchor::new(walked.memory, walked.anonymous, &before, counters, inexact)
+        })
+    }
+
+    /// Returns true if KSM runs.
+    fn merges(&self) -> bool {
+        let Some(file) = &self.ksm else { return false };
+        let now = clock::monotonic();
+        let lock = || self.merges.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, merges) = *lock();
+        if at.is_some_and(|at| now.saturating_sub(at) <= KSM_HOLDS) {
+            return merges;
+        }
+        let merges = std::fs::read(file).is_ok_and(|run| run.trim_ascii() == b"1");
+        *lock() = (Some(now), merges);
+        merges
     }
 
     fn read_resident(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {

@@ -6,10 +6,11 @@
 //! - New anonymous pages are private, and count whole. Those given back count whole too where the walk found nearly all
 //!   unshared, else by the ratio of the walk's `Pss_Anon` to its anonymous pages.
 //! - Pages of files and shmem count by the ratio of their PSS to their number. Each may have had from no to many sharers,
-//!   so that one page errs by a page times the larger of that ratio and its rest to 1.
+//!   so that one page errs by a page times the larger of that ratio and its rest to 1, until walks have [shown](Margin) how
+//!   much alike the pages of this very process are.
 //! - Swap by the ratio of `SwapPss` to `VmSwap`; what was swapped out counts as it did in RAM.
 //! - A fault without a new page may be a copy on write, or a page of a file in place of another. It tells nothing where
-//!   nothing is shared. How much one was worth is [learnt](Margin) from the walks of this very process.
+//!   nothing is shared. How much one was worth is learnt likewise.
 //!
 //! What others do to a process (a sharer that ends) is not in its counters and not in this bound.
 
@@ -88,6 +89,8 @@ pub struct Anchor {
     pub inexact: u64,
     /// Its anonymous pages may have become shared since: it was forked.
     pub is_forked: bool,
+    /// The kernel merges pages of equal content (KSM), of which no counter of a process tells.
+    pub may_merge: bool,
 }
 
 /// An estimate of the memory of a process.
@@ -97,12 +100,13 @@ pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS and `SwapPss` together, in bytes.
     pub bound: u64,
-    /// The parts of it that faults without a new page and that CPU time make.
+    /// The parts of it that ratios make (for each byte that they may err), faults without a new page, and CPU time.
+    ratios: Unexplained,
     faults: Unexplained,
     ticks: Unexplained,
 }
 
-/// Events that show no change by themselves, and what they may have changed.
+/// Events that do not tell how much they changed, and what that may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Unexplained {
     events: u64,
@@ -125,6 +129,7 @@ impl Anchor {
             },
             inexact,
             is_forked: false,
+            may_merge: false,
         }
     }
 
@@ -155,6 +160,7 @@ impl Anchor {
         Estimate {
             memory: self.memory,
             bound: self.blur,
+            ratios: Unexplained::default(),
             faults: Unexplained::default(),
             ticks: Unexplained::default(),
         }
@@ -216,18 +222,20 @@ impl Anchor {
         };
         let faults = unexplained(faults, margin.of_faults(faults));
         let ticks = unexplained(ticks, margin.of_ticks(ticks));
-        let bound = sum([
-            self.blur,
-            self.inexactness(&ratios),
+        let inexactness = self.inexactness(&ratios);
+        let events = sum([
             ratios.anon.error_of(anon.less.saturating_add(swap.more)),
             ratios.swap.error_of(swap.less.saturating_add(swapped_in)),
             ratios.shared.error_of(shared.more + shared.less),
-            faults.bound,
-            ticks.bound,
         ]);
+        let ratios = Unexplained {
+            events,
+            bound: margin.of_ratios(events),
+        };
         Estimate {
             memory,
-            bound,
+            bound: sum([self.blur, inexactness, ratios.bound, faults.bound, ticks.bound]),
+            ratios,
             faults,
             ticks,
         }

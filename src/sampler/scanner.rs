@@ -95,7 +95,7 @@ impl Scanner {
             open_files: Arc::clone(&open_files),
             has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
             page,
-            counters: CounterReader::new(&options.proc_root, page),
+            counters: CounterReader::new(&options.roots(), page),
         };
         let has_own_pids = context.has_own_pids;
         Self {

@@ -4,6 +4,7 @@
 mod cgroup;
 pub(crate) mod child;
 mod denied;
+mod estimate;
 mod facts;
 mod first_thread;
 mod perfmon;

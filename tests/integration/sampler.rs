@@ -3,6 +3,7 @@
 mod activity;
 mod cgroups;
 mod changes;
+mod estimate;
 mod facts;
 mod life;
 mod plan;

@@ -79,11 +79,7 @@ pub(super) fn move_anon(memory: &mut Memory, more: Part, less: Part) {
     change_known(&mut memory.pss_dirty, more.pss, less.pss);
     change(&mut memory.private_dirty, more.pss, 0);
     change(&mut memory.shared_dirty, more.whole - more.pss, 0);
-    take([&mut memory.private_dirty, &mut memory.private_clean], less.pss);
-    take(
-        [&mut memory.shared_dirty, &mut memory.shared_clean],
-        less.whole - less.pss,
-    );
+    take(memory, true, less.pss, less.whole - less.pss);
 }
 
 /// Adds and subtracts pages of files and shmem in the proportions of the `walk`, which saw so many of them. Those of
@@ -111,8 +107,7 @@ pub(super) fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: 
     change(&mut memory.shared_dirty, dirty(divided), 0);
     change(&mut memory.shared_clean, divided - dirty(divided), 0);
     let alone = private.of(less.whole);
-    take([&mut memory.private_clean, &mut memory.private_dirty], alone);
-    take([&mut memory.shared_clean, &mut memory.shared_dirty], less.whole - alone);
+    take(memory, false, alone, less.whole - alone);
 }
 
 fn change(figure: &mut u64, more: u64, less: u64) {
@@ -125,9 +120,31 @@ fn change_known(figure: &mut Reading<u64>, more: u64, less: u64) {
     }
 }
 
-/// Takes bytes from the first, and what it lacks from the second.
-fn take([first, second]: [&mut u64; 2], bytes: u64) {
-    let rest = bytes.saturating_sub(*first);
-    *first = first.saturating_sub(bytes);
-    *second = second.saturating_sub(rest);
+/// Takes private and shared pages, dirty or clean ones first, and what there is too little of from the others.
+fn take(memory: &mut Memory, are_dirty: bool, private: u64, shared: u64) {
+    let Memory {
+        private_dirty,
+        private_clean,
+        shared_dirty,
+        shared_clean,
+        ..
+    } = memory;
+    let mut alone = [private_clean, private_dirty];
+    let mut divided = [shared_clean, shared_dirty];
+    if are_dirty {
+        alone.reverse();
+        divided.reverse();
+    }
+    let rest = take_from(&mut alone, private).saturating_add(take_from(&mut divided, shared));
+    let rest = take_from(&mut alone, rest);
+    take_from(&mut divided, rest);
+}
+
+/// Takes bytes from the first, and what it lacks from the next; returns what they all lack.
+fn take_from(figures: &mut [&mut u64], bytes: u64) -> u64 {
+    figures.iter_mut().fold(bytes, |rest, figure| {
+        let less = rest.min(**figure);
+        **figure -= less;
+        rest - less
+    })
 }

@@ -5,12 +5,18 @@ use super::{Estimate, PAGE, Unexplained};
 /// The error that walks have shown of a process's estimates, beyond what its counters explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
+    /// The part of what the ratios of a walk may err that they do err.
+    of_ratios: f32,
     /// Bytes for each fault without a new page.
     per_fault: f32,
     /// Bytes for each clock tick of CPU time.
     per_tick: f32,
 }
 
+/// The part for a process of which nothing is known: each page had the fewest or the most sharers.
+const INITIAL_OF_RATIOS: f32 = 1.0;
+/// The least part, however much alike its pages were.
+const MIN_OF_RATIOS: f32 = 0.125;
 /// Bytes for each fault of a process of which nothing is known: each copies a whole page.
 const INITIAL_PER_FAULT: f32 = PAGE as f32;
 /// Most bytes of a fault: the kernel maps up to 64 KiB of a file around it.
@@ -30,6 +36,7 @@ const PROOF: u64 = 64 << 10;
 impl Default for Margin {
     fn default() -> Self {
         Self {
+            of_ratios: INITIAL_OF_RATIOS,
             per_fault: INITIAL_PER_FAULT,
             per_tick: INITIAL_PER_TICK,
         }
@@ -37,6 +44,11 @@ impl Default for Margin {
 }
 
 impl Margin {
+    /// Returns what ratios err that may err by so many bytes.
+    pub(super) fn of_ratios(&self, bytes: u64) -> u64 {
+        (bytes as f64 * f64::from(self.of_ratios)) as u64
+    }
+
     /// Returns what so many faults without a new page may have changed.
     pub(super) fn of_faults(&self, faults: u64) -> u64 {
         (faults as f64 * f64::from(self.per_fault)) as u64
@@ -49,9 +61,14 @@ impl Margin {
 
     /// Learns from a walk: what was `estimated` for its moment, and the error of that as far as others have not made it.
     pub fn learn(&mut self, estimated: &Estimate, error: u64) {
-        let Estimate { faults, ticks, .. } = estimated;
-        let explained = estimated.bound.saturating_sub(faults.bound.saturating_add(ticks.bound));
-        let rest = error.saturating_sub(explained);
+        let Estimate {
+            ratios, faults, ticks, ..
+        } = estimated;
+        let unexplained = ratios.bound.saturating_add(faults.bound).saturating_add(ticks.bound);
+        let rest = error.saturating_sub(estimated.bound.saturating_sub(unexplained));
+        learn(&mut self.of_ratios, ratios, rest, INITIAL_OF_RATIOS);
+        self.of_ratios = self.of_ratios.max(MIN_OF_RATIOS);
+        let rest = rest.saturating_sub(self.of_ratios(ratios.events));
         learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
         let rest = rest.saturating_sub(self.of_faults(faults.events));
         learn(&mut self.per_tick, ticks, rest, MAX_PER_TICK);

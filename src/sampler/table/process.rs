@@ -219,7 +219,10 @@ impl Process {
                 .saturating_add(self.external_change()),
             ran: self.estimates.ran_unseen(),
             pss: self.walk.map_or(0, |w| w.memory.pss),
-            externally_mutable: self.walk.map_or(u64::MAX, |w| externally_mutable(&w.memory)),
+            externally_mutable: match (&self.walk, self.estimates.anchor()) {
+                (Ok(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),
+                _ => u64::MAX,
+            },
             focus: focus.contains(&self.id),
         }
     }

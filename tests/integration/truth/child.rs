@@ -239,6 +239,7 @@ fn apply(change: &str, area: usize, from: usize, length: usize) {
                 }
             }
             "unmap" => munmap(at, length).unwrap(),
+            "merge" => madvise(at, length, Advice::LinuxMergeable).unwrap(),
             "free" => madvise(at, length, Advice::LinuxDontNeed).unwrap(),
             "pageout" => {
                 let _ = madvise(at, length, Advice::LinuxPageOut);

@@ -1,0 +1,345 @@
+//! Estimates between walks: figures and bounds as tables.
+
+use zmtop::model::{Memory, Missing};
+use zmtop::proc::statm::{Statm, inexact};
+use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Tracker};
+
+const MB: u64 = 1 << 20;
+/// Faults that bring a mebibyte.
+const MB_FAULTS: u64 = 256;
+
+/// A process at its walk: 100 MB of anonymous memory of its own, and 40 MB of a library that four have mapped.
+fn alone() -> Anchor {
+    Anchor {
+        memory: Memory {
+            rss: 140 * MB,
+            pss: 110 * MB,
+            pss_anon: Ok(100 * MB),
+            pss_file: Ok(10 * MB),
+            pss_dirty: Ok(100 * MB),
+            private_dirty: 100 * MB,
+            shared_clean: 40 * MB,
+            ..Memory::default()
+        },
+        anonymous: Some(100 * MB),
+        counters: Counters {
+            faults: 100_000,
+            cpu_ticks: 100,
+            vsize: 1 << 30,
+            rss: 140 * MB,
+            resident: Some(Statm {
+                anon: 100 * MB,
+                shared: 40 * MB,
+            }),
+            swap: Some(0),
+        },
+        ..Anchor::default()
+    }
+}
+
+/// The same, whose anonymous memory is shared with one fork.
+fn forked() -> Anchor {
+    let mut anchor = alone();
+    anchor.memory.pss = 60 * MB;
+    anchor.memory.pss_anon = Ok(50 * MB);
+    anchor.memory.private_dirty = 0;
+    anchor.memory.shared_dirty = 100 * MB;
+    anchor
+}
+
+/// The counters of an anchor, with what came (MB) of anonymous memory, of files, and in swap, and faults.
+fn after(anchor: &Anchor, [anon, shared, swap]: [i64; 3], faults: u64) -> Counters {
+    let then = anchor.counters;
+    let resident = then.resident.unwrap();
+    let moved = |from: u64, by: i64| from.checked_add_signed(by * MB.cast_signed()).unwrap();
+    Counters {
+        faults: then.faults + faults,
+        resident: Some(Statm {
+            anon: moved(resident.anon, anon),
+            shared: moved(resident.shared, shared),
+        }),
+        swap: Some(moved(then.swap.unwrap(), swap)),
+        ..then
+    }
+}
+
+fn estimated(anchor: &Anchor, now: Counters) -> Estimate {
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(*anchor), 0);
+    tracker.glanced(now);
+    tracker.estimate().unwrap()
+}
+
+#[test]
+fn each_kind_of_change_has_its_figures_and_its_bound() {
+    // Anonymous, shared, swap, faults; then PSS, SwapPss, bound.
+    let cases = [
+        ("nothing", alone(), [0, 0, 0], 0, [110, 0, 0]),
+        (
+            "growth of one's own is exact",
+            alone(),
+            [30, 0, 0],
+            30 * MB_FAULTS,
+            [140, 0, 0],
+        ),
+        ("so is what is given back", alone(), [-30, 0, 0], 0, [80, 0, 0]),
+        (
+            "pages of a file count by a quarter",
+            alone(),
+            [0, 8, 0],
+            8 * MB_FAULTS,
+            [112, 0, 6],
+        ),
+        ("and so they go", alone(), [0, -8, 0], 0, [108, 0, 6]),
+        ("swapped out, the sum stays", alone(), [-20, 0, 20], 0, [90, 20, 0]),
+        (
+            "growth beside a fork is one's own",
+            forked(),
+            [10, 0, 0],
+            10 * MB_FAULTS,
+            [70, 0, 0],
+        ),
+        ("what goes may have been shared", forked(), [-10, 0, 0], 0, [55, 0, 5]),
+        ("swapped out beside a fork", forked(), [-20, 0, 20], 0, [50, 10, 20]),
+        (
+            "a copy on write adds a page at most",
+            forked(),
+            [0, 0, 0],
+            4 * MB_FAULTS,
+            [60, 0, 4],
+        ),
+        // Half of 100 MB may become private, and three quarters of 40 MB be other pages.
+        (
+            "however many, no more than is shared",
+            forked(),
+            [0, 0, 0],
+            1 << 40,
+            [60, 0, 80],
+        ),
+        (
+            "pages of files at an even count",
+            alone(),
+            [0, 0, 0],
+            2 * MB_FAULTS,
+            [110, 0, 2],
+        ),
+    ];
+    for (what, anchor, changes, faults, [pss, swap_pss, bound]) in cases {
+        let estimate = estimated(&anchor, after(&anchor, changes, faults));
+        let memory = estimate.memory;
+        let got = (memory.pss, memory.swap_pss, estimate.bound);
+        assert_eq!(got, (pss * MB, Ok(swap_pss * MB), bound * MB), "{what}");
+        let rss = (140 + changes[0] + changes[1]).cast_unsigned() * MB;
+        assert_eq!((memory.rss, memory.uss() + memory.shared()), (rss, rss), "{what}");
+        let kinds = memory.pss_anon.unwrap() + memory.pss_file.unwrap() + memory.pss_shmem.unwrap();
+        assert_eq!(kinds, memory.pss, "{what}");
+        assert!(memory.uss() <= memory.pss, "{what}");
+        assert_eq!(memory.swap, changes[2].cast_unsigned() * MB, "{what}");
+    }
+}
+
+#[test]
+fn what_comes_back_from_swap_counts_as_it_did_there() {
+    let mut anchor = alone();
+    anchor.memory.swap = 40 * MB;
+    anchor.memory.swap_pss = Ok(20 * MB);
+    anchor.counters.swap = Some(40 * MB);
+    let back = estimated(&anchor, after(&anchor, [10, 0, -10], 10 * MB_FAULTS));
+    assert_eq!((back.memory.pss, back.memory.swap_pss), (115 * MB, Ok(15 * MB)));
+    assert_eq!((back.memory.footprint(), back.bound), (Ok(130 * MB), 10 * MB));
+    // Given back in swap, while as much that is new came into RAM elsewhere.
+    let freed = estimated(&anchor, after(&anchor, [0, 0, -10], 0));
+    assert_eq!(
+        (freed.memory.pss, freed.memory.swap_pss, freed.bound),
+        (110 * MB, Ok(15 * MB), 5 * MB)
+    );
+}
+
+#[test]
+fn a_fork_takes_the_sureness_that_memory_is_ones_own() {
+    let anchor = alone();
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(anchor), 0);
+    tracker.forked();
+    tracker.glanced(after(&anchor, [-30, 0, 0], 0));
+    assert_eq!(tracker.estimate().unwrap().bound, 30 * MB);
+    // Walked anew, it is sure again.
+    tracker.walked(Some(anchor), 0);
+    tracker.glanced(after(&anchor, [-30, 0, 0], 0));
+    assert_eq!(tracker.estimate().unwrap().bound, 0);
+}
+
+#[test]
+fn what_stays_as_walked() {
+    // hugetlbfs is in neither PSS nor the counters.
+    let mut anchor = alone();
+    anchor.memory.private_hugetlb = Ok(64 * MB);
+    let grown = estimated(&anchor, after(&anchor, [3, 0, 0], 3 * MB_FAULTS)).memory;
+    assert_eq!((grown.private_hugetlb, grown.shared_hugetlb), (Ok(64 * MB), Ok(0)));
+    // The kernel counts DAX as a file, and never as anonymous; PSS before Linux 5.4 is not split.
+    anchor.memory.pss_anon = Err(Missing::Unsupported);
+    anchor.memory.pss_file = Err(Missing::Unsupported);
+    let old = estimated(&anchor, after(&anchor, [7, 0, 0], 7 * MB_FAULTS));
+    assert_eq!(
+        (old.memory.pss, old.memory.pss_anon),
+        (117 * MB, Err(Missing::Unsupported))
+    );
+    let less = estimated(&anchor, after(&anchor, [-14, 0, 0], 0));
+    assert_eq!((less.memory.pss, less.bound), (99 * MB, 11 * MB));
+    // Merged by KSM, pages are anonymous, resident, and divided: no page of them is surely one's own.
+    let mut merged = alone();
+    merged.memory.pss_anon = Ok(60 * MB);
+    let less = estimated(&merged, after(&merged, [-10, 0, 0], 0));
+    assert_eq!((less.memory.pss, less.bound), (104 * MB, 6 * MB));
+}
+
+#[test]
+fn without_statm_every_sign_in_stat_counts_whole() {
+    let anchor = alone();
+    let mut now = after(&anchor, [30, 0, 0], 3);
+    (now.resident, now.rss) = (None, 141 * MB);
+    let estimate = estimated(&anchor, now);
+    assert_eq!(estimate.memory, anchor.memory);
+    assert_eq!(estimate.bound, MB + 3 * 4096);
+    let mut tracker = Tracker::default();
+    tracker.walked(
+        Some(Anchor {
+            counters: now,
+            ..anchor
+        }),
+        0,
+    );
+    now.cpu_ticks += 1;
+    tracker.glanced(now);
+    assert!(tracker.ran_unseen());
+}
+
+#[test]
+fn a_glance_older_than_the_walk_changes_nothing() {
+    let anchor = alone();
+    let mut older = after(&anchor, [-50, 0, 0], 0);
+    older.faults -= 1;
+    let estimate = estimated(&anchor, older);
+    assert_eq!((estimate.memory, estimate.bound), (anchor.memory, 0));
+}
+
+#[test]
+fn what_changes_during_a_walk_is_its_blur() {
+    let Anchor { memory, counters, .. } = alone();
+    let mut after = counters;
+    after.resident.as_mut().unwrap().anon += 5 * MB;
+    // Pages that the kernel counts in one of the two only.
+    assert_eq!(Anchor::new(memory, None, &counters, after, 0).blur, 0);
+    after.faults += 1280;
+    assert_eq!(Anchor::new(memory, None, &counters, after, 0).blur, 5 * MB);
+}
+
+#[test]
+fn counters_that_lag_behind_are_in_the_bound() {
+    // Release, CPUs, threads; pages.
+    for (release, cpus, threads, pages) in [
+        (&b"6.17.0"[..], 64, 100, 0),
+        (b"6.18.44-fc-v669", 2, 1, 0),
+        (b"7.0.0-rc1", 2, 1, 0),
+        (b"6.16.12+", 2, 1, 64),
+        (b"6.2.0", 64, 1, 64 * 128),
+        (b"6.1.0-13-amd64", 64, 3, 3 * 64),
+        (b"4.18.0-553.el8", 64, 0, 64),
+        (b"strange", 2, 2, 128),
+    ] {
+        assert_eq!(inexact(release, cpus, threads), pages, "{release:?}");
+    }
+    let mut anchor = alone();
+    anchor.inexact = 4 * MB;
+    let estimate = estimated(&anchor, after(&anchor, [30, 0, 0], 30 * MB_FAULTS));
+    // Anonymous pages then and now, and a quarter of those of files and of shmem.
+    assert_eq!((estimate.memory.pss, estimate.bound), (140 * MB, 12 * MB));
+    // What stat shows is less: nothing is added, and the bound is as without statm.
+    let estimate = estimated(&anchor, after(&anchor, [1, 0, 0], MB_FAULTS));
+    assert_eq!((estimate.memory.pss, estimate.bound), (110 * MB, 2 * MB));
+    assert_eq!(estimated(&anchor, anchor.counters).bound, 0);
+}
+
+#[test]
+fn faults_that_prove_harmless_are_soon_known_for_it() {
+    let mut anchor = forked();
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(anchor), 0);
+    let mut bounds = Vec::new();
+    for _ in 0..4 {
+        anchor.counters.faults += 8 * MB_FAULTS;
+        tracker.glanced(anchor.counters);
+        bounds.push(tracker.estimate().unwrap().bound);
+        tracker.walked(Some(anchor), 0);
+    }
+    assert_eq!(bounds, [8 * MB, 2 * MB, MB / 2, MB / 8]);
+    // Once one does harm, they all may.
+    anchor.counters.faults += 8 * MB_FAULTS;
+    anchor.memory.pss += 4 * MB;
+    tracker.walked(Some(anchor), 0);
+    anchor.counters.faults += 8 * MB_FAULTS;
+    tracker.glanced(anchor.counters);
+    let bound = tracker.estimate().unwrap().bound;
+    assert!((7 * MB..=8 * MB).contains(&bound), "{bound}");
+    // Unless others did it.
+    anchor.memory.pss += 20 * MB;
+    tracker.walked(Some(anchor), 20 * MB);
+    anchor.counters.faults += 8 * MB_FAULTS;
+    tracker.glanced(anchor.counters);
+    assert!(tracker.estimate().unwrap().bound < 4 * MB);
+}
+
+#[test]
+fn cpu_time_without_a_trace_is_looked_at_ever_more_seldom() {
+    let mut anchor = alone();
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(anchor), 0);
+    let mut ticks = Vec::new();
+    for _ in 0..4 {
+        let before = anchor.counters.cpu_ticks;
+        while tracker.estimate().unwrap().bound <= MB {
+            anchor.counters.cpu_ticks += 1;
+            tracker.glanced(anchor.counters);
+        }
+        ticks.push(anchor.counters.cpu_ticks - before);
+        tracker.walked(Some(anchor), 0);
+    }
+    assert_eq!(ticks, [6, 21, 82, 328]);
+    // What shares nothing never is.
+    let mut own = alone();
+    own.memory.pss_file = Ok(0);
+    own.memory.rss = 100 * MB;
+    own.counters.resident.as_mut().unwrap().shared = 0;
+    let mut now = own.counters;
+    now.cpu_ticks += 1 << 40;
+    now.faults += 1 << 40;
+    assert_eq!(estimated(&own, now).bound, 0);
+}
+
+#[test]
+fn no_figures_overflow() {
+    let mut anchor = alone();
+    anchor.memory.pss = u64::MAX;
+    anchor.memory.private_dirty = u64::MAX;
+    anchor.memory.swap_pss = Ok(u64::MAX);
+    let resident = |pages| Statm {
+        anon: pages,
+        shared: pages,
+    };
+    for (then, now) in [(0, u64::MAX), (u64::MAX, 0), (u64::MAX, u64::MAX)] {
+        anchor.counters.resident = Some(resident(then));
+        anchor.counters.swap = Some(then);
+        let now = Counters {
+            faults: u64::MAX,
+            cpu_ticks: u64::MAX,
+            resident: Some(resident(now)),
+            swap: Some(now),
+            ..anchor.counters
+        };
+        let mut tracker = Tracker::default();
+        tracker.walked(Some(anchor), 0);
+        tracker.glanced(now);
+        assert!(tracker.estimate().is_some());
+        tracker.walked(Some(anchor), u64::MAX);
+    }
+}
