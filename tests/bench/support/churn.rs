@@ -80,7 +80,8 @@ fn serve(size: usize) -> ! {
         // SAFETY: there is one thread, and the child only sleeps and ends.
         unsafe {
             if libc::fork() == 0 {
-                std::thread::sleep(Duration::from_secs(1));
+                // So that some ten are there at a time: more would cost the walks beside them too much.
+                std::thread::sleep(Duration::from_millis(250));
                 libc::_exit(0);
             }
         }

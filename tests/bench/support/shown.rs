@@ -103,6 +103,8 @@ struct Account {
     worst: (u64, String),
     /// How often figures of each program were beyond their bound, and the greatest excess.
     programs: BTreeMap<String, (usize, u64)>,
+    /// How often they were said to be uncertain, and the greatest bound.
+    doubts: BTreeMap<String, (usize, u64)>,
 }
 
 impl Account {
@@ -127,14 +129,15 @@ impl Account {
             );
             self.errors.push(error);
             is_so = [error > walk.error + SLACK, error > tolerance, false];
-            self.uncertain += usize::from(walk.error > tolerance);
+            if walk.error > tolerance {
+                self.uncertain += 1;
+                count(&mut self.doubts, &program, walk.error);
+            }
             if error > self.worst.0 {
                 self.worst = (error, said.clone());
             }
             if is_so[0] {
-                let (count, excess) = self.programs.entry(program).or_default();
-                *count += 1;
-                *excess = (*excess).max(error - walk.error);
+                count(&mut self.programs, &program, error - walk.error);
             }
         }
         self.beyond += usize::from(is_so[0]);
@@ -179,15 +182,22 @@ impl Account {
         for ((_, said), kind) in self.longest.iter().zip(kinds).filter(|((time, _), _)| !time.is_zero()) {
             println!("    longest {kind}: {said}");
         }
-        let mut programs: Vec<_> = self.programs.iter().collect();
-        programs.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        for (program, (count, excess)) in programs.into_iter().take(6) {
-            println!(
-                "    beyond the bound: {program} {count} ×, by {:.1} MiB at most",
-                *excess as f64 / MIB
-            );
+        for (what, programs) in [("beyond the bound", &self.programs), ("uncertain", &self.doubts)] {
+            let mut programs: Vec<_> = programs.iter().collect();
+            programs.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+            let most = programs.iter().take(6);
+            let said =
+                most.map(|(program, (count, bytes))| format!("{program} {count} × (≤ {:.1})", *bytes as f64 / MIB));
+            println!("    {what}: {}", said.collect::<Vec<_>>().join(", "));
         }
     }
+}
+
+/// Counts one more of a program, and keeps the greatest figure.
+fn count(programs: &mut BTreeMap<String, (usize, u64)>, program: &str, bytes: u64) {
+    let (count, most) = programs.entry(program.to_owned()).or_default();
+    *count += 1;
+    *most = (*most).max(bytes);
 }
 
 /// Compares for so many seconds, after a time in which nothing counts, and prints how right the figures were.
