@@ -88,8 +88,8 @@ impl Mapped {
             };
             self.told = Told::Objects(Box::new(Mappings {
                 objects: mappings.objects.iter().map(join).collect(),
-                // What is mapped and what is resident are two things: a child has touched nothing yet.
-                files: parent.whole,
+                // A child has touched nothing yet: only much more address space shows that it maps something else.
+                files: mappings.sizes[0].saturating_add(mappings.sizes[1]),
                 ..**mappings
             }));
         }

@@ -29,9 +29,9 @@ pub struct Walked<'a> {
 /// Bounds on what others have changed since a walk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalBound {
-    /// Of PSS and `SwapPss` together.
+    /// The bound on PSS and `SwapPss` together.
     pub footprint: u64,
-    /// Of `Swap`, beyond that.
+    /// The bound on `Swap`, where that is not the same change.
     pub swap: u64,
 }
 
