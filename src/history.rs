@@ -16,12 +16,17 @@
 //! that are small and grow least are without a past, which [`History::shortfall`] tells of. A process that never
 //! changed takes some 400 bytes, one that changes every second of a month 70 KB for each series.
 //!
+//! # What does not change
+//! A snapshot may say which of its rows changed. Of the others only those are pushed at which time changes something:
+//! a change that leaves its window, a judgement that is due. The rest *rests*: time passes in it when somebody looks.
+//! The result is the same as if every row were pushed at every snapshot.
+//!
 //! # Verdicts
 //! A series is judged (see [`crate::trend`]) every ten seconds while it changes, every thirty otherwise, in turns, so
 //! that no snapshot pays for all: see [`evaluation`].
 //!
 //! # Adding a figure with a history
-//! 1. Add a field to [`MemorySample`], and a line for it in `new` and in `add`; groups sum it from then on.
+//! 1. Add a field to [`MemorySample`], and a line for it in `new`, `figures` and `of_sums`; groups sum it from then on.
 //! 2. Add a [`TimeSeries`](time_series::TimeSeries) to [`RowHistory`], and a line for it in `push_series`,
 //!    `set_retention`, `cut` and `bytes`, so that it keeps within the memory bound.
 //! 3. Add an accessor that returns a [`SeriesView`], as [`RowHistory::footprint`] does, for a column or a chart.
@@ -32,11 +37,13 @@
 
 mod ended;
 pub mod evaluation;
+mod figures;
 mod groups;
 pub mod mapping_diff;
 pub mod marks;
 mod origin;
 mod process;
+mod push;
 mod retention;
 pub mod row;
 mod runs;
@@ -45,29 +52,30 @@ mod system;
 pub mod time_series;
 mod upkeep;
 pub mod view;
+mod wakeups;
 pub mod window;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use ended::Ended;
 use ended::EndedProcesses;
-use evaluation::{EvaluationScheduler, RowNumber};
-use groups::{GroupHistories, GroupNumbers, Membership};
+use evaluation::EvaluationScheduler;
+pub use figures::{MemorySample, Rates, Tick};
+use groups::GroupHistories;
 pub use marks::{Mark, Marks};
 use origin::Origin;
-use process::{ProcessHistory, start_time};
+use process::ProcessHistory;
 use retention::RetentionPolicy;
 pub use retention::Shortfall;
-pub use row::{MemorySample, Rates, RowHistory, Tick};
+pub use row::RowHistory;
 pub use system::SystemHistory;
-use upkeep::all_rows;
 pub use view::SeriesView;
+use wakeups::Wakeups;
 
 use crate::group::{Group, GroupBy, GroupKey, GroupNames};
-use crate::model::process::{Identity, ProcessSample};
+use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
 
@@ -112,11 +120,19 @@ pub struct History {
     last: Option<Origin>,
     /// The time of the first snapshot.
     first: Option<Duration>,
-    /// The time of the last snapshot in which the processes were listed.
-    listed_at: Duration,
     /// The time between snapshots, the last two times.
     intervals: [Duration; 2],
     shortfall: Shortfall,
+    wakeups: Wakeups,
+    /// The places of the processes that the last snapshot pushed, where not all; and of those among them that did not
+    /// merely come to be judged.
+    pushed: Option<Vec<u32>>,
+    moved: Vec<u32>,
+    /// The processes that grow or leak, and some that did.
+    growing: BTreeSet<Identity>,
+    /// The memory of the processes in bytes, and the number of those without a past, as of their last push.
+    process_bytes: usize,
+    without_past: usize,
 }
 
 impl History {
@@ -139,128 +155,14 @@ impl History {
             number: 0,
             last: None,
             first: None,
-            listed_at: Duration::ZERO,
             intervals: [Duration::ZERO; 2],
             shortfall: Shortfall::default(),
-        }
-    }
-
-    /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
-    /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
-    /// the one before, or earlier.
-    pub fn push(&mut self, snapshot: &Snapshot) {
-        self.push_chosen(snapshot, |_| Some(true));
-    }
-
-    /// Takes in the processes of a snapshot that are chosen: others have no history, and are in no group. One that was
-    /// chosen stays so until it ends or makes an exec: it must not look like growth that it no longer is what was asked
-    /// for, and then is again. `None` says that it cannot be told yet; such a process is in no group so far.
-    pub fn push_chosen(&mut self, snapshot: &Snapshot, choose: impl Fn(&ProcessSample) -> Option<bool>) {
-        if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
-            *self = Self::with_config(self.config);
-        }
-        let tick = self.start_tick(snapshot);
-        self.system.push(snapshot, tick);
-        let Ok(processes) = &snapshot.processes else { return };
-        let names = GroupNames::new(processes);
-        let is_first = self.groups.start_snapshot(tick.now);
-        let (mut bytes, mut without_past) = (0, 0);
-        for sample in processes {
-            let shared = sample.shares_mm.map(|id| (id, self.counted_in(id)));
-            let entry = self.processes.entry(sample.id);
-            let is_chosen = |known: &ProcessHistory| known.is_chosen && known.exec == sample.exec;
-            let choice = match &entry {
-                Entry::Occupied(known) if is_chosen(known.get()) => Some(true),
-                _ => choose(sample),
-            };
-            if choice == Some(false) {
-                if let Entry::Occupied(known) = entry {
-                    known.remove();
-                }
-                continue;
-            }
-            let process = entry.or_insert_with(|| {
-                let started_at = start_time(sample, snapshot);
-                Box::new(ProcessHistory::new(sample, started_at, is_first))
-            });
-            if process.exec != sample.exec {
-                **process = ProcessHistory::new(sample, Some(tick.now), false);
-            }
-            process.is_chosen = choice.is_some();
-            process.push(sample, tick, self.number, self.listed_at);
-            process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
-            // Kernel threads have no memory, and nobody looks for them among the programs.
-            if !process.is_chosen {
-                self.groups.wait_for(&process.membership);
-            } else if !sample.stat.is_kernel_thread() {
-                self.groups.add(
-                    sample,
-                    &mut process.membership,
-                    process.started_at,
-                    &process.row,
-                    &names,
-                    shared,
-                );
-            }
-            bytes += process.bytes();
-            without_past += usize::from(process.row.is_without_past());
-        }
-        self.listed_at = tick.now;
-        self.remove_ended(tick);
-        self.groups.finish_snapshot(tick, &mut self.scheduler);
-        self.judge_due();
-        self.shortfall.processes = without_past;
-        self.bound_memory(tick, bytes + self.bytes_without_processes());
-    }
-
-    fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
-        let now = snapshot.monotonic;
-        if let Some(last) = &self.last {
-            self.intervals = [self.intervals[1], now.saturating_sub(last.monotonic)];
-        }
-        // A single pause, or a manual refresh, must not change the detected interval.
-        let interval = self.intervals[0].min(self.intervals[1]).max(snapshot.interval);
-        self.last = Some(Origin::of(snapshot));
-        self.first.get_or_insert(now);
-        self.number += 1;
-        // A quarter more than the interval, as a snapshot may be late: a window must hold the one before.
-        let window = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
-        if window != self.window {
-            self.window = window;
-            all_rows(&mut self.processes, &mut self.groups).for_each(|(_, row)| row.clear_window());
-        }
-        self.scheduler.start_snapshot(now, interval);
-        Tick {
-            now,
-            interval,
-            window,
-            retention: self.retention.retention(),
-            has_room: self.retention.has_room(),
-        }
-    }
-
-    /// Moves the processes that were not in this snapshot to those that ended.
-    fn remove_ended(&mut self, tick: Tick) {
-        let number = self.number;
-        if self.processes.values().all(|process| process.seen_in == number) {
-            return;
-        }
-        let ended = self.processes.extract_if(|_, process| process.seen_in != number);
-        let mut ended: Vec<_> = ended.filter(|(_, process)| process.is_memorable()).collect();
-        // The order of a hash table differs from run to run; a history must not.
-        ended.sort_unstable_by_key(|(id, _)| *id);
-        for (id, process) in ended {
-            let command = self.groups.command(&process.membership);
-            self.ended.push(Box::new(Ended {
-                id,
-                facts: process.facts,
-                command,
-                at: tick.now,
-                history: process.row,
-            }));
-        }
-        if self.processes.capacity() > 4 * self.processes.len() + 1024 {
-            self.processes.shrink_to_fit();
+            wakeups: Wakeups::default(),
+            pushed: None,
+            moved: Vec::new(),
+            growing: BTreeSet::new(),
+            process_bytes: 0,
+            without_past: 0,
         }
     }
 
@@ -283,27 +185,25 @@ impl History {
             + self.groups.table.bytes()
             + self.system.bytes()
             + self.scheduler.bytes()
-    }
-
-    /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
-    pub fn judge_all(&mut self) {
-        for process in self.processes.values_mut() {
-            process.row.evaluate(&mut self.scheduler, process.started_at);
-        }
-        self.groups.table.judge_all(&mut self.scheduler);
-    }
-
-    /// Returns the groups in which the memory of a process, which comes earlier in this snapshot, is counted.
-    fn counted_in(&self, id: Identity) -> GroupNumbers {
-        match self.processes.get(&id) {
-            Some(process) if process.seen_in == self.number => process.counted_in(),
-            _ => Membership::NONE,
-        }
+            + self.processes.len() * Wakeups::BYTES_PER_PROCESS
     }
 
     /// Returns the history of a process of the last snapshot.
     pub fn get(&self, id: Identity) -> Option<&RowHistory> {
-        self.processes.get(&id).map(|process| &process.row)
+        self.processes
+            .get(&id)
+            .map(|process| process.rested(self.wakeups.clock))
+    }
+
+    /// Returns the places in the last snapshot of the processes whose rows, changes or judgements may differ from those of
+    /// the snapshot before; `None` for all.
+    pub fn pushed(&self) -> Option<&[u32]> {
+        self.pushed.as_deref()
+    }
+
+    /// Returns those of them whose figures or changes may differ; the others were only judged.
+    pub fn moved(&self) -> &[u32] {
+        &self.moved
     }
 
     /// Returns the time of the first snapshot on the monotonic clock; `None` while it is empty.
@@ -313,7 +213,15 @@ impl History {
 
     /// Returns every process of the last snapshot.
     pub fn processes(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {
-        self.processes.iter().map(|(id, process)| (*id, &process.row))
+        let clock = self.wakeups.clock;
+        self.processes
+            .iter()
+            .map(move |(id, process)| (*id, process.rested(clock)))
+    }
+
+    /// Returns those of them that grow or leak, and some that did, in order.
+    pub(crate) fn growing(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {
+        self.growing.iter().filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
     /// Returns the name of the group by command that a process of the last snapshot is in.

@@ -96,6 +96,14 @@ impl Evaluation {
         }
     }
 
+    /// Returns the second from which on it is due; `None` where it was not scheduled.
+    pub(super) const fn due(&self) -> Option<u32> {
+        match self.due {
+            0 => None,
+            due => Some(due),
+        }
+    }
+
     /// Notes that the series changed.
     pub(super) const fn mark_changed(&mut self) {
         self.changed = true;
@@ -134,6 +142,11 @@ impl EvaluationScheduler {
         let seconds = interval.as_secs().clamp(1, 3600) as usize;
         let urgency = (1 + self.longest_wait / PATIENCE).min(MAX_URGENCY) as usize;
         self.budget = POINTS_PER_SECOND.saturating_mul(seconds * urgency);
+    }
+
+    /// Returns the second of this snapshot.
+    pub(super) const fn now(&self) -> u32 {
+        self.now
     }
 
     /// Puts a row in the queue if it is due; one that never changed is judged at once.

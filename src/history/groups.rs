@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use membership::Changed;
-pub(super) use membership::Membership;
+pub(super) use membership::{Contribution, Membership};
 pub(super) use table::GroupNumbers;
 use table::{GroupTable, NO_GROUP};
 
 use crate::group::{GroupBy, GroupNames};
 use crate::history::evaluation::EvaluationScheduler;
-use crate::history::row::{Rates, RowHistory, Tick};
+use crate::history::figures::{Clock, Rates, Tick};
+use crate::history::row::RowHistory;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Missing;
 
@@ -51,9 +52,27 @@ impl GroupHistories {
         }
     }
 
-    /// Starts a snapshot; returns true if it is the first.
-    pub(super) fn start_snapshot(&mut self, now: Duration) -> bool {
-        self.table.clear_sums();
+    /// Returns the places of the processes whose families may change in the snapshot that comes next, where those of these
+    /// pids are other ones or have other facts.
+    pub(super) fn affected(&self, rows: &[ProcessSample], changed: impl Iterator<Item = u32>) -> Vec<u32> {
+        self.changed.affected(rows, changed)
+    }
+
+    /// Returns true if some process of the first snapshot may still be waited for: until then each is looked at in every
+    /// snapshot.
+    pub(super) fn may_start(&self, now: Duration) -> bool {
+        self.began_at
+            .is_none_or(|began| now.saturating_sub(began) < MAX_STARTING)
+    }
+
+    /// Starts a snapshot; returns true if it is the first. If it `is_whole`, every process is added anew; else only those
+    /// that changed are, and what they contributed is [subtracted](Self::subtract) before.
+    pub(super) fn start_snapshot(&mut self, now: Duration, is_whole: bool) -> bool {
+        if is_whole {
+            self.table.clear_sums();
+        } else {
+            self.table.clear_rates();
+        }
         self.shared.clear();
         self.changed.advance();
         self.is_starting = false;
@@ -62,12 +81,13 @@ impl GroupHistories {
         is_first
     }
 
-    /// Notes a process of which it cannot be told yet if it is in any group.
-    pub(super) const fn wait_for(&mut self, membership: &Membership) {
+    /// Leaves out a process of which it cannot be told yet if it is in any group.
+    pub(super) fn leave_out(&mut self, membership: &mut Membership) {
         self.is_starting |= membership.is_initial();
+        membership.set_counted(None);
     }
 
-    /// Counts a process in its groups. `shared` is the process whose address space it shares, if it shares one, and
+    /// Counts a process in its groups. `before` was subtracted of it; `shared` is the process whose address space it shares, if it shares one, and
     /// the groups that one is counted in.
     pub(super) fn add(
         &mut self,
@@ -77,21 +97,29 @@ impl GroupHistories {
         row: &RowHistory,
         names: &GroupNames<'_>,
         shared: Option<(Identity, GroupNumbers)>,
+        before: Option<&Contribution>,
     ) {
         self.is_starting |= !membership.update(sample, names, &mut self.table, &mut self.changed);
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
         let rates = Rates::from(row.change());
+        let (mut memory_in, mut waiting_in) = (0, 0);
         for (kind, &number) in membership.groups().iter().enumerate() {
             if number == NO_GROUP {
                 continue;
             }
             let sums = self.table.sums(number);
             sums.members += 1;
-            sums.started_at = match (sums.started_at, started_at) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            };
-            sums.waiting += u32::from(is_pending && membership.is_founder(kind));
+            sums.pushed += 1;
+            if before.is_some_and(|b| b.groups[kind] == number && b.started_at == started_at)
+                && sums.started_at == started_at
+            {
+                sums.starts_lost -= 1;
+            }
+            sums.add_start(started_at);
+            if is_pending && membership.is_founder(kind) {
+                waiting_in |= 1 << kind;
+                sums.waiting += 1;
+            }
             sums.rates.add(&rates);
             // The last known, where the read failed this time: else a late walk would look like freed memory.
             let Some(memory) = row.known() else { continue };
@@ -103,15 +131,54 @@ impl GroupHistories {
                 }
                 self.shared.push((*space, number));
             }
-            sums.memory.add(memory);
+            memory_in |= 1 << kind;
+            for (sum, figure) in sums.memory.iter_mut().zip(memory.figures()) {
+                *sum += u128::from(figure);
+            }
+        }
+        membership.set_counted(Some([memory_in, waiting_in]));
+    }
+
+    /// Takes a process out of the sums, which may be [added](Self::add) anew then.
+    pub(super) fn subtract(&mut self, contribution: &Contribution) {
+        let figures = contribution.memory.map(|memory| memory.figures());
+        for (kind, &number) in contribution.groups.iter().enumerate() {
+            if number == NO_GROUP {
+                continue;
+            }
+            let sums = self.table.sums(number);
+            sums.is_touched = true;
+            sums.members -= 1;
+            sums.waiting -= u32::from(contribution.waiting_in & (1 << kind) != 0);
+            sums.known -= u32::from(figures.is_some());
+            // The oldest of the others may have to be looked for.
+            sums.starts_lost += u32::from(sums.started_at == contribution.started_at);
+            if contribution.memory_in & (1 << kind) != 0 {
+                for (sum, figure) in sums.memory.iter_mut().zip(figures.unwrap_or_default()) {
+                    *sum -= u128::from(figure);
+                }
+            }
+        }
+    }
+
+    /// Finds the start of the oldest process of the groups that need it and may have lost theirs.
+    pub(super) fn find_starts(&mut self, all: impl Iterator<Item = Contribution>) {
+        if !self.table.lack_starts() {
+            return;
+        }
+        for part in all {
+            for number in part.groups.into_iter().filter(|number| *number != NO_GROUP) {
+                self.table.sums(number).add_start(part.started_at);
+            }
         }
     }
 
     /// Finishes a snapshot: every group takes in its sums, and queues up to be judged if due.
-    pub(super) fn finish_snapshot(&mut self, tick: Tick, scheduler: &mut EvaluationScheduler) {
+    /// Those at which nothing changed have `rested` up to the snapshot before.
+    pub(super) fn finish_snapshot(&mut self, tick: Tick, rested: Clock, scheduler: &mut EvaluationScheduler) {
         let waited = tick.now.saturating_sub(self.began_at.unwrap_or(tick.now));
         let is_starting = self.is_starting && waited < MAX_STARTING;
-        self.table.push_sums(tick, is_starting, scheduler);
+        self.table.push_sums(tick, is_starting, rested, scheduler);
     }
 
     /// Returns true if the process is in a family with others.

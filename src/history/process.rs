@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::groups::{GroupNumbers, Membership};
-use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
+use crate::history::evaluation::EvaluationScheduler;
+use crate::history::figures::{Clock, MemorySample, Rates, Tick};
+use crate::history::groups::{Contribution, GroupNumbers, Membership};
+use crate::history::row::RowHistory;
 use crate::history::window::rate;
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -31,6 +33,13 @@ pub(super) struct ProcessHistory {
     counters: [u64; 3],
     pub(super) row: RowHistory,
     pub(super) membership: Membership,
+    /// Nothing but time changes at it while its sample is the same.
+    pub(super) is_resting: bool,
+    /// The second for which it is put down to be pushed.
+    pub(super) wakes_at: u32,
+    /// Its memory in bytes, and if it was without a past, as of its last push.
+    pub(super) counted_bytes: u32,
+    pub(super) is_counted_without_past: bool,
 }
 
 /// Returns when a process started, on the monotonic clock; zero if before that.
@@ -52,7 +61,37 @@ impl ProcessHistory {
             counters: [0; 3],
             row: RowHistory::default(),
             membership: Membership::new(is_initial),
+            is_resting: false,
+            wakes_at: 0,
+            counted_bytes: 0,
+            is_counted_without_past: false,
         }
+    }
+
+    /// Returns its history, which rested until the last snapshot if it was not pushed.
+    pub(super) fn rested(&self, clock: Clock) -> &RowHistory {
+        if self.is_resting {
+            self.row.rest_until(clock);
+        }
+        &self.row
+    }
+
+    /// Judges it now.
+    pub(super) fn judge(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler) {
+        self.rested(clock);
+        self.row.evaluate(scheduler, self.started_at);
+    }
+
+    /// Returns what it contributes to its groups; `None` where it is not counted.
+    pub(super) fn contribution(&self) -> Option<Contribution> {
+        self.membership.contribution(self.started_at, self.row.known().copied())
+    }
+
+    /// Returns true if the sample has another place in its family, or is of another program.
+    pub(super) fn is_outdated(&self, sample: &ProcessSample) -> bool {
+        // Kernel threads are in no family.
+        let is_moved = || !sample.stat.is_kernel_thread() && self.membership.is_outdated(sample);
+        self.exec != sample.exec || !Arc::ptr_eq(&self.facts, &sample.facts) || is_moved()
     }
 
     /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`.

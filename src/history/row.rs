@@ -1,13 +1,14 @@
 //! The history of a row: of a process, or of a group.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use crate::group::Change;
 use crate::history::evaluation::{Evaluation, EvaluationScheduler, RowNumber};
+use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
-use crate::model::memory::Memory;
 use crate::trend::Judgement;
 
 /// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
@@ -40,90 +41,13 @@ const RESTING: Change = Change {
     cpu: Some(0.0),
 };
 
-/// The memory figures of a row that have a history, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemorySample {
-    /// PSS.
-    pub pss: u64,
-    /// Swap.
-    pub swap: u64,
-    /// PSS + `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
-    pub footprint: u64,
-    /// The anonymous part of the footprint; 0 where the kernel does not tell.
-    pub anonymous: u64,
-}
-
-impl MemorySample {
-    /// Takes the figures from a walk.
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            pss: memory.pss,
-            swap: memory.swap,
-            footprint: memory.footprint().unwrap_or(memory.pss),
-            anonymous: memory
-                .pss_anon
-                .map_or(0, |anon| anon.saturating_add(memory.swap_pss.unwrap_or(0))),
-        }
-    }
-
-    /// Adds another process's figures.
-    pub const fn add(&mut self, other: &Self) {
-        self.pss = self.pss.saturating_add(other.pss);
-        self.swap = self.swap.saturating_add(other.swap);
-        self.footprint = self.footprint.saturating_add(other.footprint);
-        self.anonymous = self.anonymous.saturating_add(other.anonymous);
-    }
-}
-
-/// Rates per second since the previous snapshot.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rates {
-    /// Minor faults.
-    pub minflt: Option<f64>,
-    /// Major faults.
-    pub majflt: Option<f64>,
-    /// Processor time, 1.0 being one core.
-    pub cpu: Option<f64>,
-}
-
-impl Rates {
-    /// Adds another process's rates; unknown counts as 0.
-    pub(super) fn add(&mut self, other: &Self) {
-        let sum = |a: &mut Option<f64>, b: Option<f64>| {
-            if let Some(b) = b {
-                *a = Some(a.unwrap_or(0.0) + b);
-            }
-        };
-        sum(&mut self.minflt, other.minflt);
-        sum(&mut self.majflt, other.majflt);
-        sum(&mut self.cpu, other.cpu);
-    }
-}
-
-impl From<&Change> for Rates {
-    fn from(change: &Change) -> Self {
-        Self {
-            minflt: change.minflt,
-            majflt: change.majflt,
-            cpu: change.cpu,
-        }
-    }
-}
-
-/// The time of a snapshot, and how its figures are kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Tick {
-    /// The time on the monotonic clock.
-    pub now: Duration,
-    /// Time from one snapshot to the next.
-    pub interval: Duration,
-    /// Time that changes are taken over.
-    pub window: Duration,
-    /// The share of the buckets that is kept.
-    pub retention: Retention,
-    /// There is memory for the past of further rows.
-    pub has_room: bool,
-}
+/// The change of a row whose memory was never known, and that does nothing.
+const UNKNOWN: Change = Change {
+    pss: None,
+    swap: None,
+    growth: None,
+    ..RESTING
+};
 
 /// The history of a row since zmtop first saw it; of a process, since its last exec.
 ///
@@ -136,7 +60,7 @@ pub struct RowHistory {
     windows: Option<Box<[ChangeWindow; 2]>>,
     /// The figures last known, and when.
     known: Option<MemorySample>,
-    known_at: Duration,
+    known_at: Cell<Duration>,
     footprint: TimeSeries,
     anonymous: TimeSeries,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
@@ -145,9 +69,9 @@ pub struct RowHistory {
     common: u8,
     evaluation: Evaluation,
     /// The second of the last tick; 32 bits, as there are many rows.
-    now: u32,
+    now: Cell<u32>,
     /// The interval of the ticks, in milliseconds.
-    interval: u32,
+    interval: Cell<u32>,
     /// It is without a past, for want of memory.
     is_cut: bool,
     /// It may have one, though memory is short.
@@ -191,8 +115,8 @@ impl RowHistory {
     pub const fn footprint(&self) -> SeriesView<'_> {
         SeriesView::new(
             &self.footprint,
-            Duration::from_secs(self.now as u64),
-            Duration::from_millis(self.interval as u64),
+            Duration::from_secs(self.now.get() as u64),
+            Duration::from_millis(self.interval.get() as u64),
         )
     }
 
@@ -210,8 +134,7 @@ impl RowHistory {
     pub fn push(&mut self, tick: Tick, sample: Option<MemorySample>, rates: &Rates) {
         let previous = self.footprint.newest().map_or(Duration::ZERO, |(at, _)| at);
         let [pss, swap] = self.push_changes(tick, sample);
-        self.now = u32::try_from(tick.now.as_secs()).unwrap_or(u32::MAX);
-        self.interval = u32::try_from(tick.interval.as_millis()).unwrap_or(u32::MAX);
+        self.set_time(tick.into());
         let changed = self.push_series(tick, sample);
         // The slope of an unchanged series changes as old values fall out; every five seconds is often enough for that.
         let growth = if changed || previous.as_secs() / 5 != tick.now.as_secs() / 5 {
@@ -236,12 +159,49 @@ impl RowHistory {
         }
     }
 
+    fn set_time(&self, clock: Clock) {
+        self.now.set(u32::try_from(clock.now.as_secs()).unwrap_or(u32::MAX));
+        let interval = u32::try_from(clock.interval.as_millis());
+        self.interval.set(interval.unwrap_or(u32::MAX));
+    }
+
+    /// Lets time pass, as if the figures of the last tick had been pushed again at every tick since: to be called before
+    /// anything is done with a row that was not pushed because it [rests](Self::is_resting).
+    pub(super) fn rest_until(&self, clock: Clock) {
+        self.set_time(clock);
+        if self.footprint.is_known() {
+            self.known_at.set(clock.now);
+        }
+        self.footprint.rest_until(clock.now);
+        self.anonymous.rest_until(clock.now);
+    }
+
+    /// Returns true if the figures of the last tick, pushed again, would change nothing but the time, however often;
+    /// apart from being [queued](Self::queue) when it is [due](Self::due).
+    pub(super) fn is_resting(&self) -> bool {
+        let is_flat = || {
+            let since = self.footprint.unchanged_since();
+            self.footprint.is_constant() || since.is_some_and(|since| since <= self.slope_start())
+        };
+        self.windows.is_none()
+            && match self.footprint.newest() {
+                Some(_) => *self.change() == RESTING && self.footprint.is_known() && is_flat(),
+                None => *self.change() == UNKNOWN,
+            }
+    }
+
+    /// Returns the second from which on it is due to be judged; `None` where it never is.
+    pub(super) const fn due(&self) -> Option<u32> {
+        self.evaluation.due()
+    }
+
     fn push_changes(&mut self, tick: Tick, sample: Option<MemorySample>) -> [Option<i64>; 2] {
         let figures = |sample: MemorySample| [sample.pss, sample.swap];
         let known = self.known;
-        let known_at = self.known_at;
+        let known_at = self.known_at.get();
         if let Some(sample) = sample {
-            (self.known, self.known_at) = (Some(sample), tick.now);
+            self.known = Some(sample);
+            self.known_at.set(tick.now);
         }
         if self.windows.is_none() {
             let (Some(before), Some(now)) = (known.map(figures), sample.map(figures)) else {
@@ -310,7 +270,7 @@ impl RowHistory {
     }
 
     fn slope_start(&self) -> Duration {
-        Duration::from_secs(self.now.into()).saturating_sub(SeriesView::SLOPE_SPAN)
+        Duration::from_secs(self.now.get().into()).saturating_sub(SeriesView::SLOPE_SPAN)
     }
 
     /// Returns true if it never changed: then its past takes no memory.

@@ -99,7 +99,13 @@ fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
 
 fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let rows = snapshot.rows();
-    for (id, row) in history.processes().filter(|(_, row)| is_suspect(row, least)) {
+    let (growing, all) = if least >= Verdict::Growing {
+        (Some(history.growing()), None)
+    } else {
+        (None, Some(history.processes()))
+    };
+    let listed = growing.into_iter().flatten().chain(all.into_iter().flatten());
+    for (id, row) in listed.filter(|(_, row)| is_suspect(row, least)) {
         let Ok(at) = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid) else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::row::Tick;
+use crate::history::figures::Tick;
 use crate::history::time_series::TimeSeries;
 use crate::history::view::SeriesView;
 use crate::history::window::rate;

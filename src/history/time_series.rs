@@ -1,5 +1,6 @@
 //! A time series at several resolutions: finer for what is recent, and run-length encoded.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -51,6 +52,11 @@ const fn tolerance(kib: u32) -> u32 {
     if kib < 16_384 { 4 } else { kib / 4096 }
 }
 
+/// Returns the second that a moment is in.
+fn second(now: Duration) -> u32 {
+    u32::try_from(now.as_secs()).unwrap_or(u32::MAX - 1).min(u32::MAX - 1)
+}
+
 /// Drops the runs that lie further back than `kept` buckets.
 fn trim(ring: &mut VecDeque<Run>, kept: u32) {
     let newest = ring.back().map_or(0, Run::newest);
@@ -90,8 +96,8 @@ impl Retention {
 /// of bytes for an idle one, 70 KB at most for one that changed every second of a month.
 #[derive(Clone, Debug, Default)]
 pub struct TimeSeries {
-    /// The newest value, while it stays the same.
-    current: Option<CurrentValue>,
+    /// The newest value, while it stays the same. A cell, as time passes in a series that nobody pushes to.
+    current: Cell<Option<CurrentValue>>,
     /// The second of the first value.
     first: u32,
     /// A value was unknown since the newest one.
@@ -148,10 +154,23 @@ impl TimeSeries {
         }
     }
 
+    /// Lets time pass up to `now`, at which the value was the same as last time.
+    pub(super) fn rest_until(&self, now: Duration) {
+        if let Some(current) = self.current.get().filter(|_| !self.has_gap) {
+            let to = current.to.max(second(now));
+            self.current.set(Some(CurrentValue { to, ..current }));
+        }
+    }
+
+    /// Returns true if the value was known last time.
+    pub(super) const fn is_known(&self) -> bool {
+        self.current.get().is_some() && !self.has_gap
+    }
+
     /// Takes the value at `now` in the place of the one before, which is forgotten; returns true if it changed.
     pub(super) fn replace(&mut self, now: Duration, bytes: Option<u64>) -> bool {
         let changed = !matches!(self.take(now, bytes), Step::Same);
-        if let Some(current) = self.current.filter(|_| changed) {
+        if let Some(current) = self.current.get().filter(|_| changed) {
             self.first = current.from;
         }
         changed
@@ -161,7 +180,7 @@ impl TimeSeries {
     pub(super) fn is_change(&self, bytes: u64) -> bool {
         let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
         let is_same = |current: CurrentValue| current.kib.abs_diff(kib) <= tolerance(current.kib);
-        self.has_gap || !self.current.is_some_and(is_same)
+        self.has_gap || !self.current.get().is_some_and(is_same)
     }
 
     fn take(&mut self, now: Duration, bytes: Option<u64>) -> Step {
@@ -171,8 +190,8 @@ impl TimeSeries {
         };
         let is_change = self.is_change(bytes);
         let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
-        let now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX - 1).min(u32::MAX - 1);
-        match &mut self.current {
+        let now = second(now);
+        match self.current.get_mut() {
             Some(current) if !is_change => {
                 current.to = current.to.max(now);
                 Step::Same
@@ -187,11 +206,11 @@ impl TimeSeries {
             None => {
                 self.has_gap = false;
                 self.first = now;
-                self.current = Some(CurrentValue {
+                self.current.set(Some(CurrentValue {
                     kib,
                     from: now,
                     to: now,
-                });
+                }));
                 Step::First
             }
         }
@@ -207,7 +226,7 @@ impl TimeSeries {
     /// Drops all but the newest value.
     pub fn clear_past(&mut self) {
         self.past = None;
-        if let Some(current) = &mut self.current {
+        if let Some(current) = self.current.get_mut() {
             current.from = current.to;
             self.first = current.to;
         }
@@ -222,6 +241,7 @@ impl TimeSeries {
     /// Returns the newest value in bytes, and the second in which it was last seen.
     pub fn newest(&self) -> Option<(Duration, u64)> {
         self.current
+            .get()
             .map(|current| (Duration::from_secs(current.to.into()), u64::from(current.kib) * 1024))
     }
 
@@ -229,12 +249,15 @@ impl TimeSeries {
     pub fn start(&self) -> Option<Duration> {
         let first = Duration::from_secs(self.first.into());
         self.current
+            .get()
             .map(|_| first.max(self.covered_since(Self::RESOLUTIONS - 1)))
     }
 
     /// Returns since when the newest value has been the same.
     pub fn unchanged_since(&self) -> Option<Duration> {
-        self.current.map(|current| Duration::from_secs(current.from.into()))
+        self.current
+            .get()
+            .map(|current| Duration::from_secs(current.from.into()))
     }
 
     /// Returns true if the value never changed.
@@ -245,7 +268,7 @@ impl TimeSeries {
     /// Returns since when every value is in the buckets of that resolution.
     pub fn covered_since(&self, level: usize) -> Duration {
         let resolution = RESOLUTIONS[level.min(RESOLUTIONS.len() - 1)];
-        let newest = self.current.map_or(0, |current| current.to / resolution.step);
+        let newest = self.current.get().map_or(0, |current| current.to / resolution.step);
         let oldest = (newest + 1).saturating_sub(resolution.kept(self.retention()));
         Duration::from_secs(u64::from(oldest) * u64::from(resolution.step))
     }
@@ -257,6 +280,7 @@ impl TimeSeries {
         let newest = ring.and_then(VecDeque::back).copied();
         let tail = self
             .current
+            .get()
             .map_or([newest, None, None], |current| append(newest, current, step));
         let past = ring.map(|ring| {
             let until = ring.len().saturating_sub(1);
@@ -286,7 +310,7 @@ impl TimeSeries {
     /// the coarsest resolution that still has some 30 buckets to it.
     pub fn collect_points(&self, points: &mut Vec<Point>) {
         points.clear();
-        let Some(current) = self.current else { return };
+        let Some(current) = self.current.get() else { return };
         let now = u64::from(current.to);
         // The second up to which points are collected already; finer resolutions go on from there.
         let mut until = 0;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use crate::history::History;
 use crate::history::evaluation::RowNumber;
+use crate::history::figures::{Clock, Tick};
 use crate::history::groups::GroupHistories;
 use crate::history::process::ProcessHistory;
 use crate::history::retention::Shortfall;
-use crate::history::row::{RowHistory, Tick};
+use crate::history::row::RowHistory;
 use crate::model::process::Identity;
 
 impl History {
@@ -24,12 +25,28 @@ impl History {
                 RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
                 RowNumber::Process(id) => {
                     if let Some(process) = self.processes.get_mut(&id) {
-                        process.row.evaluate(&mut self.scheduler, process.started_at);
+                        process.judge(self.wakeups.clock, &mut self.scheduler);
+                        if process.row.trend().verdict.is_growth() {
+                            self.growing.insert(id);
+                        } else {
+                            self.growing.remove(&id);
+                        }
                     }
                 }
             }
         }
         self.scheduler.give_back(queue, judged);
+    }
+
+    /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
+    pub fn judge_all(&mut self) {
+        for (id, process) in &mut self.processes {
+            process.judge(self.wakeups.clock, &mut self.scheduler);
+            if process.row.trend().verdict.is_growth() {
+                self.growing.insert(*id);
+            }
+        }
+        self.groups.table.judge_all(&mut self.scheduler);
     }
 
     /// Keeps within the memory bound. What costs least to lose goes first.
@@ -43,18 +60,21 @@ impl History {
             bytes -= self.groups.table.drop_empty().min(bytes);
         }
         while let Some(retention) = self.retention.adjust(bytes, tick.now) {
-            all_rows(&mut self.processes, &mut self.groups).for_each(|(_, row)| row.set_retention(retention));
+            all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock)
+                .for_each(|(_, row)| row.set_retention(retention));
             bytes = self.bytes();
+            self.wakeups.is_whole = true;
         }
         let is_exceeded = self.retention.is_exceeded(bytes);
         if is_exceeded || self.retention.is_choice_due(tick.now) {
-            let rows = all_rows(&mut self.processes, &mut self.groups);
+            let rows = all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock);
             if is_exceeded {
                 self.retention.cut(rows, bytes, tick.now);
             } else {
                 self.retention.choose(rows, bytes, tick.now);
             }
             bytes = self.bytes();
+            self.wakeups.is_whole = true;
             let without_past = self.processes.values().filter(|process| process.row.is_without_past());
             self.shortfall.processes = without_past.count();
         }
@@ -74,9 +94,13 @@ impl History {
 pub(super) fn all_rows<'a>(
     processes: &'a mut HashMap<Identity, Box<ProcessHistory>>,
     groups: &'a mut GroupHistories,
+    clock: Clock,
 ) -> impl Iterator<Item = (RowNumber, &'a mut RowHistory)> {
     let processes = processes.iter_mut();
-    let processes = processes.map(|(id, process)| (RowNumber::Process(*id), &mut process.row));
+    let processes = processes.map(move |(id, process)| {
+        process.rested(clock);
+        (RowNumber::Process(*id), &mut process.row)
+    });
     let groups = groups.table.rows_mut();
     processes.chain(groups.map(|(number, row)| (RowNumber::Group(number), row)))
 }

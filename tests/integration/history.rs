@@ -4,6 +4,7 @@ mod flat;
 mod headroom;
 mod many;
 mod processes;
+mod rests;
 mod time_series;
 mod verdicts;
 mod view;

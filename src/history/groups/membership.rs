@@ -1,8 +1,10 @@
 //! The groups a process is in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::group::{GroupBy, GroupNames};
+use crate::history::figures::MemorySample;
 use crate::history::groups::table::{GroupNumbers, GroupTable, NO_GROUP};
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::reading::{Missing, Reading};
@@ -49,6 +51,51 @@ impl Changed {
         let (word, bit) = Self::place(pid);
         self.now[word] |= bit;
     }
+
+    /// Returns the places of the processes whose families may change in the snapshot that comes next: those on which
+    /// others depend that changed in the one before, or which `changes` now, the heads of their families, and all their
+    /// descendants.
+    pub(super) fn affected(&self, rows: &[ProcessSample], changes: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut affected = Self {
+            now: self.now.clone(),
+            before: Box::new([0; Self::WORDS]),
+        };
+        changes.for_each(|pid| affected.insert(pid));
+        if affected.now.iter().all(|word| *word == 0) {
+            return Vec::new();
+        }
+        let names = GroupNames::new(rows);
+        let mut places = Vec::new();
+        let mut is_found = vec![false; rows.len()];
+        // In order of pid one pass finds nearly all: most parents come before their children.
+        let mut grows = true;
+        while std::mem::take(&mut grows) {
+            for (row, at) in rows.iter().zip(0..) {
+                let is_affected = affected.contains(row.id.pid) || affected.contains(row.stat.ppid);
+                if is_affected && !std::mem::replace(&mut is_found[at as usize], true) {
+                    affected.insert(row.id.pid);
+                    names
+                        .head_of(row)
+                        .into_iter()
+                        .for_each(|head| affected.insert(head.id.pid));
+                    places.push(at);
+                    grows = true;
+                }
+            }
+        }
+        places
+    }
+}
+
+/// The part of the sums of its groups that is of one process.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) struct Contribution {
+    pub(super) groups: GroupNumbers,
+    pub(super) started_at: Option<Duration>,
+    pub(super) memory: Option<MemorySample>,
+    /// A bit for each kind of group: its memory counts there, and the group waits for its first walk.
+    pub(super) memory_in: u8,
+    pub(super) waiting_in: u8,
 }
 
 /// The groups of one process.
@@ -65,6 +112,10 @@ pub(in crate::history) struct Membership {
     founder: u8,
     /// The process was there when the history began.
     is_initial: bool,
+    /// It is counted in its groups; in those of the bits its memory is, and its first walk is waited for.
+    is_counted: bool,
+    memory_in: u8,
+    waiting_in: u8,
 }
 
 impl Membership {
@@ -80,7 +131,37 @@ impl Membership {
             groups: Self::NONE,
             founder: 0,
             is_initial,
+            is_counted: false,
+            memory_in: 0,
+            waiting_in: 0,
         }
+    }
+
+    /// Returns what the process contributes to its groups, `memory` being its figures last known; `None` where it is not
+    /// counted.
+    pub(in crate::history) fn contribution(
+        &self,
+        started_at: Option<Duration>,
+        memory: Option<MemorySample>,
+    ) -> Option<Contribution> {
+        self.is_counted.then_some(Contribution {
+            groups: self.groups,
+            started_at,
+            memory,
+            memory_in: self.memory_in,
+            waiting_in: self.waiting_in,
+        })
+    }
+
+    /// Sets where it is counted; `None` for nowhere.
+    pub(super) fn set_counted(&mut self, bits: Option<[u8; 2]>) {
+        self.is_counted = bits.is_some();
+        [self.memory_in, self.waiting_in] = bits.unwrap_or_default();
+    }
+
+    /// Returns true if its groups, found before, are those of another parent or other facts than this sample has.
+    pub(in crate::history) fn is_outdated(&self, sample: &ProcessSample) -> bool {
+        !self.is_found || self.ppid != sample.stat.ppid
     }
 
     /// Returns true if the process was there when the history began.

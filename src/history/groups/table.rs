@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::group::GroupBy;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
-use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
+use crate::history::figures::{Clock, MemorySample, Rates, Tick};
+use crate::history::row::RowHistory;
 
 /// The number that stands for no group. A plain number rather than an `Option` halves what each process keeps.
 pub(super) const NO_GROUP: u32 = u32::MAX;
@@ -31,8 +32,34 @@ pub(super) struct GroupSums {
     pub(super) waiting: u32,
     /// The start of the oldest member.
     pub(super) started_at: Option<Duration>,
-    pub(super) memory: MemorySample,
+    /// The number of members with that start that left.
+    pub(super) starts_lost: u32,
+    /// The sums of [`MemorySample::figures`]: wide enough that what was added can be subtracted.
+    pub(super) memory: [u128; 4],
+    /// The rates of the members that were pushed in this snapshot; those of the others are 0.
     pub(super) rates: Rates,
+    pub(super) pushed: u32,
+    /// A member was added or subtracted in this snapshot.
+    pub(super) is_touched: bool,
+}
+
+impl GroupSums {
+    /// Takes the start of a member into account.
+    pub(super) fn add_start(&mut self, started_at: Option<Duration>) {
+        self.started_at = match (self.started_at, started_at) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+
+    /// Returns the rates of all members.
+    fn all_rates(&self) -> Rates {
+        let mut rates = self.rates;
+        if self.pushed < self.members {
+            rates.add(&Rates::RESTING);
+        }
+        rates
+    }
 }
 
 /// A group and its history.
@@ -45,6 +72,8 @@ struct GroupHistory {
     is_new: bool,
     /// The memory of all that it began with was known once. Until then its sums grow only as walks come in.
     is_complete: bool,
+    /// Nothing but time changes at it while its members rest.
+    is_resting: bool,
     /// Since when it has had no members.
     empty_since: Option<Duration>,
     /// The start of the oldest process that it began with.
@@ -98,6 +127,8 @@ pub(in crate::history) struct GroupTable {
     /// The sums, apart from the histories: these few bytes are written for every process, and stay in the cache.
     sums: Vec<GroupSums>,
     free: Vec<u32>,
+    /// The time that resting groups have rested until.
+    clock: Clock,
 }
 
 impl GroupTable {
@@ -109,7 +140,15 @@ impl GroupTable {
     /// Returns the history of one group.
     pub(in crate::history) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
         let number = self.indexes.get(kind(by)?)?.get(name)?;
-        self.groups[number as usize].as_ref().map(|group| &group.row)
+        self.groups[number as usize].as_ref().map(|group| self.rested(group))
+    }
+
+    /// Returns the history of a group as of the last snapshot.
+    fn rested<'a>(&self, group: &'a GroupHistory) -> &'a RowHistory {
+        if group.is_resting {
+            group.row.rest_until(self.clock);
+        }
+        &group.row
     }
 
     /// Returns the number of a group; [`NO_GROUP`] where there is none.
@@ -147,6 +186,7 @@ impl GroupTable {
             row: RowHistory::default(),
             is_new: true,
             is_complete: false,
+            is_resting: false,
             empty_since: None,
             started_at: None,
         });
@@ -163,26 +203,67 @@ impl GroupTable {
         self.sums.fill(GroupSums::default());
     }
 
+    /// Clears the part of the sums that is of one snapshot.
+    pub(super) fn clear_rates(&mut self) {
+        for sums in &mut self.sums {
+            (sums.rates, sums.pushed, sums.is_touched) = (Rates::default(), 0, false);
+        }
+    }
+
+    /// Returns true if the start of the oldest process of a group is needed and has to be looked for. It is unknown
+    /// from then on.
+    pub(super) fn lack_starts(&mut self) -> bool {
+        let mut lack = false;
+        for (group, sums) in self.groups.iter().zip(&mut self.sums) {
+            let is_needed = group.as_ref().is_some_and(|group| !group.is_complete);
+            if sums.starts_lost > 0 && is_needed {
+                sums.started_at = None;
+                lack = true;
+            }
+            sums.starts_lost = 0;
+        }
+        lack
+    }
+
     /// Returns the sums of a group in this snapshot.
     pub(super) fn sums(&mut self, number: u32) -> &mut GroupSums {
         &mut self.sums[number as usize]
     }
 
     /// Takes the sums into the histories. While the history is starting no group counts as complete.
-    pub(super) fn push_sums(&mut self, tick: Tick, is_starting: bool, scheduler: &mut EvaluationScheduler) {
+    pub(super) fn push_sums(
+        &mut self,
+        tick: Tick,
+        is_starting: bool,
+        rested: Clock,
+        scheduler: &mut EvaluationScheduler,
+    ) {
         let mut empty = Vec::new();
-        for (number, (group, sums)) in self.groups.iter_mut().zip(&self.sums).enumerate() {
+        for (number, (group, sums)) in self.groups.iter_mut().zip(&mut self.sums).enumerate() {
             let Some(group) = group else { continue };
-            group.is_new = false;
+            let is_quiet = sums.members > 0 && sums.pushed == 0 && !sums.is_touched;
+            if is_quiet && group.is_resting && group.row.due().is_none_or(|due| due > scheduler.now()) {
+                continue;
+            }
+            if group.is_resting && group.empty_since.is_none() {
+                group.row.rest_until(rested);
+            }
+            let waiting = sums.waiting;
+            if std::mem::take(&mut group.is_new) && group.by == GroupBy::Family {
+                sums.waiting -= 1;
+            }
+            group.is_resting = false;
             if sums.members > 0 {
                 group.empty_since = None;
                 if !group.is_complete {
                     group.started_at = sums.started_at;
                 }
-                group.is_complete |= sums.waiting == 0 && !is_starting;
+                group.is_complete |= waiting == 0 && !is_starting;
                 let is_known = group.is_complete && sums.known > 0;
-                group.row.push(tick, is_known.then_some(sums.memory), &sums.rates);
+                let memory = is_known.then(|| MemorySample::of_sums(sums.memory));
+                group.row.push(tick, memory, &sums.all_rates());
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
+                group.is_resting = group.is_complete && group.row.is_resting();
                 continue;
             }
             if group.empty_since.is_none() && group.is_complete {
@@ -191,6 +272,7 @@ impl GroupTable {
             }
             empty.push((*group.empty_since.get_or_insert(tick.now), number));
         }
+        self.clock = tick.into();
         self.remove_long_empty(empty, tick.now);
     }
 
@@ -236,15 +318,19 @@ impl GroupTable {
 
     /// Judges one of them now.
     pub(in crate::history) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
+        let clock = self.clock;
         if let Some(Some(group)) = self.groups.get_mut(number as usize) {
+            if group.is_resting {
+                group.row.rest_until(clock);
+            }
             group.row.evaluate(scheduler, group.started_at);
         }
     }
 
     /// Judges all of them now.
     pub(in crate::history) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler) {
-        for group in self.groups.iter_mut().flatten() {
-            group.row.evaluate(scheduler, group.started_at);
+        for number in 0..self.groups.len() as u32 {
+            self.judge(number, scheduler);
         }
     }
 
@@ -256,13 +342,20 @@ impl GroupTable {
     /// Returns the histories of one kind of group, by name.
     pub(in crate::history) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         let groups = self.groups.iter().flatten().filter(move |group| group.by == by);
-        groups.map(|group| (group.name.as_ref(), &group.row))
+        groups.map(|group| (group.name.as_ref(), self.rested(group)))
     }
 
     /// Returns the histories of all groups, with their numbers.
     pub(in crate::history) fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
+        let clock = self.clock;
         let groups = (0..).zip(&mut self.groups);
-        groups.filter_map(|(number, group)| Some((number, &mut group.as_mut()?.row)))
+        groups.filter_map(move |(number, group)| {
+            let group = group.as_mut()?;
+            if group.is_resting {
+                group.row.rest_until(clock);
+            }
+            Some((number, &mut group.row))
+        })
     }
 
     /// Returns how many groups with members are without a past.

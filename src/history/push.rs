@@ -1,0 +1,278 @@
+//! Takes in snapshots: every process, or those at which something changes.
+
+use std::collections::hash_map::Entry;
+
+use crate::group::GroupNames;
+use crate::history::History;
+use crate::history::ended::Ended;
+use crate::history::evaluation::RowNumber;
+use crate::history::figures::{Clock, Tick};
+use crate::history::groups::{GroupNumbers, Membership};
+use crate::history::origin::Origin;
+use crate::history::process::{ProcessHistory, start_time};
+use crate::history::upkeep::all_rows;
+use crate::history::window::ChangeWindow;
+use crate::model::process::{Identity, ProcessSample};
+use crate::model::snapshot::Snapshot;
+
+/// A snapshot that is being taken in.
+struct Pass<'a> {
+    snapshot: &'a Snapshot,
+    names: GroupNames<'a>,
+    tick: Tick,
+    /// The time of the snapshot before.
+    rested: Clock,
+    is_first: bool,
+    /// Every process is pushed.
+    is_whole: bool,
+}
+
+impl Pass<'_> {
+    /// Returns the processes that are known to have ended since the snapshot before.
+    fn removed(&self) -> &[Identity] {
+        self.snapshot.changes.as_ref().map_or(&[], |changes| &changes.removed)
+    }
+}
+
+impl History {
+    /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
+    /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
+    /// the one before, or earlier.
+    pub fn push(&mut self, snapshot: &Snapshot) {
+        self.take_in(snapshot, true, |_| Some(true));
+    }
+
+    /// Takes in the processes of a snapshot that are chosen: others have no history, and are in no group. One that was
+    /// chosen stays so until it ends or makes an exec: it must not look like growth that it no longer is what was asked
+    /// for, and then is again. `None` says that it cannot be told yet; such a process is in no group so far.
+    pub fn push_chosen(&mut self, snapshot: &Snapshot, choose: impl Fn(&ProcessSample) -> Option<bool>) {
+        self.take_in(snapshot, false, choose);
+    }
+
+    fn take_in(&mut self, snapshot: &Snapshot, may_rest: bool, choose: impl Fn(&ProcessSample) -> Option<bool>) {
+        if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
+            *self = Self::with_config(self.config);
+        }
+        let tick = self.start_tick(snapshot);
+        self.system.push(snapshot, tick);
+        let Ok(processes) = &snapshot.processes else { return };
+        let places = self.places(snapshot, tick).filter(|_| may_rest);
+        let is_whole = places.is_none();
+        let pass = Pass {
+            snapshot,
+            names: GroupNames::new(processes),
+            tick,
+            rested: self.wakeups.clock,
+            is_first: self.groups.start_snapshot(tick.now, is_whole),
+            is_whole,
+        };
+        self.wakeups.tick = Some(snapshot.tick);
+        self.wakeups.is_whole = false;
+        if let Some(places) = places {
+            let changed = snapshot.changes.as_ref().map_or(&[][..], |changes| &changes.rows);
+            self.moved.clear();
+            for at in &places {
+                let is_moved = self.push_row(&processes[*at as usize], &pass, &choose);
+                if is_moved || changed.binary_search(at).is_ok() {
+                    self.moved.push(*at);
+                }
+            }
+            self.pushed = Some(places);
+            self.end(pass.removed().to_vec(), &pass);
+        } else {
+            (self.process_bytes, self.without_past) = (0, 0);
+            self.pushed = None;
+            for sample in processes {
+                self.push_row(sample, &pass, &choose);
+            }
+            self.end_unseen(&pass);
+        }
+        let parts = self.processes.values().filter_map(|process| process.contribution());
+        self.groups.find_starts(parts);
+        self.groups.finish_snapshot(tick, pass.rested, &mut self.scheduler);
+        self.wakeups.clock = tick.into();
+        self.judge_due();
+        self.shortfall.processes = self.without_past;
+        self.bound_memory(tick, self.process_bytes + self.bytes_without_processes());
+    }
+
+    /// Returns the places of the processes to push; `None` for all.
+    fn places(&mut self, snapshot: &Snapshot, tick: Tick) -> Option<Vec<u32>> {
+        let now = self.scheduler.now();
+        let mut awake = Vec::new();
+        for (id, due) in self.wakeups.take(now) {
+            match (due, self.processes.get_mut(&id)) {
+                (None, _) => awake.push(id),
+                (Some(due), Some(process)) if process.wakes_at == due => {
+                    process.wakes_at = 0;
+                    awake.push(id);
+                }
+                // It has been put down for another second since, or is another one.
+                (Some(_), _) => {}
+            }
+        }
+        let changes = snapshot.changes_since(self.wakeups.tick?)?;
+        let rested = self.wakeups.clock.now;
+        let is_steady = tick.now > rested && ChangeWindow::reaches(tick.window, rested, tick.now);
+        if self.wakeups.is_whole || !is_steady || self.groups.may_start(tick.now) {
+            return None;
+        }
+        let rows = snapshot.rows();
+        let mut places = changes.rows.clone();
+        for id in awake {
+            let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid);
+            places.extend(at.ok().filter(|at| rows[*at].id == id).map(|at| at as u32));
+        }
+        // Families depend on others of them.
+        let changed = changes.rows.iter().map(|at| &rows[*at as usize]);
+        let moved = changed.filter(|row| self.processes.get(&row.id).is_none_or(|known| known.is_outdated(row)));
+        let moved = moved.map(|row| row.id.pid);
+        let removed = changes.removed.iter().map(|id| id.pid);
+        places.extend(self.groups.affected(rows, moved.chain(removed)));
+        places.sort_unstable();
+        places.dedup();
+        Some(places)
+    }
+
+    /// Takes in one process; returns false if it rested and still does.
+    fn push_row(
+        &mut self,
+        sample: &ProcessSample,
+        pass: &Pass<'_>,
+        choose: impl Fn(&ProcessSample) -> Option<bool>,
+    ) -> bool {
+        let tick = pass.tick;
+        let shared = sample.shares_mm.map(|id| (id, self.counted_in(id, sample, pass)));
+        let entry = self.processes.entry(sample.id);
+        let is_chosen = |known: &ProcessHistory| known.is_chosen && known.exec == sample.exec;
+        let choice = match &entry {
+            Entry::Occupied(known) if is_chosen(known.get()) => Some(true),
+            _ => choose(sample),
+        };
+        if choice == Some(false) {
+            if let Entry::Occupied(known) = entry {
+                known.remove();
+            }
+            return true;
+        }
+        let process = entry.or_insert_with(|| {
+            let started_at = start_time(sample, pass.snapshot);
+            Box::new(ProcessHistory::new(sample, started_at, pass.is_first))
+        });
+        let mut before = None;
+        if !pass.is_whole {
+            before = process.contribution();
+            before.iter().for_each(|before| self.groups.subtract(before));
+            self.process_bytes -= process.counted_bytes as usize;
+            self.without_past -= usize::from(process.is_counted_without_past);
+        }
+        let rested = process.is_resting;
+        process.rested(pass.rested);
+        if process.exec != sample.exec {
+            **process = ProcessHistory::new(sample, Some(tick.now), false);
+        }
+        process.is_chosen = choice.is_some();
+        process.push(sample, tick, self.number, pass.rested.now);
+        process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
+        // Kernel threads have no memory, and nobody looks for them among the programs.
+        if !process.is_chosen {
+            self.groups.leave_out(&mut process.membership);
+        } else if !sample.stat.is_kernel_thread() {
+            self.groups.add(
+                sample,
+                &mut process.membership,
+                process.started_at,
+                &process.row,
+                &pass.names,
+                shared,
+                before.as_ref(),
+            );
+        }
+        process.counted_bytes = u32::try_from(process.bytes()).unwrap_or(u32::MAX);
+        process.is_counted_without_past = process.row.is_without_past();
+        self.process_bytes += process.counted_bytes as usize;
+        self.without_past += usize::from(process.is_counted_without_past);
+        self.wakeups.pushed(sample, process, self.scheduler.now());
+        !(rested && process.is_resting)
+    }
+
+    fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
+        let now = snapshot.monotonic;
+        if let Some(last) = &self.last {
+            self.intervals = [self.intervals[1], now.saturating_sub(last.monotonic)];
+        }
+        // A single pause, or a manual refresh, must not change the detected interval.
+        let interval = self.intervals[0].min(self.intervals[1]).max(snapshot.interval);
+        self.last = Some(Origin::of(snapshot));
+        self.first.get_or_insert(now);
+        self.number += 1;
+        // A quarter more than the interval, as a snapshot may be late: a window must hold the one before.
+        let window = self.config.window.max(snapshot.interval.saturating_mul(5) / 4);
+        if window != self.window {
+            self.window = window;
+            all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock).for_each(|(_, row)| row.clear_window());
+        }
+        self.scheduler.start_snapshot(now, interval);
+        Tick {
+            now,
+            interval,
+            window,
+            retention: self.retention.retention(),
+            has_room: self.retention.has_room(),
+        }
+    }
+
+    /// Moves the processes that were not in this snapshot to those that ended.
+    fn end_unseen(&mut self, pass: &Pass<'_>) {
+        let number = self.number;
+        let unseen = self.processes.iter().filter(|(_, process)| process.seen_in != number);
+        let unseen: Vec<_> = unseen.map(|(id, _)| *id).collect();
+        self.end(unseen, pass);
+    }
+
+    /// Moves processes to those that ended.
+    fn end(&mut self, mut ids: Vec<Identity>, pass: &Pass<'_>) {
+        // The order of a hash table differs from run to run; a history must not.
+        ids.sort_unstable();
+        for id in ids {
+            let Some(process) = self.processes.remove(&id) else {
+                continue;
+            };
+            self.growing.remove(&id);
+            process.rested(pass.rested);
+            if !pass.is_whole {
+                process
+                    .contribution()
+                    .iter()
+                    .for_each(|part| self.groups.subtract(part));
+                self.process_bytes -= process.counted_bytes as usize;
+                self.without_past -= usize::from(process.is_counted_without_past);
+            }
+            if process.is_memorable() {
+                let command = self.groups.command(&process.membership);
+                self.ended.push(Box::new(Ended {
+                    id,
+                    facts: process.facts,
+                    command,
+                    at: pass.tick.now,
+                    history: process.row,
+                }));
+            }
+        }
+        if self.processes.capacity() > 4 * self.processes.len() + 1024 {
+            self.processes.shrink_to_fit();
+        }
+    }
+
+    /// Returns the groups in which the memory of a process, which comes earlier in this snapshot, is counted.
+    fn counted_in(&self, id: Identity, than: &ProcessSample, pass: &Pass<'_>) -> GroupNumbers {
+        let is_earlier = |process: &ProcessHistory| {
+            let rests = || !pass.is_whole && id.pid < than.id.pid && !pass.removed().contains(&id);
+            process.seen_in == self.number || rests()
+        };
+        match self.processes.get(&id) {
+            Some(process) if is_earlier(process) => process.counted_in(),
+            _ => Membership::NONE,
+        }
+    }
+}

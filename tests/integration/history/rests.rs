@@ -1,0 +1,188 @@
+//! A history that is told what changed: rows that rest give the same as if they were pushed at every snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::group::GroupBy;
+use zmtop::history::History;
+use zmtop::history::suspects::{SuspectQuery, suspects};
+use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot, Stat};
+
+use crate::support::long;
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+
+/// Numbers that are as good as random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % n
+    }
+}
+
+/// A machine on which nearly anything happens to a few processes now and then.
+struct World {
+    random: Random,
+    rows: BTreeMap<u32, ProcessSample>,
+    /// The bytes that some grow by at every tick.
+    growing: Vec<(u32, u64)>,
+    last: Option<Snapshot>,
+    tick: u64,
+    now: Duration,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut world = Self {
+            random: Random(seed),
+            rows: BTreeMap::new(),
+            growing: vec![(5, MIB), (6, 200 << 10)],
+            last: None,
+            tick: 0,
+            now: Duration::from_secs(1000),
+        };
+        (2..40).for_each(|pid| world.start(pid));
+        world
+    }
+
+    fn start(&mut self, pid: u32) {
+        let parent = 1 + self.random.below(40) as u32;
+        let command =
+            ["/usr/bin/python3 a.py", "postgres", "/bin/sh -c x", "nginx: worker"][self.random.below(4) as usize];
+        let mut row = process(pid, parent, command);
+        row.id.starttime = 100 + self.tick;
+        if pid < 5 {
+            row.stat.flags = Stat::PF_KTHREAD;
+            row.walk = Err(Missing::KernelThread);
+        } else if self.random.below(3) == 0 {
+            row.walk = Err(Missing::Pending);
+        }
+        self.rows.insert(pid, row);
+    }
+
+    fn happen(&mut self) {
+        let pid = 2 + self.random.below(40) as u32;
+        let (what, n) = (self.random.below(16), self.random.below(8));
+        let Some(row) = self.rows.get_mut(&pid) else {
+            return self.start(pid);
+        };
+        let is_process = !row.stat.is_kernel_thread();
+        match what {
+            0..=3 if is_process => row.walk = Ok(walk((10 + n) * MIB, (n % 2) * MIB)),
+            4 if is_process => row.walk = Ok(walk(10 * MIB + n * 1024, 0)),
+            5 => row.stat.minflt += n,
+            6 => row.stat.cpu_ticks += n,
+            7 => row.stat.ppid = 1 + n as u32 * 5,
+            8 => *row = with_facts(row.clone(), |facts| facts.user = Ok(Arc::from(&b"other"[..]))),
+            9 => *row = with_facts(row.clone(), |facts| facts.cmdline = Ok((*b"/bin/bash").into())),
+            10 => row.exec += 1,
+            11 if is_process => row.walk = Err([Missing::TimedOut, Missing::Zombie][n as usize % 2]),
+            12 => drop(self.rows.remove(&pid)),
+            13 => row.shares_mm = Some(row.id).filter(|_| n == 0),
+            14 if is_process => {
+                let first = self.rows.range(5..pid).next().map(|(_, first)| first.id);
+                if let Some(row) = self.rows.get_mut(&pid) {
+                    row.shares_mm = first;
+                }
+            }
+            _ => self.start(pid),
+        }
+    }
+
+    /// Returns the next snapshot, and what differs from the one before.
+    fn next(&mut self) -> Snapshot {
+        let step = match self.random.below(60) {
+            0 => 20_000,
+            1 => 0,
+            2..6 => 300,
+            _ => 1000,
+        };
+        self.now += Duration::from_millis(step);
+        self.tick += 1;
+        let events = if self.random.below(3) == 0 {
+            self.random.below(4)
+        } else {
+            0
+        };
+        (0..events).for_each(|_| self.happen());
+        for (pid, step) in self.growing.clone() {
+            if let Some(Ok(walk)) = self.rows.get_mut(&pid).map(|row| &mut row.walk) {
+                walk.memory.pss += step;
+                walk.memory.pss_anon = Ok(walk.memory.pss);
+            }
+        }
+        let mut next = snapshot(self.now, self.rows.values().cloned().collect());
+        next.tick = self.tick;
+        next.system.uptime = Ok(self.now.as_secs_f64());
+        if self.random.below(40) == 0 {
+            next.processes = Err(Missing::Denied);
+            self.last = None;
+            return next;
+        }
+        if let Some(last) = &self.last {
+            let before = |row: &ProcessSample| last.rows().iter().any(|old| old.is_same(row));
+            let gone = |id| !next.rows().iter().any(|row| row.id == id);
+            next.changes = Some(RowChanges {
+                rows: (0..)
+                    .zip(next.rows())
+                    .filter(|(_, row)| !before(row))
+                    .map(|(at, _)| at)
+                    .collect(),
+                removed: last.rows().iter().map(|row| row.id).filter(|id| gone(*id)).collect(),
+            });
+        }
+        self.last = Some(next.clone());
+        next
+    }
+}
+
+/// All that can be seen of a history.
+fn picture(history: &History, snapshot: &Snapshot) -> Vec<String> {
+    let mut rows: Vec<_> = history.processes().map(|(id, row)| format!("{id:?} {row:?}")).collect();
+    for by in GroupBy::OF_PROCESSES {
+        rows.extend(
+            history
+                .groups_by(by)
+                .map(|(name, row)| format!("{by:?} {name:?} {row:?}")),
+        );
+    }
+    rows.sort();
+    rows.extend(history.all_ended().map(|ended| format!("ended {ended:?}")));
+    rows.push(format!(
+        "{:?} {} {}",
+        history.shortfall(),
+        history.len(),
+        history.groups()
+    ));
+    let mut found = suspects(history, snapshot, SuspectQuery::GROWING);
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    rows.push(format!("{found:?}"));
+    rows
+}
+
+#[test]
+fn what_rests_is_as_if_it_were_pushed() {
+    let seeds = if long() { 40 } else { 4 };
+    for seed in 0..seeds {
+        let mut world = World::new(seed);
+        let window = Duration::from_secs(10);
+        let (mut told, mut untold) = (History::new(window), History::new(window));
+        for tick in 0..700 {
+            let next = world.next();
+            told.push(&next);
+            let whole = Snapshot { changes: None, ..next };
+            untold.push(&whole);
+            // Looking lets time pass, so that it must also be right where nobody has looked for long.
+            if tick % 7 > 1 && tick % 50 != 0 {
+                continue;
+            }
+            let (one, other) = (picture(&told, &whole), picture(&untold, &whole));
+            if one != other {
+                let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+                panic!("seed {seed}, tick {}: {differs:#?}", world.tick);
+            }
+        }
+    }
+}
