@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::model::process::ProcessSample;
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 
@@ -21,16 +22,24 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Counts the processes of a snapshot in one pass.
+    /// Counts the processes of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
+        let walks = snapshot.rows().iter().filter_map(|row| row.walk.ok());
+        let oldest = walks.map(|walk| snapshot.monotonic.saturating_sub(walk.at)).max();
+        Self {
+            oldest,
+            ..Self::of_rows(snapshot.rows())
+        }
+    }
+
+    /// Counts processes; says nothing of their age.
+    pub fn of_rows(rows: &[ProcessSample]) -> Self {
         let mut coverage = Self::default();
-        for row in snapshot.rows() {
+        for row in rows {
             match row.walk {
-                Ok(walk) => {
+                Ok(_) => {
                     coverage.readable += 1;
                     coverage.uncertain += usize::from(row.stale);
-                    let age = snapshot.monotonic.saturating_sub(walk.at);
-                    coverage.oldest = coverage.oldest.max(Some(age));
                 }
                 Err(e) if e.hides_memory() => {
                     coverage.hidden += 1;
@@ -40,6 +49,15 @@ impl Coverage {
             }
         }
         coverage
+    }
+
+    /// Adds the counts of others.
+    pub fn add(&mut self, other: &Self) {
+        self.readable += other.readable;
+        self.hidden += other.hidden;
+        self.pending += other.pending;
+        self.uncertain += other.uncertain;
+        self.oldest = self.oldest.max(other.oldest);
     }
 
     /// Returns how many processes have memory, readable or not.

@@ -56,6 +56,20 @@ pub struct RowRef {
     pub folded: bool,
 }
 
+impl RowRef {
+    /// Creates a row of a plain list.
+    pub const fn flat(index: usize, key: RowKey) -> Self {
+        Self {
+            index,
+            key,
+            guide: String::new(),
+            depth: 0,
+            parent: false,
+            folded: false,
+        }
+    }
+}
+
 impl Selection {
     /// Selects the processes, or the groups of processes, that pass.
     pub fn new(source: &RowSource<'_>, query: &Query<'_>) -> Self {
@@ -197,14 +211,7 @@ impl Selection {
         let passing: Vec<usize> = (0..self.len()).filter(|i| self.passes[*i]).collect();
         let mut places = self.sorted(&passing, source, query);
         places.truncate(query.top.unwrap_or(usize::MAX));
-        let flat = |index| RowRef {
-            index,
-            key: self.key(source.snapshot, index),
-            guide: String::new(),
-            depth: 0,
-            parent: false,
-            folded: false,
-        };
+        let flat = |index| RowRef::flat(index, self.key(source.snapshot, index));
         places.into_iter().map(flat).collect()
     }
 

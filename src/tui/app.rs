@@ -18,13 +18,14 @@ pub use requests::{Requests, ScanProgress};
 pub use screen::{Message, Screen};
 pub use tables::Tables;
 
+use super::kept::Kept;
 use super::layout::Layout;
 use super::scope::Scope;
 use crate::alert::Alerts;
 use crate::columns::Row;
 use crate::config::{Config, Settings, UiSettings, alerts};
 use crate::engine;
-use crate::group::{Group, RowKey, Totals};
+use crate::group::{Coverage, Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::query::{RowRef, RowSource};
@@ -52,6 +53,11 @@ pub struct Rows {
     pub totals: Totals,
     /// Sums of the tagged rows.
     pub tagged: Totals,
+    /// The number of processes in the snapshot, and of those that could be read.
+    pub listed: usize,
+    pub(super) coverage: Coverage,
+    /// What need not be made anew while processes are listed plainly.
+    pub(super) kept: Option<Kept>,
 }
 
 /// The monitor's state.

@@ -7,7 +7,7 @@ use std::mem::take;
 use super::app::App;
 use crate::columns::Row;
 use crate::filter::{Filter, Filterable, TextField};
-use crate::group::{GroupBy, RowKey};
+use crate::group::{Coverage, GroupBy, RowKey};
 use crate::model::Snapshot;
 use crate::query::{MappingCount, Query, RowRef, Selection};
 
@@ -16,6 +16,9 @@ pub fn rebuild(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
+    app.rows.kept = None;
+    app.rows.listed = snapshot.rows().len();
+    app.rows.coverage = Coverage::of_rows(snapshot.rows());
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
     let mut found = app.data.mappings.take_if(|_| of_mappings);
     let selection = match &mut found {

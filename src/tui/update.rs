@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::{App, Response};
 use super::event::{Effect, Event};
-use super::rows::rebuild;
+use super::refresh::refresh;
 use super::{act, mappings, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
@@ -93,5 +93,5 @@ fn on_snapshot(app: &mut App) {
         modal.on_snapshot(app);
         Response::stay()
     });
-    rebuild(app);
+    refresh(app);
 }

@@ -4,6 +4,7 @@ mod act;
 mod chart;
 mod groups;
 mod input;
+mod kept;
 mod leaks;
 mod list;
 mod mappings;

@@ -9,7 +9,6 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::group::Coverage;
 use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
@@ -34,7 +33,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
 
     let count = snapshot.rows().len();
-    let coverage = Coverage::of(snapshot);
+    let coverage = app.rows.coverage;
     let (readable, of) = (coverage.readable, coverage.total());
     match &snapshot.processes {
         Err(why) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
