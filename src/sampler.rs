@@ -43,6 +43,7 @@ mod cgroups;
 mod counters;
 mod job;
 mod pool;
+mod system_files;
 mod table;
 mod target;
 mod thread;

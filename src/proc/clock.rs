@@ -25,6 +25,11 @@ pub fn monotonic() -> Duration {
     read(ClockId::Monotonic)
 }
 
+/// Reads `CLOCK_BOOTTIME`, which also counts while the machine is suspended.
+pub fn since_boot() -> Duration {
+    read(ClockId::Boottime)
+}
+
 /// Reads `CLOCK_THREAD_CPUTIME_ID` of the calling thread.
 pub fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use ratatui::layout::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs;
 use rustix::termios::{self, Action, OptionalActions, Termios};
 
 /// The modes the terminal had before zmtop, and whether the mouse was asked for.
@@ -76,12 +78,26 @@ fn writable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&wait)).is_ok_and(|n| n > 0) && fds[0].revents().contains(PollFlags::OUT)
 }
 
-/// Returns true if the terminal on stdin is gone for good.
-pub fn hung_up() -> bool {
+/// Major numbers of pseudo-terminals, `UNIX98_PTY_SLAVE_MAJOR` of `include/uapi/linux/major.h`.
+const PTY_MAJORS: std::ops::Range<u32> = 136..144;
+
+/// Waits until the terminal on stdin is gone for good; returns false after a while in which it was not. When the other
+/// side of a pseudo-terminal is closed, who waits is woken; a line that hangs up wakes nobody, and is looked at every
+/// second.
+pub fn wait_hung_up() -> bool {
     let stdin = io::stdin();
+    let is_pty = fs::fstat(&stdin).is_ok_and(|stat| PTY_MAJORS.contains(&fs::major(stat.st_rdev)));
+    let wait = Timespec {
+        tv_sec: if is_pty { 60 } else { 1 },
+        tv_nsec: 0,
+    };
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && fds[0].revents().intersects(gone)
+    if poll(&mut fds, Some(&wait)).is_err() {
+        // Interrupted, or out of memory: not to spin.
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    fds[0].revents().intersects(gone)
 }
 
 /// The terminal's size in columns and rows.

@@ -10,11 +10,11 @@ use super::counters::{CounterReader, SwapUse};
 use super::job::{Births, Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
+use super::system_files::SystemFiles;
 use super::table::{GlanceOptions, LookOptions, Table};
 use super::target::OpenFiles;
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, Sampling, Snapshot};
-use crate::proc::system::{Machine, SystemFile, zram};
 use crate::proc::{clock, files};
 
 /// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
@@ -25,8 +25,6 @@ const STALL: Duration = Duration::from_millis(100);
 const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Glances in one job, at some 4 µs each, where none can keep it waiting.
 const GLANCES_BATCH: usize = 16;
-/// Time that zmtop's own cgroup limit holds: it is read for a warning only.
-const LIMIT_HOLDS: Duration = Duration::from_secs(10);
 /// Descriptors kept for all else beside those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -40,9 +38,7 @@ pub struct Scanner {
     has_own_pids: bool,
     pool: Pool<Job>,
     table: Table,
-    machine: Machine,
-    /// The system's files that are being read.
-    reading: Vec<SystemFile>,
+    system: SystemFiles,
     is_listing: bool,
     /// The pids listed that were not worked off.
     pids: Option<Vec<u32>>,
@@ -57,8 +53,6 @@ pub struct Scanner {
     oom_score: bool,
     focus: HashSet<Identity>,
     cgroups: Cgroups,
-    /// When zmtop's own limit was last asked for.
-    limit_at: Option<Duration>,
     planner: Planner,
     tick: u64,
     /// A buffer that is used again and again.
@@ -106,8 +100,7 @@ impl Scanner {
             has_own_pids,
             pool: Pool::new(options, threads, context),
             table: Table::default(),
-            machine: Machine::default(),
-            reading: Vec::new(),
+            system: SystemFiles::default(),
             is_listing: false,
             pids: None,
             list_fault: Some(Missing::Pending),
@@ -118,7 +111,6 @@ impl Scanner {
             oom_score: false,
             focus: HashSet::new(),
             cgroups: Cgroups::default(),
-            limit_at: None,
             planner: Planner::new(options.policy),
             tick: 0,
             outcomes: Vec::new(),
@@ -197,7 +189,7 @@ impl Scanner {
         }
 
         let now = clock::monotonic();
-        self.table.relate(self.machine.sample.swap_used().ok());
+        self.table.relate(self.system.machine.sample.swap_used().ok());
         let (pids, candidates) = self.table.candidates(now, &self.focus);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
@@ -230,7 +222,7 @@ impl Scanner {
     }
 
     fn swap_use(&self) -> SwapUse {
-        let system = &self.machine.sample;
+        let system = &self.system.machine.sample;
         match (system.swap_total, system.swap_used()) {
             (Ok(0), _) => SwapUse::Absent,
             (_, Ok(0)) => SwapUse::Empty,
@@ -251,27 +243,14 @@ impl Scanner {
 
     /// Returns the jobs that every tick begins with, except where the last has not returned.
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
-        let mut jobs = Vec::with_capacity(SystemFile::ALL.len() + 1);
+        let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
             let holds = now.saturating_sub(self.listed_at) < LIST_HOLDS;
             jobs.push(Job::List {
                 known: self.births.filter(|_| holds),
             });
         }
-        for file in SystemFile::ALL {
-            let is_known = match file {
-                SystemFile::BootId => self.machine.boot_id.is_ok(),
-                SystemFile::Limit => self.limit_at.is_some_and(|at| now.saturating_sub(at) < LIMIT_HOLDS),
-                _ => false,
-            };
-            if !is_known && !self.reading.contains(&file) {
-                if file == SystemFile::Limit {
-                    self.limit_at = Some(now);
-                }
-                self.reading.push(file);
-                jobs.push(Job::System(file));
-            }
-        }
+        jobs.extend(self.system.jobs(now, !self.open_files.is_procfs()));
         jobs
     }
 
@@ -317,8 +296,7 @@ impl Scanner {
                     }
                 }
                 Outcome::System(file, update) => {
-                    self.reading.retain(|p| *p != file);
-                    update(&mut self.machine);
+                    self.system.take_in(file, update);
                 }
                 Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
                 Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
@@ -347,12 +325,6 @@ impl Scanner {
         let now = clock::monotonic();
         let running = RunningReads::new(&self.pool, now);
         let is_late = |key| running.is_late(key, self.deadline);
-        for file in &self.reading {
-            if is_late(JobKey::System(*file)) {
-                file.parse(Err(Missing::TimedOut))(&mut self.machine);
-            }
-        }
-        zram::mark_swap(&mut self.machine.sample);
         let doubtful = self.table.judge_twins();
         let (rows, changes) = self.table.rows(&running, self.deadline);
         let (processes, changes) = match self.list_fault {
@@ -365,8 +337,8 @@ impl Scanner {
             time: SystemTime::now(),
             monotonic: now,
             tick: self.tick,
-            host: Arc::clone(&self.machine.host),
-            boot_id: self.machine.boot_id.clone(),
+            host: Arc::clone(&self.system.machine.host),
+            boot_id: self.system.machine.boot_id.clone(),
             interval: self.interval,
             sampling: Sampling {
                 walks,
@@ -379,7 +351,7 @@ impl Scanner {
                 took: now.saturating_sub(began),
             },
             own: clock::self_cost(),
-            system: self.machine.sample.clone(),
+            system: self.system.sample(|file| is_late(JobKey::System(file))),
             processes,
             changes,
             cgroups: self.cgroups.publish(&running, self.deadline),

@@ -70,7 +70,7 @@ where
     });
 }
 
-/// Checks every second that the terminal is still there. A hang-up need not come as a signal, and the reader of keys
+/// Watches that the terminal is still there. A hang-up need not come as a signal, and the reader of keys
 /// may spin on a dead terminal without ever saying so.
 pub(super) fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     let (send, ended) = (send.clone(), ended.clone());
@@ -78,9 +78,7 @@ pub(super) fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) ->
         .name("zmtop-hangup".into())
         .stack_size(64 << 10)
         .spawn(move || {
-            while !terminal::hung_up() {
-                std::thread::sleep(Duration::from_secs(1));
-            }
+            while !terminal::wait_hung_up() {}
             let _ = send.try_send(Input::End(End::Hangup));
             std::thread::sleep(GRACE);
             // As if SIGHUP had come.
