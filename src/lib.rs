@@ -13,7 +13,8 @@
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
 //! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
 //! | age | the time since a shown figure was walked |
-//! | dirty, idle | of a process: whether a sign says that its figures changed since its walk, as [`sampler::plan`] defines it |
+//! | tolerance | the error of a PSS that nobody minds: 1 % of it, or 1 MiB |
+//! | new, due, idle | of a process: never walked; its figure may be wrong by more than is tolerated; the rest, as [`sampler::plan`] defines them |
 //! | expensive | of a process: one walk takes more than 20 ms of CPU time |
 //! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
 //! | focus | the processes on the screen or tagged, which are walked sooner |

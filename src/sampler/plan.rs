@@ -3,22 +3,40 @@
 //! Pure: what is known of each process goes in, the walks to make come out, and what walks have cost is
 //! charged afterwards. The sampler knows only [`Planner`].
 //!
-//! A process is *dirty* when its glance shows that it changed, or when others that may share memory with it
-//! came, went or shrank. The rest are *idle*: nothing says that a walk would show anything new. They are
-//! walked again before `max_age` all the same, spread over time. A process whose memory is nearly all anonymous
-//! and private may wait 32 times as long: nobody else can change its PSS by more than a sixteenth.
+//! # Turns
+//! A process that was never walked is *new*. One is *due* when its figure may be wrong by more than somebody would notice,
+//! and *idle* otherwise. The [turn](Policy::turn) of each:
 //!
-//! Dirty processes are walked within the budget in order of `weight × age² ÷ cost`, which walks each about as
-//! often as `√(weight ÷ cost)` asks for (known in queueing theory as an index policy for the age of information).
-//! Age raises it without bound, so that nobody starves. Idle ones have small token buckets of their own, so that a still machine
-//! costs next to nothing however much memory it holds. Expensive processes, one walk of which would take what
-//! many others need, have buckets of their own likewise, and go into debt: after one such walk, the next waits
-//! until the budget has paid for it.
+//! | process | walked again at the age of |
+//! | --- | --- |
+//! | bound above the tolerance, in focus | 0: it is shown again in the same tick. Half of the tolerance costs half as much again |
+//! | bound above 4 tolerances, not in focus | 0 |
+//! | bound above the tolerance, not in focus | `max_age` |
+//! | it ran, and its counters cannot be read | 5 s |
+//! | the rest, where others can change it beyond its tolerance unseen | `max_age` |
+//! | the rest | 32 times `max_age` |
+//!
+//! What nobody looks at may be looser, since it is looked at in sums, where single errors are small, and by verdicts and
+//! alerts, which judge minutes: what grows there is right to its tolerance at least once in `max_age`, and anonymous memory,
+//! where leaks are, is counted without a walk. It is walked at once when it comes in sight.
+//!
+//! # Order
+//! New and due processes are walked in order of urgency ÷ cost. The urgency of a due one is `weight × bound in tolerances ×
+//! age`: the bound mostly grows with age itself, so that each is walked about as often as `√(weight × rate ÷ cost)` asks
+//! for (known in queueing theory as an index policy for the age of information). Age raises it without bound, so that
+//! nobody starves. A new one's grows with the time that it has been without figures.
+//!
+//! # Budget
+//! New and due processes have purses of their own, half of the budget each, and each half is shared by cheap and expensive
+//! ones, of which one walk takes what many others need. What one purse does not need the others get. So due processes
+//! keep half of the budget whatever starts, and the expensive hold up nobody but their like: after one such walk, the next
+//! waits until the budget has paid for it. Idle ones have small shares, so that a still machine costs next to nothing
+//! however much memory it holds.
 
 use std::time::Duration;
 
 pub use super::token_bucket::Purpose;
-use super::token_bucket::{self, Buckets};
+use super::token_bucket::{Buckets, Kind};
 
 /// Limits on what walks may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,19 +75,36 @@ pub struct Candidate {
     pub outstanding: bool,
     /// The age of its last walk; `None` where there is none.
     pub age: Option<Duration>,
-    /// CPU time of its last walk.
+    /// The time it has been known, for one that was never walked.
+    pub waited: Duration,
+    /// CPU time of its last walk; of one that was never walked, as [`first_cost`] predicts it.
     pub cost: Duration,
+    /// The age below which it is left alone: its walk holds up what it does.
+    pub rest: Duration,
     /// Upper bound on the error of its shown PSS and `SwapPss`, in bytes: what it did itself and what others did to it
     /// since the last walk; 0 right after one.
     pub bound: u64,
-    /// It ran since the last walk, though nothing of its memory is seen to have changed.
+    /// It ran since the last walk, and what that changed cannot be told.
     pub ran: bool,
-    /// Its PSS at the last walk.
-    pub pss: u64,
-    /// Upper bound on a PSS change caused by other processes, in bytes: memory that is or may become shared.
+    /// The error of its figures that nobody minds, in bytes.
+    pub tolerance: u64,
+    /// Upper bound on a PSS change that another process can cause unseen, in bytes.
     pub externally_mutable: u64,
     /// Somebody looks at it.
     pub focus: bool,
+    /// Its last walk was made at an idle one's turn. The first turns after other walks are spread out.
+    pub was_idle: bool,
+    /// A number by which turns are spread out, such as that of its entry.
+    pub place: u64,
+}
+
+/// The walk that a process is to have next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Its reason.
+    pub purpose: Purpose,
+    /// The age from which it is wanted.
+    pub from: Duration,
 }
 
 /// A walk to make.
@@ -81,20 +116,75 @@ pub struct Choice {
     pub purpose: Purpose,
 }
 
-/// Age from which a process that ran without a trace in its memory is walked: pages may have turned from
-/// shared to private, which neither RSS nor the counts of faults show.
+/// Multiple of the tolerance from which any other is due at once: the table in the module's page says why.
+const UNSEEN_FACTOR: u64 = 4;
+/// Age from which a process that ran is walked, where no counters tell what that changed: pages may have turned from shared
+/// to private, which neither RSS nor the counts of faults show.
 const RAN_AGE: Duration = Duration::from_secs(5);
-/// Factor on `max_age` for idle processes of which nearly all memory is their own.
+/// Factor on `max_age` for idle processes to which others can do nothing that would be noticed.
 const PRIVATE_AGE_FACTOR: u32 = 32;
-/// Part of the PSS, as a shift, below which what others can change does not matter: a sixteenth.
-const PRIVATE_SHIFT: u32 = 4;
 /// Weight of a process that somebody looks at: its figures are walked as if they were twice as old.
 const FOCUS_WEIGHT: f64 = 4.0;
+/// The range of bounds, in tolerances, by which due processes are told apart. A doubt alone counts a quarter, and
+/// what is wrong by far does not hold up what is wrong.
+const URGENCY: (f64, f64) = (0.25, 64.0);
 /// The least cost that a walk is taken to have, in seconds: what opening and reading the file takes.
 const MIN_COST: f64 = 10e-6;
-/// An idle process may be walked once its age exceeds its allowed age divided by this: being early by different
-/// times spreads the walks out.
-const EARLIEST_PART: u32 = 4;
+/// Parts of an idle process's turn by which it is early at most, differently for each, after a walk of another purpose and
+/// after one at its turn: walks made at one time, as those of a first scan, are spread out, and then drift on.
+const EARLY: [f64; 2] = [0.75, 0.125];
+/// The same of one that is due by its age.
+const EARLY_DUE: f64 = 0.25;
+/// CPU time of a walk that finds nothing resident: opening, reading and 50 areas.
+const BASE_COST: Duration = Duration::from_micros(30);
+/// Bytes resident that cost a nanosecond more: pages of 4 KiB at 80 ns each. Space without pages is passed over.
+const BYTES_PER_NANOSECOND: u64 = 50;
+
+/// Predicts what the first walk of a process costs, from its RSS. A child just forked rather costs what its parent does.
+pub const fn first_cost(rss: u64) -> Duration {
+    BASE_COST.saturating_add(Duration::from_nanos(rss / BYTES_PER_NANOSECOND))
+}
+
+impl Policy {
+    /// Returns the walk that a process is to have next.
+    pub fn turn(&self, c: &Candidate) -> Turn {
+        let Some(age) = c.age else {
+            return Turn {
+                purpose: Purpose::New,
+                from: Duration::ZERO,
+            };
+        };
+        let tolerance = c.tolerance;
+        let limit = if c.focus {
+            tolerance
+        } else {
+            tolerance.saturating_mul(UNSEEN_FACTOR)
+        };
+        // Multiplied by 2⁶⁴ divided by the golden ratio, numbers in a row lie far apart.
+        let spread = c.place.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
+        let due = if c.bound > limit {
+            Duration::ZERO
+        } else if c.ran {
+            RAN_AGE.mul_f64(1.0 - spread * EARLY_DUE)
+        } else if c.bound > tolerance {
+            self.max_age.mul_f64(1.0 - spread * EARLY_DUE)
+        } else {
+            Duration::MAX
+        };
+        let is_exposed = c.externally_mutable > tolerance;
+        let idle = self.max_age * if is_exposed { 1 } else { PRIVATE_AGE_FACTOR };
+        let idle = idle.mul_f64(1.0 - spread * EARLY[usize::from(c.was_idle)]);
+        let (purpose, from) = if due <= idle.max(age) {
+            (Purpose::Due, due)
+        } else {
+            (Purpose::Idle, idle)
+        };
+        Turn {
+            purpose,
+            from: from.max(c.rest),
+        }
+    }
+}
 
 /// The policy and its token buckets.
 #[derive(Clone, Debug)]
@@ -103,8 +193,6 @@ pub struct Planner {
     buckets: Buckets,
     last: Option<Duration>,
     waiting: usize,
-    /// The fraction of a walk of an idle process that is still to be made.
-    idle_pace: f64,
 }
 
 impl Planner {
@@ -115,7 +203,6 @@ impl Planner {
             buckets: Buckets::new(policy.budget.unwrap_or(1.0)),
             last: None,
             waiting: 0,
-            idle_pace: 0.0,
         }
     }
 
@@ -124,12 +211,13 @@ impl Planner {
         self.policy
     }
 
-    /// Returns how many new and dirty processes the last choice left out for want of budget.
+    /// Returns how many new and due processes the last choice left out for want of budget.
     pub const fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Chooses the walks to make now, in order. Calls must come in order of time.
+    /// Chooses the walks to make now, in order. Calls must come in order of time. Processes whose turn has not come may
+    /// be left out.
     pub fn choose(&mut self, now: Duration, candidates: &[Candidate]) -> Vec<Choice> {
         let since = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
@@ -147,63 +235,41 @@ impl Planner {
             return able.map(choice).collect();
         };
 
-        let mut new = Vec::new();
-        let mut dirty = Vec::new();
-        let mut idle = Vec::new();
-        for (index, c) in able {
-            match c.age {
-                None => new.push(index),
-                Some(age) if is_dirty(c, age) => dirty.push((index, score(c, age))),
-                Some(age) if age * EARLIEST_PART >= self.max_age(c) => {
-                    idle.push((index, self.max_age(c).as_secs_f64() - age.as_secs_f64()));
-                }
-                Some(_) => {}
-            }
-        }
-        let is_expensive = |i: &usize| token_bucket::is_expensive(candidates[*i].cost);
-        self.buckets.fill(step, dirty.iter().any(|(i, _)| is_expensive(i)));
+        let mut wanted: Vec<(Purpose, f64, usize)> = able
+            .filter_map(|(index, c)| {
+                let turn = self.policy.turn(c);
+                let is_wanted = c.age.unwrap_or_default() >= turn.from;
+                is_wanted.then(|| (turn.purpose, score(c, turn), index))
+            })
+            .collect();
+        let kinds = wanted
+            .iter()
+            .map(|(purpose, _, i)| Kind::new(*purpose, candidates[*i].cost));
+        self.buckets.fill(step, kinds);
 
+        wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut chosen = Vec::new();
-        // A row without figures is worse than any old one.
-        new.sort_by_key(|i| !candidates[*i].focus);
-        self.reserve(Purpose::New, new.into_iter(), candidates, &mut chosen);
-        dirty.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let dirty = dirty.into_iter().map(|(i, _)| i);
-        self.reserve(Purpose::Dirty, dirty, candidates, &mut chosen);
-        // An idle process that waits is not counted: its figures are right as far as anything can tell.
-        let waiting = self.waiting;
-        idle.sort_by(|a, b| a.1.total_cmp(&b.1));
-        self.idle_pace += idle_walks(idle.iter().map(|(_, left)| *left), step);
-        let count = self.idle_pace as usize;
-        self.idle_pace = self.idle_pace.fract();
-        let idle = idle.into_iter().take(count).map(|(i, _)| i);
-        self.reserve(Purpose::Idle, idle, candidates, &mut chosen);
-        self.waiting = waiting;
-        chosen
-    }
-
-    /// Returns the age that the figures of an idle process may reach. It is much higher where nothing that others
-    /// do can change them by more than a sixteenth: what they do is observed anyway.
-    fn max_age(&self, c: &Candidate) -> Duration {
-        let is_private = c.externally_mutable < c.pss >> PRIVATE_SHIFT;
-        self.policy.max_age * if is_private { PRIVATE_AGE_FACTOR } else { 1 }
-    }
-
-    /// Chooses from those wanted as many as the buckets allow.
-    fn reserve(
-        &mut self,
-        purpose: Purpose,
-        wanted: impl Iterator<Item = usize>,
-        candidates: &[Candidate],
-        chosen: &mut Vec<Choice>,
-    ) {
-        for index in wanted {
-            if self.buckets.reserve(purpose, candidates[index].cost) {
+        for (purpose, _, index) in wanted {
+            if self
+                .buckets
+                .reserve(Kind::new(purpose, candidates[index].cost), candidates[index].cost)
+            {
                 chosen.push(Choice { index, purpose });
-            } else {
+            } else if purpose != Purpose::Idle {
+                // An idle process that waits is not counted: its figures are right as far as anything can tell.
                 self.waiting += 1;
             }
         }
+        // A row without figures is worse than any old one, and the expensive keep all behind them waiting.
+        chosen.sort_by_key(|choice| {
+            let kind = Kind::new(choice.purpose, candidates[choice.index].cost);
+            (
+                kind.is_expensive(),
+                choice.purpose != Purpose::New,
+                choice.purpose == Purpose::Idle,
+            )
+        });
+        chosen
     }
 
     /// Charges the CPU time that a walk cost; `expected` is what it was reserved with.
@@ -214,22 +280,17 @@ impl Planner {
     }
 }
 
-fn is_dirty(c: &Candidate, age: Duration) -> bool {
-    c.bound > 0 || (c.ran && age >= RAN_AGE)
-}
-
-/// Returns how much a walk of a dirty process is worth for its cost.
-fn score(c: &Candidate, age: Duration) -> f64 {
-    let pages = (c.bound >> 12) as f64;
-    let weight = (1.0 + (1.0 + pages).log2()) * if c.focus { FOCUS_WEIGHT } else { 1.0 };
-    weight * age.as_secs_f64().powi(2) / c.cost.as_secs_f64().max(MIN_COST)
-}
-
-/// Returns how many idle processes must be walked in a step, on average, so that at an even pace each is before
-/// its time is up. `left` holds the seconds left of each, the fewest first, below zero where it is up already.
-fn idle_walks(left: impl Iterator<Item = f64>, step: Duration) -> f64 {
-    let step = step.as_secs_f64().max(1e-3);
-    left.enumerate()
-        .map(|(place, left)| (place + 1) as f64 * step / left.max(step))
-        .fold(0.0, f64::max)
+/// Returns how much a walk is worth for its cost, among those of the same purpose.
+fn score(c: &Candidate, turn: Turn) -> f64 {
+    let weight = if c.focus { FOCUS_WEIGHT } else { 1.0 };
+    let urgency = match (turn.purpose, c.age) {
+        (Purpose::Due, Some(age)) => {
+            let bound = c.bound as f64 / c.tolerance.max(1) as f64;
+            bound.clamp(URGENCY.0, URGENCY.1) * age.as_secs_f64()
+        }
+        // Those whose time is up for longest go first, whatever they cost: their share is small, and so are their needs.
+        (_, Some(age)) => return age.saturating_sub(turn.from).as_secs_f64(),
+        (_, None) => 1.0 + c.waited.as_secs_f64(),
+    };
+    weight * urgency / c.cost.as_secs_f64().max(MIN_COST)
 }

@@ -190,7 +190,7 @@ impl Scanner {
 
         let now = clock::monotonic();
         self.table.relate(self.system.machine.sample.swap_used().ok());
-        let (pids, candidates) = self.table.candidates(now, &self.focus);
+        let (pids, candidates) = self.table.candidates(now, &self.focus, &self.planner.policy());
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
             .into_iter()

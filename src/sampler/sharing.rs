@@ -87,6 +87,11 @@ struct Group {
 }
 
 impl Sharing {
+    /// Returns a count of events: while it stands still, so does every bound.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Takes in how much swap the machine uses.
     pub fn set_swap_used(&mut self, used: u64) {
         if self.swap_used != used {

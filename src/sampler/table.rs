@@ -8,9 +8,10 @@ mod process;
 mod rows;
 mod shared_mm;
 mod sharing;
+mod turns;
 mod twins;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use glances::Glances;
 use paths::SharedPaths;
 use process::Process;
 use rows::RowBuffers;
+use turns::Turns;
 
 pub(super) use glances::GlanceOptions;
 pub(super) use looks::LookOptions;
@@ -25,11 +27,11 @@ pub(super) use looks::LookOptions;
 use super::activity::is_news;
 use super::counters::SwapUse;
 use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
-use super::plan::{Candidate, Purpose};
+use super::plan::Purpose;
 use super::rotation::Rotation;
 use super::sharing::Sharing;
 use super::users::Users;
-use crate::model::{Identity, Missing, Reading};
+use crate::model::{Missing, Reading};
 
 /// The table of processes.
 #[derive(Default)]
@@ -66,6 +68,7 @@ pub(super) struct Table {
     walks: usize,
     walk_time: Duration,
     buffers: RowBuffers,
+    turns: Turns,
     /// Use of swap on the machine.
     pub(super) swap_use: SwapUse,
 }
@@ -153,21 +156,6 @@ impl Table {
         for process in self.processes().take_while(|_| are_too_many()) {
             process.close_files();
         }
-    }
-
-    /// Returns what the policy may know of each process, beside its pid; in order of pid.
-    pub(super) fn candidates(&mut self, now: Duration, focus: &HashSet<Identity>) -> (Vec<u32>, Vec<Candidate>) {
-        let (sharing, touched) = (&self.sharing, &mut self.buffers.touched);
-        self.entries
-            .iter_mut()
-            .filter_map(|(pid, entry)| {
-                if entry.process.as_mut()?.look_at_sharers(sharing) {
-                    entry.touch(*pid, touched);
-                }
-                let process = entry.process.as_ref()?;
-                Some((pid, process.candidate(entry.fault.is_none(), now, focus)))
-            })
-            .unzip()
     }
 
     /// Returns the job to walk a process that the policy chose.

@@ -1,24 +1,18 @@
 //! A process, as far as it is known.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::facts::FactsCache;
 use super::twins::TwinWatch;
-use crate::model::{Identity, Memory, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::model::{Identity, Missing, ProcessSample, Reading, Stat, Walk};
 use crate::sampler::counters::{KnownCounters, SwapUse};
 use crate::sampler::estimate::{Counters, Tracker};
 use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
-use crate::sampler::plan::{Candidate, Purpose};
+use crate::sampler::plan::Purpose;
 use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
 use crate::sampler::target::Target;
 
-/// Time on the clock above which a walk is slow: its memory lock is contended, or it is huge.
-const SLOW: Duration = Duration::from_millis(100);
-/// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
-/// the time at most.
-const SLOW_REST: u32 = 10;
 /// Ticks in which a process is compared with others until a peer of the same address space is found: sizes may
 /// have changed from one glance to the next.
 const MM_ATTEMPTS: u8 = 2;
@@ -38,18 +32,24 @@ pub(super) struct Process {
     pub(super) space_end: Option<u64>,
     pub(super) stat: Stat,
     /// Its counters and the last walk, of which `walk` is estimated.
-    estimates: Tracker,
+    pub(super) estimates: Tracker,
     oom_score: Reading<u32>,
     pub(super) walk: Reading<Walk>,
     /// A walk is asked for and has not come.
-    is_walking: bool,
+    pub(super) is_walking: bool,
     /// A walk of it has come back before.
     has_answered: bool,
     /// When a walk of it last failed or succeeded.
-    attempted_at: Option<Duration>,
-    /// Processor time of its last walk, and time on the clock.
-    cost: Duration,
-    took: Duration,
+    pub(super) attempted_at: Option<Duration>,
+    /// Processor time of its last walk, or of its parent's before it was forked; and time on the clock.
+    pub(super) cost: Option<Duration>,
+    pub(super) took: Duration,
+    /// Its last walk was made at an idle one's turn.
+    pub(super) was_idle: bool,
+    /// When it was first seen, or became another program.
+    pub(super) known_since: Duration,
+    /// The list of turns that it is on, and the time of its own.
+    pub(super) turn: Option<(usize, Duration)>,
     pub(super) sharing: Sharer,
     /// The bound on what others have changed since the last walk.
     pub(super) external: ExternalBound,
@@ -95,8 +95,11 @@ impl Process {
             is_walking: false,
             has_answered: false,
             attempted_at: None,
-            cost: Duration::ZERO,
+            cost: None,
             took: Duration::ZERO,
+            was_idle: false,
+            known_since: now,
+            turn: None,
             sharing: Sharer::default(),
             external: ExternalBound::default(),
             is_unadopted: true,
@@ -171,6 +174,8 @@ impl Process {
     /// Forgets what was true of the program that it ran before.
     fn start_program(&mut self, image: u64, now: Duration, sharing: &mut Sharing) {
         self.exec = self.exec.wrapping_add(1);
+        self.cost = None;
+        self.known_since = now;
         self.sharing.leave(sharing);
         self.sharing.join(image, sharing);
         self.is_unadopted = false;
@@ -202,31 +207,6 @@ impl Process {
         }
     }
 
-    /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
-    pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
-        let age = self.walk.ok().map(|w| now.saturating_sub(w.at));
-        // Slow walks are made seldom.
-        let rests = self.took > SLOW && age.is_some_and(|age| age < self.took * SLOW_REST);
-        Candidate {
-            walkable: is_glanced && self.stat.lacks_memory().is_none() && !rests,
-            outstanding: self.is_walking,
-            // Asked in vain it is no new process any more.
-            age: age.or(self.attempted_at.map(|at| now.saturating_sub(at))),
-            cost: self.cost,
-            bound: self
-                .walk
-                .map_or(0, |walk| walk.error)
-                .saturating_add(self.external_change()),
-            ran: self.estimates.ran_unseen(),
-            pss: self.walk.map_or(0, |w| w.memory.pss),
-            externally_mutable: match (&self.walk, self.estimates.anchor()) {
-                (Ok(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),
-                _ => u64::MAX,
-            },
-            focus: focus.contains(&self.id),
-        }
-    }
-
     /// Takes in that it was forked.
     pub(super) fn forked(&mut self) {
         self.estimates.forked();
@@ -242,7 +222,7 @@ impl Process {
     }
 
     /// Returns the upper bound on the error of its figures.
-    fn error(&self) -> u64 {
+    pub(super) fn error(&self) -> u64 {
         self.walk
             .map_or(0, |walk| walk.error.saturating_add(self.external.footprint))
     }
@@ -267,7 +247,7 @@ impl Process {
         Some(Job::Walk {
             process: self.reference(self.exec),
             purpose,
-            expected: self.cost,
+            expected: self.expected_cost(),
             is_known: self.has_answered,
             objects_at: self.sharing.objects_at(self.stat.vsize),
         })
@@ -294,8 +274,9 @@ impl Process {
         }
         self.walk = walk;
         let own_change = self.estimates.walked(result.anchor, self.external.footprint);
-        self.cost = result.cost;
+        self.cost = Some(result.cost);
         self.took = result.took;
+        self.was_idle = purpose == Purpose::Idle;
         self.attempted_at = Some(result.at);
         let (Ok(walk), Ok(walked)) = (walk, result.walked) else {
             return false;
@@ -378,16 +359,5 @@ impl Process {
             oom_score: self.oom_score,
             shares_mm: None,
         }
-    }
-}
-
-/// Returns an upper bound on a PSS change caused by other processes, in bytes: all memory that is shared now, or the
-/// file-backed and shmem pages that others may yet map, whichever is more. Private anonymous pages stay private
-/// unless the process forks. `u64::MAX` where the kernel does not split PSS (before Linux 5.4).
-fn externally_mutable(memory: &Memory) -> u64 {
-    match (memory.pss_file, memory.pss_shmem) {
-        // PSS rises if the other sharers of a page leave, and falls if others come to share one.
-        (Ok(file), Ok(shmem)) => memory.shared().max(file.saturating_add(shmem)),
-        _ => u64::MAX,
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct RowBuffers {
     /// The processes of which a row may differ from the last one published: each once.
     pub(super) touched: Vec<u32>,
     /// The processes whose rows the last snapshot made anew: the one before it lacks these.
-    touched_before: Vec<u32>,
+    pub(super) touched_before: Vec<u32>,
     /// The last snapshot, and the one before, whose rows are taken back once nobody else holds it.
     last: Option<Arc<Snapshot>>,
     before: Option<Arc<Snapshot>>,

@@ -3,13 +3,10 @@
 use super::Table;
 use super::process::Process;
 use crate::model::Stat;
-use crate::sampler::sharing::{ExternalBound, Sharing};
+use crate::sampler::sharing::Sharing;
 
 /// Pages of files that a fork's child lacks at least when it is seen, beside its parent.
 const LEFT_BEHIND: u64 = 64 << 10;
-
-/// Bytes from which a change by others counts. Less is not worth a walk of 50 µs.
-const MIN_EXTERNAL_CHANGE: u64 = 64 << 10;
 
 impl Table {
     /// Puts a new process among those that it was forked from. One that looks as if it had its parent's address space waits
@@ -26,10 +23,13 @@ impl Table {
             return;
         }
         let has_parent = parent.is_some();
+        // A walk of the child goes through what one of the parent does.
+        let cost = parent.and_then(|p| p.cost);
         let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) else {
             return;
         };
         child.is_unadopted = false;
+        child.cost = child.cost.or(cost);
         if has_twin || stat.lacks_memory().is_some() {
             return;
         }
@@ -66,21 +66,6 @@ impl Process {
     pub(super) fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
         let external = self.sharing.external(sharing);
         std::mem::replace(&mut self.external, external) != external
-    }
-
-    /// Returns the bytes that others may have changed since the last walk. A change of less than a 256th of the PSS is not
-    /// seen in a table.
-    pub(super) fn external_change(&self) -> u64 {
-        let Ok(walk) = &self.walk else { return 0 };
-        let ExternalBound { footprint, swap } = self.external;
-        let is_seen = |bytes: u64, of: u64| bytes >= MIN_EXTERNAL_CHANGE.max(of >> 8);
-        let footprint = if is_seen(footprint, walk.memory.pss) {
-            footprint
-        } else {
-            0
-        };
-        let swap = if is_seen(swap, walk.memory.swap) { swap } else { 0 };
-        footprint.saturating_add(swap)
     }
 }
 

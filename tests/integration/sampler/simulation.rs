@@ -1,114 +1,30 @@
 //! The policy over minutes of a made machine. Each prints what it found with `--nocapture`; the figures in the
 //! docs are from here.
 
+mod machine;
+mod newcomers;
+
 use std::io::Write;
 use std::time::Duration;
 
-use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
+use machine::{Found, Process};
 
-/// A process of the made machine.
-#[derive(Clone)]
-struct Process {
-    cost: Duration,
-    /// Bytes it changes a second.
-    rate: u64,
-    /// Bytes of its PSS that others could change.
-    externally_mutable: u64,
-    walked: Option<Duration>,
-    walks: u32,
-    oldest: Duration,
-}
+const SECOND: Duration = Duration::from_secs(1);
 
-impl Process {
-    fn new(micros: u64, rate: u64) -> Self {
-        Self {
-            cost: Duration::from_micros(micros),
-            rate,
-            externally_mutable: 2 << 20,
-            walked: None,
-            walks: 0,
-            oldest: Duration::ZERO,
-        }
-    }
-}
-
-/// The result of a simulation.
-struct Found {
-    /// Share of a core that walks took, without the initial scan.
-    spent: f64,
-    /// The most in any one tick, in walks.
-    most: usize,
-    processes: Vec<Process>,
-}
-
-impl Found {
-    /// The oldest any figure became, after the first minute.
-    fn oldest(&self) -> f64 {
-        self.processes
-            .iter()
-            .map(|p| p.oldest)
-            .max()
-            .unwrap_or_default()
-            .as_secs_f64()
-    }
-}
-
-fn run(what: &str, mut processes: Vec<Process>, step: Duration, ticks: u32) -> Found {
-    let mut planner = Planner::new(Policy::default());
-    let mut spent = Duration::ZERO;
-    let mut most = 0;
-    for tick in 0..ticks {
-        let now = step * tick;
-        let candidates: Vec<Candidate> = processes
-            .iter()
-            .map(|p| {
-                let age = p.walked.map(|at| now.saturating_sub(at));
-                Candidate {
-                    walkable: true,
-                    age,
-                    cost: if age.is_some() { p.cost } else { Duration::ZERO },
-                    bound: (age.unwrap_or_default().as_secs_f64() * p.rate as f64) as u64,
-                    pss: 10 << 20,
-                    externally_mutable: p.externally_mutable,
-                    ..Candidate::default()
-                }
-            })
-            .collect();
-        let chosen = planner.choose(now, &candidates);
-        for c in &chosen {
-            let p = &mut processes[c.index];
-            planner.charge(c.purpose, candidates[c.index].cost, p.cost);
-            p.walked = Some(now);
-            p.walks += 1;
-            if c.purpose != Purpose::Initial {
-                spent += p.cost;
-            }
-        }
-        if tick > 0 {
-            most = most.max(chosen.len());
-        }
-        if now > Duration::from_secs(60) || tick * 3 > ticks {
-            for p in &mut processes {
-                p.oldest = p.oldest.max(now.saturating_sub(p.walked.unwrap_or_default()));
-            }
-        }
-    }
-    let found = Found {
-        spent: spent.as_secs_f64() / (step * (ticks - 1)).as_secs_f64(),
-        most,
-        processes,
-    };
+fn run(what: &str, processes: Vec<Process>, step: Duration, ticks: u32) -> Found {
+    let found = machine::run(processes, &[], step, ticks);
     let _ = writeln!(
         std::io::stdout(),
-        "{what}: {:.2} % of a core, oldest {:.1} s, at most {} walks a tick",
+        "{what}: {:.2} % of a core, oldest {:.1} s, at most {} walks a tick, beyond the tolerance in sight {:.0} s",
         found.spent * 100.0,
         found.oldest(),
-        found.most
+        found.most,
+        found
+            .max(|p| if p.focus { p.beyond } else { Duration::ZERO })
+            .as_secs_f64(),
     );
     found
 }
-
-const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_still_machine_costs_next_to_nothing() {
@@ -122,10 +38,10 @@ fn a_still_machine_costs_next_to_nothing() {
         assert!(found.spent <= 0.0028, "{count}: {}", found.spent);
         let all = count as f64 * 57e-6;
         if all / 0.0025 < 30.0 {
-            assert!(found.oldest() <= 31.0, "{count}: {}", found.oldest());
+            assert!(found.oldest() <= 33.0, "{count}: {}", found.oldest());
         }
         assert!(
-            found.most <= count.div_ceil(8).max(2),
+            found.most <= count.div_ceil(8).max(3),
             "{count}: a herd of {}",
             found.most
         );
@@ -163,7 +79,7 @@ fn all_changing_all_the_time_keeps_within_the_budget_and_nobody_starves() {
     ] {
         let found = run(
             &format!("{count} faulting"),
-            vec![Process::new(57, 400 << 10); count],
+            vec![Process::new(57, 4 << 20).in_focus(); count],
             step,
             ticks,
         );
@@ -185,7 +101,7 @@ fn all_changing_all_the_time_keeps_within_the_budget_and_nobody_starves() {
 
 #[test]
 fn a_process_more_expensive_than_the_whole_budget_is_walked_as_seldom_as_it_allows() {
-    let mut all = vec![Process::new(57, 400 << 10); 1000];
+    let mut all = vec![Process::new(57, 4 << 20).in_focus(); 1000];
     // 200 GB: four and a half seconds a walk.
     all.push(Process::new(4_500_000, 1 << 30));
     let found = run("1000 faulting and one of 4.5 s", all, SECOND, 1200);
@@ -202,7 +118,7 @@ fn a_process_more_expensive_than_the_whole_budget_is_walked_as_seldom_as_it_allo
 
 #[test]
 fn hogs_do_not_starve_the_small() {
-    let mut all = vec![Process::new(57, 4096); 500];
+    let mut all = vec![Process::new(57, 4 << 20).in_focus(); 500];
     all.extend(vec![Process::new(15_000, 2 << 30); 20]);
     let found = run("500 small and 20 hogs of 15 ms", all, SECOND, 600);
     assert!((found.spent / 0.05 - 1.0).abs() < 0.2, "{}", found.spent);
@@ -214,7 +130,88 @@ fn hogs_do_not_starve_the_small() {
 #[test]
 fn one_that_changes_in_a_still_crowd_is_walked_at_once() {
     let mut all = vec![Process::new(57, 0); 1000];
-    all.push(Process::new(57, 4096));
+    all.push(Process::new(57, 4 << 20).in_focus());
     let found = run("one changing among 1000", all, SECOND, 200);
     assert_eq!(found.processes[1000].walks, 200, "in every tick");
+}
+
+/// Makes a process one to which others can do nothing that would be noticed.
+fn private(process: Process) -> Process {
+    Process {
+        externally_mutable: 300 << 10,
+        ..process
+    }
+}
+
+#[test]
+fn ten_thousand_small_idle_ones_cost_half_a_millisecond() {
+    let found = run(
+        "10000 idle at 40 µs, nearly all their own",
+        vec![private(Process::new(40, 0)); 10_000],
+        SECOND * 4,
+        700,
+    );
+    assert!(found.spent <= 0.0005, "{}", found.spent);
+    assert!(found.oldest() <= 32.0 * 30.0 + 60.0, "{}", found.oldest());
+}
+
+#[test]
+fn three_thousand_that_fault_in_place_take_less_than_half_of_the_budget() {
+    // Fifty are in sight. What they fault moves their counters, and their bound by a tenth of the tolerance a second.
+    let mut all = vec![
+        Process {
+            ..private(Process::new(57, 100 << 10))
+        };
+        3000
+    ];
+    all[..50].iter_mut().for_each(|p| p.focus = true);
+    let found = run("3000 that fault in place", all, SECOND, 300);
+    assert!(found.spent <= 0.025, "{}", found.spent);
+    assert!(found.max(|p| p.beyond) < SECOND * 6 || found.max(|p| p.worst) <= 4.0);
+    assert_eq!(
+        found.max(|p| if p.focus { p.beyond } else { Duration::ZERO }),
+        Duration::ZERO
+    );
+}
+
+/// The processes of a busy database host: 86, of which some 30 change other than by anonymous memory.
+#[test]
+fn a_busy_database_host_takes_ten_walks_a_second() {
+    let of = |count: usize, micros: u64, mib: u64, rate: u64| {
+        let process = Process {
+            pss: mib << 20,
+            externally_mutable: mib << 19,
+            ..Process::new(micros, rate)
+        };
+        vec![process; count]
+    };
+    // Backends under pgbench, background writers, JVMs, compilers.
+    let mut all = of(20, 3000, 40, 300_000);
+    all.extend(of(10, 1500, 20, 600_000));
+    all.extend(of(6, 8000, 800, 500_000));
+    all.extend(of(10, 1000, 100, 0));
+    all.extend(of(40, 100, 8, 0));
+    for (n, p) in all.iter_mut().enumerate() {
+        p.focus = n % 2 == 0;
+    }
+    let compilers = machine::Stream {
+        per_second: 4.0,
+        lives: SECOND * 3,
+        process: Process {
+            pss: 50 << 20,
+            ..Process::new(1000, 2_000_000)
+        },
+    };
+    let found = machine::run(all, &[compilers], SECOND, 300);
+    let walks: u32 = found.processes.iter().map(|p| p.walks).sum();
+    let walks = f64::from(walks) / 300.0 + found.started as f64 / 300.0;
+    let _ = writeln!(
+        std::io::stdout(),
+        "a busy database host: {walks:.1} walks a second and more, {:.2} % of a core, worst in sight {:.1} tolerances",
+        found.spent * 100.0,
+        found.max(|p| if p.focus { p.worst } else { 0.0 })
+    );
+    assert!(walks <= 20.0, "{walks}");
+    assert!(found.max(|p| if p.focus { p.worst } else { 0.0 }) <= 1.0);
+    assert!(found.max(|p| p.beyond) <= SECOND * 30);
 }
