@@ -2,4 +2,5 @@
 
 mod estimate;
 mod scenes;
+mod tree;
 mod world;
