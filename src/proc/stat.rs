@@ -12,6 +12,8 @@ pub struct Glance<'a> {
     pub comm: &'a [u8],
     /// Field 22: clock ticks after boot.
     pub starttime: u64,
+    /// Its faults and those of the children it has waited for, minor and major: fields 10 to 13.
+    pub faults: u64,
     /// The other fields.
     pub stat: Stat,
 }
@@ -39,8 +41,10 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
     // The argument of `nth` is the number of fields skipped.
     stat.flags = number(fields.nth(4)?)?; // 9
     stat.minflt = number(fields.nth(0)?)?; // 10
-    stat.majflt = number(fields.nth(1)?)?; // 12
-    let user = number(fields.nth(1)?)?; // 14
+    let minor_of_children: u64 = number(fields.nth(0)?)?; // 11
+    stat.majflt = number(fields.nth(0)?)?; // 12
+    let major_of_children = number(fields.nth(0)?)?; // 13
+    let user = number(fields.nth(0)?)?; // 14
     let system = number(fields.nth(0)?)?; // 15
     stat.cpu_ticks = user.saturating_add(system);
     stat.threads = number(fields.nth(4)?)?; // 20
@@ -67,6 +71,9 @@ fn glance(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
         pid,
         comm: &bytes[open + 1..close],
         starttime,
+        faults: [stat.minflt, stat.majflt, minor_of_children, major_of_children]
+            .into_iter()
+            .fold(0, u64::wrapping_add),
         stat,
     })
 }

@@ -24,6 +24,17 @@ pub struct Machine {
     pub host: Arc<[u8]>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Reading<Arc<str>>,
+    /// Counters that tell if any process did something.
+    pub page_events: PageEvents,
+}
+
+/// Events of pages on the whole machine, of `/proc/vmstat`. The kernel counts each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageEvents {
+    /// Page faults; `None` where they are not counted.
+    pub faults: Option<u64>,
+    /// Anonymous pages taken back from processes, swapped in or collapsed, which their processes need not run for.
+    pub taken: u64,
 }
 
 impl Default for Machine {
@@ -32,6 +43,7 @@ impl Default for Machine {
             sample: SystemSample::missing(Missing::Pending),
             host: Arc::default(),
             boot_id: Err(Missing::Pending),
+            page_events: PageEvents::default(),
         }
     }
 }

@@ -8,11 +8,17 @@
 //! | | in focus, or changed or new within 10 s | others |
 //! | --- | --- | --- |
 //! | what a process does itself | next tick | 4 s; 8 s from 10 000 processes |
-//! | faults in more than 1 MiB, where nothing else faults | next tick | 3 ticks |
+//! | its faults in more than 1 MiB, where no others were sought for within 8 s | next tick | 3 ticks |
 //! | another parent, as its own has ended | next tick | next tick after that is seen |
 //! | what others do to it, unseen by itself: pages taken back or collapsed | 3 s, or 240 s | 30 s; 240 s from 1200 processes |
-//! | the same, while the machine takes pages back | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
+//! | the same, while the machine takes anonymous pages back | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
 //! | its end, and who has its pid then | next tick | next tick |
+//!
+//! # Faults
+//! `pgfault` of `/proc/vmstat` counts every fault of the machine, in step with the faults of the task that makes it. What is
+//! left of it without the faults of all processes as last glanced at, and of the children they waited for, is a bound on
+//! what all those not glanced at since have done: [`Unexplained`]. Once that is much, all are asked at once. What they do
+//! not explain was done by processes that came and went between two glances and nobody waited for.
 //!
 //! # Births, ends and reuse of pids
 //! Each tick reads the pid that was given out last and the number of tasks. While both stand still nobody came, and
@@ -49,6 +55,11 @@ const ASKED_PER_SECOND: usize = 1250;
 /// before, nobody misses a turn when it changes.
 const GLANCES: [(Duration, usize); 2] = [(Duration::from_secs(30), 10), (Duration::from_secs(15), 250)];
 const LONGEST: Duration = Duration::from_secs(240);
+/// Pages that matter: 1 MiB of the least size, below which any figure is shown as right.
+const MANY_PAGES: u64 = 256;
+/// Time between two searches for who faulted, so that they take no more than the rounds where programs come and go that
+/// nobody waits for.
+const SEEK_PAUSE: Duration = Duration::from_secs(8);
 /// Links to programs' files checked in a second, where that takes longer than it was asked for: some 7 µs each.
 const LINKS_PER_SECOND: usize = 25;
 
@@ -81,8 +92,8 @@ pub struct Due {
 pub struct Pace {
     /// All are asked.
     pub all: bool,
-    /// The machine takes pages back from processes.
-    pub is_pressed: bool,
+    /// The machine has taken pages back since the last tick that said so.
+    pub has_taken: bool,
     /// Time between two checks of a link.
     pub link_interval: Duration,
 }
@@ -96,6 +107,8 @@ pub struct Round {
     last: Option<Duration>,
     /// The part of a turn that is left over.
     rest: f64,
+    /// The time until which everybody is glanced at sooner: pages were taken back.
+    pressed_until: Duration,
 }
 
 impl Round {
@@ -124,7 +137,10 @@ impl Round {
         let turns = self.rest + count as f64 * step.as_secs_f64() / round.as_secs_f64();
         self.rest = turns.fract();
         let at_least = if pace.all { count } else { turns as usize };
-        let glance_period = glance_period(count, pace.is_pressed);
+        if pace.has_taken {
+            self.pressed_until = now + glance_period(count, true) + round;
+        }
+        let glance_period = glance_period(count, now < self.pressed_until);
         let link_period = pace.link_interval.max(seconds(count, LINKS_PER_SECOND));
         for turn in 0..count {
             let Some(mut next) = self.turns.front().copied() else {
@@ -179,6 +195,47 @@ pub const fn may_be_reused(pid: u64, before: u64, after: u64) -> bool {
         before < pid && pid <= after
     } else {
         before < pid || pid <= after
+    }
+}
+
+/// The events of the machine that no glance has explained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unexplained {
+    /// The faults that nobody made, as far as could be found.
+    base: Option<u64>,
+    sought_at: Option<Duration>,
+    /// The pages taken back when that was last told.
+    taken: Option<u64>,
+}
+
+impl Unexplained {
+    /// Takes in how many faults the machine has counted, and how many of them the glances show; returns true if all are to
+    /// be asked who made the rest.
+    pub fn seeks(&mut self, now: Duration, counted: u64, shown: u64) -> bool {
+        let rest = counted.wrapping_sub(shown);
+        let base = *self.base.get_or_insert(rest);
+        // Either may have been read a moment before the other: the difference may fall below zero.
+        let more = rest.wrapping_sub(base).cast_signed();
+        if more < 0 {
+            self.base = Some(rest);
+        }
+        let is_free = self.sought_at.is_none_or(|at| now.saturating_sub(at) >= SEEK_PAUSE);
+        if more <= MANY_PAGES.cast_signed() || !is_free {
+            return false;
+        }
+        self.sought_at = Some(now);
+        self.base = Some(rest);
+        true
+    }
+
+    /// Takes in how many pages the machine has taken back; returns true if they have become many since that was last told.
+    pub fn has_taken(&mut self, pages: u64) -> bool {
+        let before = *self.taken.get_or_insert(pages);
+        let are_many = pages.wrapping_sub(before) > MANY_PAGES;
+        if are_many {
+            self.taken = Some(pages);
+        }
+        are_many
     }
 }
 

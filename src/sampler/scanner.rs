@@ -173,11 +173,12 @@ impl Scanner {
                 // Nothing but a made tree can keep a glance waiting.
                 batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
                 has_clocks: self.has_own_pids,
+                page_events: self.system.machine.page_events,
                 pace: Pace {
                     // A single table, and one without a budget, sees everything.
                     all: limits.until.is_none() || self.planner.policy().budget.is_none(),
-                    is_pressed: false,
                     link_interval: self.exe_check_interval,
+                    ..Pace::default()
                 },
             });
             self.pool.submit(glances);

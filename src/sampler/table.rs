@@ -89,6 +89,8 @@ struct Entry {
     clock: Option<Duration>,
     /// When it was last glanced at.
     glanced_at: Duration,
+    /// Its faults then, and those of the children it waited for.
+    faults: u64,
 }
 
 impl Table {
@@ -111,6 +113,7 @@ impl Table {
                     is_touched: true,
                     clock: None,
                     glanced_at: Duration::ZERO,
+                    faults: 0,
                 }
             });
             if entry.list != 0 && reused(*pid) {
@@ -127,6 +130,7 @@ impl Table {
             if !is_listed {
                 touched.push(*pid);
                 glances.ended.push(*pid);
+                glances.set_faults(entry.faults, 0);
                 if let Some(process) = &mut entry.process {
                     process.sharing.leave(sharing);
                 }
@@ -295,6 +299,7 @@ impl Table {
         let glance = match result.glance {
             Ok(glance) => glance,
             Err(Missing::Gone) => {
+                self.glances.set_faults(entry.faults, 0);
                 let gone = self.entries.remove(&pid);
                 self.buffers.touched.push(pid);
                 self.glances.ended.push(pid);
@@ -309,6 +314,8 @@ impl Table {
                 return;
             }
         };
+        self.glances.set_faults(entry.faults, glance.faults);
+        entry.faults = glance.faults;
         match &mut entry.process {
             Some(process) if process.id.starttime == glance.starttime => {
                 let (exec, before, stat) = (process.exec, process.glance_state(), process.stat);

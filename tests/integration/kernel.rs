@@ -1,6 +1,7 @@
 //! Against the kernel itself: processes with known mappings, stopped, whose every figure is compared with
 //! the sums over their `smaps`.
 
+mod activity;
 mod cgroup;
 pub(crate) mod child;
 mod denied;

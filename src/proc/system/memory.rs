@@ -1,9 +1,12 @@
 //! `/proc/meminfo` and `/proc/vmstat`: the figures that [`SystemSample::FIGURES`] lists.
 
-use super::MachineUpdate;
+use super::{MachineUpdate, PageEvents};
 use crate::model::system::FigureSource;
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::parse::{kib, number};
+
+/// The lines of `vmstat` that [`PageEvents::taken`] sums up, as far as the kernel has them.
+const TAKEN: [&str; 4] = ["pgsteal_anon", "pswpin", "pswpout", "thp_collapse_alloc"];
 
 /// The lines of a file, each a name and a value.
 struct Lines<'a>(Vec<(&'a [u8], &'a [u8])>);
@@ -54,12 +57,23 @@ pub(super) fn vmstat(bytes: Reading<&[u8]>) -> MachineUpdate {
     let page = rustix::param::page_size() as u64;
     let lines = bytes.map(|bytes| Lines::split(bytes, b' '));
     let get = |name: &str| lines.as_ref().map_err(|why| *why)?.get(name, number);
-    update(|source| match source {
+    let page_events = PageEvents {
+        faults: get("pgfault").ok(),
+        taken: TAKEN
+            .iter()
+            .filter_map(|name| get(name).ok())
+            .fold(0, u64::wrapping_add),
+    };
+    let figures = update(|source| match source {
         FigureSource::VmstatCount(name) => Some(get(name)),
         FigureSource::VmstatPages(name) => {
             Some(get(name).and_then(|pages| pages.checked_mul(page).ok_or(Missing::Malformed)))
         }
         FigureSource::Meminfo(_) | FigureSource::HugePages(_) | FigureSource::Vmalloc => None,
+    });
+    Box::new(move |machine| {
+        figures(machine);
+        machine.page_events = page_events;
     })
 }
 

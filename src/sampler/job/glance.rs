@@ -41,6 +41,8 @@ pub(in crate::sampler) struct GlanceResult {
 pub(in crate::sampler) struct Glance {
     pub(in crate::sampler) starttime: u64,
     pub(in crate::sampler) stat: Stat,
+    /// Its faults and those of the children it has waited for.
+    pub(in crate::sampler) faults: u64,
     /// The digest of the comm.
     pub(in crate::sampler) digest: u64,
     /// The comm, where it is not the one known.
@@ -139,6 +141,7 @@ fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext
     Ok(Glance {
         starttime: parsed.starttime,
         stat: parsed.stat,
+        faults: parsed.faults,
         digest,
         comm: (digest != known_comm).then(|| parsed.comm.into()),
         oom_score: Err(Missing::Pending),

@@ -7,7 +7,8 @@ use super::process::Process;
 use super::{Table, batches};
 use crate::model::Identity;
 use crate::proc::clock;
-use crate::sampler::activity::{FOCUS_GLANCE, Pace, RECENT, Round};
+use crate::proc::system::PageEvents;
+use crate::sampler::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
 use crate::sampler::job::Job;
 use crate::sampler::rotation::part;
 
@@ -20,6 +21,8 @@ pub(in crate::sampler) struct GlanceOptions<'a> {
     pub(in crate::sampler) batch: usize,
     /// Processes can be asked for their CPU time. Otherwise all are glanced at.
     pub(in crate::sampler) has_clocks: bool,
+    /// The machine's, as last read.
+    pub(in crate::sampler) page_events: PageEvents,
     pub(in crate::sampler) pace: Pace,
 }
 
@@ -27,15 +30,18 @@ pub(in crate::sampler) struct GlanceOptions<'a> {
 #[derive(Default)]
 pub(super) struct Glances {
     round: Round,
-    /// Those asked in every tick, and until when: only their files are held open.
+    unexplained: Unexplained,
+    /// The faults of all processes as last glanced at; it wraps around.
+    shown: u64,
+    /// The processes asked in every tick, and until when: only their files are held open.
     recent: BTreeMap<u32, Duration>,
-    /// Those glanced at in the next tick, whatever their clock says: new ones, and pids that may be another's by now.
+    /// The processes glanced at in the next tick, whatever their clock says: new ones, and pids that may be another's by now.
     pub(super) unseen: Vec<u32>,
-    /// Those that ended, of which the children have another parent.
+    /// The processes that ended, of which the children have another parent.
     pub(super) ended: Vec<u32>,
-    /// Those whose turn came in this tick and that ran since their last one: their own facts may have changed.
+    /// The processes whose turn came in this tick and that ran since their last one: their own facts may have changed.
     pub(super) ran: Vec<u32>,
-    /// Those whose link to the program's file is to be checked in this tick.
+    /// The processes whose link to the program's file is to be checked in this tick.
     pub(super) links: Vec<u32>,
 }
 
@@ -43,6 +49,11 @@ impl Glances {
     /// Notes that a process has changed, so that it probably goes on to.
     pub(super) fn set_recent(&mut self, pid: u32, now: Duration) {
         self.recent.insert(pid, now + RECENT);
+    }
+
+    /// Notes that a process had faults, and has more, or ended.
+    pub(super) const fn set_faults(&mut self, before: u64, after: u64) {
+        self.shown = self.shown.wrapping_sub(before).wrapping_add(after);
     }
 
     /// Returns those asked in every tick.
@@ -164,9 +175,15 @@ impl Table {
     /// Asks those whose turn has come.
     fn ask_round(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
+        let (events, shown, mut pace) = (options.page_events, glances.shown, options.pace);
+        let seeks = events
+            .faults
+            .is_some_and(|counted| glances.unexplained.seeks(options.now, counted, shown));
+        pace.all |= seeks;
+        pace.has_taken = events.faults.is_some() && glances.unexplained.has_taken(events.taken);
         let (ran, links) = (&mut glances.ran, &mut glances.links);
         let round = &mut glances.round;
-        round.advance(options.now, &options.pace, clock::process_time, |due| {
+        round.advance(options.now, &pace, clock::process_time, |due| {
             if entries.get(&due.pid).is_none_or(|e| e.serial != due.serial) {
                 return false;
             }

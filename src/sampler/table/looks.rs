@@ -34,9 +34,9 @@ pub(in crate::sampler) struct LookOptions<'a> {
 
 /// The turns that have come in this tick.
 struct Turns {
-    /// Those of the lists of all cgroups.
+    /// The turn of the lists of all cgroups.
     lists: bool,
-    /// Those of all rows in focus.
+    /// The turn of all rows in focus.
     focus: bool,
     /// The processes to go through, in order.
     pids: Vec<u32>,
@@ -45,7 +45,7 @@ struct Turns {
 /// The facts of a process to look at.
 #[derive(Clone, Copy, Default)]
 struct Wants {
-    /// What it can change itself.
+    /// All that it can change itself.
     own: bool,
     /// The cgroup that it is in.
     place: bool,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use zmtop::model::Stat;
-use zmtop::sampler::activity::{Pace, Round, is_news, may_be_reused};
+use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news, may_be_reused};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ fn idle(count: u32, step: Duration, seconds: u64, is_pressed: bool) -> Seen {
         most_glanced: 0,
     };
     let pace = Pace {
-        is_pressed,
+        has_taken: is_pressed,
         link_interval: SECOND * 90,
         ..Pace::default()
     };
@@ -161,6 +161,41 @@ fn a_pid_is_in_doubt_once_those_given_out_have_passed_it() {
             );
         }
     }
+}
+
+#[test]
+fn faults_that_nobody_made_are_sought_for() {
+    let mut unexplained = Unexplained::default();
+    // The second, the faults that the machine has counted and those that glances show, and if all are asked then.
+    let cases = [
+        (0, 1_000_000, 400_000, false),
+        // Explained; shown a moment before they were counted; a few, which are no matter even together.
+        (1, 1_050_000, 450_000, false),
+        (2, 1_050_000, 450_100, false),
+        (3, 1_050_200, 450_100, false),
+        (4, 1_050_256, 450_100, false),
+        // A page too many, found at once.
+        (5, 1_050_257, 450_000, true),
+        (6, 1_060_257, 460_257, false),
+        // Too soon after the last search, and so once that is over.
+        (7, 1_061_000, 460_257, false),
+        (12, 1_061_000, 460_257, false),
+        (13, 1_061_000, 460_257, true),
+        // Nobody explained them: they were made by what came and went.
+        (14, 1_061_000, 460_257, false),
+        (30, 1_061_000, 460_257, false),
+        (31, 1_061_300, 460_257, true),
+    ];
+    for (second, counted, shown, expected) in cases {
+        assert_eq!(unexplained.seeks(SECOND * second, counted, shown), expected, "{second}");
+    }
+    let mut unexplained = Unexplained::default();
+    let pages = [500, 700, 756, 757, 900, 1013, 1014];
+    let told: Vec<u64> = pages
+        .into_iter()
+        .filter(|pages| unexplained.has_taken(*pages))
+        .collect();
+    assert_eq!(told, [757, 1014]);
 }
 
 #[test]
