@@ -218,6 +218,11 @@ impl Process {
         if let (Ok(walk), Some(estimate)) = (&mut self.walk, self.estimates.estimate()) {
             walk.memory = estimate.memory;
             walk.error = estimate.bound;
+            let anchor = self.estimates.anchor();
+            if self.stat.image == 0 && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize) {
+                // Only a walk can tell if it runs another program.
+                walk.error = walk.error.max(walk.memory.rss);
+            }
         }
     }
 
