@@ -18,7 +18,9 @@ const MB: u64 = 1 << 20;
 
 fn read(pieces: &[&[u8]]) -> Objects {
     let mut objects = Objects::default();
-    pieces.iter().for_each(|piece| objects.feed(piece));
+    for piece in pieces {
+        objects.feed(piece);
+    }
     objects.finish();
     objects
 }

@@ -79,7 +79,9 @@ fn one_equal_sharer_that_leaves_or_comes() {
             check(&mut world, &format!("{kind:?}, {others} others, at rest"), &all);
             world.end(all.pop().unwrap());
             check(&mut world, &format!("{kind:?}, one of {others} others leaves"), &all);
-            all.iter().for_each(|pid| world.walk(*pid));
+            for pid in &all {
+                world.walk(*pid);
+            }
             check(&mut world, &format!("{kind:?}, walked after it"), &all);
             // The parent of all is still there.
             let comer = come(&mut world, kind, all[0]);
@@ -148,12 +150,16 @@ fn minutes_of_unrelated_churn_teach_nothing() {
             })
             .collect();
         if second % 30 == 0 {
-            all.iter().for_each(|pid| world.walk(*pid));
+            for pid in &all {
+                world.walk(*pid);
+            }
         }
         for pid in &all {
             assert_eq!((world.error(*pid), world.bound(*pid).footprint), (0, 0), "{second} s");
         }
-        seen.into_iter().for_each(|pid| world.end(pid));
+        for pid in seen {
+            world.end(pid);
+        }
     }
     for pair in pairs {
         world.end(pair[1]);
@@ -187,10 +193,14 @@ fn connections_to_a_database_do_not_make_every_backend_due() {
     let (mut due, mut ticks) = (0, 0);
     let mut seen = Vec::new();
     for second in 0..120_u64 {
-        seen.drain(..).for_each(|pid| world.end(pid));
+        for pid in seen.drain(..) {
+            world.end(pid);
+        }
         // Of the hundreds that come and go in a second, those that a tick sees are walked by the next.
         seen.extend((0..3 + second % 5).map(|n| connect(&mut world, (second + n) % 16 * 4, 12)));
-        seen.iter().for_each(|pid| world.walk(*pid));
+        for pid in &seen {
+            world.walk(*pid);
+        }
         for (n, pid) in backends.iter().enumerate() {
             let (error, bound) = (world.error(*pid), world.bound(*pid).footprint);
             assert!(
@@ -221,7 +231,9 @@ fn before_maps_is_read_every_large_file_counts() {
     for pid in all {
         world.map(pid, 7, true, SIZE, 0..SIZE);
     }
-    all.iter().for_each(|pid| world.walk_as(*pid, true, false));
+    for pid in &all {
+        world.walk_as(*pid, true, false);
+    }
     assert_eq!(world.bound(all[0]).footprint, 0);
     world.end(all[1]);
     check(&mut world, "unread", &all[..1]);

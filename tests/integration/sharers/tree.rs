@@ -35,7 +35,9 @@ fn walked_at(snapshot: &Snapshot, pid: u32) -> Duration {
 fn the_end_of_one_has_those_walked_that_map_the_same() {
     let tree = ProcTree::new();
     let inodes = [(1, 7), (2, 7), (3, 8), (4, 8)];
-    inodes.iter().for_each(|(pid, inode)| write(&tree, *pid, *inode, 200));
+    for (pid, inode) in inodes {
+        write(&tree, pid, inode, 200);
+    }
     let mut scanner = Scanner::new(&Options {
         policy: Policy {
             budget: Some(1.0),
@@ -49,7 +51,9 @@ fn the_end_of_one_has_those_walked_that_map_the_same() {
     };
     let first = tick();
     // What each maps is read with its second walk.
-    inodes.iter().for_each(|(pid, inode)| write(&tree, *pid, *inode, 300));
+    for (pid, inode) in inodes {
+        write(&tree, pid, inode, 300);
+    }
     let second = tick();
     for (pid, _) in inodes {
         assert!(walked_at(&second, pid) > walked_at(&first, pid), "{pid}");
