@@ -23,7 +23,7 @@ use super::counters::CounterReader;
 use super::estimate::Anchor;
 use super::plan::Purpose;
 use super::pool::{Pool, Priority, Work, Worker};
-use super::sharing::Sharer;
+use super::sharing::LastMaps;
 use super::target::{OpenFiles, Target};
 use super::walk::{self, Walked};
 use crate::model::{CgroupFigures, Reading};
@@ -92,8 +92,8 @@ pub(super) enum Job {
         expected: Duration,
         /// True if a walk of it has ever come back.
         is_known: bool,
-        /// The files and shmem from whose change on `maps` is read too.
-        objects_at: Option<u64>,
+        /// What it had when its `maps` was last read.
+        last_maps: LastMaps,
     },
     /// The facts of some processes, but for the command line; never empty.
     Facts(Vec<FactsRequest>),
@@ -255,7 +255,7 @@ impl Work for Job {
                 process,
                 purpose,
                 expected,
-                objects_at,
+                last_maps,
                 ..
             } => {
                 let (at, began) = (clock::monotonic(), clock::thread_time());
@@ -266,9 +266,8 @@ impl Work for Job {
                 let (took, done) = (clock::monotonic().saturating_sub(at), clock::thread_time());
                 let cost = done.saturating_sub(began);
                 let may_read = purpose != Purpose::Initial || cost > SMALL_BESIDE;
-                let asks = |walked: &Walked| {
-                    objects_at.is_some_and(|before| may_read && Sharer::asks_for_objects(before, walked.files()))
-                };
+                let vsize = anchor.map(|anchor| anchor.counters.vsize);
+                let asks = |walked: &Walked| may_read && last_maps.asks(vsize, walked.files());
                 let objects = match &walked {
                     Ok(walked) if asks(walked) => walk::objects(&process.target, proc, buf),
                     _ => None,

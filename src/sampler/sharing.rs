@@ -49,6 +49,7 @@ mod sharer;
 
 use std::collections::HashMap;
 
+pub use mapped::LastMaps;
 pub use sharer::{ExternalBound, Sharer, Walked};
 
 use crate::proc::objects::Object;

@@ -62,6 +62,24 @@ struct Mapping {
     asked: i64,
 }
 
+/// The size of the address space, and the files and shmem, when `maps` was last read, if it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastMaps(Option<(u64, u64)>);
+
+impl LastMaps {
+    /// Returns true if the figures of a walk, the size of the address space after it where that is known among them, ask
+    /// for reading `maps`. An older size may be of before the mapping whose pages the walk found.
+    pub fn asks(self, vsize: Option<u64>, files: u64) -> bool {
+        match self.0 {
+            None => files >= MIN_OBJECT,
+            Some((at_vsize, at_files)) => {
+                let least = remapped(at_files);
+                files.abs_diff(at_files) >= least && vsize.is_none_or(|vsize| vsize.abs_diff(at_vsize) >= least)
+            }
+        }
+    }
+}
+
 /// The figures of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
@@ -117,18 +135,12 @@ impl Mapped {
         }
     }
 
-    /// See [`super::Sharer::objects_at`].
-    pub(super) fn objects_at(&self, vsize: u64) -> Option<u64> {
-        match &self.told {
-            Told::Unread | Told::Small => Some(0),
-            Told::Objects(then) => (vsize.abs_diff(then.vsize) >= remapped(then.files)).then_some(then.files),
-        }
-    }
-
-    /// See [`super::Sharer::asks_for_objects`].
-    pub(super) fn asks_for_objects(before: u64, files: u64) -> bool {
-        let least = if before == 0 { MIN_OBJECT } else { remapped(before) };
-        files.abs_diff(before) >= least
+    /// See [`super::Sharer::last_maps`].
+    pub(super) fn last_maps(&self) -> LastMaps {
+        LastMaps(match &self.told {
+            Told::Unread | Told::Small => None,
+            Told::Objects(then) => Some((then.vsize, then.files)),
+        })
     }
 
     pub(super) fn walked(&mut self, found: &Found<'_>, sharing: &mut Sharing) {

@@ -3,7 +3,7 @@
 use super::Sharing;
 use super::family::Kin;
 use super::held::Kind;
-use super::mapped::{Found, Mapped};
+use super::mapped::{Found, LastMaps, Mapped};
 use crate::model::Memory;
 use crate::proc::objects::Objects;
 
@@ -97,16 +97,9 @@ impl Sharer {
         self.asked_swap = sharing.swap_used;
     }
 
-    /// Returns the files and shmem that it had when its `maps` was last read, 0 if it never was, where that is to be read
-    /// with a walk if they have changed since.
-    pub fn objects_at(&self, vsize: u64) -> Option<u64> {
-        self.mapped.objects_at(vsize)
-    }
-
-    /// Returns true if a walk's `files`, those and shmem together, ask for reading `maps`; `before` are those at which it
-    /// was read.
-    pub fn asks_for_objects(before: u64, files: u64) -> bool {
-        Mapped::asks_for_objects(before, files)
+    /// Returns what it had when its `maps` was last read, by which a walk decides to read it again.
+    pub fn last_maps(&self) -> LastMaps {
+        self.mapped.last_maps()
     }
 
     /// Takes in a walk.

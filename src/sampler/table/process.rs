@@ -254,7 +254,7 @@ impl Process {
             purpose,
             expected: self.expected_cost(),
             is_known: self.has_answered,
-            objects_at: self.sharing.objects_at(self.stat.vsize),
+            last_maps: self.sharing.last_maps(),
         })
     }
 

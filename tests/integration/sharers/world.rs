@@ -251,10 +251,7 @@ impl World {
         let vsize = process.mappings.iter().map(|m| m.size).sum::<u64>();
         let anonymous = process.heap.iter().filter(|(_, is_swapped)| !is_swapped).count() as u64 * BLOCK;
         let files = memory.rss - anonymous;
-        let reads = process
-            .sharer
-            .objects_at(vsize)
-            .is_some_and(|at| Sharer::asks_for_objects(at, files));
+        let reads = process.sharer.last_maps().asks(Some(vsize), files);
         let mut objects = Objects::default();
         for m in &process.mappings {
             let name = if m.is_shmem { "/memfd:x" } else { "/lib/x" };
