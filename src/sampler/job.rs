@@ -92,7 +92,7 @@ pub(super) enum Job {
         expected: Duration,
         /// True if a walk of it has ever come back.
         is_known: bool,
-        /// What it had when its `maps` was last read.
+        /// The state it was in when its `maps` was last read.
         last_maps: LastMaps,
     },
     /// The facts of some processes, but for the command line; never empty.

@@ -297,7 +297,7 @@ impl Scanner {
                     }
                 }
                 Outcome::System(file, update) => {
-                    self.system.take_in(file, update);
+                    self.system.take_in(file, update, !self.open_files.is_procfs());
                 }
                 Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
                 Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),

@@ -24,7 +24,7 @@ pub(super) struct SystemFiles {
     /// The files that are being read.
     reading: Vec<SystemFile>,
     asked_at: HashMap<SystemFile, Duration>,
-    /// The uptime as read, and the clock then.
+    /// The uptime as read, and the clock then; `None` in a tree that is made, whose time may stand still.
     uptime: Option<(f64, Duration)>,
 }
 
@@ -57,10 +57,10 @@ impl SystemFiles {
     }
 
     /// Takes in what was read.
-    pub(super) fn take_in(&mut self, file: SystemFile, update: MachineUpdate) {
+    pub(super) fn take_in(&mut self, file: SystemFile, update: MachineUpdate, is_made: bool) {
         self.reading.retain(|other| *other != file);
         update(&mut self.machine);
-        if file == SystemFile::Uptime {
+        if file == SystemFile::Uptime && !is_made {
             let uptime = self.machine.sample.uptime.ok();
             self.uptime = uptime.map(|uptime| (uptime, clock::since_boot()));
         }

@@ -56,7 +56,7 @@ pub struct Rows {
     /// The number of processes in the snapshot, and of those that could be read.
     pub listed: usize,
     pub(super) coverage: Coverage,
-    /// What need not be made anew while processes are listed plainly.
+    /// Parts that need not be made anew while processes are listed plainly.
     pub(super) kept: Option<Kept>,
 }
 

@@ -7,6 +7,8 @@ use super::{Estimate, PAGE, Unexplained};
 pub struct Margin {
     /// The part of what the ratios of a walk may err that they do err.
     of_ratios: f32,
+    /// The most bytes that the ratios could err at a walk which showed how much they did.
+    proven: u64,
     /// Bytes for each fault without a new page.
     per_fault: f32,
     /// Bytes for each clock tick of CPU time.
@@ -37,6 +39,7 @@ impl Default for Margin {
     fn default() -> Self {
         Self {
             of_ratios: INITIAL_OF_RATIOS,
+            proven: 0,
             per_fault: INITIAL_PER_FAULT,
             per_tick: INITIAL_PER_TICK,
         }
@@ -44,9 +47,12 @@ impl Default for Margin {
 }
 
 impl Margin {
-    /// Returns what ratios err that may err by so many bytes.
+    /// Returns what ratios err that may err by so many bytes. A change far larger than any seen, such as a file mapped, may
+    /// be of another kind: nothing is known of what is beyond.
     pub(super) fn of_ratios(&self, bytes: u64) -> u64 {
-        (bytes as f64 * f64::from(self.of_ratios)) as u64
+        let known = bytes.min(self.proven.saturating_mul(2));
+        let rest = (bytes - known) as f64 * f64::from(INITIAL_OF_RATIOS);
+        (known as f64 * f64::from(self.of_ratios) + rest) as u64
     }
 
     /// Returns what so many faults without a new page may have changed.
@@ -68,6 +74,9 @@ impl Margin {
         let rest = error.saturating_sub(estimated.bound.saturating_sub(unexplained));
         learn(&mut self.of_ratios, ratios, rest, INITIAL_OF_RATIOS);
         self.of_ratios = self.of_ratios.max(MIN_OF_RATIOS);
+        if ratios.bound >= PROOF {
+            self.proven = self.proven.max(ratios.events);
+        }
         let rest = rest.saturating_sub(self.of_ratios(ratios.events));
         learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
         let rest = rest.saturating_sub(self.of_faults(faults.events));

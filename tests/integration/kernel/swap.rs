@@ -110,7 +110,10 @@ fn swapped_out_memory_is_all_there() {
     let areas = snapshot.system.swaps.as_ref().unwrap();
     let path = swap.path.as_os_str().as_encoded_bytes();
     let area = areas.iter().find(|a| &*a.path == path).unwrap();
-    assert!(area.size >= 60 << 20 && area.used >= m.swap / 2, "{area:?}");
+    assert!(area.size >= 60 << 20, "{area:?}");
+    // The kernel may take those of other tests first.
+    let used: u64 = areas.iter().map(|a| a.used).sum();
+    assert!(used >= m.swap / 2, "{areas:?}");
     assert!(snapshot.system.swap_used().unwrap() > 0);
     assert!(snapshot.system.pswpout.unwrap() > 0);
 }

@@ -52,7 +52,7 @@ fn the_end_of_one_has_those_walked_that_map_the_same() {
     let first = tick();
     // What each maps is read with its second walk.
     for (pid, inode) in inodes {
-        write(&tree, pid, inode, 300);
+        write(&tree, pid, inode, 20_000);
     }
     let second = tick();
     for (pid, _) in inodes {
