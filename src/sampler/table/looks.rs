@@ -141,6 +141,8 @@ impl Table {
             self.pids()
         } else {
             let mut pids = self.buffers.touched.clone();
+            // What came after the last looks may ask for one: a walk that shows an exec, a read to be repeated.
+            pids.extend_from_slice(&self.buffers.touched_before);
             pids.extend(self.glances.recent());
             pids.extend_from_slice(&self.glances.ran);
             pids.extend_from_slice(&self.glances.links);

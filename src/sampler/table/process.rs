@@ -218,12 +218,18 @@ impl Process {
         if let (Ok(walk), Some(estimate)) = (&mut self.walk, self.estimates.estimate()) {
             walk.memory = estimate.memory;
             walk.error = estimate.bound;
-            let anchor = self.estimates.anchor();
-            if self.stat.image == 0 && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize) {
-                // Only a walk can tell if it runs another program.
-                walk.error = walk.error.max(walk.memory.rss);
-            }
         }
+        if self.is_program_doubtful()
+            && let Ok(walk) = &mut self.walk
+        {
+            walk.error = walk.error.max(walk.memory.rss);
+        }
+    }
+
+    /// Returns true if it may run another program, and only a walk can tell.
+    pub(super) fn is_program_doubtful(&self) -> bool {
+        let anchor = self.estimates.anchor();
+        self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
     /// Returns the upper bound on the error of its figures.

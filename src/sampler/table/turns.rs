@@ -178,7 +178,12 @@ impl Process {
             } else {
                 Duration::ZERO
             },
-            bound: self.error().saturating_add(self.external.swap),
+            bound: if self.is_program_doubtful() {
+                // However small it is: its names are another's too.
+                u64::MAX
+            } else {
+                self.error().saturating_add(self.external.swap)
+            },
             ran: self.estimates.ran_unseen(),
             tolerance: walk.map_or(Walk::TOLERATED, |w| w.tolerance()),
             externally_mutable: match (&walk, self.estimates.anchor()) {
