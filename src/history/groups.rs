@@ -87,8 +87,9 @@ impl GroupHistories {
         membership.set_counted(None);
     }
 
-    /// Counts a process in its groups. `before` was subtracted of it; `shared` is the process whose address space it shares, if it shares one, and
-    /// the groups that one is counted in.
+    /// Counts a process in its groups. `before` was subtracted of it; `shared` is the process whose address space it
+    /// shares, if it shares one, and the groups that one is counted in.
+    #[expect(clippy::too_many_arguments, reason = "parts of one process, borrowed apart")]
     pub(super) fn add(
         &mut self,
         sample: &ProcessSample,

@@ -162,7 +162,9 @@ impl History {
         let mut before = None;
         if !pass.is_whole {
             before = process.contribution();
-            before.iter().for_each(|before| self.groups.subtract(before));
+            if let Some(before) = &before {
+                self.groups.subtract(before);
+            }
             self.process_bytes -= process.counted_bytes as usize;
             self.without_past -= usize::from(process.is_counted_without_past);
         }

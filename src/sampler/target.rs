@@ -229,9 +229,10 @@ impl Target {
         holds: bool,
         buf: &mut [u8],
     ) -> Result<(Self, usize), Errno> {
-        let mut target = match holds {
-            true => Self::open_dir(pid, proc, open_files)?,
-            false => Self::bare(pid),
+        let mut target = if holds {
+            Self::open_dir(pid, proc, open_files)?
+        } else {
+            Self::bare(pid)
         };
         let stat = target.open(proc, b"stat")?;
         let len = files::read_record(&stat, buf)?;

@@ -54,9 +54,9 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         let same = (kept.pushed + 1, kept.kernel_threads) == (app.engine.pushed, app.query.kernel_threads);
         same && snapshot.changes_since(kept.tick).is_some()
     };
-    let (pushed, moved) = (app.engine.history.pushed(), app.engine.history.moved());
+    let (pushed, moved) = (app.engine.history.pushed(), app.engine.history.moved().to_vec());
     let mut kept = match (kept.filter(is_next), pushed) {
-        (Some(kept), Some(pushed)) => update(kept, app, snapshot, pushed.to_vec(), &moved.to_vec()),
+        (Some(kept), Some(pushed)) => update(kept, app, snapshot, pushed.to_vec(), &moved),
         _ => build(app, snapshot),
     };
     let mut all = Block::default();
@@ -146,10 +146,14 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot, mut pushed: Vec<u3
     let news: Vec<_> = news.collect();
     for ((table, keys), news) in app.tables.shown_mut().iter_mut().zip(&mut kept.keys).zip(news) {
         if news.len() > MAX_MOVED {
-            news.into_iter().for_each(|(at, key)| keys[at] = key);
+            for (at, key) in news {
+                keys[at] = key;
+            }
             sort(table, keys);
         } else {
-            news.into_iter().for_each(|(at, key)| move_row(table, keys, at, key));
+            for (at, key) in news {
+                move_row(table, keys, at, key);
+            }
         }
     }
     kept

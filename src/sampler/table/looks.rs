@@ -175,12 +175,15 @@ impl Table {
         let is_near = process.facts.is_near || process.facts.born.is_some_and(|born| self.rotation.is_young(born));
         let can_list = options.mounts.is_some();
         let turn = self.rotation.is_due(pid.into(), PERIOD);
-        let (own, place) = match options.has_clocks {
-            true => (
-                self.glances.ran.binary_search(&pid).is_ok(),
-                if can_list { turns.lists } else { turn },
-            ),
-            false => (turn, turn),
+        let own = if options.has_clocks {
+            self.glances.ran.binary_search(&pid).is_ok()
+        } else {
+            turn
+        };
+        let place = if options.has_clocks && can_list {
+            turns.lists
+        } else {
+            turn
         };
         let in_focus = turns.focus && options.focus.contains(&process.id);
         // Its clock was read in this tick.
