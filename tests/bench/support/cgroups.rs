@@ -28,7 +28,9 @@ impl Cgroups {
         if roots.is_empty() {
             roots.extend([V2].iter().filter(|root| is_hierarchy(root)));
         }
-        roots.iter().for_each(|root| remove_left_over(root));
+        for root in &roots {
+            remove_left_over(root);
+        }
         let mut cgroups = Self {
             processes: Vec::new(),
             directories: Vec::new(),

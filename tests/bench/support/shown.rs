@@ -255,7 +255,7 @@ pub(crate) fn compare(seconds: u64, warmup: u64) {
         cpu.look();
     }
     let time = began.elapsed().as_secs_f64();
-    let total = (cpu.look() - spent).as_secs_f64() * 1e3 / time;
+    let total = cpu.look().saturating_sub(spent).as_secs_f64() * 1e3 / time;
     let walks_cost = walked.as_secs_f64() * 1e3 / time;
     println!(
         "            figures  median     p99   p99.9    worst  in tolerance  uncertain   beyond bound: longest  tolerance  no figure"

@@ -56,7 +56,6 @@ impl Tracked {
         self.tracker.glanced(counters);
         let Estimate { memory: m, bound, .. } = self.tracker.estimate().unwrap();
         let error = m.footprint().unwrap().abs_diff(memory.footprint().unwrap());
-        println!("{what}: {} KiB off, bound {} KiB", error >> 10, bound >> 10);
         assert!(error <= bound + OTHERS, "{what}: {m:?} {memory:?} {bound}");
         assert_eq!((m.rss, m.swap >> 20), (memory.rss, memory.swap >> 20), "{what}");
         if bound < OTHERS {
@@ -184,7 +183,6 @@ fn pages_that_the_kernel_merges_are_seen_within_the_greatest_age() {
         ticks += 1;
         assert!(ticks < 40, "merged pages are not seen");
     }
-    println!("seen after {ticks} ticks");
 }
 
 #[test]

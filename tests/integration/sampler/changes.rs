@@ -75,10 +75,10 @@ fn changes_are_told_and_nothing_else() {
             changed += told.rows.len();
             unchanged += now.rows().len() - told.rows.len();
         }
-        if random(3) == 0 {
-            held.push(Arc::clone(&now));
-        } else if random(3) == 0 {
-            held.clear();
+        match random(9) {
+            0..3 => held.push(Arc::clone(&now)),
+            3..5 => held.clear(),
+            _ => {}
         }
         before = Some(now);
     }

@@ -52,6 +52,7 @@ fn choice(policy: Policy, candidates: &[Candidate]) -> Vec<(usize, Purpose)> {
 type Case = (&'static str, Vec<Candidate>, Vec<(usize, Purpose)>);
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn choices() {
     use Purpose::{Due, Idle, New};
     let ran = |age| Candidate {

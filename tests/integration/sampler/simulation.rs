@@ -136,11 +136,9 @@ fn one_that_changes_in_a_still_crowd_is_walked_at_once() {
 }
 
 /// Makes a process one to which others can do nothing that would be noticed.
-fn private(process: Process) -> Process {
-    Process {
-        externally_mutable: 300 << 10,
-        ..process
-    }
+fn private(mut process: Process) -> Process {
+    process.externally_mutable = 300 << 10;
+    process
 }
 
 #[test]

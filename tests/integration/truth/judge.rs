@@ -172,10 +172,10 @@ impl Judge {
             }
             worst.bound = worst.bound.max(bound);
             let is_beyond = [error > bound + SLACK, error > tolerance];
-            for at in 0..2 {
-                let beyond = &mut watched.beyond[at];
-                *beyond = if is_beyond[at] { *beyond + step } else { Duration::ZERO };
-                worst.beyond[at] = worst.beyond[at].max(*beyond);
+            let times = watched.beyond.iter_mut().zip(&mut worst.beyond);
+            for ((beyond, longest), is_beyond) in times.zip(is_beyond) {
+                *beyond = if is_beyond { *beyond + step } else { Duration::ZERO };
+                *longest = (*longest).max(*beyond);
             }
             let most = match watched.place {
                 Place::InSight => SIGHT,
@@ -266,9 +266,9 @@ fn footprint(memory: Option<&Memory>) -> u64 {
 
 /// Walks a process, by any of its threads; `None` where it has no memory.
 fn walk(pid: u32) -> Option<Memory> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let mut tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of = |task: std::fs::DirEntry| Path::new("/proc").join(task.file_name()).join("smaps_rollup");
     // A thread that has ended has none.
-    let text = tasks.filter_map(|task| std::fs::read(of(task.ok()?)).ok()).next()?;
+    let text = tasks.find_map(|task| std::fs::read(of(task.ok()?)).ok())?;
     Some(smaps::rollup(&text).unwrap())
 }
