@@ -82,7 +82,8 @@ struct Entry {
     is_glancing: bool,
     /// The reason why the last glance failed.
     fault: Option<Missing>,
-    process: Option<Process>,
+    /// By itself: the nodes of the table, filled in order of pid, stay half empty.
+    process: Option<Box<Process>>,
     /// It is among those whose rows may change.
     is_touched: bool,
     /// Its CPU time before the last glance, where it was asked.
@@ -145,14 +146,14 @@ impl Table {
     }
 
     fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        self.entries.values_mut().filter_map(|e| e.process.as_mut())
+        self.entries.values_mut().filter_map(|e| e.process.as_deref_mut())
     }
 
     /// Returns a process to change; its row may change with it.
     fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
         let entry = self.entries.get_mut(&pid)?;
         entry.touch(pid, &mut self.buffers.touched);
-        entry.process.as_mut().filter(|p| p.serial == serial)
+        entry.process.as_deref_mut().filter(|p| p.serial == serial)
     }
 
     /// Closes files held for processes while there `are_too_many`.
@@ -165,14 +166,14 @@ impl Table {
     /// Returns the job to walk a process that the policy chose.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
         self.touch(pid);
-        let process = self.entries.get_mut(&pid)?.process.as_mut()?;
+        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
         process.walk_job(purpose, &self.sharing)
     }
 
     /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
     pub(super) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         let mut last = None;
-        let processes = self.entries.values().filter_map(|e| e.process.as_ref());
+        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
@@ -190,7 +191,10 @@ impl Table {
             } => {
                 self.walk_time += result.cost;
                 self.touch(process.pid);
-                let known = self.entries.get_mut(&process.pid).and_then(|e| e.process.as_mut());
+                let known = self
+                    .entries
+                    .get_mut(&process.pid)
+                    .and_then(|e| e.process.as_deref_mut());
                 if let Some(known) = known.filter(|p| p.serial == process.serial) {
                     let exec = known.exec;
                     let is_current = known.walked(process.version, &result, purpose, &mut self.sharing);
@@ -280,7 +284,11 @@ impl Table {
 
     fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
         for (pid, entry) in &mut self.entries {
-            if entry.process.as_mut().is_some_and(|p| p.facts.set_name(uid, name)) {
+            if entry
+                .process
+                .as_deref_mut()
+                .is_some_and(|p| p.facts.set_name(uid, name))
+            {
                 entry.touch(*pid, &mut self.buffers.touched);
             }
         }
@@ -340,8 +348,16 @@ impl Table {
                     self.glances.ended.push(pid);
                 }
                 self.serial += 1;
-                let new = Process::new(self.serial, pid, result.target, &glance, old.as_ref(), now, is_initial);
-                *slot = Some(new);
+                let new = Process::new(
+                    self.serial,
+                    pid,
+                    result.target,
+                    &glance,
+                    old.as_deref(),
+                    now,
+                    is_initial,
+                );
+                *slot = Some(Box::new(new));
                 entry.touch(pid, &mut self.buffers.touched);
                 self.adopt(pid, true, is_initial);
             }

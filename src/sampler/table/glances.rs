@@ -92,7 +92,7 @@ impl Table {
             Some(Process::glance_request(
                 *pid,
                 entry.serial,
-                entry.process.as_ref(),
+                entry.process.as_deref(),
                 swap_use,
                 holds,
             ))
@@ -135,7 +135,7 @@ impl Table {
         ended.sort_unstable();
         let is_orphan = |p: &Process| ended.binary_search(&p.stat.ppid).is_ok();
         let entries = self.entries.iter();
-        let orphans = entries.filter(|(_, entry)| entry.process.as_ref().is_some_and(is_orphan));
+        let orphans = entries.filter(|(_, entry)| entry.process.as_deref().is_some_and(is_orphan));
         wanted.extend(orphans.map(|(pid, _)| *pid));
     }
 
@@ -145,7 +145,7 @@ impl Table {
         let mut recent = std::mem::take(&mut self.glances.recent);
         for id in options.focus {
             let entry = self.entries.get(&id.pid);
-            let Some(entry) = entry.filter(|e| e.process.as_ref().is_some_and(|p| p.id == *id)) else {
+            let Some(entry) = entry.filter(|e| e.process.as_deref().is_some_and(|p| p.id == *id)) else {
                 continue;
             };
             let until = recent.entry(id.pid).or_insert(now);
@@ -159,7 +159,7 @@ impl Table {
                 return false;
             };
             if *until < now {
-                entry.process.iter_mut().for_each(Process::close_files);
+                entry.process.as_deref_mut().into_iter().for_each(Process::close_files);
                 return false;
             }
             let clock = clock::process_time(*pid);

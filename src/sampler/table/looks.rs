@@ -72,7 +72,7 @@ impl Table {
         for pid in &turns.pids {
             let checks_link = checks_links && self.is_link_turn(*pid, options);
             let wants = self.wants(*pid, &turns, options);
-            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_mut()) else {
+            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
                 continue;
             };
             let before = jobs.len() + single.len();
@@ -122,7 +122,7 @@ impl Table {
         let before = jobs.len();
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
         self.link_jobs += jobs.len() - before;
-        let processes = self.entries.values().filter_map(|e| e.process.as_ref());
+        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
         jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));
         jobs
@@ -169,7 +169,7 @@ impl Table {
             return Wants::default();
         };
         // What has ended is where it was, and what it was.
-        let Some(process) = entry.process.as_ref().filter(|p| !p.stat.is_zombie()) else {
+        let Some(process) = entry.process.as_deref().filter(|p| !p.stat.is_zombie()) else {
             return Wants::default();
         };
         let is_near = process.facts.is_near || process.facts.born.is_some_and(|born| self.rotation.is_young(born));
@@ -197,7 +197,7 @@ impl Table {
 
     /// Returns the request to read the cgroup of a process.
     pub(super) fn place_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
-        let process = self.entries.get_mut(&pid)?.process.as_mut()?;
+        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
         let request = process.facts_request(
             now,
             Wants {

@@ -116,7 +116,7 @@ impl Table {
                 return false;
             };
             entry.touch(*pid, &mut self.buffers.touched);
-            let process = entry.process.as_ref();
+            let process = entry.process.as_deref();
             let Some((process, mm)) = process.and_then(|p| Some((p, p.shared_mm?))) else {
                 return false;
             };

@@ -27,12 +27,12 @@ impl Table {
         }
         let is_new = |p: &Process| p.mm_attempts > 0;
         let entries = self.entries.iter();
-        let new = entries.filter(|(_, e)| e.process.as_ref().is_some_and(is_new));
+        let new = entries.filter(|(_, e)| e.process.as_deref().is_some_and(is_new));
         let new: Vec<u32> = new.map(|(pid, _)| *pid).collect();
         let mut candidates = Vec::new();
         for pid in new {
             let others = self.likely_peers(pid);
-            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) else {
+            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
                 continue;
             };
             if others.iter().all(Option::is_none) {
@@ -51,7 +51,7 @@ impl Table {
 
     /// Returns those that may have the address space of process `pid`, the likeliest first.
     fn likely_peers(&self, pid: u32) -> [Option<ProcessRef>; 2] {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_ref();
+        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
         let Some(one) = process(&pid).filter(|p| may_share(&p.stat)) else {
             return [None, None];
         };
@@ -61,7 +61,7 @@ impl Table {
             return [is_same_size.then(|| parent.reference(parent.exec)), None];
         }
         let near = self.entries.range(..pid).rev().take(NEAR);
-        let mut alike = near.filter_map(|(_, e)| e.process.as_ref()).filter(|p| {
+        let mut alike = near.filter_map(|(_, e)| e.process.as_deref()).filter(|p| {
             let (a, b) = (&p.stat, &one.stat);
             is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
         });
@@ -71,7 +71,7 @@ impl Table {
     /// Judges those that may share their parent's address space where the kernel does not tell; returns how many stay
     /// in doubt.
     pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_ref();
+        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
         let buffers = &mut self.buffers;
         for pid in &buffers.touched {
             if process(pid).is_some_and(Process::is_space_hidden) {

@@ -12,7 +12,7 @@ impl Table {
     /// Puts a new process among those that it was forked from. One that looks as if it had its parent's address space waits
     /// for the next tick, by when it is known to, or has become another program.
     pub(super) fn adopt(&mut self, pid: u32, is_new: bool, is_initial: bool) {
-        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_ref());
+        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_deref());
         let Some(child) = process(pid).filter(|p| p.is_unadopted) else {
             return;
         };
@@ -25,7 +25,7 @@ impl Table {
         let has_parent = parent.is_some();
         // A walk of the child goes through what one of the parent does.
         let cost = parent.and_then(|p| p.cost);
-        let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) else {
+        let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
             return;
         };
         child.is_unadopted = false;
@@ -37,14 +37,14 @@ impl Table {
         sharer.join(stat.image, &mut self.sharing);
         if !is_initial && sharer.has_relatives(&self.sharing) {
             self.touch(stat.ppid);
-            let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_mut());
+            let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_deref_mut());
             let parent = parent.filter(|_| has_parent).map(|parent| {
                 parent.forked();
                 &mut parent.sharing
             });
             sharer.forked(parent, stat.rss, &mut self.sharing);
         }
-        if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_mut()) {
+        if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) {
             child.sharing = sharer;
         }
     }

@@ -139,7 +139,7 @@ impl Table {
         let count = (self.entries.len() / SWEEP_TICKS + 1).max(MIN_SWEEP);
         turns.is_sweeping = self.entries.range(turns.next..).nth(count).is_some();
         for (pid, entry) in self.entries.range_mut(turns.next..).take(count) {
-            let process = entry.process.as_mut();
+            let process = entry.process.as_deref_mut();
             if process.is_some_and(|p| p.look_at_sharers(&self.sharing)) {
                 entry.touch(*pid, &mut self.buffers.touched);
                 turns.near.insert(*pid);
@@ -153,7 +153,7 @@ impl Table {
         let count: usize = turns.later.iter().map(BTreeSet::len).sum();
         if count > 2 * self.entries.len() + MIN_SWEEP {
             let is_there = |(_, pid, serial): &Key| {
-                let process = self.entries.get(pid).and_then(|e| e.process.as_ref());
+                let process = self.entries.get(pid).and_then(|e| e.process.as_deref());
                 process.is_some_and(|p| p.serial == *serial)
             };
             turns.later.iter_mut().for_each(|later| later.retain(is_there));

@@ -14,10 +14,10 @@ const GROWTH: u64 = 64 << 10;
 const MAX_UNEQUAL: u8 = 5;
 
 /// The glances at a process and its parent.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct TwinWatch {
-    /// Both of them, when they had the same size.
-    base: Option<[Stat; 2]>,
+    /// Both of them, when they had the same size; nearly none has any.
+    base: Option<Box<[Stat; 2]>>,
     /// Looks in a row at which they had not.
     unequal: u8,
 }
@@ -54,7 +54,7 @@ impl TwinWatch {
             // so that their sizes differ.
             return Twin::Same;
         }
-        let base = self.base.get_or_insert([*own, *parent]);
+        let base = self.base.get_or_insert_with(|| Box::new([*own, *parent]));
         if own.rss < base[0].rss + GROWTH {
             return Twin::Doubtful;
         }
@@ -63,7 +63,7 @@ impl TwinWatch {
             // One has grown by what the other alone has touched.
             return Twin::Same;
         }
-        *base = [*own, *parent];
+        **base = [*own, *parent];
         Twin::Doubtful
     }
 }
