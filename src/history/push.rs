@@ -118,6 +118,9 @@ impl History {
             return None;
         }
         let rows = snapshot.rows();
+        if changes.rows.last().is_some_and(|at| *at as usize >= rows.len()) {
+            return None;
+        }
         let mut places = changes.rows.clone();
         for id in awake {
             let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid);

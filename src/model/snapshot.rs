@@ -70,7 +70,8 @@ pub struct Snapshot {
     pub own: Reading<SelfCost>,
     /// The system as a whole.
     pub system: SystemSample,
-    /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be.
+    /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be. Whoever leaves some out
+    /// clears the `changes`.
     pub processes: Reading<Vec<ProcessSample>>,
     /// The difference from the snapshot before this one; `None` where it is not known, as in a recording.
     pub changes: Option<RowChanges>,

@@ -250,7 +250,9 @@ impl Mappings {
             // One that left may have come since this was last looked at.
             object.members = object.members.max(group.members + u32::from(change < 0));
             let kind = kinds[usize::from(object.is_shmem)];
-            effect(object.held.bytes, kind.sharers(object.members), change)
+            // As many share its kind on average, but this object had at least the one that left.
+            let least = if change < 0 && object.members > 1 { 2.0 } else { 1.0 };
+            effect(object.held.bytes, kind.sharers(object.members).max(least), change)
         });
         bounds.sum()
     }
@@ -264,7 +266,8 @@ fn remapped(files: u64) -> u64 {
 fn kinds(files: u64, sizes: [u64; 2], pss: [u64; 2]) -> [Kind; 2] {
     let [mapped_files, mapped_shmem] = sizes;
     let least = files.saturating_sub(mapped_files);
-    let shmem = least.midpoint(mapped_shmem.min(files).max(least));
+    // Programs map more of files than they touch, and touch most of the shmem that they map.
+    let shmem = mapped_shmem.min(files).max(least);
     let [pss_files, pss_shmem] = pss;
     [(files - shmem, pss_files), (shmem, pss_shmem)].map(|(whole, pss)| Kind { whole, pss })
 }

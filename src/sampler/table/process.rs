@@ -215,15 +215,27 @@ impl Process {
 
     /// Sets its figures to what its counters tell.
     fn set_estimate(&mut self) {
+        let mapped = self.newly_mapped();
         if let (Ok(walk), Some(estimate)) = (&mut self.walk, self.estimates.estimate()) {
             walk.memory = estimate.memory;
-            walk.error = estimate.bound;
+            walk.error = estimate.bound.max(mapped);
         }
         if self.is_program_doubtful()
             && let Ok(walk) = &mut self.walk
         {
             walk.error = walk.error.max(walk.memory.rss);
         }
+    }
+
+    /// Returns the change of its files and shmem since the walk, where so much of its address space has changed too that
+    /// other objects seem to be mapped: the sharers of those are not known, so that nothing learnt holds.
+    fn newly_mapped(&self) -> u64 {
+        let then = self.estimates.anchor().and_then(|anchor| anchor.counters.resident);
+        let Some((then, now)) = then.zip(self.estimates.counters().resident) else {
+            return 0;
+        };
+        let asks = self.sharing.last_maps().asks(Some(self.stat.vsize), now.shared);
+        if asks { now.shared.abs_diff(then.shared) } else { 0 }
     }
 
     /// Returns true if it may run another program, and only a walk can tell.

@@ -34,6 +34,7 @@ impl Stretch {
             monotonic: self.at(snapshot.monotonic),
             interval: self.long(snapshot.interval),
             processes: Ok(rows.collect()),
+            changes: None,
             ..snapshot.clone()
         };
         stretched.system.uptime = snapshot.system.uptime.map(|up| (up - begin).mul_add(self.speed, begin));
