@@ -10,7 +10,7 @@ mod mappings;
 mod signals;
 
 use std::io::{self, BufWriter, Write};
-use std::mem::{swap, take};
+use std::mem::{ManuallyDrop, swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,6 +76,11 @@ pub struct Setup {
 
 /// Runs the monitor until it ends.
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
+    let gone = |error: &anyhow::Error| error.downcast_ref().is_some_and(terminal_gone);
+    start(config, setup).or_else(|error| if gone(&error) { Ok(End::Hangup) } else { Err(error) })
+}
+
+fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::install_panic_hook();
     sampler::make_room();
     let runtime = super::runtime()
@@ -95,7 +100,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
-    feeds::events(&runtime, &send);
+    feeds::events(&runtime, &send).context("cannot read the terminal")?;
     signals::watch_hangup(&send, &ended)?;
 
     for warning in &config.warnings {
@@ -141,10 +146,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::leave();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
-    match end {
-        Err(error) if terminal_gone(&error) => Ok(End::Hangup),
-        other => other.context("cannot draw"),
-    }
+    end.context("cannot draw")
 }
 
 /// Notices that the engine's thread leaves for the screen, however long that is stuck.
@@ -207,7 +209,10 @@ impl Screen {
         let size = terminal::size()?;
         // A fixed area, since one that follows the terminal opens /dev/tty for its size at every frame.
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
-        let mut terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
+        let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
+        // Dropping it writes to the terminal once more, and panics where that and stderr are gone; `terminal::leave`
+        // shows the cursor.
+        let mut terminal = ManuallyDrop::new(terminal);
         let mut app = App::new(config, privilege(), (size.width, size.height));
         app.screen.zone = jiff::tz::TimeZone::system();
         self.draw(&mut terminal, &mut app)?;

@@ -87,9 +87,16 @@ const PTY_MAJORS: std::ops::Range<u32> = 136..144;
 pub fn wait_hung_up() -> bool {
     let stdin = io::stdin();
     let is_pty = fs::fstat(&stdin).is_ok_and(|stat| PTY_MAJORS.contains(&fs::major(stat.st_rdev)));
+    is_hung_up(Duration::from_secs(if is_pty { 60 } else { 1 }))
+}
+
+/// Waits up to `wait` until the terminal on stdin is gone, if whatever makes it go wakes who waits; returns true if it
+/// is gone.
+pub fn is_hung_up(wait: Duration) -> bool {
+    let stdin = io::stdin();
     let wait = Timespec {
-        tv_sec: if is_pty { 60 } else { 1 },
-        tv_nsec: 0,
+        tv_sec: wait.as_secs().cast_signed(),
+        tv_nsec: wait.subsec_nanos().into(),
     };
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;

@@ -4,6 +4,7 @@
 mod act;
 mod alerts;
 mod endings;
+mod held;
 mod panel;
 mod refusals;
 mod suspend;

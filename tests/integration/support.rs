@@ -17,6 +17,13 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// Copies a program that is to be run. Another program does it: a file that this one has open for writing is open in every
+/// child that another test forks meanwhile, too, and a file that anyone may write to cannot be run.
+pub(crate) fn copy_program(from: impl AsRef<std::path::Path>, to: &std::path::Path) {
+    let copied = std::process::Command::new("cp").arg(from.as_ref()).arg(to).status();
+    assert!(copied.unwrap().success(), "no copy at {}", to.display());
+}
+
 /// Says that a test is passed over for want of `what`; where `CI` is `true` it fails instead.
 pub(crate) fn skip(what: &str) {
     assert!(

@@ -1,5 +1,6 @@
 //! The task that passes terminal events on to the screen.
 
+use std::io;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -7,11 +8,20 @@ use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 
 use super::{End, Input, terminal_gone};
+use crate::run::terminal;
 use crate::tui::Event;
 
 /// Passes on what is typed.
-pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) {
-    use crossterm::event::{Event as Raw, EventStream};
+pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<()> {
+    use crossterm::event::{Event as Raw, EventStream, poll};
+    // The stream would panic where the reader of keys cannot be set up, as on a terminal that is gone. This sets it up.
+    poll(Duration::ZERO).map_err(|error| {
+        if terminal::is_hung_up(Duration::ZERO) {
+            rustix::io::Errno::IO.into()
+        } else {
+            error
+        }
+    })?;
     let send = send.clone();
     runtime.spawn(async move {
         let mut stream = EventStream::new();
@@ -38,4 +48,5 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) {
         }
         let _ = send.try_send(Input::End(End::Hangup));
     });
+    Ok(())
 }

@@ -227,7 +227,7 @@ fn any_user_trusts_root_and_no_other() {
     }
     set_mode(&place.config(), 0o644);
     let program = place.at("zmtop");
-    std::fs::copy(ZMTOP, &program).unwrap();
+    crate::support::copy_program(ZMTOP, &program);
     for (owner, code) in [(0, 0), (NOBODY, 0), (1234, 2)] {
         give(&place.config(), owner);
         let (exit, said) = check_as_nobody(&program, &place.config());

@@ -23,7 +23,7 @@ fn are_listed_and_not_obeyed() {
         .map(|d| d.join("sleep"))
         .find(|p| p.is_file())
         .unwrap();
-    std::fs::copy(&sleep, &program).unwrap();
+    crate::support::copy_program(&sleep, &program);
     let mut command = Command::new(&program);
     command.arg0(OsStr::from_bytes(ARGV)).arg("6006.25");
     let sleeper = Sleeper::spawn(&mut command);

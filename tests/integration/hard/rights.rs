@@ -14,7 +14,7 @@ fn as_nobody(rights: &[&str], mark: &str) -> (tempfile::TempDir, Pty) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = dir.path().join("zmtop");
-    std::fs::copy(ZMTOP, &program).unwrap();
+    crate::support::copy_program(ZMTOP, &program);
     let mut args = NOBODY.to_vec();
     args.extend(rights);
     let filter = format!("cmd:{mark} comm:sleep");

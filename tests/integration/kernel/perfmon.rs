@@ -21,7 +21,7 @@ fn with_perfmon(watch: &str) -> Option<std::process::Output> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = dir.path().join("tests");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    crate::support::copy_program(std::env::current_exe().unwrap(), &program);
     let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let granted = ["--inh-caps=+perfmon", "--ambient-caps=+perfmon"];
     let mut command = Command::new("setpriv");

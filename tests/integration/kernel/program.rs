@@ -11,22 +11,12 @@ use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
 use super::row;
-use crate::support::block_on;
+use crate::support::{block_on, copy_program};
 
 /// A program that waits, under this path.
 fn start(path: &Path) -> Child {
-    fs::copy("/bin/sleep", path).unwrap();
-    let began = Instant::now();
-    loop {
-        match Command::new(path).arg("60").spawn() {
-            Ok(child) => return Child::from(child),
-            // Another test forked while the copy was open for writing.
-            Err(e) if e.raw_os_error() == Some(26) && began.elapsed() < Duration::from_secs(10) => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(e) => panic!("{e}"),
-        }
-    }
+    copy_program("/bin/sleep", path);
+    Child::from(Command::new(path).arg("60").spawn().unwrap())
 }
 
 /// What one whole snapshot of a scanner that has seen nothing says of it.

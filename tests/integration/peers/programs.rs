@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use super::{Agreed, KB, agree, close, figures, hold, line, said, words};
 use crate::support::pty::have;
@@ -37,18 +36,9 @@ impl Drop for Programs {
 impl Programs {
     /// Runs `file` and waits for the line that it writes when it is there; that line.
     fn start(&mut self, file: &Path, args: &[&str], wake: &str) -> String {
-        let began = Instant::now();
-        let mut child = loop {
-            let mut command = Command::new(file);
-            match command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-                Ok(child) => break child,
-                // Another test forked while the copy was open for writing.
-                Err(e) if e.raw_os_error() == Some(26) && began.elapsed() < Duration::from_secs(10) => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(e) => panic!("{}: {e}", file.display()),
-            }
-        };
+        let mut command = Command::new(file);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         child.stdin.as_mut().unwrap().write_all(wake.as_bytes()).unwrap();
         let out = child.stdout.take().unwrap();
         self.0.push(child);
@@ -112,14 +102,14 @@ fn replaced_programs_are_marked_alike() {
     let paths = ["zmpeer-kept", "zmpeer-gone", "zmpeer-gone", "zmpeer-new"].map(|name| dir.path().join(name));
     for path in &paths {
         if !path.exists() {
-            fs::copy("/bin/cat", path).unwrap();
+            crate::support::copy_program("/bin/cat", path);
         }
         assert_eq!(programs.start(path, &[], "here\n"), "here");
     }
     for path in &paths[2..] {
         fs::remove_file(path).unwrap();
     }
-    fs::copy("/bin/cat", &paths[3]).unwrap();
+    crate::support::copy_program("/bin/cat", &paths[3]);
     let pids = programs.pids();
     let list = pids.join(",");
     let ps_mem = || said("ps_mem", &["-S", "-p", &list]);

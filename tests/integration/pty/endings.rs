@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 
 use super::fill_output;
+use super::held::Held;
 use crate::support::pty::{Pty, ZMTOP, signal, wait_gone};
 
 /// The modes noted before and after are the same, the main screen is back, the cursor shown.
@@ -77,6 +78,19 @@ fn a_signal_while_the_output_is_stalled() {
     let modes = |name: &str| std::fs::read_to_string(pty.home().join(name)).ok();
     pty.wait("the modes noted", |_| modes("after").is_some());
     assert_eq!(modes("before"), modes("after"), "the terminal's modes");
+}
+
+#[test]
+fn a_terminal_that_goes_away() {
+    // With SIGHUP, as the session's own terminal, and without. At once, and while it runs.
+    for is_own in [true, false] {
+        for seen in [b"?1049h".as_slice(), b"PSS", "Σ".as_bytes()] {
+            let mut held = Held::new(&["--interval", "100ms"], is_own);
+            held.read_until(seen);
+            let seen = String::from_utf8_lossy(seen);
+            assert_eq!(held.close_and_wait(), 129, "of the session: {is_own}, after {seen}");
+        }
+    }
 }
 
 /// Runs in a pseudo-terminal of its own: takes the terminal, and panics on another thread.

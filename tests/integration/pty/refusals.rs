@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::support::copy_program;
 use crate::support::pty::{Pty, ZMTOP};
 
 fn refused(command: &mut Command) -> (Option<i32>, String) {
@@ -60,7 +61,7 @@ fn setuid() {
     let dir = tempfile::tempdir_in(std::path::Path::new(ZMTOP).parent().unwrap()).unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = dir.path().join("zmtop");
-    std::fs::copy(ZMTOP, &copy).unwrap();
+    copy_program(ZMTOP, &copy);
     chown(&copy, Some(65534), Some(65534)).unwrap();
     std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let (code, said) = refused(Command::new(&copy).env("HOME", dir.path()));
