@@ -1,6 +1,6 @@
 //! The accounts of RAM and swap: parts that sum to `MemTotal`, with a line for what nobody accounts for.
 //!
-//! `zmtop mem` shows them, and forecasts use [`headroom`]. This room takes a snapshot and the [`AccountingInputs`]; it
+//! `zmtop mem` shows them, and forecasts use [`headroom`] and [`countdown`]. This room takes a snapshot and the [`AccountingInputs`]; it
 //! reads nothing itself and keeps nothing.
 //!
 //! Each page is in one part only:
@@ -18,6 +18,7 @@
 //! The rest are pages that drivers, graphics, file systems such as ZFS, or a balloon took from the page allocator and
 //! that no counter shows. As the figures are read one after another, a small rest may also be the time between.
 
+pub mod countdown;
 pub mod headroom;
 pub mod overview;
 pub mod swap;

@@ -33,8 +33,9 @@
 //!
 //! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
-//! [`suspects`] lists what grows or leaks.
+//! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon.
 
+pub mod dangers;
 mod ended;
 pub mod evaluation;
 mod figures;
@@ -59,6 +60,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dangers::DangerWatch;
 pub use ended::Ended;
 use ended::EndedProcesses;
 use evaluation::EvaluationScheduler;
@@ -113,6 +115,7 @@ pub struct History {
     ended: EndedProcesses,
     groups: GroupHistories,
     system: SystemHistory,
+    danger_watch: DangerWatch,
     scheduler: EvaluationScheduler,
     retention: RetentionPolicy,
     /// The number of the last snapshot.
@@ -150,6 +153,7 @@ impl History {
             ended: EndedProcesses::default(),
             groups: GroupHistories::new(),
             system: SystemHistory::default(),
+            danger_watch: DangerWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
@@ -184,6 +188,7 @@ impl History {
             + self.ended.bytes()
             + self.groups.table.bytes()
             + self.system.bytes()
+            + self.danger_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
     }

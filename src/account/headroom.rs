@@ -1,5 +1,8 @@
 //! The memory that is left before a limit is reached.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::model::process::ProcessSample;
 use crate::model::snapshot::Snapshot;
 
@@ -8,18 +11,56 @@ use crate::model::snapshot::Snapshot;
 ///
 /// `None` where nothing of it is known. Limits are known only while cgroups are [asked for](Snapshot::cgroups).
 pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
-    let system = &snapshot.system;
-    let machine = system
-        .mem_available
-        .ok()
-        .map(|free| free.saturating_add(system.swap_free.unwrap_or(0)));
     let limits = cgroup.into_iter().flat_map(with_ancestors).filter_map(|path| {
         let figures = snapshot.cgroups.get(path)?;
         let limit = figures.limit.ok()??;
         let taken = unreclaimable(snapshot, path);
         Some(limit.saturating_sub(figures.current.map_or(taken, |current| taken.min(current))))
     });
-    machine.into_iter().chain(limits).min()
+    machine_headroom(snapshot).into_iter().chain(limits).min()
+}
+
+/// Returns `MemAvailable + SwapFree`, in bytes; `None` where the former is not known.
+pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
+    let system = &snapshot.system;
+    let available = system.mem_available.ok()?;
+    Some(available.saturating_add(system.swap_free.unwrap_or(0)))
+}
+
+/// Returns how many bytes more each cgroup may take that has a limit of its own, lower than those above it. Limits are
+/// known only while cgroups are [asked for](Snapshot::cgroups).
+pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
+    let limit = |path: &[u8]| snapshot.cgroups.get(path)?.limit.ok()?;
+    let mut limited: HashMap<&Arc<[u8]>, u64> = snapshot
+        .cgroups
+        .keys()
+        .filter(|path| path.len() > 1)
+        .filter(|path| limit(path).is_some_and(|own| parent(path).and_then(limit) != Some(own)))
+        .map(|path| (path, 0))
+        .collect();
+    if limited.is_empty() {
+        return Vec::new();
+    }
+    // By cgroup first: its path is the same allocation in all of its processes' facts, and there are few of them.
+    let mut taken: HashMap<&[u8], u64> = HashMap::new();
+    for sample in snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none()) {
+        if let (Ok(path), Some(bytes)) = (&sample.facts.cgroup, unreclaimable_of(sample)) {
+            *taken.entry(path).or_default() += bytes;
+        }
+    }
+    for (path, bytes) in taken {
+        for above in with_ancestors(path) {
+            if let Some(sum) = limited.get_mut(&Arc::from(above)) {
+                *sum += bytes;
+            }
+        }
+    }
+    let left = limited.into_iter().filter_map(|(path, taken)| {
+        let figures = snapshot.cgroups.get(path)?;
+        let taken = figures.current.map_or(taken, |current| taken.min(current));
+        Some((Arc::clone(path), limit(path)?.saturating_sub(taken)))
+    });
+    left.collect()
 }
 
 /// Returns the memory of the processes in a cgroup and below it that cannot be reclaimed, in bytes.
@@ -30,13 +71,16 @@ fn unreclaimable(snapshot: &Snapshot, path: &[u8]) -> u64 {
         .iter()
         .filter(within)
         .filter(|sample| sample.shares_mm.is_none());
-    samples
-        .filter_map(|sample| sample.memory().ok())
-        .map(|m| match (m.pss_anon, m.pss_shmem) {
-            (Ok(anon), Ok(shmem)) => anon.saturating_add(shmem),
-            _ => m.pss,
-        })
-        .fold(0, u64::saturating_add)
+    samples.filter_map(unreclaimable_of).fold(0, u64::saturating_add)
+}
+
+/// Returns the memory of a process that cannot be reclaimed, in bytes; its PSS where the kinds are not told apart.
+fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
+    let memory = sample.memory().ok()?;
+    Some(match (memory.pss_anon, memory.pss_shmem) {
+        (Ok(anon), Ok(shmem)) => anon.saturating_add(shmem),
+        _ => memory.pss,
+    })
 }
 
 /// Returns true if a path is that of the cgroup `above` or below it.

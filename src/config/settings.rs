@@ -111,6 +111,7 @@ settings! {
         level_off = Decimal(0.1..=1.0),
         warmup = Span(Duration::ZERO..=24 * HOUR),
         day_rate = Decimal(0.0..=10.0),
+        danger = Span(MINUTE..=24 * HOUR),
     }
 }
 

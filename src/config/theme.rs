@@ -79,6 +79,8 @@ roles! {
     up,
     /// A change downwards.
     down,
+    /// A limit that is reached soon.
+    danger,
     /// A leak.
     leak,
     /// A zero.

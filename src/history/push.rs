@@ -92,6 +92,7 @@ impl History {
         self.groups.finish_snapshot(tick, pass.rested, &mut self.scheduler);
         self.wakeups.clock = tick.into();
         self.judge_due();
+        self.find_dangers(snapshot);
         self.shortfall.processes = self.without_past;
         self.bound_memory(tick, self.process_bytes + self.bytes_without_processes());
     }

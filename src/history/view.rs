@@ -79,6 +79,20 @@ impl<'a> SeriesView<'a> {
         self.series.newest().map(|(_, bytes)| bytes)
     }
 
+    /// Returns how much it grew over that time, up to five minutes, or since its first value, in bytes.
+    pub fn change_over(&self, time: Duration) -> f64 {
+        let Some((_, newest)) = self.series.newest() else {
+            return 0.0;
+        };
+        let from = self.now.saturating_sub(time);
+        let before = self
+            .series
+            .points_since(0, from)
+            .next()
+            .map_or(newest, |point| point.min);
+        newest as f64 - before as f64
+    }
+
     /// Returns since when there are values.
     pub fn start(&self) -> Option<Duration> {
         self.series.start()

@@ -16,6 +16,15 @@
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null}]}
 //! ```
 //!
+//! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
+//!
+//! ```text
+//! {"limit":"machine","cgroup":null,"left":17179869184,"pace_bytes_per_s":1572864.0,"full_in_s":720.0,"pid":27213,
+//!  "starttime":81234,"group":"python3 train.py","taker_bytes_per_s":1398101.3}
+//! ```
+//!
+//! `pid` and `starttime` are null where a program as a whole takes the memory, `group` too where no single one does.
+//!
 //! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user`
 //! and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
 //! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0.
@@ -28,12 +37,13 @@ use super::text_table::TextTable;
 use super::{OutputStyle, Report};
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{Cell, DataValue};
-use crate::group::{Coverage, GroupBy};
+use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
+use crate::history::dangers::{Danger, Limit};
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
-use crate::units;
+use crate::{text, units};
 
 /// The suspects found in what was watched.
 #[derive(Clone, Debug)]
@@ -46,6 +56,8 @@ pub struct LeaksReport<'a> {
     pub by: Option<GroupBy>,
     /// The suspects to list, in order.
     pub suspects: &'a [Suspect],
+    /// The limits that are reached soon.
+    pub dangers: &'a [Danger],
     /// Number of suspects beyond those.
     pub more: usize,
     /// Rows that the history did not keep, of which nothing can be said.
@@ -116,6 +128,65 @@ impl LeaksReport<'_> {
         }
     }
 
+    /// Writes a line for each limit that is reached soon.
+    fn write_dangers(&self, out: &mut dyn Write) -> io::Result<()> {
+        for danger in self.dangers {
+            let forecast = &danger.forecast;
+            let what = match &danger.limit {
+                Limit::Machine => "memory".into(),
+                Limit::Cgroup(path) => format!("cgroup {}", text::safe(path)),
+            };
+            let time = Duration::try_from_secs_f64(forecast.seconds()).unwrap_or_default();
+            let taker = match &danger.taker {
+                None => "by no single process".into(),
+                Some((key, pace)) => {
+                    let name = text::safe_prefix(self.name_of(key), 120).into_owned();
+                    let pid = key.process().map_or(String::new(), |id| format!("{} ", id.pid));
+                    format!("{pid}{name} +{}", units::pace(*pace))
+                }
+            };
+            writeln!(
+                out,
+                "DANGER: {what} is full in {} at this pace ({} left, falling by {}): {taker}",
+                units::span(time),
+                units::bytes(forecast.left, self.style.units),
+                units::pace(forecast.pace),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the raw name of a process or a program.
+    fn name_of<'s>(&'s self, key: &'s RowKey) -> &'s [u8] {
+        match key {
+            RowKey::Group(key) => key.label(),
+            RowKey::Process(id) => {
+                let rows = self.snapshot.rows();
+                let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid).ok();
+                at.map_or(&[], |at| &rows[at].facts.comm)
+            }
+        }
+    }
+
+    fn danger<'s>(&'s self, danger: &'s Danger) -> Object<'s> {
+        let cgroup = match &danger.limit {
+            Limit::Machine => None,
+            Limit::Cgroup(path) => Some(&**path),
+        };
+        let taker = danger.taker.as_ref();
+        let id = taker.and_then(|(key, _)| key.process());
+        Object::default()
+            .put("limit", if cgroup.is_some() { "cgroup" } else { "machine" })
+            .put("cgroup", cgroup.map(Node::bytes))
+            .put("left", danger.forecast.left)
+            .put("pace_bytes_per_s", danger.forecast.pace)
+            .put("full_in_s", danger.forecast.seconds())
+            .put("pid", id.map(|id| u64::from(id.pid)))
+            .put("starttime", id.map(|id| id.starttime))
+            .put("group", taker.map(|(key, _)| Node::bytes(self.name_of(key))))
+            .put("taker_bytes_per_s", taker.map(|(_, pace)| *pace))
+    }
+
     fn object<'s>(&self, suspect: &'s Suspect) -> Object<'s> {
         let put = |object: Object<'s>, (name, value): &Field| object.put(*name, value(self, suspect));
         FIELDS.iter().fold(Object::default(), put)
@@ -125,6 +196,7 @@ impl LeaksReport<'_> {
 impl Report for LeaksReport<'_> {
     /// Writes a table, or one line that nothing grows.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_dangers(out)?;
         if self.suspects.is_empty() {
             let coverage = Coverage::of(self.snapshot);
             let hidden = match coverage.hidden {
@@ -159,6 +231,7 @@ impl Report for LeaksReport<'_> {
 
     fn document(&self) -> Document<'_> {
         let coverage = Coverage::of(self.snapshot);
+        let dangers: Vec<_> = self.dangers.iter().map(|d| self.danger(d)).collect();
         let suspects: Vec<_> = self.suspects.iter().map(|s| self.object(s)).collect();
         Document::Object(
             Object::default()
@@ -170,7 +243,8 @@ impl Report for LeaksReport<'_> {
                 .put("processes", coverage.readable)
                 .put("unreadable", coverage.hidden)
                 .put("without_history", self.shortfall.processes + self.shortfall.groups)
-                .put("leaks", suspects),
+                .put("leaks", suspects)
+                .put("dangers", dangers),
         )
     }
 

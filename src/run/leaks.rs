@@ -69,6 +69,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         watched: observed.watched,
         by: args.by,
         suspects: &found,
+        dangers: observed.history.dangers(),
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),
         style: output_style(plan.settings.ui.units, args.color.no_color, env),

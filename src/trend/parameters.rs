@@ -78,6 +78,9 @@ parameters! {
         /// six hours has 0.11.
         day_rate: f64 = 0.10, "1/h",
             "load that comes and goes with the day", "corpus: day leak-day";
+        /// Time within which a limit must be reached, at the present pace of all, to be told as a danger.
+        danger: Duration = Duration::from_secs(1800), "duration",
+            "alarms of what nobody needs to act on yet", "countdown::a_limit_is_told_once_it_is_near";
     }
     fixed {
         /// Floors of a horizon: enough to fit a line and a curve, few enough to fit them at every evaluation.

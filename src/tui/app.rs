@@ -116,6 +116,9 @@ impl App {
     pub fn layout(&self) -> Layout {
         let tagged = self.tagged_rows().next().is_some();
         let mut layout = Layout::new(self.screen.size, self.tables.two, self.screen.totals_row, tagged);
+        if !self.engine.history.dangers().is_empty() {
+            layout = layout.with_dangers();
+        }
         if self.engine.leaks().next().is_some() {
             layout = layout.with_leaks();
         }

@@ -5,6 +5,7 @@
 //! Mem
 //! Swap                        what does not fit is left out, least
 //! PSI                         needed first; three rows of the table
+//! the nearest danger
 //! the worst leak              are kept as long as they can be
 //! heading and rows
 //! totals, tagged
@@ -27,6 +28,8 @@ pub struct Layout {
     pub swap: Rect,
     /// Pressure and faults.
     pub pressure: Rect,
+    /// The limit that is reached soonest; without height while there is none.
+    pub dangers: Rect,
     /// The worst leak; without height while there is none.
     pub leaks: Rect,
     /// The table, or two side by side, each with its heading as the first line.
@@ -99,6 +102,7 @@ impl Layout {
             mem,
             swap,
             pressure,
+            dangers: Rect::default(),
             leaks: Rect::default(),
             tables,
             totals,
@@ -109,18 +113,30 @@ impl Layout {
         }
     }
 
+    /// Adds a line about dangers above the table, which keeps five lines.
+    #[must_use]
+    pub fn with_dangers(mut self) -> Self {
+        self.dangers = self.line_above_tables();
+        self
+    }
+
     /// Adds a line about leaks above the table, which keeps five lines.
     #[must_use]
     pub fn with_leaks(mut self) -> Self {
-        let table = self.tables[0];
-        if table.height > 5 {
-            self.leaks = Rect::new(0, table.y, self.screen.width, 1);
-            for area in &mut self.tables {
-                area.y += 1;
-                area.height -= 1;
-            }
-        }
+        self.leaks = self.line_above_tables();
         self
+    }
+
+    fn line_above_tables(&mut self) -> Rect {
+        let table = self.tables[0];
+        if table.height <= 5 {
+            return Rect::default();
+        }
+        for area in &mut self.tables {
+            area.y += 1;
+            area.height -= 1;
+        }
+        Rect::new(0, table.y, self.screen.width, 1)
     }
 
     /// On a screen with fewer lines the panel has it to itself.
@@ -133,7 +149,13 @@ impl Layout {
         let table = self.tables[0];
         let bottom = self.screen.height - self.footer.height;
         let top = if self.screen.height < Self::PANEL_BESIDE {
-            for area in [&mut self.mem, &mut self.swap, &mut self.pressure, &mut self.leaks] {
+            for area in [
+                &mut self.mem,
+                &mut self.swap,
+                &mut self.pressure,
+                &mut self.dangers,
+                &mut self.leaks,
+            ] {
                 area.height = 0;
             }
             self.totals.height = 0;

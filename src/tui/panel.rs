@@ -29,6 +29,7 @@ use super::event::{Effect, Inspect};
 use super::widgets::{StatusLine, draw_line, line};
 use crate::columns::Row;
 use crate::config::Action;
+use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::model::{Identity, Snapshot};
 
@@ -64,11 +65,18 @@ pub(super) fn request(app: &mut App) -> Option<Effect> {
     })
 }
 
-/// Returns the leaking process whose mappings were not read for the longest time, among the worst: so it is known
-/// what grew before anybody asks.
+/// Returns the process that leaks, or takes the last memory, whose mappings were not read for the longest time, among
+/// the worst: so it is known what grew before anybody asks.
 fn tracked_leak(app: &App) -> Option<Identity> {
-    let processes = app.engine.leaks().filter_map(|suspect| suspect.key.process());
-    processes
+    let takers = app
+        .engine
+        .history
+        .dangers()
+        .iter()
+        .filter_map(|danger| danger.taker.as_ref());
+    let leaks = app.engine.leaks().map(|suspect| &suspect.key);
+    let keys = takers.map(|(key, _)| key).chain(leaks);
+    keys.filter_map(RowKey::process)
         .take(MAX_TRACKED)
         .min_by_key(|id| app.data.growth.read_at(*id))
 }

@@ -1,5 +1,6 @@
 //! Draws the state; changes nothing.
 
+mod danger_line;
 mod detail;
 mod footer;
 mod gauges;
@@ -28,6 +29,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     gauges::memory(app, cut(layout.mem), buf);
     gauges::swap(app, cut(layout.swap), buf);
     gauges::pressure(app, cut(layout.pressure), buf);
+    danger_line::draw(app, cut(layout.dangers), buf);
     leak_line::draw(app, cut(layout.leaks), buf);
     for (at, (table, area)) in app.tables.shown().iter().zip(&layout.tables).enumerate() {
         let active = !app.tables.two || at == app.tables.active;

@@ -2,6 +2,7 @@
 
 mod cases;
 mod corpus;
+mod countdown;
 mod goals;
 mod parameters;
 mod recorded;

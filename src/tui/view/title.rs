@@ -85,6 +85,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(label) = count_label(app.engine.alerts.firing(), "! ", "alert") {
         line.text_right(79, label, theme.alert);
     }
+    if !app.engine.history.dangers().is_empty() {
+        line.text_right(80, " DANGER ", theme.danger);
+    }
     if let Some(label) = count_label(app.engine.leaks().count(), "", "leak") {
         line.text_right(78, label, theme.leak);
     }

@@ -111,6 +111,7 @@ significance = 6
 level_off = 0.7
 warmup = "30m"
 day_rate = 0.25
+danger = "10m"
 "#;
 
 #[test]

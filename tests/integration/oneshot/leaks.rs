@@ -4,8 +4,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
+use zmtop::history::dangers::{Danger, Limit};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::LeaksReport;
@@ -96,6 +98,16 @@ fn written(suspects: &[Suspect], format: Format, width: Option<usize>) -> String
 }
 
 fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, width: Option<usize>) -> String {
+    written_of(suspects, &[], shortfall, format, width)
+}
+
+fn written_of(
+    suspects: &[Suspect],
+    dangers: &[Danger],
+    shortfall: Shortfall,
+    format: Format,
+    width: Option<usize>,
+) -> String {
     let mut snap = snapshot(NOW, vec![process(1, 0, "init")]);
     snap.time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let report = LeaksReport {
@@ -103,6 +115,7 @@ fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, widt
         watched: Duration::from_secs(600),
         by: None,
         suspects,
+        dangers,
         more: 2,
         shortfall,
         style: OutputStyle {
@@ -113,6 +126,43 @@ fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, widt
     let mut out = Vec::new();
     write(&mut out, &report, format).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn dangers_come_first() {
+    let forecast = Forecast {
+        left: 16 << 30,
+        pace: 1_500_000.0,
+        window: Duration::from_secs(128),
+        since: NOW,
+    };
+    let program = GroupKey {
+        by: GroupBy::Command,
+        name: Some(b"nginx\x1b[31m"[..].into()),
+    };
+    let dangers = [
+        Danger {
+            limit: Limit::Cgroup(b"/a\nb"[..].into()),
+            forecast: Forecast {
+                left: 1 << 30,
+                ..forecast
+            },
+            taker: Some((one(1, "init").0, 1_400_000.0)),
+        },
+        Danger {
+            limit: Limit::Machine,
+            forecast,
+            taker: Some((RowKey::Group(program), 900_000.0)),
+        },
+        Danger {
+            limit: Limit::Machine,
+            forecast,
+            taker: None,
+        },
+    ];
+    let written = |format| written_of(&some()[..1], &dangers, Shortfall::default(), format, None);
+    insta::assert_snapshot!("leaks-dangers", written(Format::Table));
+    insta::assert_snapshot!("leaks-dangers-json", written(Format::Json));
 }
 
 #[test]

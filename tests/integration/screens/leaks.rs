@@ -61,6 +61,23 @@ fn the_line_at_every_size() {
     photograph!("leak-line-200x50", session(200, 50, 700));
 }
 
+/// The same machine while two MiB of its memory go each second.
+fn in_danger(width: u16, height: u16) -> Session {
+    let mut session = Session::new(width, height);
+    for second in 0..700 {
+        session.tick_with(1, machine(second, grouped), |snap| {
+            snap.system.mem_available = Ok((2000 - 2 * second) * MIB);
+        });
+    }
+    session
+}
+
+#[test]
+fn a_danger_stands_above_the_leaks() {
+    photograph!("danger-80x24", in_danger(80, 24));
+    photograph!("danger-200x50", in_danger(200, 50));
+}
+
 #[test]
 fn the_page_at_every_size() {
     photograph!("leak-page-80x24", session(80, 24, 900).keys("L"));

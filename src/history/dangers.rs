@@ -1,0 +1,143 @@
+//! Dangers: limits that are reached soon, should memory go on to be taken at its present pace.
+//!
+//! A danger is a fact and no judgement of a program: it says how much is left, how fast it is taken and by whom, be that
+//! a leak, a cache that fills, or a load that nobody sized the machine for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::countdown::{Countdown, Forecast};
+use crate::account::headroom::{cgroup_headrooms, machine_headroom};
+use crate::group::{GroupBy, GroupKey, RowKey};
+use crate::history::{History, RowHistory};
+use crate::model::snapshot::Snapshot;
+
+/// Time between two looks at the cgroups, for which all processes are summed.
+const CGROUP_INTERVAL: Duration = Duration::from_secs(2);
+/// Minimum share of the pace that a process or program has which is said to take the memory.
+const MIN_SHARE: f64 = 0.25;
+/// A program is named in place of a process where it takes that many times as much.
+const PROGRAM_FACTOR: f64 = 1.5;
+
+/// A limit on memory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// The memory and swap of the machine.
+    Machine,
+    /// The limit of a cgroup, by its path.
+    Cgroup(Arc<[u8]>),
+}
+
+/// A limit that is reached soon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Danger {
+    /// The limit.
+    pub limit: Limit,
+    /// The memory that is left, the pace of its fall, and since when it was told.
+    pub forecast: Forecast,
+    /// The process, or the program, that takes most, and its growth in bytes a second; `None` where none takes a
+    /// quarter of it: many do, or the kernel does.
+    pub taker: Option<(RowKey, f64)>,
+}
+
+/// Watches what is left below each limit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DangerWatch {
+    limits: BTreeMap<Limit, Countdown>,
+    dangers: Vec<Danger>,
+    cgroups_at: Option<Duration>,
+}
+
+impl DangerWatch {
+    /// Takes in what a snapshot says is left; returns the forecasts of limits that are reached within that time.
+    fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
+        let now = snapshot.monotonic;
+        if let Some(left) = machine_headroom(snapshot) {
+            self.limits.entry(Limit::Machine).or_default().push(now, left);
+        }
+        let is_due = self
+            .cgroups_at
+            .is_none_or(|at| now.saturating_sub(at) >= CGROUP_INTERVAL);
+        if is_due {
+            self.cgroups_at = Some(now);
+            let left = cgroup_headrooms(snapshot);
+            self.limits.retain(|limit, _| match limit {
+                Limit::Machine => true,
+                Limit::Cgroup(path) => left.iter().any(|(known, _)| known == path),
+            });
+            for (path, left) in left {
+                self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
+            }
+        }
+        let limits = self.limits.iter_mut();
+        limits
+            .filter_map(|(limit, countdown)| Some((limit.clone(), countdown.forecast(within)?)))
+            .collect()
+    }
+
+    /// Returns its memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.limits.values().map(Countdown::bytes).sum()
+    }
+}
+
+impl History {
+    /// Returns the limits that are reached soon at the present pace, the soonest first.
+    pub fn dangers(&self) -> &[Danger] {
+        &self.danger_watch.dangers
+    }
+
+    /// Takes in what a snapshot says is left below each limit.
+    pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
+        let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
+        let mut dangers: Vec<_> = forecasts
+            .into_iter()
+            .map(|(limit, forecast)| Danger {
+                taker: self.taker(snapshot, &limit, &forecast),
+                limit,
+                forecast,
+            })
+            .collect();
+        dangers.sort_by(|a, b| a.forecast.seconds().total_cmp(&b.forecast.seconds()));
+        self.danger_watch.dangers = dangers;
+    }
+
+    /// Returns who takes most of what is left below a limit, and how fast.
+    fn taker(&self, snapshot: &Snapshot, limit: &Limit, forecast: &Forecast) -> Option<(RowKey, f64)> {
+        let pace = |row: &RowHistory| row.footprint().change_over(forecast.window) / forecast.window.as_secs_f64();
+        let greatest = |found: Option<(RowKey, f64)>, (key, pace): (RowKey, f64)| match found {
+            Some((_, most)) if most >= pace => found,
+            _ => Some((key, pace)),
+        };
+        let is_within = |path: &[u8]| match limit {
+            Limit::Machine => true,
+            Limit::Cgroup(above) => path.starts_with(above) && matches!(path.get(above.len()), None | Some(b'/')),
+        };
+        let processes = snapshot.rows().iter().filter_map(|sample| {
+            let within = *limit == Limit::Machine || sample.facts.cgroup.as_ref().is_ok_and(|path| is_within(path));
+            let row = self.get(sample.id).filter(|_| within)?;
+            Some((RowKey::Process(sample.id), pace(row)))
+        });
+        let process = processes.fold(None, greatest);
+        // Those of a program may be in several cgroups.
+        let by = GroupBy::Command;
+        let programs = self
+            .groups_by(by)
+            .filter(|_| *limit == Limit::Machine)
+            .map(|(name, row)| {
+                let key = GroupKey {
+                    by,
+                    name: name.cloned(),
+                };
+                (RowKey::Group(key), pace(row))
+            });
+        let program = programs.fold(None, greatest);
+        let most = match (process, program) {
+            (Some((_, one)), Some((key, all))) if all > one * PROGRAM_FACTOR => Some((key, all)),
+            (None, program) => program,
+            (process, _) => process,
+        };
+        most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
+    }
+}
