@@ -1,4 +1,4 @@
-//! Acts on processes: sends signals, sets niceness and `oom_score_adj`.
+//! Acts on processes: sends signals, sets niceness and `oom_score_adj`, clears referenced bits.
 //!
 //! A caller starts one [`Worker`] and sends it [`Command`]s; the answers come back as [`Reply`]s through a
 //! callback. This module knows no screen and no settings, and it never acts on a process by its pid alone: a pid
@@ -15,6 +15,8 @@ pub mod signals;
 mod tunable;
 mod worker;
 
+use std::time::Duration;
+
 pub use error::ActError;
 pub use pinned::Pinned;
 use rustix::process::Signal;
@@ -25,6 +27,12 @@ use crate::model::Identity;
 
 /// Maximum number of processes that one request may pin. Where the limit on open files is low, fewer are pinned.
 pub const MAX_PROCESSES: usize = 1000;
+
+/// Returns about how long the kernel takes to clear the referenced bits of so many resident bytes, while page faults of
+/// the process wait: 6 to 10 ms for 200 MiB in small pages were measured on a virtual machine, 0.1 ms in huge ones.
+pub const fn time_to_clear(rss: u64) -> Duration {
+    Duration::from_micros((rss >> 20).saturating_mul(40))
+}
 
 /// A number, chosen by the caller, that joins commands and replies about the same processes.
 pub type RequestId = u64;
@@ -38,6 +46,9 @@ pub enum ProcessAction {
     Set(Tunable, i32),
     /// Adds to a tunable, separately for each process; the result is clamped to the tunable's range.
     Step(Tunable, i32),
+    /// Clears the referenced bits of the memory: see [`Pinned::clear_referenced`]. As it may wait for ever, it ends the
+    /// request and keeps nothing else waiting.
+    ClearReferenced,
 }
 
 /// A command to the worker.
@@ -46,7 +57,7 @@ pub enum Command {
     /// Pins these processes and watches whether they exit. Answered by [`Reply::Pinned`].
     Pin(RequestId, Vec<Identity>),
     /// Performs an action on the processes that the request pinned. Answered by [`Reply::Performed`]. A signal
-    /// ends the request: to send another, pin again.
+    /// ends the request, as clearing does: to do more, pin again.
     Perform(RequestId, ProcessAction),
     /// Unpins the request's processes.
     Release(RequestId),
@@ -59,7 +70,7 @@ pub enum Reply {
     Pinned(RequestId, Vec<Result<TunableValues, ActError>>),
     /// All pinned processes that have exited so far.
     Exited(RequestId, Vec<Identity>),
-    /// The result of an action on each process: its new value, or the number of the signal sent.
+    /// The result of an action on each process: its new value, the number of the signal sent, or 0.
     Performed(RequestId, ProcessAction, Vec<Result<i32, ActError>>),
     /// The outcome of a signal, once all processes it reached have exited or the worker's timeout is over.
     Outcome {

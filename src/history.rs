@@ -33,8 +33,10 @@
 //!
 //! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
-//! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon.
+//! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
+//! touched of its memory.
 
+pub mod coldness;
 pub mod dangers;
 mod ended;
 pub mod evaluation;

@@ -30,6 +30,7 @@
 //! | horizon, floor | a length of time that is judged; the lowest value in a part of it |
 //! | judgement, verdict | what [`trend::judge`] says of a series; its one word: leaking, growing, warming, steady or shrinking |
 //! | suspect | a process or group with a verdict worth showing |
+//! | hot, cold | of a process's resident pages, those touched since its referenced bits were cleared, and the rest |
 //! | mark | the figures at a moment the user chose, to show changes since |
 //! | engine | turns snapshots into history, verdicts and alerts; the screen only looks |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
@@ -50,7 +51,7 @@
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
-//! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness
+//! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness, clear_refs
 //! L8   config                settings, keymap, themes
 //! L9   tui output            the two faces: the screen, and printed reports
 //! L10  cli run main          the command line, and the wiring

@@ -5,6 +5,7 @@
 //! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
 
 pub mod cgroup;
+pub mod jvm;
 pub mod mapping;
 pub mod memory;
 pub mod process;

@@ -12,6 +12,7 @@ pub mod json;
 pub mod leaks;
 pub mod maps;
 pub mod mem;
+pub mod prove;
 pub mod row_table;
 pub mod table;
 pub mod text_table;

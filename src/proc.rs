@@ -11,6 +11,7 @@ pub mod cmdline;
 pub mod descriptors;
 pub mod exe;
 pub mod files;
+pub mod hsperfdata;
 pub mod kcmp;
 pub mod objects;
 pub(crate) mod parse;

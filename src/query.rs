@@ -21,6 +21,7 @@ use crate::columns::{ColumnId, Row, layout};
 use crate::filter::Filter;
 use crate::group::totals::one_of_each;
 use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals};
+use crate::history::coldness::ColdnessTable;
 use crate::history::marks::Mark;
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, ProcessSample, Snapshot};
@@ -81,6 +82,8 @@ pub struct RowSource<'a> {
     pub history: Option<&'a History>,
     /// The mark that changes are shown since.
     pub mark: Option<&'a Mark>,
+    /// Hot and cold memory, of processes that the user asked for.
+    pub coldness: Option<&'a ColdnessTable>,
     /// The span of charts; `None` for the shortest.
     pub span: Option<Duration>,
 }
@@ -92,6 +95,7 @@ impl<'a> RowSource<'a> {
             snapshot,
             history,
             mark: None,
+            coldness: None,
             span: None,
         }
     }
@@ -99,7 +103,8 @@ impl<'a> RowSource<'a> {
     /// Returns the row of one process.
     pub fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         let series = self.history.and_then(|history| history.get(sample.id));
-        self.with_mark(Row::of_process(sample, series, self.snapshot))
+        let row = Row::of_process(sample, series, self.snapshot);
+        self.with_mark(row.with_coldness(self.coldness))
     }
 
     /// Returns the row of one process in a tree, where `subtree` is the sum of it and its descendants. If that is

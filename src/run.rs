@@ -8,6 +8,7 @@ mod leaks;
 mod maps;
 mod mem;
 pub mod monitor;
+mod prove;
 mod ps;
 mod secure;
 mod snapshot;

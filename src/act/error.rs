@@ -32,12 +32,18 @@ pub enum ActError {
     /// The kernel has no pidfds (before Linux 5.3).
     #[error("this kernel cannot pin a process (Linux 5.3 is needed)")]
     Unsupported,
+    /// The kernel has no `clear_refs`: it was built without `CONFIG_PROC_PAGE_MONITOR`.
+    #[error("this kernel does not tell what was touched (no clear_refs)")]
+    NoReferencedBits,
     /// A value, and the lowest and the highest value that the kernel accepts.
     #[error("{0} is out of range: {1} to {2}")]
     OutOfRange(i32, i32, i32),
     /// The limit on open files, of which zmtop leaves a part for this, allows no more processes to be pinned.
     #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
     TooMany,
+    /// Earlier requests of the kind still wait for the kernel.
+    #[error("others are still being waited for")]
+    Busy,
     /// A file of `/proc` has not the format that the kernel documents.
     #[error("/proc cannot be understood")]
     Malformed,
@@ -56,9 +62,10 @@ impl ActError {
             Self::KernelThread => "of the kernel",
             Self::Gone | Self::Zombie | Self::PidReused => "ended",
             Self::Denied => "denied",
-            Self::Unsupported => "unsupported",
+            Self::Unsupported | Self::NoReferencedBits => "unsupported",
             Self::OutOfRange(..) => "out of range",
             Self::TooMany => "beyond the limit on open files",
+            Self::Busy => "too many at once",
             Self::Malformed => "not understood",
             Self::Kernel(_) => "failed",
         }

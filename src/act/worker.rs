@@ -23,6 +23,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// memory while the thread is kept waiting.
 const MAX_QUEUED: usize = 256;
 
+/// Maximum number of requests whose referenced bits are being cleared: each has a thread, and none may ever end.
+const MAX_CLEARING: usize = 4;
+
 type OnReply = Arc<dyn Fn(Reply) + Send + Sync>;
 
 /// A handle to a thread that performs commands one after the other, off the caller's thread because every file
@@ -80,6 +83,7 @@ impl Worker {
                 on_reply: Arc::clone(&self.on_reply),
                 requests: HashMap::new(),
                 signalled: Vec::new(),
+                clearing: Arc::default(),
                 queued: Arc::clone(&self.queued),
             };
             std::thread::Builder::new()
@@ -118,6 +122,8 @@ struct State {
     on_reply: OnReply,
     requests: HashMap<RequestId, Request>,
     signalled: Vec<Signalled>,
+    /// Held by each thread that clears referenced bits.
+    clearing: Arc<()>,
     /// The number of commands that wait.
     queued: Arc<AtomicUsize>,
 }
@@ -176,7 +182,35 @@ impl State {
         pinned.sum::<usize>() * PER_PROCESS + watched.sum::<usize>()
     }
 
+    /// Clears referenced bits on a thread of its own, since it waits for the lock of an address space, which its owner may
+    /// hold for ever: signals go on meanwhile.
+    fn clear_referenced(&mut self, request: RequestId) {
+        let Some(Request { processes, .. }) = self.requests.remove(&request) else {
+            return;
+        };
+        let action = ProcessAction::ClearReferenced;
+        let all = processes.len();
+        let (on_reply, token) = (Arc::clone(&self.on_reply), Arc::clone(&self.clearing));
+        let clear = move || {
+            let results = processes.iter();
+            let results = results.map(|process| perform(process.as_ref().map_err(|e| *e)?, action));
+            on_reply(Reply::Performed(request, action, results.collect()));
+            drop(token);
+        };
+        let thread = std::thread::Builder::new()
+            .name("zmtop-clear".into())
+            .stack_size(256 << 10);
+        // Two more hold the token: this thread, and the one to be started.
+        let is_free = Arc::strong_count(&self.clearing) <= MAX_CLEARING + 1;
+        if !is_free || thread.spawn(clear).is_err() {
+            (self.on_reply)(Reply::Performed(request, action, vec![Err(ActError::Busy); all]));
+        }
+    }
+
     fn perform(&mut self, request: RequestId, action: ProcessAction) {
+        if action == ProcessAction::ClearReferenced {
+            return self.clear_referenced(request);
+        }
         let Some(Request { processes, .. }) = self.requests.get(&request) else {
             return;
         };
@@ -233,10 +267,11 @@ impl State {
     }
 }
 
-/// Performs an action on one process; returns its new value, or the number of the signal.
+/// Performs an action on one process; returns its new value, the number of the signal, or 0.
 fn perform(process: &Pinned, action: ProcessAction) -> Result<i32, ActError> {
     match action {
         ProcessAction::Signal(signal) => process.signal(signal).map(|()| signal.as_raw()),
+        ProcessAction::ClearReferenced => process.clear_referenced().map(|()| 0),
         ProcessAction::Set(tunable, value) => process.set(tunable, value).map(|()| value),
         ProcessAction::Step(tunable, step) => {
             let range = tunable.spec().range;

@@ -1,11 +1,15 @@
 //! The options of `zmtop leaks`.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use clap::Args;
 
 use super::Format;
 use super::shared::{ColorArgs, PathArgs, SourceArgs, UnitsArgs, UsageError, set};
 use crate::config::Settings;
 use crate::group::GroupBy;
+use crate::units::{parse_span, span_exact};
 
 /// The options of `zmtop leaks`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +23,18 @@ pub struct LeaksArgs {
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     /// Watch for so long before telling: 2m to 24h. Ctrl-C tells at once
-    #[arg(long = "for", value_name = "TIME", default_value = "10m", conflicts_with = "from")]
-    pub time: String,
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        conflicts_with = "from",
+        help = "Watch for so long before telling: 2m to 24h (10m); with --prove 1s to 24h (1m). Ctrl-C tells at once"
+    )]
+    pub time: Option<String>,
+    /// Tell what this process does not touch of its memory, as leaked memory is never touched: clears its referenced bits,
+    /// waits, and looks
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = ["filter", "interval", "by", "all", "check", "from"])]
+    pub prove: Option<u32>,
     /// Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,
@@ -58,6 +72,20 @@ impl LeaksArgs {
         set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
         self.units.apply(settings)
+    }
+
+    /// Returns how long to watch; `default` where that was not asked for.
+    ///
+    /// # Errors
+    /// It is no length of time, or too short or too long.
+    pub fn watching_time(&self, range: RangeInclusive<Duration>, default: Duration) -> Result<Duration, UsageError> {
+        let Some(typed) = &self.time else { return Ok(default) };
+        parse_span(typed).filter(|time| range.contains(time)).ok_or_else(|| {
+            let (shortest, longest) = (span_exact(*range.start()), span_exact(*range.end()));
+            let such = span_exact(default);
+            let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
+            UsageError::option("--for", what)
+        })
     }
 }
 

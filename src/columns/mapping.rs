@@ -119,6 +119,10 @@ pub static COLUMNS: &[Entry] = &[
         .help("The part of PSS that may not be swapped out. Kernel: Locked in smaps."),
     Entry::bytes("thp", "THP", |r| extent(r, |e| e.huge))
         .help("Anonymous memory in transparent huge pages. Kernel: AnonHugePages in smaps."),
+    Entry::bytes("referenced", "REFD", |r| extent(r, |e| e.referenced)).help(
+        "Resident pages, whole, that were touched since their referenced bits were last cleared, by zmtop leaks --prove or \
+         by c in the monitor; where that was never, since they were mapped. Kernel: Referenced in smaps.",
+    ),
     count("areas", "AREAS", |r| Value::Count(r.areas))
         .help("How many areas of the address space.")
         .additive(true),

@@ -1,5 +1,6 @@
 //! The columns of processes and of groups of them.
 
+mod coldness;
 mod facts;
 mod group;
 mod mark;
@@ -26,15 +27,17 @@ const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 /// Every column there is, in the order that the chooser offers them.
 pub static COLUMNS: &[Entry] = &ALL;
 
-const PARTS: [&[Entry]; 5] = [
+const PARTS: [&[Entry]; 6] = [
     memory::COLUMNS,
     trend::COLUMNS,
     facts::COLUMNS,
     group::COLUMNS,
     mark::COLUMNS,
+    coldness::COLUMNS,
 ];
 
-const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
+const COUNT: usize =
+    PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len() + PARTS[5].len();
 
 // A table in the order of the parts, made by the compiler, so that a column is found by its index in it.
 const ALL: [Entry; COUNT] = {

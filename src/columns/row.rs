@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::group::{Change, Group, GroupBy, Totals};
+use crate::history::coldness::{Coldness, ColdnessTable};
 use crate::history::marks::Mark;
 use crate::history::{RowHistory, SeriesView};
-use crate::model::{Memory, ProcessSample, Reading, Snapshot};
+use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
 
 /// The inputs from which columns take the values of one row.
@@ -29,6 +30,8 @@ pub struct Row<'a> {
     pub group: Option<&'a Group>,
     /// The mark since which changes are shown.
     pub mark: Option<&'a Mark>,
+    /// The hot and the cold memory of the process, if the user asked.
+    pub coldness: Reading<&'a Coldness>,
     /// The snapshot that the row is of.
     pub snapshot: &'a Snapshot,
 }
@@ -46,6 +49,7 @@ impl<'a> Row<'a> {
             totals: None,
             group: None,
             mark: None,
+            coldness: Err(Missing::NotAsked),
             snapshot,
         }
     }
@@ -76,6 +80,7 @@ impl<'a> Row<'a> {
             totals: Some(totals),
             group: None,
             mark: None,
+            coldness: Err(Missing::NotAsked),
             snapshot,
         }
     }
@@ -91,6 +96,15 @@ impl<'a> Row<'a> {
     #[must_use]
     pub const fn with_mark(mut self, mark: Option<&'a Mark>) -> Self {
         self.mark = mark;
+        self
+    }
+
+    /// Sets what the process touched of its memory.
+    #[must_use]
+    pub fn with_coldness(mut self, table: Option<&'a ColdnessTable>) -> Self {
+        if let (Some(sample), Some(table)) = (self.sample, table) {
+            self.coldness = table.get(sample);
+        }
         self
     }
 

@@ -138,6 +138,8 @@ actions! {
     NiceUp = "nice-up",
     /// Decreases the niceness by one.
     NiceDown = "nice-down",
+    /// Looks at what the process touches of its memory from now on, after asking.
+    HotCold = "hot-cold",
     /// Removes all tags.
     UntagAll = "untag-all",
     /// Pauses or resumes sampling.
@@ -181,7 +183,7 @@ impl Action {
     pub const fn acts(self) -> bool {
         matches!(
             self,
-            Self::Signal | Self::OomAdjust | Self::Nice | Self::NiceUp | Self::NiceDown
+            Self::Signal | Self::OomAdjust | Self::Nice | Self::NiceUp | Self::NiceDown | Self::HotCold
         )
     }
 }

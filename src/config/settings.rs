@@ -51,6 +51,8 @@ settings! {
         pub budget: Option<u16> = Share(1..=1000),
         /// Maximum age of figures while nothing says that they changed.
         pub max_age: Duration = Span(SECOND..=HOUR),
+        /// Time between two looks at what a process touched since its referenced bits were cleared.
+        pub cold_interval: Duration = Span(SECOND..=HOUR),
         /// Niceness of the reader threads.
         pub nice: u16 = Number(0..=19),
     }

@@ -108,6 +108,8 @@ pub struct Extent {
     pub locked: Reading<u64>,
     /// `AnonHugePages`: resident in transparent huge pages.
     pub huge: Reading<u64>,
+    /// `Referenced`: resident and touched since the referenced bits were last cleared.
+    pub referenced: Reading<u64>,
 }
 
 impl Extent {
@@ -116,6 +118,7 @@ impl Extent {
         size: 0,
         locked: Ok(0),
         huge: Ok(0),
+        referenced: Ok(0),
     };
 
     /// Adds another area's figures.
@@ -124,6 +127,7 @@ impl Extent {
         self.size = self.size.saturating_add(other.size);
         self.locked = both(self.locked, other.locked);
         self.huge = both(self.huge, other.huge);
+        self.referenced = both(self.referenced, other.referenced);
     }
 }
 

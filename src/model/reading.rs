@@ -24,6 +24,8 @@ pub enum Missing {
     Malformed,
     /// Not read yet.
     Pending,
+    /// Read only where the user asked for it.
+    NotAsked,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -40,13 +42,14 @@ impl Missing {
             Self::TimedOut => "timed out",
             Self::Malformed => "malformed",
             Self::Pending => "not read yet",
+            Self::NotAsked => "not asked: press c",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 8] = [
+        const WORDS: [Missing; 9] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -55,6 +58,7 @@ impl Missing {
             Missing::TimedOut,
             Missing::Malformed,
             Missing::Pending,
+            Missing::NotAsked,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

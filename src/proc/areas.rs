@@ -85,6 +85,7 @@ struct Body {
     size: Once,
     locked: Once,
     huge: Once,
+    referenced: Once,
     flags: Vec<u8>,
 }
 
@@ -165,6 +166,7 @@ impl<F: FnMut(Area)> Parser<F> {
             b"Size" => body.size.set(value),
             b"Locked" => body.locked.set(value),
             b"AnonHugePages" => body.huge.set(value),
+            b"Referenced" => body.referenced.set(value),
             b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(MAX_FLAGS)].into(),
             _ => body.sums.add_line(line),
         }
@@ -199,6 +201,7 @@ impl<F: FnMut(Area)> Parser<F> {
                 size,
                 locked: body.locked.reading(),
                 huge: body.huge.reading(),
+                referenced: body.referenced.reading(),
             }),
             flags: body.flags.into(),
         });

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::snapshot::{self, parse_at};
-use super::{Failure, complain, output_style, parse_filter, print, sampler_options};
+use super::{Failure, complain, output_style, parse_filter, print, prove, sampler_options};
 use crate::cli::leaks::LeaksArgs;
 use crate::cli::{Exit, UsageError};
 use crate::columns::{Needs, Row};
@@ -26,10 +26,12 @@ use crate::query::{Chosen, choose};
 use crate::sampler;
 use crate::source::At;
 use crate::trend::Verdict;
-use crate::units::{parse_span, span, span_exact};
+use crate::units::{span, span_exact};
 
 /// The shortest watch: before two minutes hardly anything can be said.
 const SHORTEST: Duration = Duration::from_secs(120);
+/// The watch that is not asked for otherwise.
+const DEFAULT: Duration = Duration::from_secs(600);
 /// The longest watch: who wants to see more records it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -51,6 +53,9 @@ struct Observed {
 
 /// Watches, or reads a recording, and reports what grows.
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
+    if let Some(pid) = args.prove {
+        return prove::run(pid, args, env);
+    }
     let plan = plan(args, env)?;
     let mut observed = match &args.source.from {
         Some(path) => replay(path, &plan)?,
@@ -84,12 +89,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
-    let within = |time: &Duration| (SHORTEST..=LONGEST).contains(time);
-    let time = parse_span(&args.time).filter(within).ok_or_else(|| {
-        let (shortest, longest) = (span_exact(SHORTEST), span_exact(LONGEST));
-        let what = format!("expected a length of time from {shortest} to {longest}, such as 10m");
-        UsageError::option("--for", what)
-    })?;
+    let time = args.watching_time(SHORTEST..=LONGEST, DEFAULT)?;
     Ok(Plan {
         settings,
         filter,

@@ -4,6 +4,7 @@
 //! [engine](crate::engine) goes on beside it on a thread of its own, sampling, signals and keys on the runtime; they
 //! reach the screen over one bounded channel.
 
+mod coldness;
 mod feeds;
 mod inspect;
 mod mappings;
@@ -22,6 +23,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+use self::coldness::Looker;
 use self::mappings::Mappings;
 use super::alert::Notifier;
 use super::terminal;
@@ -88,6 +90,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         .build()
         .context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone());
+    let looker = Looker::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
@@ -138,6 +141,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         mouse,
         config_path: setup.config_path,
         mappings,
+        looker,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
     };
@@ -197,6 +201,7 @@ struct Screen {
     mouse: bool,
     config_path: PathBuf,
     mappings: Mappings,
+    looker: Looker,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// The next frame is drawn anew, whatever the terminal shows.
@@ -324,6 +329,7 @@ impl Screen {
             Effect::Act(command) => self.act(command),
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
+            Effect::Look(looks) => self.looker.turn_to(looks, &self.send),
         }
         Ok(())
     }

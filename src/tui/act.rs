@@ -1,10 +1,11 @@
 //! The dialogs that act on processes, and what is said of the outcome.
 //!
 //! Opening a dialog pins its processes; whatever is confirmed later reaches those processes or none, and closing it
-//! releases them. Each dialog is one file with its state, its keys and its drawing: [`SignalDialog`] and
-//! [`TunableDialog`], which serves every [`Tunable`]. They send commands to the [worker](crate::act::Worker) and
+//! releases them. Each dialog is one file with its state, its keys and its drawing: [`SignalDialog`], [`ColdnessDialog`]
+//! and [`TunableDialog`], which serves every [`Tunable`]. They send commands to the [worker](crate::act::Worker) and
 //! never touch a process themselves.
 
+mod coldness;
 mod frame;
 mod messages;
 mod pending;
@@ -13,6 +14,8 @@ mod selection;
 mod signal;
 mod tunable;
 
+pub use coldness::ColdnessDialog;
+pub(super) use coldness::request as request_looks;
 pub use pending::PendingActions;
 pub(super) use reply::on_reply;
 pub use selection::Selection;
@@ -23,12 +26,28 @@ use super::app::App;
 use super::event::Effect;
 use crate::act::{Command, ProcessAction, Tunable};
 use crate::group::GroupBy;
+use crate::history::coldness::MAX_ASKED;
 
 /// Opens the dialog that sends a signal.
 pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
     select(app, |app, selection| {
         let pin = selection.pin();
         app.open(SignalDialog::new(selection));
+        vec![Effect::Act(pin)]
+    })
+}
+
+/// Opens the dialog that asks what a process touches.
+pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
+    select(app, |app, selection| {
+        let all = selection.processes.len();
+        if all > MAX_ASKED {
+            app.screen
+                .fail(format!("that is {all} processes: {MAX_ASKED} at once at the most"));
+            return Vec::new();
+        }
+        let pin = selection.pin();
+        app.open(ColdnessDialog::new(selection));
         vec![Effect::Act(pin)]
     })
 }

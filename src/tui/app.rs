@@ -220,6 +220,7 @@ impl App {
             snapshot,
             history: Some(&self.engine.history),
             mark: self.data.marks.current(),
+            coldness: Some(&self.data.coldness),
             span: Some(self.screen.chart.span().time),
         }
     }

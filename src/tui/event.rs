@@ -6,6 +6,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
 use crate::config::UiSettings;
+use crate::history::coldness::{Coldness, Look};
+use crate::model::jvm::JvmHeap;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading};
 use crate::sampler::mappings::Mappings;
@@ -31,6 +33,10 @@ pub enum Event {
     ScanFailed(u64, String),
     /// The mappings of an inspected process were read, or could not be.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
+    /// The counters of an inspected process that is a Java virtual machine were read, or could not be.
+    Jvm(Identity, Reading<JvmHeap>),
+    /// A process whose referenced bits were cleared was looked at, or could not be.
+    Looked(Look, Reading<Coldness>),
     /// A reply to a command that acts on processes.
     Act(act::Reply),
     /// An effect went well; says so.
@@ -63,6 +69,9 @@ pub enum Effect {
     CancelScan,
     /// Reads the mappings of this process again and again, at a bounded rate; or of none any more.
     Inspect(Option<Inspect>),
+    /// Looks, again and again, at what these processes touched since their referenced bits were cleared; at no others
+    /// any more. One that is new was cleared just now.
+    Look(Vec<Look>),
     /// Acts on processes.
     Act(act::Command),
     /// Writes settings to the config file.

@@ -10,6 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::app::{App, Response};
 use super::event::{Effect, Event};
 use super::refresh::refresh;
+use super::rows::rebuild;
 use super::{act, mappings, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
@@ -42,11 +43,17 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 app.data.growth.record(snapshot, id, &read);
             }
         }
+        Event::Jvm(id, heap) => app.data.jvm = Some((id, heap)),
+        Event::Looked(look, found) => {
+            app.data.coldness.record(look, found);
+            rebuild(app);
+        }
         Event::Act(reply) => effects.extend(act::on_reply(app, reply)),
         Event::Done(text) => app.screen.say(text),
         Event::Failed(text) => app.screen.fail(text),
     }
     effects.extend(panel::request(app));
+    effects.extend(act::request_looks(app));
     effects
 }
 
@@ -78,6 +85,9 @@ fn on_snapshot(app: &mut App) {
     };
     if app.data.marks.discard_incomparable(&snapshot) {
         app.apply_columns();
+    }
+    if snapshot.processes.is_ok() {
+        app.data.coldness.retain_living(&snapshot);
     }
     if snapshot.processes.is_ok() && !(app.tables.tags.is_empty() && app.query.folded.is_empty()) {
         let alive: HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();

@@ -1,5 +1,6 @@
-//! Signals, niceness and `oom_score_adj`, on children of the tests' own.
+//! Signals, niceness, `oom_score_adj` and referenced bits, on children of the tests' own.
 
+mod coldness;
 mod reused;
 mod worker;
 

@@ -1,5 +1,6 @@
 //! Histories: changes, rates, series and verdicts from a run of snapshots.
 
+mod coldness;
 mod dangers;
 mod flat;
 mod headroom;

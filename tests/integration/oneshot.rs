@@ -8,6 +8,7 @@ mod formats;
 mod groups;
 mod leaks;
 mod program;
+mod prove;
 mod rows;
 mod scan;
 mod table;

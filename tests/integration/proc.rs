@@ -3,6 +3,7 @@
 mod cgroup;
 mod cmdline;
 mod exe;
+mod hsperfdata;
 mod mounts;
 mod objects;
 mod smaps;

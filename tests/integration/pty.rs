@@ -3,6 +3,7 @@
 
 mod act;
 mod alerts;
+mod coldness;
 mod endings;
 mod held;
 mod panel;

@@ -2,6 +2,7 @@
 
 use crate::columns::{Row, Value};
 use crate::group::{Change, GroupBy};
+use crate::history::coldness::Coldness;
 use crate::history::marks::MarkDelta;
 use crate::model::{CgroupFigures, Memory, Missing, ProcessSample, Reading};
 use crate::trend::{Judgement, Verdict};
@@ -112,4 +113,13 @@ pub(super) fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value
         (None, None) => return Value::Blank,
     };
     since.map_or_else(Value::Missing, |s| Value::Delta(get(&s)))
+}
+
+/// Reads what the process touched of its memory; where that cannot be read at all, for the same reason. Blank in a sum.
+pub(super) fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Value<'a> {
+    match (row.sample, row.memory) {
+        (None, _) => Value::Blank,
+        (Some(_), Err(why)) => Value::Missing(why),
+        (Some(_), Ok(_)) => row.coldness.and_then(get).unwrap_or_else(Value::Missing),
+    }
 }

@@ -76,6 +76,11 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
                 n => format!("{signal} sent to {n} of {all}: {error}"),
             }
         }
+        ProcessAction::ClearReferenced => match done {
+            0 => format!("{name} is not looked at: {error}"),
+            n if n == all => format!("what {name} touches is noted from now on"),
+            n => format!("what {n} of {all} touch is noted from now on: {error}"),
+        },
         ProcessAction::Set(tunable, _) | ProcessAction::Step(tunable, _) => {
             let what = tunable.spec().name;
             match values.clone().min().zip(values.max()).map(range) {
@@ -96,10 +101,11 @@ pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, runni
         return None;
     }
     let count = if running > 0 { running } else { exited };
-    let name = if count == sent.processes {
+    let all = sent.processes.len();
+    let name = if count == all {
         sent.name.clone()
     } else {
-        format!("{count} of {}", sent.processes)
+        format!("{count} of {all}")
     };
     let what = match (running, exited) {
         (0, 1) => "has ended",

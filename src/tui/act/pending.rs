@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::act::RequestId;
+use crate::model::Identity;
 
 /// Maximum number of pending actions: a key that repeats must not fill the memory. Of those before, no results are
 /// shown.
@@ -14,8 +15,8 @@ pub(super) struct PendingAction {
     pub(super) request: RequestId,
     /// The name of its processes.
     pub(super) name: String,
-    /// The number of its processes.
-    pub(super) processes: usize,
+    /// Its processes, in the order in which they were pinned.
+    pub(super) processes: Vec<Identity>,
 }
 
 /// The pending actions, and the last request.

@@ -1,7 +1,7 @@
 //! Replies of the worker.
 
 use super::selection::Selection;
-use super::{SignalDialog, TunableDialog, messages};
+use super::{ColdnessDialog, SignalDialog, TunableDialog, coldness, messages};
 use crate::act::{ProcessAction, Reply, RequestId};
 use crate::tui::app::App;
 use crate::tui::event::Effect;
@@ -23,6 +23,11 @@ pub(in crate::tui) fn on_reply(app: &mut App, reply: Reply) -> Option<Effect> {
         Reply::Performed(request, action, results) => {
             let pending = app.requests.acts.get(request)?;
             let message = messages::performed(&pending.name, action, &results);
+            if action == ProcessAction::ClearReferenced {
+                let cleared = pending.processes.iter().zip(&results);
+                let cleared = cleared.filter(|(_, result)| result.is_ok()).map(|(id, _)| *id);
+                coldness::on_cleared(app, &cleared.collect::<Vec<_>>());
+            }
             let outcome_follows = matches!(action, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok);
             if !outcome_follows {
                 app.requests.acts.remove(request);
@@ -60,6 +65,8 @@ pub(in crate::tui) fn on_reply(app: &mut App, reply: Reply) -> Option<Effect> {
 fn selection(app: &mut App, request: RequestId) -> Option<&mut Selection> {
     let selection = if app.modal::<SignalDialog>().is_some() {
         app.modal_mut::<SignalDialog>().map(|dialog| &mut dialog.selection)
+    } else if app.modal::<ColdnessDialog>().is_some() {
+        app.modal_mut::<ColdnessDialog>().map(|dialog| &mut dialog.selection)
     } else {
         app.modal_mut::<TunableDialog>().map(|dialog| &mut dialog.selection)
     };

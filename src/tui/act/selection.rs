@@ -81,7 +81,11 @@ impl Selection {
 
     /// Returns the command that pins them.
     pub(super) fn pin(&self) -> Command {
-        Command::Pin(self.request, self.processes.iter().map(|p| p.id).collect())
+        Command::Pin(self.request, self.ids())
+    }
+
+    fn ids(&self) -> Vec<Identity> {
+        self.processes.iter().map(|p| p.id).collect()
     }
 
     /// Returns an action on them that is pending.
@@ -89,7 +93,7 @@ impl Selection {
         PendingAction {
             request: self.request,
             name: self.name(),
-            processes: self.processes.len(),
+            processes: self.ids(),
         }
     }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::group::Group;
 use crate::history::Marks;
-use crate::model::Snapshot;
+use crate::history::coldness::ColdnessTable;
+use crate::model::jvm::JvmHeap;
+use crate::model::{Identity, Reading, Snapshot};
 use crate::tui::growth::GrowthTracker;
 
 /// Data that was read because the screen asked for it.
@@ -16,6 +18,10 @@ pub struct Data {
     pub mappings: Option<MappingScan>,
     /// The mappings of single processes, as read again and again.
     pub growth: GrowthTracker,
+    /// Hot and cold memory, of processes that the user asked for.
+    pub coldness: ColdnessTable,
+    /// The heap of the Java virtual machine that was inspected last.
+    pub jvm: Option<(Identity, Reading<JvmHeap>)>,
 }
 
 /// The mappings of all processes, as read by one scan.

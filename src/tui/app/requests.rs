@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::history::coldness::Look;
 use crate::tui::act::PendingActions;
 use crate::tui::event::Inspect;
 
@@ -20,6 +21,8 @@ pub struct Requests {
     pub scans: u64,
     /// The process whose mappings are read again and again.
     pub inspected: Option<Inspect>,
+    /// The processes whose hot and cold memory is looked at.
+    pub looks: Vec<Look>,
     /// Actions on processes that are under way.
     pub acts: PendingActions,
 }
@@ -34,6 +37,7 @@ impl Requests {
             scan: None,
             scans: 0,
             inspected: None,
+            looks: Vec::new(),
             acts: PendingActions::default(),
         }
     }

@@ -6,11 +6,14 @@
 //!   +118M   1.1G     41 anon    [anon]
 //!     +2M    12M      1 file    /usr/lib/libpython3.13.so new
 //! ```
+//!
+//! Once the user asked what the process touches, COLD beside HELD says what it did not.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::history::coldness::{Coldness, Resident};
 use crate::history::mapping_diff::{MappingGrowth, Presence, total_growth};
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
@@ -19,9 +22,9 @@ use crate::tui::growth::TrackedProcess;
 use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
 use crate::units;
 
-const TITLES: [&str; 5] = ["GROWTH", "HELD", "AREAS", "KIND", "MAPPING"];
-/// The index of the column of names.
-const NAME: usize = 4;
+const TITLES: [&str; 6] = ["GROWTH", "HELD", "COLD", "AREAS", "KIND", "MAPPING"];
+/// The index of the column of what was not touched, which is there only where the user asked.
+const COLD: usize = 2;
 
 /// Draws a line that says over which time, a heading, and as many mappings as there is room for.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
@@ -35,29 +38,44 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     };
     let bytes = app.screen.units.width();
     let column = |index: usize, width: u16, align| ColumnLayout::fixed(width.max(TITLES[index].len() as u16), align);
-    let columns = [
+    let coldness = app.data.coldness.get(sample).ok();
+    let mut columns = vec![
         column(0, bytes + 1, Align::Right),
         column(1, bytes, Align::Right),
-        column(2, 6, Align::Right),
-        column(3, 7, Align::Left),
+        column(COLD, bytes, Align::Right),
+        column(3, 6, Align::Right),
+        column(4, 7, Align::Left),
         ColumnLayout::rest(),
     ];
+    if coldness.is_none() {
+        columns.remove(COLD);
+    }
+    // The index of a drawn column among all.
+    let index = |at: usize| at + usize::from(coldness.is_none() && at >= COLD);
     let grid = TableGrid::new(&columns, area, 1);
     buf.set_style(line(area, 1), theme.dim);
-    grid.draw_row(buf, 1, |at| (TITLES[at].to_owned(), theme.dim));
+    grid.draw_row(buf, 1, |at| (TITLES[index(at)].to_owned(), theme.dim));
     for (y, mapping) in (2..area.height).zip(&by_growth(mappings)) {
-        grid.draw_row(buf, y, |at| match at {
+        grid.draw_row(buf, y, |at| match index(at) {
             0 => growth(app, mapping),
             1 => {
                 let held = mapping.now.map(|n| units::bytes(n, app.screen.units));
                 (held.unwrap_or_else(|_| "-".into()), Style::default())
             }
-            2 => (units::count(mapping.areas), Style::default()),
-            3 => (mapping.kind.id().to_owned(), Style::default()),
+            COLD => (cold(app, coldness, mapping), Style::default()),
+            3 => (units::count(mapping.areas), Style::default()),
+            4 => (mapping.kind.id().to_owned(), Style::default()),
             _ => (String::new(), Style::default()),
         });
-        draw_name(app, mapping, grid.cell(y, NAME), buf);
+        draw_name(app, mapping, grid.cell(y, columns.len() - 1), buf);
     }
+}
+
+/// Returns what was not touched of a mapping.
+fn cold(app: &App, coldness: Option<&Coldness>, mapping: &MappingGrowth) -> String {
+    let found = coldness.and_then(|coldness| coldness.mapping(mapping.kind, &mapping.name));
+    let cold = found.and_then(|found| found.resident.ok()).map(Resident::cold);
+    cold.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units))
 }
 
 /// Sorts mappings: what grew, then what shrank, then what did neither by what it holds, then what is unknown.

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{draw_facts, growth};
 use crate::columns::{cell, layout};
-use crate::model::{Memory, ProcessSample, Snapshot};
+use crate::model::{Memory, Missing, ProcessSample, Snapshot};
 use crate::tui::app::App;
 use crate::tui::labels;
 use crate::tui::widgets::StatusLine;
@@ -55,6 +55,8 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
         Ok(memory) => memory_line(app, memory, width),
         Err(why) => StatusLine::of(format!(" PSS: {why}"), theme.dim),
     });
+    lines.extend(coldness_line(app, sample));
+    lines.extend(jvm_line(app, sample));
     if let Ok(path) = &facts.cgroup {
         let mut line = StatusLine::default();
         // The figures need the other half.
@@ -73,6 +75,66 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     let command = command.into_iter().map(|l| StatusLine::of(format!(" {l}"), theme.text));
     lines.splice(1..1, command);
     lines
+}
+
+/// Returns the line about what it touched of its memory, where the user asked.
+fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
+    let theme = &app.config.theme;
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let coldness = match app.data.coldness.get(sample) {
+        Ok(coldness) => coldness,
+        Err(Missing::NotAsked) => return None,
+        Err(Missing::Pending) => {
+            let wait = units::span_exact(app.config.settings.sampler.cold_interval);
+            let text = format!(" hot and cold: the first look is {wait} after c was pressed");
+            return Some(StatusLine::of(text, theme.dim));
+        }
+        Err(why) => return Some(StatusLine::of(format!(" hot and cold: {why}"), theme.warning)),
+    };
+    let mut line = StatusLine::default();
+    match coldness.total {
+        Ok(total) => {
+            let (cold, rss) = (bytes(total.cold()), bytes(total.rss));
+            line.text(90, format!(" cold {cold} of {rss}"), theme.text);
+            let since = units::span(coldness.since);
+            line.text(80, format!(", untouched for {since}"), theme.text);
+            line.text(50, format!("  ·  hot {}", bytes(total.hot)), theme.dim);
+        }
+        Err(why) => line.text(90, format!(" hot and cold: {why}"), theme.warning),
+    }
+    if let Some((mapping, resident)) = coldness.coldest() {
+        let name = text::safe_prefix(&mapping.name, 40);
+        let (cold, rss) = (bytes(resident.cold()), bytes(resident.rss));
+        line.text(60, format!("  ·  {cold} of {rss} of {name}"), theme.dim);
+    }
+    Some(line)
+}
+
+/// Returns the line about its heap, if it is a Java virtual machine that could be asked.
+fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
+    let theme = &app.config.theme;
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let (_, heap) = app.data.jvm.filter(|(id, _)| *id == sample.id)?;
+    let heap = match heap {
+        Ok(heap) => heap,
+        Err(why) => return Some(StatusLine::of(format!(" JVM heap: {why}"), theme.dim)),
+    };
+    let mut line = StatusLine::default();
+    line.text(90, format!(" JVM heap {} used", bytes(heap.used)), theme.text);
+    line.text(70, format!(" of {}", bytes(heap.capacity)), theme.text);
+    if let Ok(live) = heap.live {
+        let text = format!("  ·  {} live after the last full collection", bytes(live));
+        line.text(60, text, theme.text);
+    }
+    if let Ok(old) = heap.old {
+        line.text(50, format!("  ·  {} in the old generation", bytes(old)), theme.dim);
+    }
+    line.text(
+        30,
+        format!("  ·  {} collections", units::count(heap.collections)),
+        theme.dim,
+    );
+    Some(line)
 }
 
 /// Returns the line about its state, threads, age, parent and program.

@@ -52,6 +52,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Signal => return act::open_signal_dialog(app),
         Action::OomAdjust => return act::open_tunable_dialog(app, Tunable::OomScoreAdj),
         Action::Nice => return act::open_tunable_dialog(app, Tunable::Nice),
+        Action::HotCold => return act::open_coldness_dialog(app),
         Action::NiceUp => return act::step(app, Tunable::Nice, 1),
         Action::NiceDown => return act::step(app, Tunable::Nice, -1),
 

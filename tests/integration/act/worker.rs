@@ -14,7 +14,7 @@ use zmtop::proc::files::Roots;
 use super::Own;
 
 /// Returns a worker and its replies.
-fn worker(timeout: Duration) -> (Worker, Receiver<Reply>) {
+pub(super) fn worker(timeout: Duration) -> (Worker, Receiver<Reply>) {
     let (send, receive) = channel();
     let on_reply = move |reply| {
         let _ = send.send(reply);
@@ -22,9 +22,9 @@ fn worker(timeout: Duration) -> (Worker, Receiver<Reply>) {
     (Worker::new(Roots::new(None), timeout, on_reply), receive)
 }
 
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
-fn next(replies: &Receiver<Reply>) -> Reply {
+pub(super) fn next(replies: &Receiver<Reply>) -> Reply {
     replies.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 

@@ -12,7 +12,9 @@ use zmtop::columns::{
 use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
+use zmtop::history::coldness::{Coldness, ColdnessTable};
 use zmtop::history::{History, Mark, RowHistory};
+use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
 use zmtop::units::Units;
@@ -210,6 +212,24 @@ fn mark() -> Mark {
     Mark::new(&snapshot(Duration::from_secs(LAST - 10), vec![sample]))
 }
 
+/// What [`known`] touched of its memory.
+fn touched(sample: &ProcessSample) -> ColdnessTable {
+    let mut table = ColdnessTable::default();
+    table.ask(sample);
+    let extent = Extent {
+        referenced: Ok(1 << 20),
+        ..Extent::NONE
+    };
+    let heap = Mapping {
+        memory: sample.memory().copied(),
+        extent: Ok(extent),
+        ..Mapping::new(MappingName::parse(b"[heap]", false))
+    };
+    let look = table.looks().next().unwrap();
+    table.record(look, Ok(Coldness::new(&[heap], Duration::from_secs(60))));
+    table
+}
+
 /// The kind of value that a column of a unit gives.
 fn fits(column: &Column, value: &Value<'_>) -> bool {
     matches!(
@@ -233,7 +253,10 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let (sample, series) = known();
     let snap = whole();
     let mark = mark();
-    let row = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
+    let coldness = touched(&sample);
+    let row = Row::of_process(&sample, Some(&series), &snap)
+        .with_mark(Some(&mark))
+        .with_coldness(Some(&coldness));
     // Why a process cannot be read is not said of one that can.
     for column in COLUMNS.iter().filter(|c| c.id != "unread") {
         let value = (column.value)(&row);
@@ -325,7 +348,10 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let (sample, series) = known();
     let snap = whole();
     let mark = mark();
-    let subject = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
+    let coldness = touched(&sample);
+    let subject = Row::of_process(&sample, Some(&series), &snap)
+        .with_mark(Some(&mark))
+        .with_coldness(Some(&coldness));
     for (at, column) in COLUMNS.iter().enumerate() {
         let known = COLUMNS.figure(column.id).map(|(at, _)| at);
         assert_eq!(known, (column.unit != Unit::Text).then_some(at), "{}", column.id);

@@ -83,6 +83,7 @@ threads = 0x40
 max_stuck = 512
 budget = "off"
 max_age = "1m"
+cold_interval = "90s"
 nice = 5
 [ui]
 columns = ["pid", "comm"]

@@ -64,6 +64,7 @@ fn everything_an_area_says_is_kept() {
         size: 72 * KB,
         locked: Ok(0),
         huge: Ok(0),
+        referenced: Ok(72 * KB),
     };
     assert_eq!(second.extent, Ok(extent));
     // In pieces of any size it is the same.
@@ -168,6 +169,22 @@ fn what_is_malformed_costs_its_own_area_only() {
         let (areas, count) = read(&[bad.as_bytes(), &good].concat());
         assert_eq!((areas[0].memory, count), (Err(Missing::Malformed), Ok(2)), "{to}");
         assert_eq!(areas[1].memory, read(&good).0[0].memory, "{to}");
+    }
+    // Of what was touched nothing is known then, and all else is.
+    for (from, to, why) in [
+        ("Referenced:", "Xeferenced:", Missing::Unsupported),
+        (
+            "Referenced:            8 kB",
+            "Referenced:            8 MB",
+            Missing::Malformed,
+        ),
+        ("Locked:", "Referenced:", Missing::Malformed),
+    ] {
+        let bad = String::from_utf8(at(1, b"/a", 8)).unwrap().replacen(from, to, 1);
+        let (areas, _) = read(bad.as_bytes());
+        let extent = areas[0].extent.unwrap();
+        assert_eq!((extent.referenced, extent.huge), (Err(why), Ok(0)), "{to}");
+        assert!(areas[0].memory.is_ok());
     }
     let sizeless = String::from_utf8(at(1, b"/a", 8))
         .unwrap()

@@ -167,11 +167,11 @@ fn readonly_changes_nothing_and_runs_nothing() {
     let mut pty = monitor(&["--readonly", "--config", &path("config.toml")], child.pid());
     pty.wait_for("read only");
     pty.wait_for("! 1 alert");
-    for key in [F9, "o", "i", "]", "["] {
+    for key in [F9, "o", "i", "]", "[", "c"] {
         pty.send("\x0c");
         pty.send(key);
         pty.wait_for("read only: nothing is changed");
-        assert!(!pty.text().contains("Send a signal"));
+        assert!(!pty.text().contains("Send a signal") && !pty.text().contains("Hot and cold"));
     }
     assert!(pty.raw().contains(&7), "it rings");
     pty.send("q");

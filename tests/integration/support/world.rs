@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, RequestId, Tunable, TunableValues};
 use zmtop::config::UiSettings;
+use zmtop::history::coldness::Look;
 use zmtop::model::mapping::Mapping;
 use zmtop::model::{Identity, Missing};
 use zmtop::sampler::mappings::{Mappings, Shared};
@@ -25,6 +26,8 @@ pub(crate) struct World {
     pub(crate) saved: Option<Box<UiSettings>>,
     /// The process whose mappings are read again and again.
     inspected: Option<Inspect>,
+    /// The processes whose hot and cold memory is looked at.
+    pub(crate) looks: Vec<Look>,
     pinned: BTreeMap<RequestId, Vec<Identity>>,
     answers: VecDeque<Event>,
 }
@@ -43,6 +46,7 @@ impl World {
                 .answers
                 .retain(|event| !matches!(event, Event::ScanProgress(..) | Event::ScanDone(..))),
             Effect::Inspect(inspect) => self.inspected = *inspect,
+            Effect::Look(looks) => self.looks.clone_from(looks),
             Effect::Act(command) => self.act(command),
             Effect::Save(settings) => {
                 self.saved = Some(settings.clone());
@@ -114,6 +118,7 @@ impl World {
         self.pin(id)?;
         let (tunable, value) = match action {
             ProcessAction::Signal(signal) => return Ok(signal.as_raw()),
+            ProcessAction::ClearReferenced => return Ok(0),
             ProcessAction::Set(tunable, value) => (tunable, value),
             ProcessAction::Step(tunable, step) => (tunable, self.tunable(id.pid, tunable) + step),
         };

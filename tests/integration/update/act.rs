@@ -1,5 +1,6 @@
 //! Acting on processes: from keys over dialogs and commands to the messages shown.
 
+mod coldness;
 mod signals;
 mod tunables;
 
@@ -214,7 +215,7 @@ fn readonly_has_none_of_it() {
     session.minute();
     assert!(session.picture().lines().next().unwrap().contains("read only"));
     assert!(!session.picture().contains("F9"));
-    for key in ["F9", "o", "i", "F7", "F8", "[", "]"] {
+    for key in ["F9", "o", "i", "F7", "F8", "[", "]", "c"] {
         session.keys("Left").keys(key);
         assert_eq!(message(&session), "read only: nothing is changed", "{key}");
         assert!(session.app.modal.is_none());
@@ -225,7 +226,13 @@ fn readonly_has_none_of_it() {
         help.push_str(&session.keys("PageDown").picture());
     }
     assert!(help.contains("Take all tags away"));
-    for word in ["Send a signal", "nicer", "niceness", "oom_score_adj: whom"] {
+    for word in [
+        "Send a signal",
+        "nicer",
+        "niceness",
+        "oom_score_adj: whom",
+        "Hot and cold",
+    ] {
         assert!(!help.contains(word), "{word}");
     }
 }

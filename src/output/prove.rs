@@ -1,0 +1,161 @@
+//! The report of what a process does not touch of its memory.
+//!
+//! ```text
+//! 27213 python3, looked at after 60s
+//!  COLD    RSS  SHARE   SIZE  KIND  MAPPING
+//!  412M   430M   95.8   512M  heap  [heap]
+//!  1.2M   6.1M   19.7   8.3M  file  /usr/bin/python3.13
+//!  414M   440M   94.1               41 mappings
+//! 96 % of [heap] was not touched for 60s: 412M of 430M.
+//! ```
+//!
+//! As JSON, schema `zmtop-prove/1`, of which fields are only ever added:
+//!
+//! ```text
+//! {"schema":"zmtop-prove/1","pid":27213,"starttime":81234,"comm":"python3","untouched_s":60.0,"mappings":[
+//!  {"mapping":"[heap]","kind":"heap","size":536870912,"rss":450887680,"hot":18874368,"cold":432013312,"share":0.958,
+//!   "unread":null}],
+//!  "totals":{"rss":461373440,"hot":27262976,"cold":434110464,"share":0.941},"conclusion":"96 % of …"}
+//! ```
+
+use std::io::{self, Write};
+
+use super::data::{DataTable, Document, Node, Object};
+use super::text_table::{TextTable, value_cell, word};
+use super::{OutputStyle, Report};
+use crate::columns::{Cell, DataValue, Value};
+use crate::history::coldness::{Coldness, MappingColdness, Resident};
+use crate::model::{Identity, Reading};
+use crate::text::{Align, safe};
+use crate::units;
+
+/// The hot and cold memory of a process, and how it is to be written.
+#[derive(Clone, Debug)]
+pub struct ProveReport<'a> {
+    /// The process.
+    pub id: Identity,
+    /// Its short name, raw.
+    pub comm: &'a [u8],
+    /// Its hot and cold memory.
+    pub coldness: &'a Coldness,
+    /// Maximum number of mappings; the totals are of all.
+    pub top: Option<usize>,
+    /// Style of the text.
+    pub style: OutputStyle,
+}
+
+/// A figure of what is resident: its name as data, its heading, and its value.
+type Figure = (&'static str, &'static str, fn(Resident) -> Value<'static>);
+
+/// The figures, as text in this order.
+const FIGURES: [Figure; 4] = [
+    ("cold", "COLD", |r| Value::Bytes(r.cold())),
+    ("hot", "HOT", |r| Value::Bytes(r.hot)),
+    ("rss", "RSS", |r| Value::Bytes(r.rss)),
+    ("share", "COLD%", |r| Value::Share(r.cold_share())),
+];
+
+/// Returns a figure of what may be unknown.
+fn value(resident: Reading<Resident>, get: fn(Resident) -> Value<'static>) -> Value<'static> {
+    resident.map_or_else(Value::Missing, get)
+}
+
+impl ProveReport<'_> {
+    /// Returns the mappings to list: what is resident, the coldest first.
+    fn mappings(&self) -> impl Iterator<Item = &MappingColdness> {
+        let resident = |m: &&MappingColdness| m.resident.map_or(true, |r| r.rss > 0);
+        let all = self.coldness.mappings.iter().filter(resident);
+        all.take(self.top.unwrap_or(usize::MAX))
+    }
+
+    /// Returns the sentence that says what it comes to.
+    pub fn conclusion(&self) -> String {
+        let since = units::span(self.coldness.since);
+        let Some((mapping, resident)) = self.coldness.coldest() else {
+            return format!("It has no memory of its own that could have been touched for {since}.");
+        };
+        let bytes = |n| units::bytes(n, self.style.units);
+        let name = safe(&mapping.name);
+        format!(
+            "{:.0} % of {name} was not touched for {since}: {} of {}.",
+            // Never 100 % while some of it was.
+            (resident.cold_share() * 100.0).floor(),
+            bytes(resident.cold()),
+            bytes(resident.rss)
+        )
+    }
+
+    fn cells(&self, resident: Reading<Resident>) -> impl Iterator<Item = Cell> {
+        let units = self.style.units;
+        FIGURES
+            .iter()
+            .map(move |(.., get)| value_cell(&value(resident, *get), units, usize::MAX))
+    }
+
+    fn object<'s>(&'s self, mapping: &'s MappingColdness) -> Object<'s> {
+        let object = Object::default()
+            .put("mapping", Node::bytes(&mapping.name))
+            .put("kind", mapping.kind.id())
+            .put("size", mapping.size);
+        figures(object, mapping.resident).with_unread()
+    }
+}
+
+/// Adds the figures of what is resident.
+fn figures(mut object: Object<'_>, resident: Reading<Resident>) -> Object<'_> {
+    for (name, _, get) in FIGURES {
+        object = object.put(name, value(resident, get));
+    }
+    object
+}
+
+impl Report for ProveReport<'_> {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let since = units::span(self.coldness.since);
+        writeln!(out, "{} {}, looked at after {since}", self.id.pid, safe(self.comm))?;
+        let titles = FIGURES.iter().map(|(_, title, _)| (*title, Align::Right));
+        let mut table = TextTable::titled(titles.chain([("KIND", Align::Left), ("MAPPING", Align::Left)]));
+        for mapping in self.mappings() {
+            let names = [mapping.kind.id().to_owned(), safe(&mapping.name).into_owned()];
+            let cells: Vec<Cell> = self.cells(mapping.resident).chain(names.map(word)).collect();
+            table.push(&cells);
+        }
+        let all = self.coldness.mappings.len();
+        let names = [String::new(), format!("{all} mappings")];
+        let totals: Vec<Cell> = self.cells(self.coldness.total).chain(names.map(word)).collect();
+        table.push_totals(&totals, "");
+        table.write(out, &self.style)?;
+        writeln!(out, "{}", self.conclusion())
+    }
+
+    fn document(&self) -> Document<'_> {
+        let mappings: Vec<_> = self.mappings().map(|m| self.object(m)).collect();
+        Document::Object(
+            Object::default()
+                .put("schema", "zmtop-prove/1")
+                .put("pid", self.id.pid)
+                .put("starttime", self.id.starttime)
+                .put("comm", Node::bytes(self.comm))
+                .put("untouched_s", self.coldness.since.as_secs_f64())
+                .put("mappings", mappings)
+                .put("totals", figures(Object::default(), self.coldness.total))
+                .put("conclusion", self.conclusion()),
+        )
+    }
+
+    fn table(&self) -> DataTable<'_> {
+        let names = ["mapping", "kind", "size"].into_iter();
+        let names = names.chain(FIGURES.iter().map(|(name, ..)| *name));
+        let row = |m: &'_ MappingColdness| -> Vec<DataValue<'_>> {
+            let figures = FIGURES.iter().map(|(.., get)| value(m.resident, *get).into_data());
+            let name = DataValue::Text(m.name.to_vec().into());
+            let kind = DataValue::Text(m.kind.id().as_bytes().into());
+            let size = Value::bytes(m.size).into_data();
+            [name, kind, size].into_iter().chain(figures).collect()
+        };
+        DataTable {
+            names: Some(names.collect()),
+            rows: Box::new(self.mappings().map(row)),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `/tmp/hsperfdata_<user>/<pid>`: counters that a HotSpot Java virtual machine publishes unasked.
+//!
+//! The file is mapped by the machine, so it is found among the process's mappings; `pid` is the one in its own
+//! namespace. Anybody may write such a file: it is read only if it belongs to the process's user, and every length
+//! in it is checked.
+
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+
+use super::files::{open_dir, optional_reason, read_all};
+use crate::model::jvm::JvmHeap;
+use crate::model::{Missing, Reading};
+
+/// The beginning of the file, which is in this order whatever the machine's.
+const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
+/// The only version that there is, since Java 5.
+const MAJOR_VERSION: u8 = 2;
+const PROLOGUE: usize = 32;
+const ENTRY: usize = 20;
+/// The type of a number of eight bytes.
+const LONG: u8 = b'J';
+/// Maximum size of the file: `PerfDataMemorySize` is 32 KiB unless set.
+const MAX_SIZE: usize = 1 << 20;
+
+/// Returns the directory and the file's name if the mapping of that name is such a file.
+pub fn names(mapping: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut parts = mapping.rsplitn(3, |b| *b == b'/');
+    let (file, directory) = (parts.next()?, parts.next()?);
+    let is_pid = !file.is_empty() && file.iter().all(u8::is_ascii_digit);
+    (is_pid && directory.starts_with(b"hsperfdata_") && parts.next().is_some()).then_some((directory, file))
+}
+
+/// Reads the file that the process maps under that name. May block, as the process chooses what is mounted there.
+///
+/// No link on the way to it is followed: it would lead out of the process's root.
+pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
+    let (directory, file) = names(mapping).ok_or(Missing::Unsupported)?;
+    let process = proc.join(pid.to_string());
+    let open = || -> Result<_, Errno> {
+        let process = open_dir(process.as_os_str().as_encoded_bytes())?;
+        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(&process, "root", path, Mode::empty())?;
+        let tmp = openat(root, "tmp", path | OFlags::NOFOLLOW, Mode::empty())?;
+        let directory = openat(tmp, directory, path | OFlags::NOFOLLOW, Mode::empty())?;
+        // A FIFO must not keep us waiting.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = openat(directory, file, flags, Mode::empty())?;
+        Ok((fstat(&fd)?, fd, fstat(&process)?.st_uid))
+    };
+    let (stat, fd, uid) = open().map_err(optional_reason)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= MAX_SIZE);
+    let size = size
+        .filter(|_| is_file && stat.st_uid == uid)
+        .ok_or(Missing::Malformed)?;
+    let mut bytes = vec![0; size];
+    let len = read_all(fd, &mut bytes).map_err(optional_reason)?;
+    parse(&bytes[..len])
+}
+
+/// Parses the counters of the heap.
+pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
+    let prologue = bytes.first_chunk::<PROLOGUE>().ok_or(Missing::Malformed)?;
+    if prologue[..4] != MAGIC {
+        return Err(Missing::Malformed);
+    }
+    let order = match prologue[4] {
+        0 => Order::Big,
+        1 => Order::Little,
+        _ => return Err(Missing::Malformed),
+    };
+    if prologue[5] != MAJOR_VERSION {
+        return Err(Missing::Unsupported);
+    }
+    // It is being written for the first time.
+    if prologue[7] != 1 {
+        return Err(Missing::Pending);
+    }
+    let word = |at| order.u32(bytes, at).ok_or(Missing::Malformed);
+    let (mut at, entries) = (word(24)?, word(28)?);
+    let mut sums = Sums::default();
+    for _ in 0..entries {
+        let length = word(at)?;
+        let entry = at.checked_add(length).and_then(|end| bytes.get(at..end));
+        let entry = entry.filter(|entry| entry.len() >= ENTRY).ok_or(Missing::Malformed)?;
+        sums.add(order, entry).ok_or(Missing::Malformed)?;
+        at += length;
+    }
+    sums.finish()
+}
+
+/// The order of bytes in numbers.
+#[derive(Clone, Copy)]
+enum Order {
+    Big,
+    Little,
+}
+
+impl Order {
+    fn u32(self, bytes: &[u8], at: usize) -> Option<usize> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        let number = match self {
+            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(bytes),
+        };
+        usize::try_from(number).ok()
+    }
+
+    /// Reads a number of eight bytes that is not negative.
+    fn long(self, bytes: &[u8], at: usize) -> Option<u64> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        let number = match self {
+            Self::Big => i64::from_be_bytes(bytes),
+            Self::Little => i64::from_le_bytes(bytes),
+        };
+        u64::try_from(number).ok()
+    }
+}
+
+/// Counters of the heap, as far as they were seen.
+#[derive(Default)]
+struct Sums {
+    used: Option<u64>,
+    capacity: Option<u64>,
+    old: Option<u64>,
+    live: Option<u64>,
+    collections: u64,
+}
+
+impl Sums {
+    /// Adds an entry: lengths and offsets, a name, and a value. Returns nothing where it is malformed.
+    fn add(&mut self, order: Order, entry: &[u8]) -> Option<()> {
+        let name = entry.get(order.u32(entry, 4)?..)?;
+        let name = &name[..name.iter().position(|b| *b == 0)?];
+        if order.u32(entry, 8)? != 0 || entry[12] != LONG {
+            return Some(());
+        }
+        let value = || order.long(entry, order.u32(entry, 16)?);
+        let add = |sum: &mut Option<u64>| {
+            *sum = Some(sum.unwrap_or(0).saturating_add(value()?));
+            Some(())
+        };
+        if let Some((generation, rest)) = name.strip_prefix(b"sun.gc.generation.").and_then(split_number) {
+            let space = rest.strip_prefix(b"space.").and_then(split_number);
+            if rest == b"capacity" {
+                add(&mut self.capacity)?;
+            } else if let Some((_, b"used")) = space {
+                add(&mut self.used)?;
+                if generation > 0 {
+                    add(&mut self.old)?;
+                }
+            }
+        } else if let Some((_, b"invocations")) = name.strip_prefix(b"sun.gc.collector.").and_then(split_number) {
+            self.collections = self.collections.saturating_add(value()?);
+        } else if name == b"sun.gc.policy.liveAtLastFullGc" {
+            self.live = Some(value()?);
+        }
+        Some(())
+    }
+
+    fn finish(self) -> Reading<JvmHeap> {
+        let unknown = Missing::Unsupported;
+        Ok(JvmHeap {
+            used: self.used.ok_or(unknown)?,
+            capacity: self.capacity.ok_or(unknown)?,
+            old: self.old.ok_or(unknown),
+            // Before the first full collection it is 0.
+            live: self.live.filter(|live| *live > 0).ok_or(unknown),
+            collections: self.collections,
+        })
+    }
+}
+
+/// Splits `1.space` into the number and what follows the dot.
+fn split_number(name: &[u8]) -> Option<(u64, &[u8])> {
+    let dot = name.iter().position(|b| *b == b'.')?;
+    Some((super::parse::number(&name[..dot])?, &name[dot + 1..]))
+}
