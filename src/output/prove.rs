@@ -91,14 +91,15 @@ impl ProveReport<'_> {
             .iter()
             .map(move |(.., get)| value_cell(&value(resident, *get), units, usize::MAX))
     }
+}
 
-    fn object<'s>(&'s self, mapping: &'s MappingColdness) -> Object<'s> {
-        let object = Object::default()
-            .put("mapping", Node::bytes(&mapping.name))
-            .put("kind", mapping.kind.id())
-            .put("size", mapping.size);
-        figures(object, mapping.resident).with_unread()
-    }
+/// Returns a mapping as data.
+fn object(mapping: &MappingColdness) -> Object<'_> {
+    let object = Object::default()
+        .put("mapping", Node::bytes(&mapping.name))
+        .put("kind", mapping.kind.id())
+        .put("size", mapping.size);
+    figures(object, mapping.resident).with_unread()
 }
 
 /// Adds the figures of what is resident.
@@ -129,7 +130,7 @@ impl Report for ProveReport<'_> {
     }
 
     fn document(&self) -> Document<'_> {
-        let mappings: Vec<_> = self.mappings().map(|m| self.object(m)).collect();
+        let mappings: Vec<_> = self.mappings().map(object).collect();
         Document::Object(
             Object::default()
                 .put("schema", "zmtop-prove/1")

@@ -1,4 +1,4 @@
-//! `/tmp/hsperfdata_<user>/<pid>`: counters that a HotSpot Java virtual machine publishes unasked.
+//! `/tmp/hsperfdata_<user>/<pid>`: counters that a Java virtual machine (`HotSpot`) publishes unasked.
 //!
 //! The file is mapped by the machine, so it is found among the process's mappings; `pid` is the one in its own
 //! namespace. Anybody may write such a file: it is read only if it belongs to the process's user, and every length
