@@ -16,6 +16,8 @@ const INTERVAL: u32 = 10;
 /// Seconds between evaluations of one that does not, or that has been known for [`LONG_KNOWN`]: each evaluation is a
 /// chance of a false alarm.
 const LONG_INTERVAL: u32 = 30;
+/// Stands for no second.
+const NEVER: u32 = u32::MAX;
 /// Seconds after which a series counts as long known.
 const LONG_KNOWN: u32 = 3600;
 
@@ -75,7 +77,7 @@ pub(super) struct Evaluation {
     latest: Option<Box<Judgement>>,
     /// A series that never changed was seen for long enough to be steady.
     is_steady: bool,
-    /// The second from which on it is due; 0 before it was first scheduled.
+    /// The second from which on it is due; 0 before it was first scheduled, [`NEVER`] where nothing but a change asks for it.
     due: u32,
     /// The series changed since the last evaluation.
     changed: bool,
@@ -99,9 +101,14 @@ impl Evaluation {
     /// Returns the second from which on it is due; `None` where it was not scheduled.
     pub(super) const fn due(&self) -> Option<u32> {
         match self.due {
-            0 => None,
+            0 | NEVER => None,
             due => Some(due),
         }
+    }
+
+    /// Returns true if it is not due before the series changes.
+    const fn rests(&self) -> bool {
+        self.due == NEVER
     }
 
     /// Notes that the series changed.
@@ -157,6 +164,9 @@ impl EvaluationScheduler {
         anonymous: &TimeSeries,
         row: RowNumber,
     ) {
+        if evaluation.rests() && evaluation.changed {
+            evaluation.due = self.now.saturating_add(INTERVAL);
+        }
         if evaluation.due > self.now || footprint.newest().is_none() {
             return;
         }
@@ -171,7 +181,7 @@ impl EvaluationScheduler {
         }
         // What is steady stays so while nothing changes.
         if !evaluation.changed && evaluation.latest().verdict == Verdict::Steady {
-            evaluation.due = self.now.saturating_add(LONG_INTERVAL);
+            evaluation.due = NEVER;
             return;
         }
         if footprint.is_constant() && anonymous.is_constant() {

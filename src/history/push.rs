@@ -82,6 +82,9 @@ impl History {
         } else {
             (self.process_bytes, self.without_past) = (0, 0);
             self.pushed = None;
+            // At once, rather than growing step by step: what that leaves behind is used by nobody.
+            self.processes
+                .reserve(processes.len().saturating_sub(self.processes.len()));
             for sample in processes {
                 self.push_row(sample, &pass, &choose);
             }

@@ -99,7 +99,7 @@ impl Replaced {
 }
 
 /// The names and identifiers of a process. Any of them may change while the program runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// The kernel's short name, up to 15 bytes; the process may choose any.
     pub comm: Box<[u8]>,

@@ -22,7 +22,7 @@
 //!
 //! # Births, ends and reuse of pids
 //! Each tick reads the pid that was given out last and the number of tasks. While both stand still nobody came, and
-//! nobody was reaped, so that no list is read; it is after [`LIST_HOLDS`], as a pid may be given out of turn
+//! nobody was reaped, so that no list is read; it is after [30 to 120 s](list_holds), as a pid may be given out of turn
 //! (`clone3` with `set_tid`) while another task ends. A pid that is on two lists may have been given away in between
 //! only if those given out have passed it: [`may_be_reused`] tells which are glanced at for that. One given out of turn has
 //! another CPU time than the one before, and is glanced at when it is asked. A row is always made of a `stat` whose
@@ -39,8 +39,10 @@ use std::time::Duration;
 use super::rotation::is_between;
 use crate::model::Stat;
 
-/// Time that a list holds where no sign of a birth or an end was seen.
-pub const LIST_HOLDS: Duration = Duration::from_secs(30);
+/// The shortest and the longest time that a list holds where no sign of a birth or an end was seen, and processes listed in
+/// a second between the two: a ten-thousandth of a core.
+const LIST_HOLDS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)];
+const LISTED_PER_SECOND: usize = 80;
 /// Time after a change in which a process is asked in every tick.
 pub const RECENT: Duration = Duration::from_secs(10);
 /// Time between two glances at a process in focus that did not run.
@@ -112,6 +114,11 @@ pub struct Round {
 }
 
 impl Round {
+    /// Makes room for so many more processes.
+    pub fn reserve(&mut self, count: usize) {
+        self.turns.reserve(count);
+    }
+
     /// Adds a process, which is glanced at now, with what its clock said before.
     pub fn add(&mut self, pid: u32, serial: u64, clock: Option<Duration>, now: Duration) {
         self.turns.push_back(Turn {
@@ -172,6 +179,11 @@ impl Round {
 /// Returns the time in which `count` processes are asked.
 fn round_time(count: usize) -> Duration {
     seconds(count, ASKED_PER_SECOND).clamp(ROUND[0], ROUND[1])
+}
+
+/// Returns the time that a list of `count` processes holds where no sign of a birth or an end was seen.
+pub fn list_holds(count: usize) -> Duration {
+    seconds(count, LISTED_PER_SECOND).clamp(LIST_HOLDS[0], LIST_HOLDS[1])
 }
 
 /// Returns the time in which `count` processes are glanced at, whatever they do.

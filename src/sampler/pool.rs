@@ -115,6 +115,7 @@ impl<W: Work> Pool<W> {
 
     /// Moves what has come since the last call into `outputs`, which must be empty.
     pub(super) fn drain(&self, outputs: &mut Vec<W::Output>) {
+        outputs.shrink_to(state::IDLE_CAPACITY);
         std::mem::swap(&mut self.shared.lock().outputs, outputs);
     }
 

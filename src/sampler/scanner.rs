@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::activity::{LIST_HOLDS, Pace, may_be_reused};
+use super::activity::{Pace, list_holds, may_be_reused};
 use super::cgroups::Cgroups;
 use super::counters::{CounterReader, SwapUse};
 use super::job::{Births, Job, JobKey, Outcome, ReaderContext, RunningReads};
@@ -246,7 +246,7 @@ impl Scanner {
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
-            let holds = now.saturating_sub(self.listed_at) < LIST_HOLDS;
+            let holds = now.saturating_sub(self.listed_at) < list_holds(self.table.len());
             jobs.push(Job::List {
                 known: self.births.filter(|_| holds),
             });

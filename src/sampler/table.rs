@@ -6,6 +6,7 @@ mod looks;
 mod paths;
 mod process;
 mod rows;
+mod shared_facts;
 mod shared_mm;
 mod sharing;
 mod turns;
@@ -19,6 +20,7 @@ use glances::Glances;
 use paths::SharedPaths;
 use process::Process;
 use rows::RowBuffers;
+use shared_facts::SharedFacts;
 use turns::Turns;
 
 pub(super) use glances::GlanceOptions;
@@ -60,6 +62,7 @@ pub(super) struct Table {
     link_jobs: usize,
     /// The path of the program that was taken in last: what is started together mostly runs the same.
     last_exe: Arc<[u8]>,
+    shared_facts: SharedFacts,
     /// The groups of those that may share memory.
     sharing: Sharing,
     /// New processes that have yet to be put among their relatives: those of this tick, and of the one before.
@@ -122,6 +125,10 @@ impl Table {
             }
             entry.list = list;
         }
+        if list == 1 {
+            // Filled one by one in order of pid, its nodes stay half empty.
+            self.entries = std::mem::take(&mut self.entries).into_iter().collect();
+        }
         if self.entries.len() == pids.len() {
             return;
         }
@@ -170,14 +177,6 @@ impl Table {
         process.walk_job(purpose, &self.sharing)
     }
 
-    /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
-    pub(super) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
-        let mut last = None;
-        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
-        let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
-        all.filter(move |path| last.replace(*path) != Some(*path))
-    }
-
     /// Takes in what a read gave; adds to `jobs` what is to be read because of it.
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
         match outcome {
@@ -215,6 +214,7 @@ impl Table {
                         known.facts.set_exe(exe, &known.stat);
                     }
                 }
+                self.share_facts(process.pid);
             }
             Outcome::ExeLinks(changed) => {
                 self.link_jobs = self.link_jobs.saturating_sub(1);
@@ -227,6 +227,7 @@ impl Table {
                 if let Some(known) = self.process(process.pid, process.serial) {
                     known.facts.set_cmdline(process.version, cmdline);
                 }
+                self.share_facts(process.pid);
             }
             Outcome::User(uid, name) => {
                 if self.users.set_name(uid, Ok(Arc::clone(&name)), now) {
@@ -271,6 +272,7 @@ impl Table {
                 jobs.extend(known.exe_job());
             }
         }
+        self.share_facts(process.pid);
     }
 
     /// Returns a program with its path as it is kept: once for those that come one after another.
@@ -359,6 +361,7 @@ impl Table {
                 );
                 *slot = Some(Box::new(new));
                 entry.touch(pid, &mut self.buffers.touched);
+                self.share_facts(pid);
                 self.adopt(pid, true, is_initial);
             }
         }

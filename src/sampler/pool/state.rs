@@ -10,6 +10,9 @@ use super::work::{Priority, Scope, Work};
 /// in one go, at some 10 GB a second.
 const DEADLINES_WHILE_RUNNING: u32 = 60;
 
+/// Jobs for which a queue keeps room while it is empty: the first tick queues several for each process.
+pub(super) const IDLE_CAPACITY: usize = 1024;
+
 /// A read under way.
 #[derive(Clone, Copy)]
 pub(super) struct Running<K> {
@@ -196,6 +199,11 @@ impl<W: Work> State<W> {
 
     /// See [`super::Pool::stop_waiting`].
     pub(super) fn stop_waiting(&mut self, now: Duration, stall: Duration) {
+        for queue in &mut self.queues {
+            if queue.capacity() > IDLE_CAPACITY && queue.is_empty() {
+                *queue = VecDeque::new();
+            }
+        }
         for r in &mut self.running {
             r.is_awaited &= now.saturating_sub(r.since) < stall;
         }

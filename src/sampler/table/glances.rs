@@ -63,6 +63,11 @@ impl Glances {
 }
 
 impl Table {
+    /// Returns how many processes are listed.
+    pub(in crate::sampler) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Returns jobs to glance at those processes that may have changed. A glance that has not returned is not repeated.
     pub(in crate::sampler) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
         let mut wanted = std::mem::take(&mut self.glances.unseen);
@@ -108,6 +113,7 @@ impl Table {
     fn start_turns(&mut self, pids: &[u32], now: Duration) {
         // What was there before zmtop is let go at different times, so that nothing is done for all at once.
         let is_initial = self.list <= 1;
+        self.glances.round.reserve(pids.len());
         for pid in pids {
             let Some(entry) = self.entries.get_mut(pid) else {
                 continue;

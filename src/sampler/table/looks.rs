@@ -9,7 +9,7 @@ use super::{Table, batches};
 use crate::model::Identity;
 use crate::proc::cgroup::mounts::{Mounts, Version};
 use crate::sampler::job::{CgroupList, FactsRequest, Job};
-use crate::sampler::rotation::{FOCUS_PERIOD, PERIOD};
+use crate::sampler::rotation::{FOCUS_PERIOD, PERIOD, list_period};
 
 /// Links to programs' files read in one job, at some 2 µs each.
 const EXE_LINKS_BATCH: usize = 64;
@@ -61,6 +61,14 @@ struct Members {
 }
 
 impl Table {
+    /// Returns the cgroups of all processes, as far as they are known; those of neighbours once.
+    pub(in crate::sampler) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        let mut last = None;
+        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
+        let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
+        all.filter(move |path| last.replace(*path) != Some(*path))
+    }
+
     /// Returns jobs for the facts that are to be read, and the names of users.
     pub(in crate::sampler) fn facts_jobs(&mut self, options: &LookOptions<'_>) -> Vec<Job> {
         let now = options.now;
@@ -132,7 +140,7 @@ impl Table {
     /// are new, ran or are in focus; all of them when the lists are read.
     fn turns(&mut self, options: &LookOptions<'_>) -> Turns {
         self.rotation.advance(options.now);
-        let lists = self.rotation.is_due(0, PERIOD);
+        let lists = self.rotation.is_due(0, list_period(self.entries.len()));
         let focus = options.now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
         if focus {
             self.focus_looked_at = options.now;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::facts::FactsCache;
 use super::twins::TwinWatch;
-use crate::model::{Identity, Missing, ProcessSample, Reading, Stat, Walk};
+use crate::model::{Identity, Memory, Missing, Reading, Stat, Walk};
 use crate::sampler::counters::{KnownCounters, SwapUse};
 use crate::sampler::estimate::{Counters, Tracker};
-use crate::sampler::job::{Glance, GlanceRequest, Job, JobKey, ProcessRef, RunningReads, WalkResult};
+use crate::sampler::job::{Glance, GlanceRequest, Job, ProcessRef, WalkResult};
 use crate::sampler::plan::Purpose;
 use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
 use crate::sampler::target::Target;
@@ -33,15 +33,18 @@ pub(super) struct Process {
     pub(super) stat: Stat,
     /// Its counters and the last walk, of which `walk` is estimated.
     pub(super) estimates: Tracker,
-    oom_score: Reading<u32>,
-    pub(super) walk: Reading<Walk>,
+    pub(super) oom_score: Reading<u32>,
+    /// The bound on the error of the last walk's figures that is its own doing, or the reason why there are none.
+    own_error: Reading<u64>,
+    /// The figures, where they are not those of the anchor, as those of most are.
+    figures: Option<Box<Memory>>,
     /// A walk is asked for and has not come.
     pub(super) is_walking: bool,
     /// A walk of it has come back before.
     has_answered: bool,
     /// When a walk of it last failed or succeeded.
     pub(super) attempted_at: Option<Duration>,
-    /// Processor time of its last walk, or of its parent's before it was forked; and time on the clock.
+    /// Processor time of its last walk, or of its parent's before it was forked; and its time on the clock.
     pub(super) cost: Option<Duration>,
     pub(super) took: Duration,
     /// Its last walk was made at an idle one's turn.
@@ -91,7 +94,8 @@ impl Process {
             stat: glance.stat,
             estimates: Tracker::new(Counters::new(&glance.stat)),
             oom_score: glance.oom_score,
-            walk: Err(Missing::Pending),
+            own_error: Err(Missing::Pending),
+            figures: None,
             is_walking: false,
             has_answered: false,
             attempted_at: None,
@@ -147,7 +151,8 @@ impl Process {
         self.oom_score = glance.oom_score;
         let is_hidden = glance.stat.image == 0;
         if !is_hidden && self.image != 0 && glance.stat.image != self.image {
-            self.walk = Err(Missing::Pending);
+            self.own_error = Err(Missing::Pending);
+            self.figures = None;
             self.estimates = Tracker::default();
             self.attempted_at = None;
             self.space_end = None;
@@ -195,7 +200,7 @@ impl Process {
 
     /// Returns true if it was walked and yet the kernel hides which address space it has.
     pub(super) fn is_space_hidden(&self) -> bool {
-        self.stat.image == 0 && self.walk.is_ok() && self.stat.lacks_memory().is_none()
+        self.stat.image == 0 && self.own_error.is_ok() && self.stat.lacks_memory().is_none()
     }
 
     /// Closes its files. Until they are opened again, they are read by path.
@@ -216,15 +221,33 @@ impl Process {
     /// Sets its figures to what its counters tell.
     fn set_estimate(&mut self) {
         let mapped = self.newly_mapped();
-        if let (Ok(walk), Some(estimate)) = (&mut self.walk, self.estimates.estimate()) {
-            walk.memory = estimate.memory;
-            walk.error = estimate.bound.max(mapped);
+        if let (Ok(error), Some(estimate)) = (&mut self.own_error, self.estimates.estimate()) {
+            *error = estimate.bound.max(mapped);
+            self.set_figures(estimate.memory);
         }
         if self.is_program_doubtful()
-            && let Ok(walk) = &mut self.walk
+            && let Ok(walk) = self.walk()
         {
-            walk.error = walk.error.max(walk.memory.rss);
+            self.own_error = Ok(walk.error.max(walk.memory.rss));
         }
+    }
+
+    fn set_figures(&mut self, memory: Memory) {
+        let is_anchored = self.estimates.anchor().is_some_and(|anchor| anchor.memory == memory);
+        self.figures = (!is_anchored).then(|| Box::new(memory));
+    }
+
+    /// Returns its memory as the last walk and the counters since tell it, with the bound that is its own doing.
+    pub(super) fn walk(&self) -> Reading<Walk> {
+        let error = self.own_error?;
+        let anchored = self.estimates.anchor().map(|anchor| &anchor.memory);
+        let memory = self.figures.as_deref().or(anchored).ok_or(Missing::Pending)?;
+        Ok(Walk {
+            memory: *memory,
+            error,
+            at: self.attempted_at.unwrap_or_default(),
+            cost: self.took,
+        })
     }
 
     /// Returns the change of its files and shmem since the walk, where so much of its address space has changed too that
@@ -246,8 +269,8 @@ impl Process {
 
     /// Returns the upper bound on the error of its figures.
     pub(super) fn error(&self) -> u64 {
-        self.walk
-            .map_or(0, |walk| walk.error.saturating_add(self.external.footprint))
+        self.own_error
+            .map_or(0, |error| error.saturating_add(self.external.footprint))
     }
 
     /// Returns it as reads name it.
@@ -284,28 +307,26 @@ impl Process {
         purpose: Purpose,
         sharing: &mut Sharing,
     ) -> bool {
-        let walk = result.walked.map(|walked| Walk {
-            memory: walked.memory,
-            error: result.anchor.map_or(0, |anchor| anchor.blur),
-            at: result.at,
-            cost: result.took,
-        });
         self.is_walking = false;
-        self.has_answered |= walk.is_ok();
+        self.has_answered |= result.walked.is_ok();
         if version != self.exec {
             return false;
         }
-        self.walk = walk;
         let own_change = self.estimates.walked(result.anchor, self.external.footprint);
+        self.own_error = result.walked.map(|_| result.anchor.map_or(0, |anchor| anchor.blur));
+        self.figures = None;
+        if let Ok(walked) = result.walked {
+            self.set_figures(walked.memory);
+        }
         self.cost = Some(result.cost);
         self.took = result.took;
         self.was_idle = purpose == Purpose::Idle;
         self.attempted_at = Some(result.at);
-        let (Ok(walk), Ok(walked)) = (walk, result.walked) else {
+        let Ok(walked) = result.walked else {
             return false;
         };
         let seen = Walked {
-            memory: &walk.memory,
+            memory: &walked.memory,
             anonymous: walked.anonymous,
             swap: self.estimates.counters().swap,
             vsize: self.estimates.counters().vsize,
@@ -341,46 +362,5 @@ impl Process {
     /// Returns true if something of it is being read, so that time alone may change its row.
     pub(super) const fn waits(&self) -> bool {
         self.is_walking || self.facts.waits()
-    }
-
-    /// Returns the part of it that a glance may change and that its row depends on.
-    pub(super) fn glance_state(&self) -> impl PartialEq + use<> {
-        (
-            self.stat,
-            self.oom_score,
-            self.walk,
-            Arc::as_ptr(&self.facts.facts) as usize,
-        )
-    }
-
-    /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
-    /// the last one took, so that a huge process is not called stuck each time it is walked.
-    pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
-        let is_late = |key| running.is_late(key, deadline);
-        self.facts.time_out(running.now(), || {
-            (
-                is_late(JobKey::Facts(self.serial)),
-                is_late(JobKey::Cmdline(self.serial)),
-            )
-        });
-        let walk_late = || self.is_walking && running.is_late(JobKey::Walk(self.serial), deadline.max(self.took * 2));
-        let walk = match fault.or_else(|| self.stat.lacks_memory()) {
-            Some(why) => Err(why),
-            None if walk_late() => Err(Missing::TimedOut),
-            None => self.walk.map(|walk| Walk {
-                error: self.error(),
-                ..walk
-            }),
-        };
-        ProcessSample {
-            id: self.id,
-            exec: self.exec,
-            stat: self.stat,
-            facts: Arc::clone(&self.facts.facts),
-            walk,
-            stale: walk.is_ok_and(|walk| walk.is_uncertain()),
-            oom_score: self.oom_score,
-            shares_mm: None,
-        }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Table;
-use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat};
+use super::process::Process;
+use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat, Walk};
 use crate::sampler::job::{JobKey, RunningReads};
 
 /// The rows published last, and the processes of which they may differ by now.
@@ -25,7 +26,7 @@ pub(super) struct RowBuffers {
 }
 
 impl Table {
-    /// Notes that the row of a process may change. To be called by all that changes what [`Process::row`](super::Process::row) tells,
+    /// Notes that the row of a process may change. To be called by all that changes what [`Process::row`] tells,
     /// or starts a read whose delay it tells; once too often does no harm.
     pub(super) fn touch(&mut self, pid: u32) {
         if let Some(entry) = self.entries.get_mut(&pid) {
@@ -45,17 +46,22 @@ impl Table {
         }
         let first = self.first_of_shared();
         let (mut rows, stale, last) = self.take_buffer();
-        let last = last.as_deref().map_or(&[][..], Snapshot::rows);
-        let is_known = !last.is_empty();
+        let Some(last) = last.filter(|last| !last.rows().is_empty()) else {
+            let pids = self.pids();
+            self.buffers.touched.clear();
+            // No larger than needed: it is kept.
+            rows = Vec::with_capacity(pids.len());
+            rows.extend(pids.iter().filter_map(|pid| self.row(*pid, &first, running, deadline)));
+            self.buffers.touched_before = pids;
+            return (rows, None);
+        };
+        let last = last.rows();
         let mut touched = std::mem::take(&mut self.buffers.touched);
-        if !is_known {
-            touched = self.pids();
-        }
         touched.sort_unstable();
         touched.dedup();
         let find = |rows: &[ProcessSample], pid: u32| rows.binary_search_by_key(&pid, |row| row.id.pid).ok();
-        let mut updates: Vec<(u32, Option<ProcessSample>)> = Vec::with_capacity(touched.len());
         let mut changes = RowChanges::default();
+        let mut edit = Edit::default();
         for pid in &touched {
             let row = self.row(*pid, &first, running, deadline);
             let before = find(last, *pid).map(|at| &last[at]);
@@ -68,11 +74,12 @@ impl Table {
                     changes.rows.extend(now.as_ref().map(|_| *pid));
                 }
             }
-            updates.push((*pid, row));
+            edit.put(&mut rows, *pid, row);
         }
-        let stale = stale.into_iter().filter(|pid| touched.binary_search(pid).is_err());
-        updates.extend(stale.map(|pid| (pid, find(last, pid).map(|at| last[at].clone()))));
-        apply(&mut rows, updates);
+        for pid in stale.into_iter().filter(|pid| touched.binary_search(pid).is_err()) {
+            edit.put(&mut rows, pid, find(last, pid).map(|at| last[at].clone()));
+        }
+        edit.finish(&mut rows);
         // What was listed by pid is told by place.
         changes.rows.retain_mut(|row| {
             let place = find(&rows, *row);
@@ -80,7 +87,7 @@ impl Table {
             place.is_some()
         });
         self.buffers.touched_before = touched;
-        (rows, is_known.then_some(changes))
+        (rows, Some(changes))
     }
 
     /// Takes in the snapshot that was made of the rows, or that there are none.
@@ -159,25 +166,35 @@ impl Table {
     }
 }
 
-/// Puts rows in the place of those of the same pids, or takes these away; in order of pid.
-fn apply(rows: &mut Vec<ProcessSample>, updates: Vec<(u32, Option<ProcessSample>)>) {
-    let (mut gone, mut new) = (Vec::new(), Vec::new());
-    for (pid, row) in updates {
+/// Changes of rows that are in order of pid: each is put in its place at once, as many would take as much room as all rows.
+#[derive(Default)]
+struct Edit {
+    gone: Vec<u32>,
+    new: Vec<ProcessSample>,
+}
+
+impl Edit {
+    /// Puts a row in the place of the one of that pid, or takes that one away.
+    fn put(&mut self, rows: &mut [ProcessSample], pid: u32, row: Option<ProcessSample>) {
         match (rows.binary_search_by_key(&pid, |row| row.id.pid), row) {
             (Ok(at), Some(row)) => rows[at] = row,
-            (Ok(_), None) => gone.push(pid),
-            (Err(_), Some(row)) => new.push(row),
+            (Ok(_), None) => self.gone.push(pid),
+            (Err(_), Some(row)) => self.new.push(row),
             (Err(_), None) => {}
         }
     }
-    if !gone.is_empty() {
-        gone.sort_unstable();
-        rows.retain(|row| gone.binary_search(&row.id.pid).is_err());
-    }
-    if !new.is_empty() {
-        rows.append(&mut new);
-        // Mostly it is: new pids are the highest.
-        rows.sort_by_key(|row| row.id.pid);
+
+    /// Takes away what is gone, and adds what is new.
+    fn finish(mut self, rows: &mut Vec<ProcessSample>) {
+        if !self.gone.is_empty() {
+            self.gone.sort_unstable();
+            rows.retain(|row| self.gone.binary_search(&row.id.pid).is_err());
+        }
+        rows.append(&mut self.new);
+        // Mostly they are: new pids are the highest.
+        if !rows.is_sorted_by_key(|row| row.id.pid) {
+            rows.sort_unstable_by_key(|row| row.id.pid);
+        }
     }
 }
 
@@ -190,4 +207,47 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
         ..Stat::default()
     };
     row
+}
+
+impl Process {
+    /// Returns the part of it that a glance may change and that its row depends on.
+    pub(super) fn glance_state(&self) -> impl PartialEq + use<> {
+        (
+            self.stat,
+            self.oom_score,
+            self.walk(),
+            Arc::as_ptr(&self.facts.facts) as usize,
+        )
+    }
+
+    /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
+    /// the last one took, so that a huge process is not called stuck each time it is walked.
+    pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
+        let is_late = |key| running.is_late(key, deadline);
+        self.facts.time_out(running.now(), || {
+            (
+                is_late(JobKey::Facts(self.serial)),
+                is_late(JobKey::Cmdline(self.serial)),
+            )
+        });
+        let walk_late = || self.is_walking && running.is_late(JobKey::Walk(self.serial), deadline.max(self.took * 2));
+        let walk = match fault.or_else(|| self.stat.lacks_memory()) {
+            Some(why) => Err(why),
+            None if walk_late() => Err(Missing::TimedOut),
+            None => self.walk().map(|walk| Walk {
+                error: self.error(),
+                ..walk
+            }),
+        };
+        ProcessSample {
+            id: self.id,
+            exec: self.exec,
+            stat: self.stat,
+            facts: Arc::clone(&self.facts.facts),
+            walk,
+            stale: walk.is_ok_and(|walk| walk.is_uncertain()),
+            oom_score: self.oom_score,
+            shares_mm: None,
+        }
+    }
 }

@@ -164,7 +164,7 @@ impl Table {
 impl Process {
     /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
     pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
-        let walk = self.walk.ok();
+        let walk = self.walk().ok();
         let walked_at = walk.map(|w| w.at);
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),

@@ -8,6 +8,7 @@ use zmtop::group::GroupBy;
 use zmtop::history::History;
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot, Stat};
+use zmtop::trend::Verdict;
 
 use crate::support::long;
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
@@ -185,4 +186,49 @@ fn what_rests_is_as_if_it_were_pushed() {
             }
         }
     }
+}
+
+/// Returns the snapshot of a second, in which the first of two processes has grown by so many bytes since the start.
+fn second(at: u64, grown: u64, changed: &[u32]) -> Snapshot {
+    let of = |pid, bytes| {
+        let mut row = process(pid, 1, "postgres");
+        row.walk = Ok(walk(bytes, 0));
+        row
+    };
+    let rows = vec![of(5, 100 * MIB + grown), of(6, 50 * MIB)];
+    let mut next = snapshot(Duration::from_secs(1000 + at), rows);
+    next.tick = at;
+    next.changes = (at > 0).then(|| RowChanges {
+        rows: changed.to_vec(),
+        removed: Vec::new(),
+    });
+    next
+}
+
+#[test]
+fn what_is_steady_is_left_alone_until_it_changes() {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut pushed: Vec<u32> = Vec::new();
+    for at in 0..300 {
+        history.push(&second(at, 0, &[]));
+        if at >= 150 {
+            pushed.extend(history.pushed().expect("it is told what changed"));
+        }
+    }
+    assert_eq!(pushed, Vec::<u32>::new());
+    let verdicts = |history: &History| -> BTreeMap<u32, Verdict> {
+        let processes = history.processes();
+        processes.map(|(id, row)| (id.pid, row.trend().verdict)).collect()
+    };
+    assert_eq!(
+        verdicts(&history),
+        BTreeMap::from([(5, Verdict::Steady), (6, Verdict::Steady)])
+    );
+    // Ever since it is judged again.
+    for at in 300..1500 {
+        history.push(&second(at, (at - 300) * MIB, &[0]));
+    }
+    let verdicts = verdicts(&history);
+    assert!(verdicts[&5] > Verdict::Steady, "{verdicts:?}");
+    assert_eq!(verdicts[&6], Verdict::Steady);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use zmtop::model::Stat;
-use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news, may_be_reused};
+use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news, list_holds, may_be_reused};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -160,6 +160,13 @@ fn a_pid_is_in_doubt_once_those_given_out_have_passed_it() {
                 "{pid} {before} {after}"
             );
         }
+    }
+}
+
+#[test]
+fn a_list_holds_the_longer_the_longer_it_is() {
+    for (count, seconds) in [(0, 30), (2400, 30), (8000, 100), (9600, 120), (1_000_000, 120)] {
+        assert_eq!(list_holds(count), SECOND * seconds, "{count}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::rotation::{FOCUS_PERIOD, PERIOD, Rotation};
+use zmtop::sampler::rotation::{FOCUS_PERIOD, PERIOD, Rotation, list_period};
 
 /// Looks at `seeds` processes in ticks that are `step` apart, give or take, for so many ticks. Returns the longest time
 /// between two looks at one, and the most and the fewest looks in a tick.
@@ -82,5 +82,17 @@ fn the_young_are_looked_at_a_second_and_three_later() {
     for (second, expected) in [(5, false), (65, true), (125, false)] {
         rotation.advance(Duration::from_secs(second));
         assert_eq!(rotation.is_young(born), expected, "{second}");
+    }
+}
+
+#[test]
+fn long_lists_of_cgroups_are_read_less_often() {
+    let cases = [(0, 8), (2496, 8), (2497, 16), (4992, 16), (4993, 32), (1_000_000, 32)];
+    for (processes, seconds) in cases {
+        assert_eq!(list_period(processes), Duration::from_secs(seconds), "{processes}");
+        assert!(
+            list_period(processes).as_secs().is_multiple_of(PERIOD.as_secs()),
+            "{processes}"
+        );
     }
 }

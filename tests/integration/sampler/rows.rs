@@ -1,9 +1,10 @@
 //! The contents of a row, and the reasons where there are none.
 
 use std::fs;
+use std::sync::Arc;
 
 use zmtop::group::Coverage;
-use zmtop::model::{Identity, Missing, Reading};
+use zmtop::model::{Identity, Missing, Reading, Snapshot};
 use zmtop::sampler::{Needs, Scanner};
 
 use super::{pids, row};
@@ -78,6 +79,25 @@ fn a_row_holds_what_the_files_say() {
     assert_eq!((snapshot.sampling.walks, snapshot.sampling.stuck), (2, 0));
     let coverage = Coverage::of(&snapshot);
     assert_eq!((coverage.readable, coverage.total()), (2, 2));
+}
+
+#[test]
+fn processes_that_tell_the_same_share_their_facts() {
+    let tree = ProcTree::new();
+    for (pid, line) in [(1, "worker\0"), (2, "worker\0"), (3, "master\0"), (4, "worker\0")] {
+        tree.process(pid).comm("worker").cmdline(line).write();
+    }
+    let mut scanner = Scanner::new(&tree.options());
+    let first = block_on(scanner.full());
+    let facts = |snapshot: &Snapshot, pid| Arc::clone(&row(snapshot, pid).facts);
+    assert!(Arc::ptr_eq(&facts(&first, 1), &facts(&first, 2)));
+    assert!(Arc::ptr_eq(&facts(&first, 1), &facts(&first, 4)));
+    assert_eq!(facts(&first, 3).cmdline.as_deref(), Ok(&b"master\0"[..]));
+    // What changes at one changes at that one alone.
+    tree.process(2).comm("renamed").cmdline("worker\0").write();
+    let second = block_on(scanner.full());
+    let names = [1, 2, 4].map(|pid| facts(&second, pid).comm.to_vec());
+    assert_eq!(names, [&b"worker"[..], b"renamed", b"worker"]);
 }
 
 #[test]
