@@ -182,6 +182,9 @@ fn without_loading(points: &[Point], started_at: Duration) -> &[Point] {
     }
 }
 
+/// Observed time before any verdict.
+pub const MIN_OBSERVED: Duration = Duration::from_millis(MIN_OBSERVED_MS);
+
 /// Returns the verdict of a series in which nothing moved enough to matter.
 fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
     let (first, last) = (points.first()?, points.last()?);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
 use crate::model::process::Identity;
-use crate::trend::{Judgement, Metric, Params, Point, Verdict, judge};
+use crate::trend::{Judgement, MIN_OBSERVED, Metric, Params, Point, Verdict, judge};
 
 /// Seconds between evaluations of a series that changes.
 const INTERVAL: u32 = 10;
@@ -106,11 +106,6 @@ impl Evaluation {
         }
     }
 
-    /// Returns true if it is not due before the series changes.
-    const fn rests(&self) -> bool {
-        self.due == NEVER
-    }
-
     /// Notes that the series changed.
     pub(super) const fn mark_changed(&mut self) {
         self.changed = true;
@@ -164,7 +159,7 @@ impl EvaluationScheduler {
         anonymous: &TimeSeries,
         row: RowNumber,
     ) {
-        if evaluation.rests() && evaluation.changed {
+        if evaluation.changed && evaluation.due > self.now.saturating_add(LONG_INTERVAL) {
             evaluation.due = self.now.saturating_add(INTERVAL);
         }
         if evaluation.due > self.now || footprint.newest().is_none() {
@@ -188,7 +183,7 @@ impl EvaluationScheduler {
             // A single point.
             evaluation.is_steady = self.judge(footprint, None).verdict == Verdict::Steady;
             evaluation.latest = None;
-            evaluation.due = self.now.saturating_add(INTERVAL);
+            evaluation.due = self.now.saturating_add(self.until_observed(footprint));
             evaluation.changed = false;
             return;
         }
@@ -198,6 +193,15 @@ impl EvaluationScheduler {
             row,
             due: evaluation.due,
         });
+    }
+
+    /// Returns the seconds until a series that never changed may have a verdict, as a multiple of [`INTERVAL`], so that
+    /// turns stay spread.
+    fn until_observed(&self, series: &TimeSeries) -> u32 {
+        let observed_at = series.start().unwrap_or_default().saturating_add(MIN_OBSERVED);
+        let left = observed_at.saturating_sub(Duration::from_secs(self.now.into()));
+        let turns = left.as_secs().div_ceil(INTERVAL.into()).max(1);
+        turns as u32 * INTERVAL
     }
 
     /// Takes the queue, in order: [`Self::give_back`] wants what was not judged.
