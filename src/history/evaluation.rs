@@ -183,7 +183,11 @@ impl EvaluationScheduler {
             // A single point.
             evaluation.is_steady = self.judge(footprint, None).verdict == Verdict::Steady;
             evaluation.latest = None;
-            evaluation.due = self.now.saturating_add(self.until_observed(footprint));
+            evaluation.due = if evaluation.is_steady {
+                NEVER
+            } else {
+                self.now.saturating_add(self.until_observed(footprint))
+            };
             evaluation.changed = false;
             return;
         }

@@ -209,7 +209,7 @@ fn what_is_steady_is_left_alone_until_it_changes() {
         pushed.insert(at, history.pushed().map(<[u32]>::to_vec));
     }
     // Each is judged for the first time when there may be a verdict, in its turn; and not again.
-    let awake: Vec<_> = pushed.split_off(&45).into_values().flatten().flatten().collect();
+    let awake: Vec<_> = pushed.split_off(&60).into_values().flatten().flatten().collect();
     assert_eq!(awake, [0, 1]);
     let verdicts = |history: &History| -> BTreeMap<u32, Verdict> {
         let processes = history.processes();
