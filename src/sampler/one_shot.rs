@@ -143,10 +143,12 @@ impl Work for Batch {
         (Priority::Urgent, TIME_PER_PROCESS * self.0.len() as u32)
     }
 
-    fn run(self, context: &Context, buf: &mut [u8], _: &Worker<'_, Self>) -> Self::Output {
+    fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
         let mut rows = Vec::with_capacity(self.0.len());
         let mut last = Arc::clone(&context.no_facts);
         for pid in self.0 {
+            // The deadline is of one process: on a busy machine this thread may wait long for its turn, in each of them.
+            worker.progress();
             rows.extend(context.process(pid, &mut last, buf)?);
         }
         Ok(rows)
@@ -187,10 +189,16 @@ impl Context {
     ) -> Result<Option<ProcessSample>, Trouble> {
         let proc = self.roots.proc.as_path();
         let at = clock::monotonic();
-        let memory = match walk::rollup(target, proc, buf) {
+        let rollup = match walk::rollup(target, proc, buf) {
+            // An exec may be under way.
+            Ok(None) => walk::rollup(target, proc, buf),
+            other => other,
+        };
+        let is_absent = matches!(rollup, Err(Errno::NOENT));
+        let memory = match rollup {
             Ok(Some(walked)) => walked.map(|walked| walked.memory),
-            // A thread's file is not there either once it has ended.
-            Ok(None) | Err(Errno::NOENT | Errno::MFILE | Errno::NFILE) => return Err(Trouble),
+            Ok(None) => Err(Missing::Gone),
+            Err(Errno::MFILE | Errno::NFILE) => return Err(Trouble),
             Err(e) => Err(files::reason(e)),
         };
         let mut facts = Facts::pending(b"");
@@ -214,6 +222,10 @@ impl Context {
                 return Ok(None);
             };
             let glance = stat::parse(&buf[..len], self.page).map_err(|_| Trouble)?;
+            if is_absent {
+                // The process is there, and its file is not: the kernel has none, or the thread that was read has ended.
+                return Err(Trouble);
+            }
             sample.id.starttime = glance.starttime;
             sample.stat = glance.stat;
             facts.comm = glance.comm.into();

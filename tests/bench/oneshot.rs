@@ -4,7 +4,8 @@
 //! otherwise) and has each whole program look at it in turn, from before it is started until it has ended: the
 //! floor (two threads open, read and close every `smaps_rollup`, and nothing else), `zmtop ps`, the same by
 //! program and as JSON, and those of `zmem`, `ps_mem`, `smemstat` and `smem` that are installed; the slow ones in the
-//! first rounds only. Medians; memory is the most any round had resident.
+//! first rounds only. A ratio is of two runs of one round, one soon after the other, and every second round goes in the
+//! opposite order; told are the median of these ratios and their quartiles. Memory is the most any round had resident.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
@@ -29,7 +30,8 @@ struct Runner {
     args: &'static [&'static str],
     rounds: usize,
     goal: &'static str,
-    found: Vec<Found>,
+    /// By round; `None` where it took no part.
+    found: Vec<Option<Found>>,
 }
 
 /// Milliseconds on the clock and of processor time, and KiB.
@@ -62,7 +64,7 @@ fn main() {
     };
     let mut runners = [
         runner("floor", "", &[], rounds, ""),
-        runner("zmtop ps", zmtop, &["ps"], rounds, "≤ 1.10 × floor, ≤ zmem, ≤ 8 MB"),
+        runner("zmtop ps", zmtop, &["ps"], rounds, "≤ 1.12 × floor, ≤ zmem, ≤ 8 MB"),
         runner("zmtop ps --by command", zmtop, &["ps", "--by", "command"], rounds, ""),
         runner("zmtop ps --format json", zmtop, &["ps", "--format", "json"], rounds, ""),
         runner("zmem -p", "zmem", &["-p"], rounds, "≥ 1"),
@@ -72,39 +74,59 @@ fn main() {
     ];
     let home = std::env::temp_dir().join("zmtop-bench-home");
     for round in 0..=rounds {
-        for runner in runners.iter_mut().filter(|r| round <= r.rounds) {
-            if let Some(found) = run(runner.program, runner.args, &home)
-                && round > 0
-            {
+        let mut order: Vec<&mut Runner> = runners.iter_mut().collect();
+        if round % 2 == 0 {
+            order.reverse();
+        }
+        for runner in order {
+            let takes_part = round <= runner.rounds;
+            let found = takes_part.then(|| run(runner.program, runner.args, &home)).flatten();
+            // The first run of a program reads it from the disk.
+            if round > 0 {
                 runner.found.push(found);
             }
         }
     }
-    println!("                             wall ms    cpu ms    RSS MB   ÷ floor   ÷ zmtop ps  (goal)");
-    let wall = |r: &Runner| median(r.found.iter().map(|f| f.wall));
-    let (floor, ours) = (wall(&runners[0]), wall(&runners[1]));
+    println!(
+        "{:>35} {:>9} {:>9}   {:<24}{:<24}÷ zmtop ps  (goal)",
+        "wall ms", "cpu ms", "RSS MB", "÷ floor", "cpu ÷ floor"
+    );
     for r in &runners {
-        if r.found.is_empty() {
+        let found = || r.found.iter().flatten();
+        if found().next().is_none() {
             println!("  {:<24} is not installed", r.name);
             continue;
         }
         println!(
-            "  {:<24} {:>9.1} {:>9.1} {:>9.1} {:>9.3} {:>12.2}  {}",
+            "  {:<24} {:>8.1} {:>9.1} {:>9.1}   {:<24}{:<24}{:>10.2}  {}",
             r.name,
-            wall(r),
-            median(r.found.iter().map(|f| f.cpu)),
-            r.found.iter().map(|f| f.rss).max().unwrap() as f64 / 1024.0,
-            wall(r) / floor,
-            wall(r) / ours,
+            quartiles(found().map(|f| f.wall))[1],
+            quartiles(found().map(|f| f.cpu))[1],
+            found().map(|f| f.rss).max().unwrap() as f64 / 1024.0,
+            spread(ratios(r, &runners[0], |f| f.wall)),
+            spread(ratios(r, &runners[0], |f| f.cpu)),
+            quartiles(ratios(r, &runners[1], |f| f.wall))[1],
             r.goal
         );
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// Divides one's figure by the other's, in each round in which both took part.
+fn ratios(one: &Runner, other: &Runner, figure: fn(&Found) -> f64) -> impl Iterator<Item = f64> {
+    let rounds = one.found.iter().zip(&other.found);
+    rounds.filter_map(move |(one, other)| Some(figure(one.as_ref()?) / figure(other.as_ref()?)))
+}
+
+/// Writes the median, and the quartiles after it.
+fn spread(values: impl Iterator<Item = f64>) -> String {
+    let [low, median, high] = quartiles(values);
+    format!("{median:.3} ({low:.3} to {high:.3})")
+}
+
+fn quartiles(values: impl Iterator<Item = f64>) -> [f64; 3] {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    [1, 2, 3].map(|n| values.get(values.len() * n / 4).copied().unwrap_or(f64::NAN))
 }
 
 /// Runs it to its end; `None` where there is no such program. Without a name it is the floor.

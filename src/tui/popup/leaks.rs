@@ -104,7 +104,7 @@ impl Popup for LeakList {
             return;
         }
         let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
-            let text = " nothing leaks so far; a leak is called after two minutes at the soonest";
+            let text = " nothing leaks so far; even a fast leak takes a minute or two to tell";
             return draw_line(buf, area, text, theme.dim);
         };
         let width = usize::from(area.width);

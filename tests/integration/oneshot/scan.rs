@@ -1,14 +1,15 @@
 //! A one-shot scan of this machine, beside a snapshot by the scanner.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::sampler::one_shot::{SERVED, scan};
 use zmtop::sampler::{Needs, Options, Policy, Scanner};
 
-use crate::support::block_on;
 use crate::support::tree::ProcTree;
+use crate::support::{block_on, long};
 
 /// A process that does nothing, ended with the test.
 struct Sleeper(Child);
@@ -82,6 +83,25 @@ fn what_is_not_needed_is_not_read() {
     assert!(seen.walk.is_ok());
     assert!(seen.facts.cmdline.is_err() && seen.facts.user.is_err() && seen.facts.comm.is_empty());
     assert_eq!(seen.id.starttime, 0);
+}
+
+#[test]
+fn processes_that_end_meanwhile_are_no_trouble() {
+    let stop = AtomicBool::new(false);
+    let given_up = std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let rounds = if long() { 200 } else { 20 };
+        let given_up = (0..rounds).filter(|_| scan(&options(), SERVED).is_none()).count();
+        stop.store(true, Ordering::Relaxed);
+        given_up
+    });
+    assert_eq!(given_up, 0, "scans that were left to the scanner");
 }
 
 #[test]
