@@ -85,6 +85,12 @@ impl Objects {
         [size(false), size(true)]
     }
 
+    /// Returns the size of all files of less than `least` bytes.
+    pub fn small(&self, least: u64) -> u64 {
+        let small = self.all.iter().filter(|o| !o.is_shmem && o.bytes < least);
+        small.map(|o| o.bytes).sum()
+    }
+
     /// Returns up to `count` objects of `least` bytes or more. All that are left out count as parts of the program's file,
     /// since those that run the same program map the same.
     pub fn large(&self, least: u64, count: usize) -> Vec<Object> {

@@ -12,15 +12,17 @@
 //! - A fault without a new page may be a copy on write, or a page of a file in place of another. It tells nothing where
 //!   nothing is shared. How much one was worth is learnt likewise.
 //!
-//! What others do to a process (a sharer that ends) is not in its counters and not in this bound.
+//! What others do to a process (a sharer that ends) is not in its counters and not in this bound. Its groups tell, by a bound
+//! and an [estimate](Others), and walks show how much of the bound the estimate errs.
 
 mod figures;
 mod margin;
 mod tracker;
 
 pub use margin::Margin;
-pub use tracker::Tracker;
+pub use tracker::{Others, Tracker};
 
+pub(super) use figures::shift;
 use figures::{Part, Ratio, move_anon, move_shared};
 
 use crate::model::{Memory, Stat};

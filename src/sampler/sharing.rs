@@ -23,6 +23,12 @@
 //! and went in between has changed nothing. So an event costs the same however many members there are, and nothing is
 //! learnt that unrelated processes could spoil.
 //!
+//! Between walks, glances tell by how much a member's files and shmem grow and shrink. That counts to the object in which
+//! there is most room, or most resident, until the next walk of the member tells how much it has of each. What is touched
+//! little by little has a level of its own, the *drift*. Pages that a member maps in
+//! place of others, at an even count, are told by its walk alone: its PSS changes, which neither its count nor the others
+//! explain.
+//!
 //! # Bounds
 //! Of `S` bytes with `n` sharers, a change of the level by `d` leaves about `n + d / S`, so the PSS changes from `S / n` to
 //! `S / max(1, n + d / S)`: for one equal sharer that leaves, `PSS / (n - 1)`. Twice that is the bound, since sharers
@@ -31,7 +37,11 @@
 //! may change by more, until the walk that their age asks for.
 //!
 //! - *Files and shmem*: `S` is the lesser of the object's mapped size and of all that is resident of its kind. `n` is what
-//!   the last walk tells of the kind, but at most the number of known members.
+//!   the last walk tells of the kind, without the objects that nobody else maps, but at most the number of known members.
+//! - *Drift*: such pages lie anywhere in the object, so that `d` of them leave about `n + d / size`. That estimate is added to
+//!   the figures, and walks [show](super::estimate) which part of the bound it errs.
+//! - *Files below 2 MiB*: once anybody came or went since the walk, their PSS, or half of their size if that is less. It
+//!   asks for no walk.
 //! - *Anonymous*: `Anonymous - Pss_Anon` is what can be gained at most, exactly. `n` lies between the least that figures allow
 //!   and the number of members; it is taken to be their geometric mean.
 //! - *Fork*: what the parent has is shared with a new child from now on, up to the child's RSS: half of it is the
@@ -45,6 +55,7 @@ mod effect;
 mod family;
 mod held;
 mod mapped;
+mod mapping;
 mod sharer;
 
 use std::collections::HashMap;
@@ -68,6 +79,9 @@ pub struct Sharing {
     by_key: HashMap<u64, u32>,
     /// The level of all files and shmem together.
     files: i64,
+    /// Processes with files that have come, and that have gone.
+    came: u32,
+    gone: u32,
     /// Swap in use on the machine.
     swap_used: u64,
     /// A counter of events: while it stands still, so does every bound.
@@ -85,6 +99,10 @@ struct Group {
     level: i64,
     /// The same of swap.
     swap: i64,
+    /// Bytes in RAM that members have touched little by little.
+    drift: i64,
+    /// Bytes that members have mapped in place of others, at an even count.
+    replaced: u64,
 }
 
 impl Sharing {
@@ -145,6 +163,20 @@ impl Sharing {
             group.swap += swap;
             self.events += 1;
         }
+    }
+
+    /// Takes in that a member has touched so much more.
+    fn post_drift(&mut self, place: u32, change: i64) {
+        if change != 0 {
+            self.groups[place as usize].drift += change;
+            self.events += 1;
+        }
+    }
+
+    /// Takes in that a member has mapped so many bytes in place of others.
+    fn replace(&mut self, place: u32, bytes: u64) {
+        self.groups[place as usize].replaced += bytes;
+        self.events += 1;
     }
 
     /// Changes the level of all files and shmem.

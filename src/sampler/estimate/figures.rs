@@ -110,6 +110,22 @@ pub(super) fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: 
     take(memory, false, alone, less.whole - alone);
 }
 
+/// Adds to the PSS of files and of shmem what others have changed.
+pub(in crate::sampler) fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
+    let mut add = |figure: &mut Reading<u64>, by: i64| {
+        let whole = figure.unwrap_or(memory.pss);
+        let by = by.max(-i64::try_from(whole).unwrap_or(i64::MAX));
+        if let Ok(figure) = figure {
+            *figure = figure.saturating_add_signed(by);
+        }
+        memory.pss = memory.pss.saturating_add_signed(by).min(memory.rss);
+    };
+    let (mut of_file, mut of_shmem) = (memory.pss_file, memory.pss_shmem);
+    add(&mut of_file, file);
+    add(&mut of_shmem, shmem);
+    (memory.pss_file, memory.pss_shmem) = (of_file, of_shmem);
+}
+
 fn change(figure: &mut u64, more: u64, less: u64) {
     *figure = figure.saturating_add(more).saturating_sub(less);
 }

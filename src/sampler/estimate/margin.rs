@@ -6,21 +6,31 @@ use super::{Estimate, PAGE, Unexplained};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
     /// The part of what the ratios of a walk may err that they do err.
-    of_ratios: f32,
-    /// The most bytes that the ratios could err at a walk which showed how much they did.
-    proven: u64,
-    /// Bytes for each fault without a new page.
+    of_ratios: Part,
+    /// The part of what others may have changed little by little that the estimate of it errs.
+    of_drift: Part,
+    /// Bytes for each fault without a new page, and the most such faults before a walk which showed how much they did.
     per_fault: f32,
+    faults: u64,
     /// Bytes for each clock tick of CPU time.
     per_tick: f32,
 }
 
+/// A part of what could be wrong that was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    part: f32,
+    /// The most bytes that could be wrong at a walk which showed how much was.
+    proven: u64,
+}
+
 /// The part for a process of which nothing is known: each page had the fewest or the most sharers.
-const INITIAL_OF_RATIOS: f32 = 1.0;
+const INITIAL_PART: f32 = 1.0;
 /// The least part, however much alike its pages were.
-const MIN_OF_RATIOS: f32 = 0.125;
-/// Bytes for each fault of a process of which nothing is known: each copies a whole page.
-const INITIAL_PER_FAULT: f32 = PAGE as f32;
+const MIN_PART: f32 = 0.0625;
+/// Bytes for each fault of a process of which nothing is known, and of more faults than proved harmless before: some of the
+/// pages of a file that the kernel maps around it, or a copy of one.
+const INITIAL_PER_FAULT: f32 = 2.0 * PAGE as f32;
 /// Most bytes of a fault: the kernel maps up to 64 KiB of a file around it.
 const MAX_PER_FAULT: f32 = 16.0 * PAGE as f32;
 /// Bytes for each tick of such a process: with 1 MiB of shared pages it is walked after a twentieth of a second of CPU
@@ -38,26 +48,55 @@ const PROOF: u64 = 64 << 10;
 impl Default for Margin {
     fn default() -> Self {
         Self {
-            of_ratios: INITIAL_OF_RATIOS,
-            proven: 0,
+            of_ratios: Part::INITIAL,
+            of_drift: Part::INITIAL,
             per_fault: INITIAL_PER_FAULT,
+            faults: 0,
             per_tick: INITIAL_PER_TICK,
         }
     }
 }
 
-impl Margin {
-    /// Returns what ratios err that may err by so many bytes. A change far larger than any seen, such as a file mapped, may
+impl Part {
+    const INITIAL: Self = Self {
+        part: INITIAL_PART,
+        proven: 0,
+    };
+
+    /// Returns what is wrong where so many bytes could be. A change far larger than any seen, such as a file mapped, may
     /// be of another kind: nothing is known of what is beyond.
-    pub(super) fn of_ratios(&self, bytes: u64) -> u64 {
+    fn of(self, bytes: u64) -> u64 {
         let known = bytes.min(self.proven.saturating_mul(2));
-        let rest = (bytes - known) as f64 * f64::from(INITIAL_OF_RATIOS);
-        (known as f64 * f64::from(self.of_ratios) + rest) as u64
+        let rest = (bytes - known) as f64 * f64::from(INITIAL_PART);
+        (known as f64 * f64::from(self.part) + rest) as u64
+    }
+
+    /// Learns from an error that they have made at most.
+    fn learn(&mut self, could: &Unexplained, error: u64) {
+        learn(&mut self.part, could, error, INITIAL_PART);
+        self.part = self.part.max(MIN_PART);
+        if could.bound >= PROOF {
+            self.proven = self.proven.max(could.events);
+        }
+    }
+}
+
+impl Margin {
+    /// Returns what ratios err that may err by so many bytes.
+    pub(super) fn of_ratios(&self, bytes: u64) -> u64 {
+        self.of_ratios.of(bytes)
+    }
+
+    /// Returns what the estimate errs of what others did little by little, which may have changed so many bytes.
+    pub(super) fn of_drift(&self, bytes: u64) -> u64 {
+        self.of_drift.of(bytes)
     }
 
     /// Returns what so many faults without a new page may have changed.
     pub(super) fn of_faults(&self, faults: u64) -> u64 {
-        (faults as f64 * f64::from(self.per_fault)) as u64
+        let known = faults.min(self.faults.saturating_mul(2));
+        let rest = (faults - known) as f64 * f64::from(INITIAL_PER_FAULT.max(self.per_fault));
+        (known as f64 * f64::from(self.per_fault) + rest) as u64
     }
 
     /// Returns what so many ticks of CPU time may have changed.
@@ -72,15 +111,30 @@ impl Margin {
         } = estimated;
         let unexplained = ratios.bound.saturating_add(faults.bound).saturating_add(ticks.bound);
         let rest = error.saturating_sub(estimated.bound.saturating_sub(unexplained));
-        learn(&mut self.of_ratios, ratios, rest, INITIAL_OF_RATIOS);
-        self.of_ratios = self.of_ratios.max(MIN_OF_RATIOS);
-        if ratios.bound >= PROOF {
-            self.proven = self.proven.max(ratios.events);
-        }
+        self.of_ratios.learn(ratios, rest);
         let rest = rest.saturating_sub(self.of_ratios(ratios.events));
+        let before = self.per_fault;
         learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
+        if self.per_fault > before {
+            // However few prove harmless after that, as many need not be.
+            self.faults = 0;
+        } else if faults.bound >= PROOF {
+            self.faults = self.faults.max(faults.events);
+        }
         let rest = rest.saturating_sub(self.of_faults(faults.events));
         learn(&mut self.per_tick, ticks, rest, MAX_PER_TICK);
+    }
+}
+
+impl Margin {
+    /// Learns from a walk by how much the estimate of what others did little by little was off at most, which may have
+    /// changed so many bytes.
+    pub(super) fn learn_of_drift(&mut self, changed: u64, error: u64) {
+        let could = Unexplained {
+            events: changed,
+            bound: self.of_drift(changed),
+        };
+        self.of_drift.learn(&could, error);
     }
 }
 

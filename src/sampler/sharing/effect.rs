@@ -21,6 +21,15 @@ pub(super) fn effect(whole: u64, sharers: f64, change: i64) -> u64 {
     (MARGIN * even).min(most).min(change.unsigned_abs() as f64 / 2.0) as u64
 }
 
+/// Estimates how the PSS of `whole` bytes changes when others touch `change` bytes more, anywhere in an object of `size`.
+pub(super) fn shift(whole: u64, sharers: f64, change: i64, size: u64) -> i64 {
+    if whole == 0 || change == 0 {
+        return 0;
+    }
+    let after = sharers + change as f64 / size.max(whole) as f64;
+    (whole as f64 * (1.0 / after.max(1.0) - 1.0 / sharers)) as i64
+}
+
 /// Bytes of one kind that are shared, and among how many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shared {

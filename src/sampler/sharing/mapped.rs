@@ -1,7 +1,7 @@
 //! Files and shmem of a process among those that map the same.
 
-use super::effect::effect;
-use super::held::{Held, Kind};
+use super::held::Kind;
+use super::mapping::Mapping;
 use super::{MAX_OBJECTS, MIN_OBJECT, Sharing, object_key, signed};
 use crate::proc::objects::Objects;
 
@@ -9,14 +9,23 @@ use crate::proc::objects::Objects;
 /// part, as a shift.
 const REMAPPED: u64 = 1 << 20;
 const REMAPPED_SHIFT: u32 = 4;
+/// Bytes of newly mapped pages from which others hear of them: fewer make no difference to anybody.
+const TOLD: u64 = 64 << 10;
+/// Pages of a file that the kernel maps around a fault at most.
+const PAGES_PER_FAULT: u64 = 16;
 
 /// The files and shmem of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mapped {
     told: Told,
-    /// All together, and what others can change of their PSS.
+    /// All together, and their PSS.
     whole: u64,
-    mutable: u64,
+    pss: u64,
+    /// Pages that came, or went, since the last walk, which the others have not heard of.
+    untold: i64,
+    /// The files too small to be remembered, and how many processes had come and gone at the last walk.
+    small: Kind,
+    others: Option<(u32, u32)>,
     /// Its part of the level of all, and that of the others at its last walk, and when the next was asked for.
     posted: i64,
     seen: i64,
@@ -42,24 +51,21 @@ struct Mappings {
     files: u64,
     /// The sizes mapped of files and shmem.
     sizes: [u64; 2],
-    /// Both at the last walk.
-    kinds: [Kind; 2],
+    /// The size of the files too small to have a group of their own.
+    small: u64,
     objects: Vec<Mapping>,
 }
 
-/// An object that it maps.
-#[derive(Clone, Copy, Debug)]
-struct Mapping {
-    group: u32,
-    /// The most members since its last walk; 0 before.
-    members: u32,
-    is_shmem: bool,
-    /// The size of all its areas.
-    size: u64,
-    held: Held,
-    /// The level of the others at its last walk, and when the next was asked for.
-    seen: i64,
-    asked: i64,
+/// The doings of others to the files and shmem of a process since its last walk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outside {
+    /// The bound on what came and went at once, and on what was touched little by little.
+    pub(super) bound: u64,
+    pub(super) drift: u64,
+    /// An estimate of the latter, of files and of shmem.
+    pub(super) shifts: [i64; 2],
+    /// The bound on the change of what is too small to be told of.
+    pub(super) small: u64,
 }
 
 /// The size of the address space, and the files and shmem, when `maps` was last read, if it was.
@@ -89,6 +95,8 @@ pub(super) struct Found<'a> {
     pub(super) pss: [u64; 2],
     pub(super) vsize: u64,
     pub(super) objects: Option<&'a Objects>,
+    /// The bound on the bytes that it has changed itself since the walk before, by its faults.
+    pub(super) own_change: u64,
     /// It is the first walk of this process.
     pub(super) is_first: bool,
     /// It was there at the first scan, so that nothing of it is news.
@@ -99,11 +107,7 @@ impl Mapped {
     /// Takes over what a parent has mapped, if that is known.
     pub(super) fn inherit(&mut self, parent: &Self, sharing: &mut Sharing) {
         if let Told::Objects(mappings) = &parent.told {
-            let join = |object: &Mapping| Mapping {
-                group: sharing.join(sharing.group(object.group).key),
-                held: Held::default(),
-                ..*object
-            };
+            let join = |object: &Mapping| object.join(sharing.join(sharing.group(object.group).key));
             self.told = Told::Objects(Box::new(Mappings {
                 objects: mappings.objects.iter().map(join).collect(),
                 // A child has touched nothing yet: only much more address space shows that it maps something else.
@@ -117,9 +121,13 @@ impl Mapped {
         let gone = std::mem::take(self);
         if let Told::Objects(mappings) = gone.told {
             for object in mappings.objects {
-                sharing.post(object.group, object.held.left(), 0);
+                object.leave(sharing);
                 sharing.leave(object.group);
             }
+        }
+        if gone.others.is_some() {
+            sharing.gone = sharing.gone.wrapping_add(1);
+            sharing.events += 1;
         }
         if gone.whole >= MIN_OBJECT || gone.posted != 0 {
             sharing.post_files(-signed(gone.whole).max(gone.posted));
@@ -130,7 +138,7 @@ impl Mapped {
         self.asked = sharing.files - self.posted;
         if let Told::Objects(mappings) = &mut self.told {
             for object in &mut mappings.objects {
-                object.asked = sharing.group(object.group).level - object.held.posted;
+                object.asked = object.others(sharing);
             }
         }
     }
@@ -143,11 +151,49 @@ impl Mapped {
         })
     }
 
+    /// Takes in by how much its files and shmem have grown or shrunk from one glance to the next: the others hear of it.
+    pub(super) fn resized(&mut self, change: i64, sharing: &mut Sharing) {
+        self.untold += change;
+        let Told::Objects(mappings) = &mut self.told else {
+            return;
+        };
+        if self.untold.unsigned_abs() < TOLD {
+            return;
+        }
+        let change = std::mem::take(&mut self.untold);
+        // What comes goes where there is most room, and what goes leaves where there is most. The next walk tells.
+        let room = |o: &Mapping| o.size.saturating_sub(o.held.bytes);
+        let objects = mappings.objects.iter_mut();
+        let (object, limit) = if change > 0 {
+            (objects.max_by_key(|o| room(o)), 1)
+        } else {
+            (objects.max_by_key(|o| o.held.bytes), -1)
+        };
+        let Some(object) = object else { return };
+        let most = if limit > 0 { room(object) } else { object.held.bytes };
+        let change = limit * signed(change.unsigned_abs().min(most));
+        object.resize(change, sharing);
+    }
+
     pub(super) fn walked(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
         let files = found.files;
         let pss = found.pss[0].saturating_add(found.pss[1]);
+        let outside = self.outside(sharing);
+        let outside = outside.bound + outside.drift;
         let before = std::mem::replace(&mut self.whole, files);
-        self.mutable = files.saturating_sub(pss).max(pss / 2);
+        let explained = files.abs_diff(before).saturating_add(outside);
+        let rest = std::mem::replace(&mut self.pss, pss)
+            .abs_diff(pss)
+            .saturating_sub(explained);
+        // A page in place of another changes the PSS by half of it, or more. What others did untold is no doing of its own.
+        let own = found.own_change.saturating_mul(PAGES_PER_FAULT);
+        let replaced = rest.saturating_mul(2).min(files).min(own);
+        let replaced = if found.is_first || replaced < MIN_OBJECT / 2 {
+            0
+        } else {
+            replaced
+        };
+        self.untold = 0;
         self.seen = self.asked;
         let is_news = !(found.is_first && found.is_initial);
         if is_news && files.max(before) >= MIN_OBJECT {
@@ -155,22 +201,44 @@ impl Mapped {
             self.posted += change;
             sharing.post_files(change);
         }
+        if self.others.is_none() && is_news {
+            sharing.came = sharing.came.wrapping_add(1);
+            sharing.events += 1;
+        }
+        self.others = Some((sharing.came, sharing.gone));
         match &self.told {
             _ if found.objects.is_some() => self.tell(found, sharing),
             Told::Unread if files < MIN_OBJECT => self.told = Told::Small,
             Told::Small if files >= MIN_OBJECT => self.told = Told::Unread,
             _ => {}
         }
+        self.small = match &self.told {
+            Told::Small => Kind { whole: files, pss },
+            Told::Unread | Told::Objects(_) => Kind::default(),
+        };
         let Told::Objects(mappings) = &mut self.told else {
             return;
         };
-        mappings.kinds = kinds(files, mappings.sizes, found.pss);
+        self.small = Kind {
+            whole: mappings.small.min(files),
+            pss: mappings.small.min(found.pss[0]),
+        };
+        let kinds = kinds(files, mappings.sizes, found.pss);
+        let shared = mappings.shared(kinds, sharing);
         for object in &mut mappings.objects {
-            let bytes = object.size.min(mappings.kinds[usize::from(object.is_shmem)].whole);
+            let kind = usize::from(object.is_shmem);
+            let members = sharing.group(object.group).members;
+            let (most, sharers) = match shared[kind] {
+                Some(shared) if members > 1 => shared,
+                Some(_) => (kinds[kind].whole, 1.0),
+                // Those that share it may not have been told of yet.
+                None => (kinds[kind].whole, kinds[kind].sharers(u32::MAX)),
+            };
+            let bytes = object.size.min(most);
             let mut change = signed(bytes) - signed(object.held.bytes);
             if object.members == 0 {
                 // Met for the first time, it may have been mapped long since.
-                object.asked = sharing.group(object.group).level;
+                object.asked = object.others(sharing);
                 let newly = if found.is_first {
                     files
                 } else {
@@ -183,9 +251,11 @@ impl Mapped {
             }
             object.held.bytes = bytes;
             object.held.posted += change;
-            object.members = sharing.group(object.group).members;
+            object.members = members;
+            object.sharers = sharers as f32;
             object.seen = object.asked;
             sharing.post(object.group, change, 0);
+            object.replace(replaced, sharing);
         }
     }
 
@@ -204,18 +274,15 @@ impl Mapped {
                 let old = known.iter().find(|k| k.group == group);
                 Mapping {
                     group,
-                    members: old.map_or(0, |o| o.members),
                     is_shmem: object.is_shmem,
                     size: object.bytes,
-                    held: old.map_or_else(Held::default, |o| o.held),
-                    seen: old.map_or(0, |o| o.seen),
-                    asked: old.map_or(0, |o| o.asked),
+                    ..old.copied().unwrap_or_default()
                 }
             })
             .collect();
         for old in known {
             if mapped.iter().all(|m| m.group != old.group) {
-                sharing.post(old.group, old.held.left(), 0);
+                old.leave(sharing);
             }
             sharing.leave(old.group);
         }
@@ -223,38 +290,65 @@ impl Mapped {
             vsize: found.vsize,
             files: found.files,
             sizes: objects.sizes(),
-            kinds: <[Kind; 2]>::default(),
+            small: objects.small(MIN_OBJECT),
             objects: mapped,
         }));
     }
 
-    /// Bounds what the others have changed.
-    pub(super) fn bound(&mut self, sharing: &Sharing) -> u64 {
+    /// Bounds what the others have changed, and estimates it.
+    pub(super) fn outside(&mut self, sharing: &Sharing) -> Outside {
+        let mut outside = Outside {
+            small: self.small_bound(sharing),
+            ..Outside::default()
+        };
         match &mut self.told {
-            Told::Small => 0,
+            Told::Small => {}
             Told::Unread => {
                 let change = sharing.files - self.posted - self.seen;
-                (change.unsigned_abs() / 2).min(self.mutable)
+                let mutable = self.whole.saturating_sub(self.pss).max(self.pss / 2);
+                outside.bound = (change.unsigned_abs() / 2).min(mutable);
             }
-            Told::Objects(mappings) => mappings.bound(sharing),
+            Told::Objects(mappings) => {
+                for object in &mut mappings.objects {
+                    let effect = object.effect(sharing);
+                    outside.bound += effect.bound;
+                    outside.drift += effect.drift;
+                    outside.shifts[usize::from(object.is_shmem)] += effect.shift;
+                }
+            }
         }
+        outside
+    }
+
+    /// Bounds what the files change that are too small to be told of, once anybody came or went: as many as leave more
+    /// than come take the PSS of what is shared at most, each, and who comes takes half of a page at most, as does the one
+    /// that leaves.
+    fn small_bound(&self, sharing: &Sharing) -> u64 {
+        let Some((came, gone)) = self.others else { return 0 };
+        let (came, gone) = (sharing.came.wrapping_sub(came), sharing.gone.wrapping_sub(gone));
+        if came == 0 && gone == 0 {
+            return 0;
+        }
+        let less = u64::from(gone.saturating_sub(came)).max(1);
+        self.small.pss.saturating_mul(less).min(self.small.whole / 2)
     }
 }
 
 impl Mappings {
-    fn bound(&mut self, sharing: &Sharing) -> u64 {
-        let kinds = self.kinds;
-        let bounds = self.objects.iter_mut().map(|object| {
-            let group = sharing.group(object.group);
-            let change = group.level - object.held.posted - object.seen;
-            // One that left may have come since this was last looked at.
-            object.members = object.members.max(group.members + u32::from(change < 0));
-            let kind = kinds[usize::from(object.is_shmem)];
-            // As many share its kind on average, but this object had at least the one that left.
-            let least = if change < 0 && object.members > 1 { 2.0 } else { 1.0 };
-            effect(object.held.bytes, kind.sharers(object.members).max(least), change)
-        });
-        bounds.sum()
+    /// Returns of each kind how much is shared at most, and among how many, where some of it is mapped by nobody else.
+    fn shared(&self, kinds: [Kind; 2], sharing: &Sharing) -> [Option<(u64, f64)>; 2] {
+        [0, 1].map(|kind| {
+            let of_kind = self.objects.iter().filter(|o| usize::from(o.is_shmem) == kind);
+            let (alone, others): (Vec<&Mapping>, Vec<_>) = of_kind.partition(|o| sharing.group(o.group).members < 2);
+            if alone.is_empty() || others.is_empty() {
+                return None;
+            }
+            let alone = alone.iter().fold(0_u64, |sum, o| sum.saturating_add(o.size));
+            let most = kinds[kind].whole.min(self.sizes[kind].saturating_sub(alone));
+            // Nothing else explains that the PSS is less than the whole.
+            let pss = most.saturating_sub(kinds[kind].gain());
+            Some((most, most as f64 / pss.max(1) as f64))
+        })
     }
 }
 

@@ -31,6 +31,12 @@ pub struct Walked<'a> {
 pub struct ExternalBound {
     /// The bound on PSS and `SwapPss` together.
     pub footprint: u64,
+    /// The part of it that is of pages of files and shmem touched little by little.
+    pub drift: u64,
+    /// Estimates of what that changes of the PSS of files, and of shmem.
+    pub shifts: [i64; 2],
+    /// The bound on the change of files too small to be told of.
+    pub small: u64,
     /// The bound on `Swap`, where that is not the same change.
     pub swap: u64,
 }
@@ -90,6 +96,11 @@ impl Sharer {
         }
     }
 
+    /// Takes in by how much its files and shmem have grown or shrunk from one glance to the next: the others hear of it.
+    pub fn resized(&mut self, change: i64, sharing: &mut Sharing) {
+        self.mapped.resized(change, sharing);
+    }
+
     /// Remembers what the others have done by now, since a walk is asked for: what they do from here on it may miss.
     pub fn asked(&mut self, sharing: &Sharing) {
         self.kin.asked(sharing);
@@ -120,6 +131,7 @@ impl Sharer {
             pss,
             vsize: walked.vsize,
             objects: walked.objects,
+            own_change: walked.own_change,
             is_first: !self.is_walked,
             is_initial: walked.is_initial,
         };
@@ -157,8 +169,12 @@ impl Sharer {
         if !self.is_walked {
             return ExternalBound::default();
         }
+        let outside = self.mapped.outside(sharing);
         ExternalBound {
-            footprint: self.kin.bound(sharing) + self.mapped.bound(sharing),
+            footprint: self.kin.bound(sharing) + outside.bound + outside.drift,
+            drift: outside.drift,
+            shifts: outside.shifts,
+            small: outside.small,
             swap: sharing.swap_used.abs_diff(self.seen_swap).min(self.swapped_shmem),
         }
     }

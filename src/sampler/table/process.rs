@@ -35,7 +35,7 @@ pub(super) struct Process {
     pub(super) estimates: Tracker,
     pub(super) oom_score: Reading<u32>,
     /// The bound on the error of the last walk's figures that is its own doing, or the reason why there are none.
-    own_error: Reading<u64>,
+    pub(super) own_error: Reading<u64>,
     /// The figures, where they are not those of the anchor, as those of most are.
     figures: Option<Box<Memory>>,
     /// A walk is asked for and has not come.
@@ -169,6 +169,11 @@ impl Process {
         }
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
+        let before = self.estimates.counters().resident;
+        if let (Some(before), Some(after)) = (before, glance.counters.resident) {
+            let change = after.shared.cast_signed() - before.shared.cast_signed();
+            self.sharing.resized(change, sharing);
+        }
         let has_changed = self.estimates.glanced(glance.counters);
         self.stat = glance.stat;
         if has_changed {
@@ -267,12 +272,6 @@ impl Process {
         self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
-    /// Returns the upper bound on the error of its figures.
-    pub(super) fn error(&self) -> u64 {
-        self.own_error
-            .map_or(0, |error| error.saturating_add(self.external.footprint))
-    }
-
     /// Returns it as reads name it.
     pub(super) fn reference(&self, version: u32) -> ProcessRef {
         ProcessRef {
@@ -312,7 +311,7 @@ impl Process {
         if version != self.exec {
             return false;
         }
-        let own_change = self.estimates.walked(result.anchor, self.external.footprint);
+        let own_change = self.estimates.walked(result.anchor, &self.others());
         self.own_error = result.walked.map(|_| result.anchor.map_or(0, |anchor| anchor.blur));
         self.figures = None;
         if let Ok(walked) = result.walked {

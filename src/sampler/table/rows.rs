@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Table;
 use super::process::Process;
-use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat, Walk};
+use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat};
 use crate::sampler::job::{JobKey, RunningReads};
 
 /// The rows published last, and the processes of which they may differ by now.
@@ -234,10 +234,7 @@ impl Process {
         let walk = match fault.or_else(|| self.stat.lacks_memory()) {
             Some(why) => Err(why),
             None if walk_late() => Err(Missing::TimedOut),
-            None => self.walk().map(|walk| Walk {
-                error: self.error(),
-                ..walk
-            }),
+            None => self.shown(),
         };
         ProcessSample {
             id: self.id,

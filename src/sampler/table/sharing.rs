@@ -2,7 +2,8 @@
 
 use super::Table;
 use super::process::Process;
-use crate::model::Stat;
+use crate::model::{Reading, Stat, Walk};
+use crate::sampler::estimate::{Others, shift};
 use crate::sampler::sharing::Sharing;
 
 /// Pages of files that a fork's child lacks at least when it is seen, beside its parent.
@@ -66,6 +67,35 @@ impl Process {
     pub(super) fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
         let external = self.sharing.external(sharing);
         std::mem::replace(&mut self.external, external) != external
+    }
+
+    /// Returns the upper bound on the error of its figures, but for what asks for no walk.
+    pub(super) fn error(&self) -> u64 {
+        let others = self.estimates.bound_of(&self.others());
+        self.own_error.map_or(0, |error| {
+            error.saturating_add(others).saturating_add(self.external.swap)
+        })
+    }
+
+    /// Returns what others have done since the last walk.
+    pub(super) fn others(&self) -> Others {
+        let external = &self.external;
+        Others {
+            bound: external.footprint - external.drift,
+            drift: external.drift,
+            shift: external.shifts[0] + external.shifts[1],
+        }
+    }
+
+    /// Returns its figures as they are shown.
+    pub(super) fn shown(&self) -> Reading<Walk> {
+        let mut walk = self.walk()?;
+        shift(&mut walk.memory, self.external.shifts);
+        walk.error = self.error();
+        // Small files do not ask for a walk: what they may be wrong by makes no figure uncertain.
+        let room = walk.tolerance().saturating_sub(walk.error);
+        walk.error = walk.error.saturating_add(self.external.small.min(room));
+        Ok(walk)
     }
 }
 

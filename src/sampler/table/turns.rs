@@ -182,7 +182,7 @@ impl Process {
                 // However small it is: its names are another's too.
                 u64::MAX
             } else {
-                self.error().saturating_add(self.external.swap)
+                self.error()
             },
             ran: self.estimates.ran_unseen(),
             tolerance: walk.map_or(Walk::TOLERATED, |w| w.tolerance()),

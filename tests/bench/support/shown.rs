@@ -19,6 +19,8 @@ const SIGHT: usize = 45;
 const ALL_EVERY: u64 = 5;
 /// Errors up to this are none: a few pages of stack, and of tables that a walk itself makes.
 const SLACK: u64 = 64 << 10;
+/// Processes that are named.
+const MOST: usize = 12;
 const MIB: f64 = (1 << 20) as f64;
 
 /// A sampler on a thread of its own, which ticks when told to.
@@ -101,10 +103,20 @@ struct Account {
     runs: HashMap<Identity, [Duration; 3]>,
     longest: [(Duration, String); 3],
     worst: (u64, String),
-    /// How often figures of each program were beyond their bound, and the greatest excess.
-    programs: BTreeMap<String, (usize, u64)>,
+    /// The processes whose figures were beyond their bound or the tolerance.
+    wrong: HashMap<Identity, Wrong>,
     /// How often they were said to be uncertain, and the greatest bound.
     doubts: BTreeMap<String, (usize, u64)>,
+}
+
+/// How wrong the figures of a process were.
+#[derive(Default)]
+struct Wrong {
+    /// Figures beyond their bound, and beyond the tolerance.
+    figures: [usize; 2],
+    /// The greatest excess over the one or the other, and what is to say of it.
+    most: u64,
+    said: String,
 }
 
 impl Account {
@@ -136,8 +148,14 @@ impl Account {
             if error > self.worst.0 {
                 self.worst = (error, said.clone());
             }
-            if is_so[0] {
-                count(&mut self.programs, &program, error - walk.error);
+            if is_so[0] || is_so[1] {
+                let wrong = self.wrong.entry(row.id).or_default();
+                wrong.figures[0] += usize::from(is_so[0]);
+                wrong.figures[1] += usize::from(is_so[1]);
+                if error.saturating_sub(walk.error) >= wrong.most {
+                    wrong.most = error.saturating_sub(walk.error);
+                    wrong.said = said.clone();
+                }
             }
         }
         self.beyond += usize::from(is_so[0]);
@@ -182,14 +200,20 @@ impl Account {
         for ((_, said), kind) in self.longest.iter().zip(kinds).filter(|((time, _), _)| !time.is_zero()) {
             println!("    longest {kind}: {said}");
         }
-        for (what, programs) in [("beyond the bound", &self.programs), ("uncertain", &self.doubts)] {
-            let mut programs: Vec<_> = programs.iter().collect();
-            programs.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-            let most = programs.iter().take(6);
-            let said =
-                most.map(|(program, (count, bytes))| format!("{program} {count} × (≤ {:.1})", *bytes as f64 / MIB));
-            println!("    {what}: {}", said.collect::<Vec<_>>().join(", "));
+        let mut wrong: Vec<&Wrong> = self.wrong.values().collect();
+        wrong.sort_by_key(|w| std::cmp::Reverse((w.figures, w.most)));
+        for Wrong { figures, said, .. } in wrong.iter().take(MOST) {
+            let [bound, tolerance] = figures;
+            println!("    {bound} × beyond the bound, {tolerance} × beyond the tolerance: {said}");
         }
+        if wrong.len() > MOST {
+            println!("    and {} processes more", wrong.len() - MOST);
+        }
+        let mut doubts: Vec<_> = self.doubts.iter().collect();
+        doubts.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        let most = doubts.iter().take(MOST);
+        let said = most.map(|(program, (count, bytes))| format!("{program} {count} × (≤ {:.1})", *bytes as f64 / MIB));
+        println!("    uncertain: {}", said.collect::<Vec<_>>().join(", "));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zmtop::model::Memory;
 use zmtop::proc::statm::inexact;
 use zmtop::proc::{smaps, stat, statm, status};
-use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Tracker};
+use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Others, Tracker};
 use zmtop::sampler::{Options, Scanner};
 
 use super::row;
@@ -46,7 +46,7 @@ impl Tracked {
     fn walk(&mut self) {
         let (counters, memory, anonymous) = read(self.pid);
         let anchor = Anchor::new(memory, anonymous, &counters, counters, 0);
-        self.tracker.walked(Some(anchor), 0);
+        self.tracker.walked(Some(anchor), &Others::default());
     }
 
     /// Compares the estimate with a walk, and returns its bound. Other programs come to share the libraries and leave.

@@ -225,6 +225,93 @@ fn connections_to_a_database_do_not_make_every_backend_due() {
     }
 }
 
+/// Backends that touch their shared buffers little by little, at random: nobody is walked for what the others do.
+#[test]
+fn what_others_touch_little_by_little_is_followed() {
+    const BLOCKS: u64 = 512;
+    let mut world = World::default();
+    let mut random = 1_u64;
+    let mut next = || {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % BLOCKS
+    };
+    let backends: Vec<usize> = (0..10)
+        .map(|_| {
+            let pid = world.start();
+            world.map(pid, 6, true, BLOCKS * MB / 4, 0..MB);
+            (0..BLOCKS / 3).for_each(|_| world.touch(pid, 6, next()));
+            pid
+        })
+        .collect();
+    world.initial(&backends);
+    let quiet = backends[0];
+    let mut most = 0;
+    for second in 0..60 {
+        for pid in &backends[1..] {
+            (0..4).for_each(|_| world.touch(*pid, 6, next()));
+            // Their own walks do not tell it once more.
+            if (second + pid) % 20 == 0 {
+                world.walk(*pid);
+            }
+        }
+        let (error, off) = (world.error(quiet), world.error_with_shift(quiet));
+        let bound = world.bound(quiet).footprint;
+        assert!(
+            error <= bound + TOLERANCE,
+            "{second} s: {error} off, said to be {bound}"
+        );
+        assert!(off <= error / 4 + TOLERANCE / 2, "{second} s: {off} off of {error}");
+        most = most.max(error);
+    }
+    assert!(most > 2 * TOLERANCE, "{most}");
+}
+
+/// A library of 1.5 MB, which nobody else of those who map it tells of.
+#[test]
+fn small_files_are_in_the_bound_once_anybody_comes_or_goes() {
+    let mut world = World::default();
+    let all = [world.start(), world.start()];
+    for pid in all {
+        world.map(pid, 9, false, 3 * MB / 2, 0..3 * MB / 2);
+    }
+    world.initial(&all);
+    assert_eq!(world.bound(all[0]).small, 0);
+    world.end(all[1]);
+    let error = world.error(all[0]);
+    assert_eq!((error, world.bound(all[0]).small), (3 * MB / 4, 3 * MB / 4));
+    world.walk(all[0]);
+    assert_eq!(world.bound(all[0]).small, 0);
+    let comer = world.start();
+    world.map(comer, 9, false, 3 * MB / 2, 0..3 * MB / 2);
+    world.walk(comer);
+    assert_eq!(
+        (world.error(all[0]), world.bound(all[0]).small),
+        (3 * MB / 4, 3 * MB / 4)
+    );
+}
+
+/// One of three that map a file maps as much of another in its place: its count stays even, and only its own walk shows it.
+#[test]
+fn pages_replaced_at_an_even_count_are_told_by_the_walk() {
+    let mut world = World::default();
+    let all = [world.start(), world.start(), world.start()];
+    for pid in all {
+        world.map(pid, 7, false, 16 * MB, 0..16 * MB);
+        world.map(pid, 8, false, 16 * MB, 0..0);
+    }
+    world.initial(&all);
+    world.unmap(all[0], 7);
+    world.map(all[0], 8, false, 16 * MB, 0..16 * MB);
+    assert_eq!(world.bound(all[1]).footprint, 0);
+    world.walk(all[0]);
+    for pid in &all[1..] {
+        let (error, bound) = (world.error(*pid), world.bound(*pid).footprint);
+        assert!(error > 2 * MB && error <= bound, "{error} off, said to be {bound}");
+    }
+}
+
 #[test]
 fn before_maps_is_read_every_large_file_counts() {
     let mut world = World::default();

@@ -16,7 +16,7 @@ struct Mapping {
     is_shmem: bool,
     size: u64,
     /// The blocks that are resident.
-    blocks: std::ops::Range<u64>,
+    blocks: Vec<u64>,
 }
 
 struct Made {
@@ -80,9 +80,9 @@ impl World {
 
     /// Maps an object of `size` bytes and touches the blocks of a part of it.
     pub(crate) fn map(&mut self, pid: usize, inode: u64, is_shmem: bool, size: u64, part: std::ops::Range<u64>) {
-        let blocks = part.start / BLOCK..part.end / BLOCK;
-        for block in blocks.clone() {
-            self.count(inode, block, false, 1);
+        let blocks: Vec<u64> = (part.start / BLOCK..part.end / BLOCK).collect();
+        for block in &blocks {
+            self.count(inode, *block, false, 1);
         }
         let process = self.processes.get_mut(&pid).unwrap();
         process.own_change += part.end - part.start;
@@ -93,6 +93,18 @@ impl World {
             size,
             blocks,
         });
+    }
+
+    /// Touches a block of an object that it maps; the glance after it tells of that.
+    pub(crate) fn touch(&mut self, pid: usize, inode: u64, block: u64) {
+        let process = self.processes.get_mut(&pid).unwrap();
+        let mapping = process.mappings.iter_mut().find(|m| m.inode == inode).unwrap();
+        if !mapping.blocks.contains(&block) {
+            mapping.blocks.push(block);
+            process.own_change += BLOCK;
+            process.sharer.resized(BLOCK.cast_signed(), &mut self.sharing);
+            self.count(inode, block, false, 1);
+        }
     }
 
     pub(crate) fn unmap(&mut self, pid: usize, inode: u64) {
@@ -122,7 +134,7 @@ impl World {
         let of = &self.processes[&parent];
         let (image, heap) = (of.image, of.heap.clone());
         let mappings = of.mappings.iter().map(|m| Mapping {
-            blocks: 0..0,
+            blocks: Vec::new(),
             ..m.clone()
         });
         let mappings = mappings.collect();
@@ -212,7 +224,7 @@ impl World {
         };
         for mapping in &process.mappings {
             let pss = if mapping.is_shmem { &mut shmem } else { &mut file };
-            for block in mapping.blocks.clone() {
+            for block in mapping.blocks.iter().copied() {
                 add(self.in_ram[&(mapping.inode, block)], pss);
             }
         }
@@ -274,6 +286,14 @@ impl World {
 
     pub(crate) fn bound(&mut self, pid: usize) -> ExternalBound {
         self.processes.get_mut(&pid).unwrap().sharer.external(&self.sharing)
+    }
+
+    /// How far the footprint is off that is shown with what the others have changed.
+    pub(crate) fn error_with_shift(&mut self, pid: usize) -> u64 {
+        let shift: i64 = self.bound(pid).shifts.iter().sum();
+        let shown = self.processes[&pid].shown.unwrap().footprint().unwrap();
+        let truth = self.memory(pid).footprint().unwrap();
+        truth.abs_diff(shown.checked_add_signed(shift).unwrap())
     }
 
     /// How far the footprint shown is off.

@@ -12,8 +12,8 @@ use zmtop::sampler::{Options, Scanner};
 
 use crate::support::{block_on, long};
 
-/// Errors up to this are tolerated everywhere: sharers of files below 2 MiB come and go untold.
-const SLACK: u64 = 1 << 20;
+/// Errors up to this are none: a few pages of stack, and of tables that a walk itself makes.
+const SLACK: u64 = 64 << 10;
 /// The longest that a row in sight may be wrong.
 const SIGHT: Duration = Duration::from_secs(6);
 /// The longest where pages are replaced at an even count: but for faults, of which those of a process that were harmless for
