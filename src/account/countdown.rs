@@ -74,14 +74,14 @@ impl Countdown {
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };
         let soonest = WINDOWS
             .iter()
-            .filter_map(|window| {
+            .rev()
+            // The longest window that sees it tells the pace best.
+            .find_map(|window| {
                 let window = Duration::from_secs(*window);
                 let pace = self.pace(now, window)?;
                 let seconds = left as f64 / pace;
                 (seconds <= bound.min(window.as_secs_f64() * REACH)).then_some((pace, window))
-            })
-            // The longest window that sees it tells the pace best.
-            .last();
+            });
         if let Some((pace, window)) = soonest {
             let forecast = Forecast {
                 left,

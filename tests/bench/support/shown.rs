@@ -154,7 +154,7 @@ impl Account {
                 wrong.figures[1] += usize::from(is_so[1]);
                 if error.saturating_sub(walk.error) >= wrong.most {
                     wrong.most = error.saturating_sub(walk.error);
-                    wrong.said = said.clone();
+                    wrong.said.clone_from(&said);
                 }
             }
         }

@@ -46,10 +46,13 @@ fn a_limit_is_told_once_it_is_near() {
     }
 }
 
+/// What is left after so many seconds.
+type Left = Box<dyn Fn(f64) -> f64>;
+
 #[test]
 fn what_is_far_away_or_falls_in_no_even_way_is_not_told() {
     let gib = 1024.0 * MIB;
-    let cases: [(&str, Box<dyn Fn(f64) -> f64>); 6] = [
+    let cases: [(&str, Left); 6] = [
         ("two hours away", Box::new(move |s| 10.0 * gib - 1.4 * MIB * s)),
         ("still", Box::new(move |s| gib + noise(s, 20.0))),
         (
