@@ -6,7 +6,7 @@
 //!
 //! # Resolutions
 //! Each process and group has a [`RowHistory`] with two [time series](time_series::TimeSeries), of its footprint and
-//! of the anonymous part of it, a month back: by the second for 5 minutes, by 10 s for an hour, by the minute for a day,
+//! of the held part of it, a month back: by the second for 5 minutes, by 10 s for an hour, by the minute for a day,
 //! by 10 minutes for a week, by 2 hours for a month. A *bucket* is one such step: its lowest, last and
 //! highest value. Equal buckets in a row are stored as one *run*, so a value that stays takes no space.
 //!

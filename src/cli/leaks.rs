@@ -27,7 +27,7 @@ pub struct LeaksArgs {
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for so long before telling: 2m to 24h (10m); with --prove 1s to 24h (1m). Ctrl-C tells at once"
+        help = "Watch for so long before telling: 2m to 24h (20m); growth shows after two minutes, a leak after 16 at the soonest. With --prove 1s to 24h (1m). Ctrl-C tells at once"
     )]
     pub time: Option<String>,
     /// Tell what this process does not touch of its memory, as leaked memory is never touched: clears its referenced bits,

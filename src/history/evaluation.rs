@@ -61,12 +61,7 @@ static STEADY: Judgement = constant(Verdict::Steady);
 const fn constant(verdict: Verdict) -> Judgement {
     Judgement {
         verdict,
-        metric: Metric::Footprint,
-        slope: 0.0,
-        flat_since: None,
-        confidence: 0.0,
-        since: None,
-        floor: 0,
+        ..Judgement::NONE
     }
 }
 
@@ -156,7 +151,7 @@ impl EvaluationScheduler {
         &mut self,
         evaluation: &mut Evaluation,
         footprint: &TimeSeries,
-        anonymous: &TimeSeries,
+        held: &TimeSeries,
         row: RowNumber,
     ) {
         if evaluation.changed && evaluation.due > self.now.saturating_add(LONG_INTERVAL) {
@@ -179,9 +174,9 @@ impl EvaluationScheduler {
             evaluation.due = NEVER;
             return;
         }
-        if footprint.is_constant() && anonymous.is_constant() {
+        if footprint.is_constant() && held.is_constant() {
             // A single point.
-            evaluation.is_steady = self.judge(footprint, None).verdict == Verdict::Steady;
+            evaluation.is_steady = self.judge(footprint, None, &Judgement::default()).verdict == Verdict::Steady;
             evaluation.latest = None;
             evaluation.due = if evaluation.is_steady {
                 NEVER
@@ -242,19 +237,20 @@ impl EvaluationScheduler {
         &mut self,
         evaluation: &mut Evaluation,
         footprint: &TimeSeries,
-        anonymous: &TimeSeries,
+        held: &TimeSeries,
         started_at: Option<Duration>,
     ) {
-        let mut judgement = self.judge(footprint, started_at);
-        // If the footprint shows no leak, judge anonymous memory alone: changes in sharing can mask it.
-        if judgement.verdict != Verdict::Leaking && !anonymous.is_constant() {
-            let alone = self.judge(anonymous, started_at);
-            if alone.verdict.is_growth() && alone.verdict > judgement.verdict {
-                judgement = alone;
-                judgement.metric = Metric::Anonymous;
+        let previous = *evaluation.latest();
+        let is_told = held.newest().is_some_and(|(_, bytes)| bytes > 0);
+        let mut judgement = self.judge(if is_told { held } else { footprint }, started_at, &previous);
+        if is_told {
+            judgement.metric = Metric::Held;
+            // What grows beside it is pages of files.
+            if !judgement.verdict.is_growth() && !footprint.is_constant() {
+                let whole = self.judge(footprint, started_at, &Judgement::default());
+                judgement = judgement.or_file_growth(&whole);
             }
         }
-        let judgement = judgement.with_hysteresis(evaluation.latest());
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
         evaluation.latest = Some(Box::new(judgement));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
@@ -264,11 +260,11 @@ impl EvaluationScheduler {
         evaluation.changed = false;
     }
 
-    fn judge(&mut self, series: &TimeSeries, started_at: Option<Duration>) -> Judgement {
+    fn judge(&mut self, series: &TimeSeries, started_at: Option<Duration>, previous: &Judgement) -> Judgement {
         series.collect_points(&mut self.points);
         let overhead = if self.points.len() > 1 { EVALUATION_OVERHEAD } else { 0 };
         self.budget = self.budget.saturating_sub(self.points.len() + overhead);
-        judge(&self.points, started_at, &self.params)
+        judge(&self.points, started_at, &self.params, previous)
     }
 
     /// Returns the memory of its queue in bytes.

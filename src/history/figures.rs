@@ -15,8 +15,8 @@ pub struct MemorySample {
     pub swap: u64,
     /// PSS + `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
     pub footprint: u64,
-    /// The anonymous part of the footprint; 0 where the kernel does not tell.
-    pub anonymous: u64,
+    /// The part of the footprint that is held: anonymous, shared and swapped memory; 0 where the kernel does not tell.
+    pub held: u64,
 }
 
 impl MemorySample {
@@ -26,25 +26,28 @@ impl MemorySample {
             pss: memory.pss,
             swap: memory.swap,
             footprint: memory.footprint().unwrap_or(memory.pss),
-            anonymous: memory
-                .pss_anon
-                .map_or(0, |anon| anon.saturating_add(memory.swap_pss.unwrap_or(0))),
+            held: memory.pss_anon.map_or(0, |anon| {
+                let others = [memory.pss_shmem, memory.swap_pss];
+                others
+                    .iter()
+                    .fold(anon, |sum, kind| sum.saturating_add(kind.unwrap_or(0)))
+            }),
         }
     }
 
     /// Returns all of them, in the order of [`Self::of_sums`].
     pub(super) const fn figures(&self) -> [u64; 4] {
-        [self.pss, self.swap, self.footprint, self.anonymous]
+        [self.pss, self.swap, self.footprint, self.held]
     }
 
     /// Makes them of sums of [figures](Self::figures), as far as they fit.
     pub(super) fn of_sums(sums: [u128; 4]) -> Self {
-        let [pss, swap, footprint, anonymous] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        let [pss, swap, footprint, held] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
             swap,
             footprint,
-            anonymous,
+            held,
         }
     }
 }

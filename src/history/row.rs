@@ -62,7 +62,7 @@ pub struct RowHistory {
     known: Option<MemorySample>,
     known_at: Cell<Duration>,
     footprint: TimeSeries,
-    anonymous: TimeSeries,
+    held: TimeSeries,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,
     /// The number of that one.
@@ -173,7 +173,7 @@ impl RowHistory {
             self.known_at.set(clock.now);
         }
         self.footprint.rest_until(clock.now);
-        self.anonymous.rest_until(clock.now);
+        self.held.rest_until(clock.now);
     }
 
     /// Returns true if the figures of the last tick, pushed again, would change nothing but the time, however often;
@@ -234,18 +234,18 @@ impl RowHistory {
 
     /// Takes the figures into the series; returns true if the footprint changed.
     fn push_series(&mut self, tick: Tick, sample: Option<MemorySample>) -> bool {
-        let (footprint, anonymous) = (sample.map(|s| s.footprint), sample.map(|s| s.anonymous));
+        let (footprint, held) = (sample.map(|s| s.footprint), sample.map(|s| s.held));
         let needs_room = self.is_constant() && !self.is_admitted;
         if needs_room && !self.is_cut && !tick.has_room && self.would_change(sample) {
             self.cut();
         }
         if self.is_cut {
-            self.anonymous.replace(tick.now, anonymous);
+            self.held.replace(tick.now, held);
             return self.footprint.replace(tick.now, footprint);
         }
         let changed = self.footprint.push(tick.now, footprint, tick.retention);
-        let anonymous_changed = self.anonymous.push(tick.now, anonymous, tick.retention);
-        if changed || anonymous_changed {
+        let held_changed = self.held.push(tick.now, held, tick.retention);
+        if changed || held_changed {
             self.evaluation.mark_changed();
         }
         changed
@@ -254,7 +254,7 @@ impl RowHistory {
     /// Returns true if a sample would be the first change of one of its series.
     fn would_change(&self, sample: Option<MemorySample>) -> bool {
         let would = |series: &TimeSeries, bytes: u64| series.newest().is_some() && series.is_change(bytes);
-        sample.is_some_and(|s| would(&self.footprint, s.footprint) || would(&self.anonymous, s.anonymous))
+        sample.is_some_and(|s| would(&self.footprint, s.footprint) || would(&self.held, s.held))
     }
 
     fn growth(&self) -> Option<f64> {
@@ -275,33 +275,33 @@ impl RowHistory {
 
     /// Returns true if it never changed: then its past takes no memory.
     pub(super) const fn is_constant(&self) -> bool {
-        self.footprint.is_constant() && self.anonymous.is_constant()
+        self.footprint.is_constant() && self.held.is_constant()
     }
 
     /// Judges the row now, due or not.
     pub(super) fn evaluate(&mut self, scheduler: &mut EvaluationScheduler, started_at: Option<Duration>) {
         if !self.is_cut {
-            scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.anonymous, started_at);
+            scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.held, started_at);
         }
     }
 
     /// Puts the row, which has that number, in the queue of those to judge if it is due.
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
         if !self.is_cut {
-            scheduler.queue(&mut self.evaluation, &self.footprint, &self.anonymous, number);
+            scheduler.queue(&mut self.evaluation, &self.footprint, &self.held, number);
         }
     }
 
     /// Drops what that retention does not keep.
     pub(super) fn set_retention(&mut self, retention: Retention) {
         self.footprint.set_retention(retention);
-        self.anonymous.set_retention(retention);
+        self.held.set_retention(retention);
     }
 
     /// Gives up its past, until [`Self::admit`].
     pub(super) fn cut(&mut self) {
         self.footprint.clear_past();
-        self.anonymous.clear_past();
+        self.held.clear_past();
         self.evaluation = Evaluation::default();
         (self.is_cut, self.is_admitted) = (true, false);
         self.cut_at = (self.newest_footprint() >> 20) as u32;
@@ -340,6 +340,6 @@ impl RowHistory {
             + windows
             + change
             + self.footprint.bytes()
-            + self.anonymous.bytes()
+            + self.held.bytes()
     }
 }

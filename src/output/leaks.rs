@@ -12,8 +12,9 @@
 //! {"schema":"zmtop-leaks/1","time":"2026-11-20T23:51:00.123Z","host":"db1","by":null,"watched_s":600.0,
 //!  "processes":412,"unreadable":0,"without_history":0,"leaks":[
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
-//!   "verdict":"leaking","metric":"footprint","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
-//!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null}]}
+//!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
+//!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
+//!   "reasons":["grew in 15 of 15 parts of 2h50","gave nothing back"]}]}
 //! ```
 //!
 //! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
@@ -25,9 +26,11 @@
 //!
 //! `pid` and `starttime` are null where a program as a whole takes the memory, `group` too where no single one does.
 //!
-//! `metric` is what the verdict is on: the `footprint`, or what of it is `anonymous`. `pid`, `starttime`, `user`
-//! and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
-//! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0.
+//! `metric` is what the verdict is on: what of the footprint is `held` (anonymous, shared and swapped memory), pages of a
+//! `file`, which are never a leak, or the `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
+//! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
+//! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
+//! called a leak, and is empty where it is not; in CSV they are one text.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -69,7 +72,7 @@ pub struct LeaksReport<'a> {
 /// A field of a suspect as data: its name in JSON and CSV, and its value.
 type Field = (&'static str, for<'s> fn(&LeaksReport<'_>, &'s Suspect) -> DataValue<'s>);
 
-/// The fields in order; a new one is one line at the end.
+/// The fields in order but for the [reasons](REASONS); a new one is one line at the end.
 const FIELDS: &[Field] = &[
     ("pid", |_, s| {
         optional(s.key.process(), |id| DataValue::Integer(id.pid.into()))
@@ -107,6 +110,16 @@ const FIELDS: &[Field] = &[
         optional(s.judgement.flat_since, |at| report.wall_clock(at))
     }),
 ];
+
+/// The name of the reasons, the last field: a list in JSON, one text in CSV.
+const REASONS: &str = "reasons";
+
+fn reasons(suspect: &Suspect) -> Vec<String> {
+    suspect
+        .judgement
+        .reasons
+        .map_or_else(Vec::new, |reasons| reasons.texts())
+}
 
 fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> DataValue<'s> {
     value.map_or(DataValue::Null, plain)
@@ -189,7 +202,10 @@ impl LeaksReport<'_> {
 
     fn object<'s>(&self, suspect: &'s Suspect) -> Object<'s> {
         let put = |object: Object<'s>, (name, value): &Field| object.put(*name, value(self, suspect));
-        FIELDS.iter().fold(Object::default(), put)
+        FIELDS
+            .iter()
+            .fold(Object::default(), put)
+            .put(REASONS, reasons(suspect))
     }
 }
 
@@ -249,9 +265,12 @@ impl Report for LeaksReport<'_> {
     }
 
     fn table(&self) -> DataTable<'_> {
-        let row = |s| FIELDS.iter().map(|(_, value)| value(self, s)).collect();
+        let row = |s| {
+            let words = DataValue::Text(reasons(s).join(", ").into_bytes().into());
+            FIELDS.iter().map(|(_, value)| value(self, s)).chain([words]).collect()
+        };
         DataTable {
-            names: Some(FIELDS.iter().map(|(name, _)| *name).collect()),
+            names: Some(FIELDS.iter().map(|(name, _)| *name).chain([REASONS]).collect()),
             rows: Box::new(self.suspects.iter().map(row)),
         }
     }

@@ -25,13 +25,13 @@ use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
 use crate::sampler;
 use crate::source::At;
-use crate::trend::Verdict;
+use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
 use crate::units::{span, span_exact};
 
-/// The shortest watch: before two minutes hardly anything can be said.
+/// The shortest watch: before two minutes hardly any growth can be told.
 const SHORTEST: Duration = Duration::from_secs(120);
-/// The watch that is not asked for otherwise.
-const DEFAULT: Duration = Duration::from_secs(600);
+/// The watch that is not asked for otherwise: a leak that is no smaller than the noise is called within it.
+const DEFAULT: Duration = Duration::from_secs(1200);
 /// The longest watch: who wants to see more records it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -214,16 +214,20 @@ impl<'a> Watch<'a> {
         };
         self.shown = Some(watched);
         let query = SuspectQuery {
-            least: Verdict::Leaking,
+            least: Verdict::Growing,
             ..self.plan.query
         };
+        let found = suspects(&self.history, last, query);
+        let leaks = found.iter().filter(|s| s.judgement.verdict == Verdict::Leaking).count();
         let _ = write!(
             io::stderr(),
-            "\r\x1b[Kwatched {} of {}, {} processes, {} so far; Ctrl-C tells now",
+            "\r\x1b[Kwatched {} of {}, {} processes, {} growing, {}; Ctrl-C tells now",
             span(watched),
             span_exact(self.plan.time),
             Coverage::of(last).readable,
-            match suspects(&self.history, last, query).len() {
+            found.len() - leaks,
+            match leaks {
+                0 if watched < MIN_LEAK_OBSERVED => "too early for leaks".into(),
                 0 => "no leak".into(),
                 1 => "1 leak".into(),
                 n => format!("{n} leaks"),
@@ -244,11 +248,17 @@ impl<'a> Watch<'a> {
             return Err("no process's memory can be read".into());
         }
         // The last snapshot is up to an interval before the end.
-        if watched + self.plan.settings.sampler.interval.max(Duration::from_secs(5)) < SHORTEST {
+        let about = watched + self.plan.settings.sampler.interval.max(Duration::from_secs(5));
+        if about < MIN_LEAK_OBSERVED {
+            let growth = if about < SHORTEST {
+                "hardly any growth is told, and "
+            } else {
+                ""
+            };
             complain(&format!(
-                "watched for {} only: before {} hardly anything is called a leak",
+                "watched for {} only: so early {growth}nothing is called a leak, which takes {} at the least",
                 span(watched),
-                span_exact(SHORTEST)
+                span_exact(MIN_LEAK_OBSERVED)
             ));
         }
         Ok(Observed {

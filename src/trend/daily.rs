@@ -1,84 +1,130 @@
-//! Growth from one day to the next, each part of a day compared with the same part of the day before.
+//! Growth from one day to the next, each hour compared with the same hour of the day before.
 
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::lowest;
 use crate::trend::parameters::{
-    DAILY_EVIDENCE_FACTOR, DAY_PARTS, DAYS, DEPENDENT_PARTS, MIN_RISEN_PARTS, MOVEMENT_SHARE,
+    DAY, DAY_STANDING_SHARE, DAYS, MIN_DAILY_SHARE, MIN_PAIRS, MIN_PAIRS_BEFORE, MIN_RISEN, MIN_RISEN_ONCE,
 };
+use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
 
-/// Milliseconds of a part of a day.
-const PART: u64 = 86_400_000 / DAY_PARTS as u64;
+/// Milliseconds of an hour, and the hours of a day.
+const HOUR: u64 = 3_600_000;
+const HOURS: usize = 24;
 
-/// The floors of the last days, oldest first; NaN where nothing is known.
+/// The floors of the hours of the last days, newest first; NaN where nothing is known.
 #[derive(Debug)]
-pub(super) struct Days([[f64; DAY_PARTS]; DAYS]);
+pub(super) struct Days([f64; HOURS * DAYS]);
+
+/// A day compared with the one before.
+struct Rise {
+    /// The number of hours known of both.
+    pairs: usize,
+    /// The number of those that stand above the same hour of the day before.
+    risen: usize,
+    /// The median of what they rose by, in bytes.
+    median: f64,
+}
+
+impl Rise {
+    fn share(&self) -> f64 {
+        self.risen as f64 / self.pairs.max(1) as f64
+    }
+}
 
 impl Days {
-    /// Collects the last days of a series; `None` where less was seen.
+    /// Collects the last days of a series; `None` where hardly more than one was seen.
     pub(super) fn new(points: &[Point]) -> Option<Self> {
         let now = points.last()?.end_ms();
         let observed = now.saturating_sub(points.first()?.start_ms());
-        let length = PART * (DAY_PARTS * DAYS) as u64;
-        // One part may be missing, so that a program is judged before its fourth day.
-        if observed < length - PART {
+        if observed < (HOURS + MIN_PAIRS) as u64 * HOUR {
             return None;
         }
-        let mut days = [[f64::NAN; DAY_PARTS]; DAYS];
+        let length = HOUR * (HOURS * DAYS) as u64;
+        let mut floors = [f64::NAN; HOURS * DAYS];
         for point in points.iter().rev() {
             let newest = now.saturating_sub(point.end_ms());
             if newest >= length {
                 break;
             }
             let oldest = now.saturating_sub(point.start_ms()).max(newest).min(length - 1);
-            for back in (newest / PART) as usize..=(oldest / PART) as usize {
-                let at = DAY_PARTS * DAYS - 1 - back;
-                let floor = &mut days[at / DAY_PARTS][at % DAY_PARTS];
+            for floor in &mut floors[(newest / HOUR) as usize..=(oldest / HOUR) as usize] {
                 *floor = floor.min(point.min as f64);
             }
         }
-        Some(Self(days))
+        Some(Self(floors))
     }
 
-    /// Returns the leak that the days show, if any.
-    pub(super) fn leak(&self, params: &Params) -> Option<Finding> {
-        let mut growth = 0.0;
-        let mut least_sure = f64::MAX;
-        for pair in self.0.windows(2) {
-            let mut rises = [0.0; DAY_PARTS];
-            let mut known = 0;
-            for (before, now) in pair[0].iter().zip(&pair[1]) {
-                if !before.is_nan() && !now.is_nan() {
-                    rises[known] = now - before;
-                    known += 1;
-                }
-            }
-            let rises = &mut rises[..known];
-            let risen = rises.iter().filter(|rise| **rise > 0.0).count();
-            if risen < MIN_RISEN_PARTS {
-                return None;
-            }
-            rises.sort_unstable_by(f64::total_cmp);
-            let median = rises[known / 2];
-            growth += median;
-            let mean = rises.iter().sum::<f64>() / known as f64;
-            let variance = rises.iter().map(|rise| (rise - mean).powi(2)).sum::<f64>() / known as f64;
-            let error = (variance / (known as f64 / DEPENDENT_PARTS)).sqrt().max(1.0);
-            least_sure = least_sure.min(median / error);
-            if median < min_growth(lowest(&pair[0]), params) * MOVEMENT_SHARE {
-                return None;
+    /// Compares a day with the one before; 0 is the last one.
+    fn rise(&self, day: usize) -> Rise {
+        let mut rises = [0.0; HOURS];
+        let mut pairs = 0;
+        for hour in day * HOURS..(day + 1) * HOURS {
+            let rise = self.0[hour] - self.0[hour + HOURS];
+            if !rise.is_nan() {
+                rises[pairs] = rise;
+                pairs += 1;
             }
         }
-        let needed = min_growth(lowest(&self.0[0]), params);
-        let evidence = (least_sure / params.significance * DAILY_EVIDENCE_FACTOR).min(growth / needed);
-        let days = (DAYS - 1) as f64;
-        (confidence(evidence) >= params.confidence).then(|| Finding {
+        let rises = &mut rises[..pairs];
+        rises.sort_unstable_by(f64::total_cmp);
+        Rise {
+            pairs,
+            risen: rises.iter().filter(|rise| **rise > 0.0).count(),
+            median: rises.get(pairs / 2).copied().unwrap_or(0.0),
+        }
+    }
+
+    /// Returns true if each block of half a day has its lowest hour above that of the one before: a single step up, after
+    /// which every hour stands above that of the day before, has not.
+    fn rises_by_blocks(&self, least: f64) -> bool {
+        let lows = self
+            .0
+            .chunks_exact(HOURS / 2)
+            .map(lowest)
+            .take_while(|low| *low < f64::MAX);
+        let lows: [f64; 2 * DAYS] = std::array::from_fn({
+            let mut lows = lows;
+            move |_| lows.next().unwrap_or(f64::NAN)
+        });
+        lows.windows(2)
+            .all(|pair| pair[1].is_nan() || pair[0] - pair[1] >= least / 2.0)
+    }
+
+    /// Returns the leak that the days show, if any: nearly every hour stands above the same hour of the day before, and did
+    /// so the day before, where that is known.
+    pub(super) fn leak(&self, params: &Params) -> Option<Finding> {
+        let least = min_growth(lowest(&self.0), params) * MIN_DAILY_SHARE;
+        let (last, before) = (self.rise(0), self.rise(1));
+        let rises = |rise: &Rise, share: f64| rise.share() >= share && rise.median >= least;
+        let is_once = before.pairs < MIN_PAIRS_BEFORE;
+        let share = if is_once { MIN_RISEN_ONCE } else { MIN_RISEN };
+        let goes_on = || {
+            if is_once {
+                self.rises_by_blocks(least)
+            } else {
+                rises(&before, share)
+            }
+        };
+        if last.pairs < MIN_PAIRS || !rises(&last, share) || !goes_on() {
+            return None;
+        }
+        let (days, growth) = if is_once {
+            (1, last.median)
+        } else {
+            (2, last.median + before.median)
+        };
+        Some(Finding {
             verdict: Verdict::Leaking,
-            slope: growth / days / 86_400.0,
-            confidence: confidence(evidence),
-            horizon: 0,
-            length: 86_400.0 * DAYS as f64,
+            slope: growth / f64::from(days) / DAY,
+            confidence: confidence(f64::from(days)).max(params.confidence),
+            length: DAY * DAY_STANDING_SHARE,
             growth,
+            reasons: Some(Reasons::Days {
+                days,
+                hours: last.pairs as u8,
+                risen: last.risen as u8,
+            }),
         })
     }
 }

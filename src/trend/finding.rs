@@ -1,5 +1,6 @@
 //! A finding: what one look at a series says, before the looks are weighed against each other.
 
+use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
 
 /// The verdict of one horizon, or of the comparison of days.
@@ -9,12 +10,12 @@ pub(super) struct Finding {
     /// Bytes a second.
     pub(super) slope: f64,
     pub(super) confidence: f64,
-    /// The number of the horizon.
-    pub(super) horizon: usize,
     /// The time it looked back over, in seconds.
     pub(super) length: f64,
     /// The growth over that time, in bytes.
     pub(super) growth: f64,
+    /// The reasons of a leak.
+    pub(super) reasons: Option<Reasons>,
 }
 
 /// Returns the minimum growth that matters on a floor of that height, in bytes.

@@ -2,7 +2,8 @@
 
 use crate::trend::floors::Row;
 use crate::trend::parameters::{
-    AUTOCORRELATION_BIAS, DROPPED_JUMPS, MAX_AUTOCORRELATION, MIN_FLOORS_TO_FIT, MIN_FLOORS_TO_JUDGE, MIN_NOISE, SPANS,
+    AUTOCORRELATION_BIAS, CLEAR_SLOWDOWN, DROPPED_JUMPS, MAX_AUTOCORRELATION, MIN_CURVATURE, MIN_FLOORS_TO_FIT,
+    MIN_FLOORS_TO_JUDGE, MIN_NOISE, SPANS,
 };
 
 /// A line and a parabola fitted to the floors of one horizon.
@@ -86,13 +87,20 @@ impl PreparedRow {
         self.fit_from(self.start + (SPANS - self.start) / 4)
     }
 
+    /// Returns the newest `count` floors without gaps, and how many of them were known; `None` where the first is not.
+    pub(super) fn newest(&self, count: usize) -> Option<(&[f64], usize)> {
+        let from = SPANS - count;
+        let known = self.smoothed[from..].iter().filter(|floor| !floor.is_nan()).count();
+        (from >= self.start).then(|| (&self.filled[from..], known))
+    }
+
     fn fit_from(&self, start: usize) -> Fit {
         Fit::new(&self.filled[start..], share_without_jumps(&self.smoothed[start..]))
     }
 }
 
 impl Fit {
-    fn new(floors: &[f64], share_without_jumps: f64) -> Self {
+    pub(super) fn new(floors: &[f64], share_without_jumps: f64) -> Self {
         let count = floors.len() as f64;
         let mean = floors.iter().sum::<f64>() / count;
         let centre = (count - 1.0) / 2.0;
@@ -151,6 +159,11 @@ impl Fit {
             share_without_jumps,
             recent_growth: last - floors[newest - floors.len() / 4],
         }
+    }
+
+    /// Returns true if the second half's pace is clearly less than the first's.
+    pub(super) fn slows_down(&self, level_off: f64) -> bool {
+        self.slope_ratio < level_off && (self.curvature < -MIN_CURVATURE || self.slope_ratio < CLEAR_SLOWDOWN)
     }
 }
 

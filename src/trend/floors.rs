@@ -81,11 +81,6 @@ impl Floors {
         self.used
     }
 
-    /// Returns the observed time, in seconds.
-    pub(super) fn observed(&self) -> f64 {
-        self.observed as f64 / 1000.0
-    }
-
     /// Returns true if each span of that horizon holds enough values to have a floor.
     pub(super) const fn is_dense(&self, horizon: usize) -> bool {
         MIN_POINTS_PER_SPAN * self.spacing <= SHORTEST_SPAN_MS << horizon

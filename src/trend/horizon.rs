@@ -1,20 +1,17 @@
-//! Horizon analysis: the questions put to each horizon, and which finding decides.
+//! Horizon analysis: the questions put to each horizon, and which finding decides how it moves now.
 
 use std::cell::OnceCell;
 
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::floors::{Floors, span_seconds};
+use crate::trend::leak::Look;
 use crate::trend::parameters::{
-    CLEAR_SLOWDOWN, HORIZONS, LONGER_HORIZONS_RECENT, LONGER_HORIZONS_WHOLE, MAX_EVIDENCE_WITHOUT_LEAK,
-    MAX_STARTUP_CREEP, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_CURVATURE_ELSEWHERE, MIN_EXTRAPOLATION_RATIO,
-    MIN_GROWTH_WITHOUT_JUMPS, MIN_RECENT_SHARE, MIN_T_STATISTIC, MIN_WATCHED_HORIZONS, MOVEMENT_SHARE,
-    SHORT_HORIZON_FACTORS, SHORTER_HORIZONS, SPANS, STRAIGHT_LINE_FACTOR,
+    HORIZONS, LONGER_HORIZONS_RECENT, LONGER_HORIZONS_WHOLE, MAX_EVIDENCE_WITHOUT_LEAK, MAX_STARTUP_CREEP,
+    MIN_CURVATURE_ELSEWHERE, MIN_GROWTH_WITHOUT_JUMPS, MIN_RECENT_SHARE, MIN_T_STATISTIC, MOVEMENT_SHARE,
+    SHORT_HORIZON_FACTORS, SHORTER_HORIZONS, STRAIGHT_LINE_FACTOR,
 };
 use crate::trend::{Params, Verdict};
-
-/// Seconds of a day, the longest cycle of a load.
-const DAY: f64 = 86_400.0;
 
 /// The analysis of one series over all horizons. Fits are made where they are asked for, as most horizons do not move.
 pub(super) struct HorizonAnalysis<'a> {
@@ -67,38 +64,30 @@ impl<'a> HorizonAnalysis<'a> {
             .flatten()
     }
 
-    /// Decides over all horizons: the surest leak, or else what the shortest horizon says that sees anything move.
+    /// Returns what the shortest horizon says that sees anything move.
     pub(super) fn decide(&self) -> Finding {
-        let mut best: Option<Finding> = None;
-        let mut shortest: Option<Finding> = None;
-        for horizon in 0..HORIZONS {
-            let Some(finding) = self.moving(horizon).and_then(|fit| self.examine(horizon, fit)) else {
-                continue;
-            };
-            if finding.verdict == Verdict::Leaking && best.is_none_or(|best| finding.confidence >= best.confidence) {
-                best = Some(finding);
+        let mut findings = (0..HORIZONS).filter_map(|horizon| self.examine(horizon, self.moving(horizon)?));
+        findings.next().unwrap_or_else(|| {
+            let is_known = self.rows.iter().flatten().any(PreparedRow::is_enough);
+            Finding {
+                verdict: if is_known { Verdict::Steady } else { Verdict::Unknown },
+                slope: 0.0,
+                confidence: 0.0,
+                length: 0.0,
+                growth: 0.0,
+                reasons: None,
             }
-            shortest = shortest.or(Some(finding));
-        }
-        let is_known = self.rows.iter().flatten().any(PreparedRow::is_enough);
-        let nothing = Finding {
-            verdict: if is_known { Verdict::Steady } else { Verdict::Unknown },
-            slope: 0.0,
-            confidence: 0.0,
-            horizon: 0,
-            length: 0.0,
-            growth: 0.0,
-        };
-        best.or(shortest).unwrap_or(nothing)
+        })
     }
 
-    /// Returns true if that horizon, or the one half as long, sees growth that does not slow down.
-    pub(super) fn grows(&self, horizon: usize) -> bool {
-        let end = (horizon + 1).min(HORIZONS);
-        (horizon.saturating_sub(1)..end).any(|horizon| {
-            let finding = self.whole(horizon).and_then(|fit| self.examine(horizon, fit));
-            finding.is_some_and(|finding| finding.verdict.is_growth())
-        })
+    /// Returns the leak that its windows show, if any.
+    pub(super) fn leak(&self) -> Option<Finding> {
+        let look = Look {
+            floors: self.floors,
+            rows: &self.rows,
+            params: self.params,
+        };
+        look.leak()
     }
 
     /// Puts the questions to one horizon; `None` where nothing moves.
@@ -109,9 +98,9 @@ impl<'a> HorizonAnalysis<'a> {
             verdict,
             slope: fit.slope / span_seconds(horizon),
             confidence: confidence(evidence),
-            horizon,
             length: span_seconds(horizon) * fit.spans as f64,
             growth: fit.growth,
+            reasons: None,
         };
         if fit.growth.abs() < needed * MOVEMENT_SHARE || fit.t_statistic.abs() < MIN_T_STATISTIC {
             return None;
@@ -131,42 +120,10 @@ impl<'a> HorizonAnalysis<'a> {
         let evidence = (fit.t_statistic / (params.significance * factor)).min(fit.growth / needed);
         // The shorter the horizon, the straighter the growth must be: any curve is a line from near by.
         let level_off = 1.0 - (1.0 - params.level_off) / factor;
-        if slows_down(fit, level_off) || self.slows_elsewhere(horizon) || self.is_starting(horizon, fit) {
+        if fit.slows_down(level_off) || self.slows_elsewhere(horizon) || self.is_starting(horizon, fit) {
             return Some(finding(Verdict::Warming, evidence.min(MAX_EVIDENCE_WITHOUT_LEAK)));
         }
-        let is_doubtful = self.is_below_peak(horizon, fit)
-            || self.has_stopped(horizon, fit)
-            || self.may_be_daily(horizon, fit)
-            || self.may_be_saw_tooth(horizon, fit);
-        if !is_doubtful && confidence(evidence) >= params.confidence {
-            return Some(finding(Verdict::Leaking, evidence));
-        }
         Some(finding(Verdict::Growing, evidence.min(MAX_EVIDENCE_WITHOUT_LEAK)))
-    }
-
-    /// Returns true if the series stood about as high before this growth.
-    fn is_below_peak(&self, horizon: usize, fit: &Fit) -> bool {
-        fit.last < MIN_ABOVE_PEAK.mul_add(fit.growth, self.floors.earlier_peak(horizon))
-    }
-
-    /// Returns true if growth stopped in the most recent quarter of the horizon, seen at four times the detail.
-    fn has_stopped(&self, horizon: usize, fit: &Fit) -> bool {
-        let quarter = horizon.checked_sub(2).and_then(|shorter| self.rows[shorter].as_ref());
-        quarter.is_some_and(|quarter| quarter.is_enough() && quarter.growth() < fit.growth * MIN_RECENT_SHARE)
-    }
-
-    /// Returns true if this may be the flank of a saw-tooth: next to nothing was seen before it, and the program is
-    /// too old to have grown like this all its life.
-    fn may_be_saw_tooth(&self, horizon: usize, fit: &Fit) -> bool {
-        horizon < SHORT_HORIZON_FACTORS.len()
-            && self.floors.observed() < MIN_WATCHED_HORIZONS * span_seconds(horizon) * SPANS as f64
-            && fit.slope / span_seconds(horizon) * self.age > MIN_EXTRAPOLATION_RATIO * fit.last
-    }
-
-    /// Returns true if the growth is too slow to be told from the load of a day.
-    fn may_be_daily(&self, horizon: usize, fit: &Fit) -> bool {
-        let per_hour = fit.slope / span_seconds(horizon) * 3600.0;
-        per_hour < self.params.day_rate * fit.lowest && span_seconds(horizon) * fit.spans as f64 <= DAY
     }
 
     /// Returns true if the program is starting: it is young, and grew by much, and not in a straight line.
@@ -183,7 +140,7 @@ impl<'a> HorizonAnalysis<'a> {
             fit.t_statistic >= MIN_T_STATISTIC
                 && fit.share_without_jumps >= MIN_GROWTH_WITHOUT_JUMPS
                 && fit.curvature < -MIN_CURVATURE_ELSEWHERE
-                && slows_down(fit, self.params.level_off)
+                && fit.slows_down(self.params.level_off)
         };
         let end = |longer: usize| (horizon + longer + 1).min(HORIZONS);
         let mut near = horizon.saturating_sub(SHORTER_HORIZONS)..end(LONGER_HORIZONS_RECENT);
@@ -191,9 +148,4 @@ impl<'a> HorizonAnalysis<'a> {
         near.any(|near| self.recent(near).is_some_and(slows))
             || longer.any(|longer| self.whole(longer).is_some_and(slows))
     }
-}
-
-/// Returns true if the second half's pace is clearly less than the first's.
-fn slows_down(fit: &Fit, level_off: f64) -> bool {
-    fit.slope_ratio < level_off && (fit.curvature < -MIN_CURVATURE || fit.slope_ratio < CLEAR_SLOWDOWN)
 }

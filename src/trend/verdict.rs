@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::units;
+
 /// The behaviour of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
@@ -14,9 +16,9 @@ pub enum Verdict {
     Steady,
     /// It grows, but slows down, or has only just started.
     Warming,
-    /// It grows; that it will go on is not established.
+    /// It grows: a fact. That it will go on is not established.
     Growing,
-    /// Its floor rises and goes on rising.
+    /// It outlasted what a fill, a warm-up or a load can explain.
     Leaking,
 }
 
@@ -65,12 +67,13 @@ impl Verdict {
 /// The figure that was judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// PSS + `SwapPss`.
+    /// PSS + `SwapPss`, where the kernel does not tell the kinds of it.
     #[default]
     Footprint,
-    /// The anonymous part of it, `Pss_Anon` + `SwapPss`, which is not shared: sharers that come and go move the
-    /// footprint and may hide a leak.
-    Anonymous,
+    /// The memory in it that is held: anonymous, shared and swapped.
+    Held,
+    /// The pages of files in it, which the kernel may take back at any time: their growth is never a leak.
+    File,
 }
 
 impl Metric {
@@ -78,13 +81,105 @@ impl Metric {
     pub const fn id(self) -> &'static str {
         match self {
             Self::Footprint => "footprint",
-            Self::Anonymous => "anonymous",
+            Self::Held => "held",
+            Self::File => "file",
+        }
+    }
+}
+
+/// The standing of a leak, from one judgement of a series to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// When it was judged last, on the monotonic clock.
+    pub(super) at: Duration,
+    /// The share of the time that a leak must stand for: 1 where it is called.
+    pub(super) score: f64,
+    /// The floor at the beginning of the growth that was called, in bytes.
+    pub(super) base: f64,
+}
+
+impl Standing {
+    /// The standing of a series that was not judged yet.
+    pub(super) const NONE: Self = Self {
+        at: Duration::ZERO,
+        score: 0.0,
+        base: 0.0,
+    };
+}
+
+/// The reasons to call growth a leak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reasons {
+    /// It grew, part by part, over that time.
+    Window {
+        /// The time that was looked back over, in seconds.
+        seconds: f64,
+        /// The number of parts of that time.
+        parts: u8,
+        /// The number of those that ended higher than the part before.
+        grew: u8,
+        /// The most that it gave back at once, as a share of what it grew by.
+        gave_back: f64,
+    },
+    /// The hours of its days stand above the same hours of the day before.
+    Days {
+        /// The number of days compared with the one before.
+        days: u8,
+        /// The hours known of the last day and the one before.
+        hours: u8,
+        /// The number of those that stand higher.
+        risen: u8,
+    },
+}
+
+impl Reasons {
+    /// Counts how the floors of a window grew.
+    pub(super) fn of_window(floors: &[f64], seconds: f64) -> Self {
+        let grew = floors.windows(2).filter(|pair| pair[1] > pair[0]).count();
+        let (mut highest, mut gave_back) = (f64::MIN, 0.0_f64);
+        for floor in floors {
+            highest = highest.max(*floor);
+            gave_back = gave_back.max(highest - floor);
+        }
+        let growth = floors
+            .last()
+            .zip(floors.first())
+            .map_or(0.0, |(last, first)| last - first);
+        Self::Window {
+            seconds,
+            parts: floors.len().saturating_sub(1) as u8,
+            grew: grew as u8,
+            gave_back: gave_back / growth.max(1.0),
+        }
+    }
+
+    /// Returns them in words, the weightiest first.
+    pub fn texts(&self) -> Vec<String> {
+        match *self {
+            Self::Window {
+                seconds,
+                parts,
+                grew,
+                gave_back,
+            } => {
+                let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+                let back = match (gave_back * 100.0).round() {
+                    0.0 => "gave nothing back".into(),
+                    percent => format!("gave back {percent:.0}% of it at most"),
+                };
+                vec![format!("grew in {grew} of {parts} parts of {long}"), back]
+            }
+            Self::Days { days, hours, risen } => {
+                let risen = format!("{risen} of {hours} hours stand above the same hour of the day before");
+                let days = (days > 1).then(|| format!("{days} days running"));
+                [risen].into_iter().chain(days).collect()
+            }
         }
     }
 }
 
 /// A verdict, and the figures behind it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
@@ -95,39 +190,67 @@ pub struct Judgement {
     /// Since when it has not moved any more, on the monotonic clock; `None` where it moves, or is steady. A leak in
     /// stairs is flat between them.
     pub flat_since: Option<Duration>,
-    /// Confidence that the floor rises for good, 0 to 1. A score, not a probability: 0.9 where the evidence just
-    /// suffices, 0.99 where there is twice as much, at most 0.999. Below
-    /// [`Params::confidence`](super::Params::confidence) nothing is called a leak.
+    /// Confidence that the floor rises for good, 0 to 1: 0.9 where the evidence just suffices, 0.99 where there is twice
+    /// as much, at most 0.999. Below [`Params::confidence`](super::Params::confidence) nothing is called a leak. Of what
+    /// is called with 0.9 at least nine in ten are leaks.
     pub confidence: f64,
     /// Start of the growth on the monotonic clock; `None` where it does not grow. The time of the first point if it
     /// began earlier.
     pub since: Option<Duration>,
     /// Lowest footprint of the newest point, in bytes; a history keeps 0 of a series that never changed.
     pub floor: u64,
+    /// The reasons to call it a leak; `None` where it is none.
+    pub reasons: Option<Reasons>,
+    /// The evidence that the next judgement of the series goes on from.
+    pub standing: Standing,
+}
+
+impl Default for Judgement {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 impl Judgement {
+    /// The judgement of a series of which nothing is known.
+    pub const NONE: Self = Self {
+        verdict: Verdict::Unknown,
+        metric: Metric::Footprint,
+        slope: 0.0,
+        flat_since: None,
+        confidence: 0.0,
+        since: None,
+        floor: 0,
+        reasons: None,
+        standing: Standing::NONE,
+    };
+
+    /// Returns the growth of the whole footprint as that of pages of files, if it grows much faster than what is held of it,
+    /// which this judgement is on.
+    #[must_use]
+    pub fn or_file_growth(self, whole: &Self) -> Self {
+        if !whole.verdict.is_growth() || whole.slope <= 2.0 * self.slope.max(0.0) {
+            return self;
+        }
+        Self {
+            verdict: Verdict::Growing,
+            metric: Metric::File,
+            confidence: 0.0,
+            reasons: None,
+            standing: self.standing,
+            ..*whole
+        }
+    }
+
     /// Returns the confidence in percent, rounded down.
     pub fn percent(&self) -> f64 {
         (self.confidence * 100.0).floor()
     }
 
-    /// Applies hysteresis: a series that was called a leak stays one for as long as it grows, though there is not
-    /// always enough evidence to prove it anew.
-    #[must_use]
-    pub fn with_hysteresis(mut self, previous: &Self) -> Self {
-        if previous.verdict == Verdict::Leaking && self.verdict == Verdict::Growing {
-            self.verdict = Verdict::Leaking;
-            self.confidence = self.confidence.max(previous.confidence);
-            self.since = previous.since.or(self.since);
-        }
-        self
-    }
-
     /// Returns the seconds until growth at this pace has taken `headroom` bytes; `None` where no limit is known, or
-    /// it does not go on growing.
+    /// it does not go on growing, or only by pages of files, which the kernel takes back.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows = self.verdict.is_growth() && self.slope > 0.0;
+        let grows = self.verdict.is_growth() && self.slope > 0.0 && self.metric != Metric::File;
         Some(headroom? as f64 / self.slope).filter(|_| grows)
     }
 }

@@ -125,11 +125,17 @@ fn chart_width(width: u16) -> usize {
 fn draw_facts(
     app: &App,
     snapshot: &Snapshot,
-    facts: Vec<StatusLine>,
+    mut facts: Vec<StatusLine>,
     chart: Option<(&RowHistory, Row<'_>)>,
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
+    let reasons = chart.as_ref().and_then(|(history, _)| history.trend().reasons);
+    // A lower panel needs the line for its chart.
+    if let Some(reasons) = reasons.filter(|_| usize::from(area.height) > facts.len() + 8) {
+        let text = format!(" called a leak: {}", reasons.texts().join(", "));
+        facts.push(StatusLine::of(text, app.config.theme.dim));
+    }
     let below = |y: u16| Rect {
         y: area.y + y,
         height: area.height - y,

@@ -39,8 +39,8 @@ fn a_push_updates_everything_that_is_derived() {
     assert_eq!(state.change(id).unwrap().pss, Some(140 * MIB.cast_signed()));
     assert!(state.has_alert(&zmtop::group::RowKey::Process(id)));
     assert_eq!(state.pushed, 2);
-    // Ten minutes of growth: a leak is among the suspects without anybody asking.
-    for at in 2..600 {
+    // Twenty-five minutes of growth: a leak is among the suspects without anybody asking.
+    for at in 2..1500 {
         state.push(second(at, 150 + at));
     }
     assert_eq!(

@@ -5,7 +5,7 @@
 //! times as often, by the real sampler in the real `/proc`, and the clock of the snapshots is stretched as much
 //! before they are judged. The allocators, the collectors and the kernel's figures are real; the clock alone is not,
 //! and what hangs on it: a hiccup of the machine of 50 ms looks like one of 2 s. The same test in real time
-//! takes 20 minutes and is run by hand: `cargo test --test integration -- --ignored programs::`.
+//! takes half an hour and is run by hand: `cargo test --test integration -- --ignored programs::`.
 
 mod cast;
 mod clock;
@@ -39,10 +39,10 @@ fn verdicts_on_programs() {
 }
 
 #[test]
-#[ignore = "takes twenty minutes"]
+#[ignore = "takes half an hour"]
 fn verdicts_on_programs_in_real_time() {
     if have("python3") {
-        run(1.0, Duration::from_secs(1200), Duration::from_secs(1));
+        run(1.0, Duration::from_secs(1800), Duration::from_secs(1));
     }
 }
 

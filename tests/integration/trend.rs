@@ -4,9 +4,13 @@ mod cases;
 mod corpus;
 mod countdown;
 mod goals;
+mod machines;
+mod measure;
 mod parameters;
 mod recorded;
+mod services;
 mod verdicts;
+mod wide;
 
 use std::time::Duration;
 
@@ -22,6 +26,7 @@ struct Watch<'a> {
     series: &'a Series,
     seen: TimeSeries,
     points: Vec<Point>,
+    last: Judgement,
     next: usize,
 }
 
@@ -31,6 +36,7 @@ impl<'a> Watch<'a> {
             series,
             seen: TimeSeries::default(),
             points: Vec::new(),
+            last: Judgement::default(),
             next: 0,
         }
     }
@@ -42,7 +48,9 @@ impl<'a> Watch<'a> {
         }
         self.next = until;
         self.seen.collect_points(&mut self.points);
-        judge(&self.points, Some(self.series.started_at()), &Params::default())
+        let started_at = Some(self.series.started_at());
+        self.last = judge(&self.points, started_at, &Params::default(), &self.last);
+        self.last
     }
 }
 

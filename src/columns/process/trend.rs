@@ -18,8 +18,9 @@ pub(super) const COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of the footprint \
-         over horizons from minutes to weeks. Filter: verdict:leaking, verdict>=growing.",
+        "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of what the \
+         footprint holds beside pages of files. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
+         minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
@@ -31,8 +32,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Share(t.confidence))
     })
     .help(
-        "How sure it is that the floor of the footprint rises for good: a score, not a probability. From 90 on \
-         (trend.confidence) it is called a leak.",
+        "How sure it is that the floor of the footprint rises for good: a score, not a probability. Below 90 \
+         (trend.confidence) nothing is called a leak.",
     )
     .needs(OVER_TIME),
     Entry::figure("since", "SINCE", Unit::Seconds, 7, |r| {

@@ -142,8 +142,8 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         None => format!(" {}", units::pace(judged.slope)),
     };
     label.text(90, format!("{sign}{}{pace}", judged.verdict.id()), style);
-    if judged.metric == Metric::Anonymous {
-        label.text(50, " of anonymous memory", theme.text);
+    if judged.metric == Metric::File {
+        label.text(50, " of file pages, which the kernel takes back", theme.text);
     }
     if let Some(since) = judged.flat_since.or(judged.since) {
         let long = units::span(snapshot.monotonic.saturating_sub(since));
@@ -155,7 +155,7 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         let eta = units::span(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());
         label.text(75, format!(", full in {eta}"), theme.warning);
     }
-    if judged.verdict >= Verdict::Growing {
+    if judged.verdict == Verdict::Leaking {
         label.text(55, format!(", {:.0}% sure", judged.percent()), theme.dim);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! ┌ Leaks ───────────────────────────────────────────────────────────────────────────────────────────────┐
 //! │ VERDICT         PACE  SURE   SINCE     ETA  FOOTP      PID  USER      WHO                              │
-//! │ leaking    11.4M/min   98%     12m    5h02   1.3G    27213  alice     python3 train.py  mostly [heap] +136M │
+//! │ leaking    11.4M/min   98%   32m00    5h02   1.3G    27213  alice     python3 train.py  mostly [heap] +136M │
 //! └──────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -104,7 +104,7 @@ impl Popup for LeakList {
             return;
         }
         let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
-            let text = " nothing leaks so far; even a fast leak takes a minute or two to tell";
+            let text = " nothing grows or leaks so far; growth is told in two minutes, a leak in 16";
             return draw_line(buf, area, text, theme.dim);
         };
         let width = usize::from(area.width);

@@ -1,7 +1,7 @@
 //! The line about the worst leak, while there is one.
 //!
 //! ```text
-//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for 12m  full in 5h02  98% sure  mostly [heap] +136M   L shows all
+//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for 32m  full in 5h02  98% sure  mostly [heap] +136M   L shows all
 //! ```
 
 use std::time::Duration;

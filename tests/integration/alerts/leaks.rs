@@ -8,9 +8,9 @@ use zmtop::model::ProcessSample;
 use super::{Evaluator, outline, process_with, rule};
 use crate::support::rows::{MIB, snapshot, walk};
 
-/// A process that grows by a third of a MiB a second from the fifth minute on, and stops in the fifteenth.
+/// A process that grows by a third of a MiB a second from the fifth minute on, and stops after half an hour.
 fn leaking(second: u64) -> ProcessSample {
-    let grown = second.clamp(300, 900) - 300;
+    let grown = second.clamp(300, 1800) - 300;
     ProcessSample {
         walk: Ok(walk(200 * MIB + grown * MIB / 3, 0)),
         ..process_with(7, 200)
@@ -20,7 +20,7 @@ fn leaking(second: u64) -> ProcessSample {
 fn watch(when: &str, on: &str) -> Vec<(u64, String, Vec<String>)> {
     let mut evaluator = Evaluator::new([rule(on, when, 30, 0)]);
     let mut told = Vec::new();
-    for second in 0..2400 {
+    for second in 0..3600 {
         let mut snap = snapshot(Duration::ZERO, vec![leaking(second), process_with(8, 90)]);
         snap.system.uptime = Ok(100_000.0 + second as f64);
         let events = evaluator.evaluate(1.0, snap);
@@ -42,7 +42,7 @@ fn a_leak_fires_once_and_clears_when_it_stops() {
         let what: Vec<_> = told.iter().map(|(_, what, _)| what.as_str()).collect();
         assert_eq!(what, ["fired", "over"], "{when}: {told:?}");
         let (fired, _, figures) = &told[0];
-        assert!((400..600).contains(fired), "{when}: {told:?}");
+        assert!((1200..1560).contains(fired), "{when}: {told:?}");
         assert_eq!(figures[0], "verdict leaking", "{when}");
     }
 }

@@ -34,7 +34,7 @@ fn verdicts_are_asked_for_by_name_and_by_order() {
         !all.iter().any(|text| passes(&sample, &history, text)),
         "nothing is known"
     );
-    for second in 1..=1200_u64 {
+    for second in 1..=1800_u64 {
         sample.walk = Ok(walk((400 + second.saturating_sub(300)) * MIB, 0));
         history.push(&at(second, &sample));
     }

@@ -12,7 +12,7 @@ use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
-use zmtop::trend::{Judgement, Metric, Verdict};
+use zmtop::trend::{Judgement, Metric, Reasons, Verdict};
 
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, process, snapshot};
@@ -51,12 +51,18 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         count: 1,
         judgement: Judgement {
             verdict,
-            metric: Metric::Footprint,
+            metric: Metric::Held,
             slope,
             confidence: 0.987,
             since: Some(NOW.saturating_sub(Duration::from_secs(3600))),
             floor: 90 * MIB,
-            flat_since: None,
+            reasons: (verdict == Verdict::Leaking).then_some(Reasons::Window {
+                seconds: 3600.0,
+                parts: 15,
+                grew: 14,
+                gave_back: 0.03,
+            }),
+            ..Judgement::default()
         },
         footprint: 100 * MIB,
         eta: Some(7200.0),
@@ -267,9 +273,11 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
         "{}",
         leaking.out
     );
-    // A filter passes it over; half of the time is enough.
+    // A filter passes it over.
     assert_eq!(check("leaking-service.ndjson.zst", &["nobody"]).code, 0);
-    assert_eq!(check("leaking-service.ndjson.zst", &["--at", "-10m"]).code, 1);
+    // After half of the time it grows: a fact, and no leak yet.
+    let half = check("leaking-service.ndjson.zst", &["--at", "-10m"]);
+    assert!(half.code == 0 && half.out.contains("growing"), "{}", half.out);
     assert_eq!(
         check("leaking-service.ndjson.zst", &["--by", "command", "verdict:leaking"]).code,
         1
@@ -282,7 +290,7 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
         steady.out
     );
     let all = check("steady-service.ndjson.zst", &["--all", "--format", "csv"]);
-    assert!(all.out.contains(",steady,footprint,"), "{}", all.out);
+    assert!(all.out.contains(",steady,held,"), "{}", all.out);
 }
 
 #[test]
@@ -290,7 +298,7 @@ fn options_that_make_no_sense_are_told() {
     for (args, what) in [
         (
             &["leaks", "--for", "1m"][..],
-            "--for: expected a length of time from 2m to 24h, such as 10m",
+            "--for: expected a length of time from 2m to 24h, such as 20m",
         ),
         (&["leaks", "--for", "soon"], "--for: expected a length of time"),
         (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),

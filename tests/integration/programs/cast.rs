@@ -11,8 +11,8 @@ pub(super) struct Role {
     /// True if it forks: then its group is judged, not the workers that come and go.
     pub(super) forks: bool,
     pub(super) leak: Option<Leak>,
-    /// The number of verdicts that may call it leaking though it does not; `None` for any.
-    pub(super) moments: Option<usize>,
+    /// It is in the table only: what it does cannot be told from a leak.
+    pub(super) is_exempt: bool,
 }
 
 /// The memory it never frees.
@@ -24,10 +24,6 @@ pub(super) struct Leak {
     pub(super) since: f64,
 }
 
-/// Two minutes of verdicts: a cache that fills, and the first of long teeth, are now and then called a leak for so
-/// long. It is the weakest point of the judge, as its documentation says.
-const A_MOMENT: usize = 12;
-
 /// All of them. The last two are in the table only: one tooth that takes longer than all that was seen before it
 /// cannot be told from a leak until it ends.
 pub(super) const CAST: [Role; 15] = [
@@ -36,37 +32,42 @@ pub(super) const CAST: [Role; 15] = [
     leaks("leak-teeth", 0.0),
     leaks("leak-jobs", 0.0),
     forks(leaks("leak-workers", 0.0)),
-    quiet("steady", Some(0)),
-    quiet("teeth", Some(0)),
-    quiet("heap", Some(0)),
-    quiet("warmup", Some(0)),
-    quiet("fragments", Some(0)),
-    forks(quiet("recycled", Some(0))),
-    quiet("cache", Some(A_MOMENT)),
-    quiet("old-teeth", Some(A_MOMENT)),
-    quiet("slow-teeth", None),
-    quiet("slow-heap", None),
+    quiet("steady"),
+    quiet("teeth"),
+    quiet("heap"),
+    quiet("warmup"),
+    quiet("fragments"),
+    forks(quiet("recycled")),
+    quiet("cache"),
+    quiet("old-teeth"),
+    exempt("slow-teeth"),
+    exempt("slow-heap"),
 ];
 
 /// The first tooth of a heap that only the collector cleans, two minutes long, seen in real time from its beginning. It
 /// was recorded, and does not run.
-pub(super) const YOUNG_HEAP: Role = quiet("young-heap", Some(A_MOMENT));
+pub(super) const YOUNG_HEAP: Role = quiet("young-heap");
 
 const fn leaks(name: &'static str, since: f64) -> Role {
     Role {
-        name,
-        forks: false,
         leak: Some(Leak { pace: PACE, since }),
-        moments: Some(0),
+        ..quiet(name)
     }
 }
 
-const fn quiet(name: &'static str, moments: Option<usize>) -> Role {
+const fn quiet(name: &'static str) -> Role {
     Role {
         name,
         forks: false,
         leak: None,
-        moments,
+        is_exempt: false,
+    }
+}
+
+const fn exempt(name: &'static str) -> Role {
+    Role {
+        is_exempt: true,
+        ..quiet(name)
     }
 }
 

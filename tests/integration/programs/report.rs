@@ -10,10 +10,12 @@ const OFF: f64 = 0.3;
 
 /// Returns the error in the verdicts on a program, if any.
 pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
-    let moments = role.moments?;
+    if role.is_exempt {
+        return None;
+    }
     let off = |leak: Leak| (said.leak.slope / leak.pace - 1.0).abs() > OFF;
     match (role.leak, said.first) {
-        (None, Some(first)) if said.since.1 > moments => Some(format!(
+        (None, Some(first)) => Some(format!(
             "does not leak, and was called leaking {} times, first after {first:.0} s",
             said.since.1
         )),

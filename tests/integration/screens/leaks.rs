@@ -18,12 +18,15 @@ macro_rules! photograph {
     };
 }
 
+/// The second by which what leaks from the fifth minute on is called a leak.
+const CALLED: u64 = 1500;
+
 /// The made machine after so many seconds: from the fifth minute on 900 leaks half a MiB a second, and so does
-/// 901, half as fast, until it ends in the fourteenth.
+/// 901, half as fast, until it ends in second 1640.
 fn machine(second: u64, processes: fn(u64) -> Vec<ProcessSample>) -> Vec<ProcessSample> {
     let grown = second.saturating_sub(300);
     let mut all = processes(0);
-    all.retain(|p| p.id.pid != 901 || second < 840);
+    all.retain(|p| p.id.pid != 901 || second < 1640);
     for sample in &mut all {
         match sample.id.pid {
             900 => sample.walk = Ok(walk(600 * MIB + grown * MIB / 2, 0)),
@@ -56,17 +59,17 @@ fn session(width: u16, height: u16, until: u64) -> Session {
 
 #[test]
 fn the_line_at_every_size() {
-    photograph!("leak-line-80x24", session(80, 24, 700));
-    photograph!("leak-line-120x30", session(120, 30, 700));
-    photograph!("leak-line-200x50", session(200, 50, 700));
+    photograph!("leak-line-80x24", session(80, 24, CALLED));
+    photograph!("leak-line-120x30", session(120, 30, CALLED));
+    photograph!("leak-line-200x50", session(200, 50, CALLED));
 }
 
 /// The same machine while two MiB of its memory go each second.
 fn in_danger(width: u16, height: u16) -> Session {
     let mut session = Session::new(width, height);
-    for second in 0..700 {
+    for second in 0..CALLED {
         session.tick_with(1, machine(second, grouped), |snap| {
-            snap.system.mem_available = Ok((2000 - 2 * second) * MIB);
+            snap.system.mem_available = Ok((2 * (CALLED - second) + 600) * MIB);
         });
     }
     session
@@ -80,20 +83,20 @@ fn a_danger_stands_above_the_leaks() {
 
 #[test]
 fn the_page_at_every_size() {
-    photograph!("leak-page-80x24", session(80, 24, 900).keys("L"));
-    photograph!("leak-page-200x50", session(200, 50, 900).keys("L"));
+    photograph!("leak-page-80x24", session(80, 24, CALLED + 200).keys("L"));
+    photograph!("leak-page-200x50", session(200, 50, CALLED + 200).keys("L"));
     photograph!("leak-page-none-80x24", Session::new(80, 24).tick(1, busy(0)).keys("L"));
 }
 
 #[test]
 fn a_group_in_full() {
-    let mut session = session(120, 40, 700);
+    let mut session = session(120, 40, CALLED);
     photograph!("group-panel-120x40", session.keys("Tab p"));
-    let mut session = self::session(80, 24, 700);
+    let mut session = self::session(80, 24, CALLED);
     photograph!("group-panel-80x24", session.keys("Tab Tab Tab Tab Tab p"));
 }
 
 #[test]
 fn whom_it_names() {
-    photograph!("leak-panel-120x40", session(120, 40, 700).keys("L Enter"));
+    photograph!("leak-panel-120x40", session(120, 40, CALLED).keys("L Enter"));
 }

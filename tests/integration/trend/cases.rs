@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
+use zmtop::trend::{Judgement, MIN_LEAK_OBSERVED, Metric, Params, Point, Reasons, Verdict, judge};
 
 const MB: u64 = 1_000_000;
 const START: u64 = 100_000;
@@ -16,30 +16,106 @@ fn points(seconds: u64, value: impl Fn(u64) -> u64) -> Vec<Point> {
     (0..seconds).map(|s| Point::at(at(s), value(s))).collect()
 }
 
+/// Judges a series of an old program once.
 fn of_old(points: &[Point]) -> Judgement {
-    judge(points, Some(Duration::from_secs(10)), &Params::default())
+    judge(
+        points,
+        Some(Duration::from_secs(10)),
+        &Params::default(),
+        &Judgement::default(),
+    )
+}
+
+/// Judges it every ten seconds, to its end, as a history does; returns the last judgement.
+fn watched(points: &[Point]) -> Judgement {
+    let (params, started_at) = (Params::default(), Some(Duration::from_secs(10)));
+    let mut last = Judgement::default();
+    let mut due = Duration::ZERO;
+    for (i, point) in points.iter().enumerate() {
+        if point.to >= due || i + 1 == points.len() {
+            due = point.to + Duration::from_secs(10);
+            last = judge(&points[..=i], started_at, &params, &last);
+        }
+    }
+    last
 }
 
 #[test]
 fn nothing_is_said_of_what_was_hardly_seen() {
     assert_eq!(of_old(&[]), Judgement::default());
     assert_eq!(of_old(&points(1, |_| MB)).verdict, Verdict::Unknown);
-    assert_eq!(of_old(&points(60, |_| 50 * MB)).verdict, Verdict::Unknown);
-    assert_eq!(of_old(&points(60, |s| 50 * MB + s * MB)).verdict, Verdict::Unknown);
+    assert_eq!(of_old(&points(50, |_| 50 * MB)).verdict, Verdict::Unknown);
+    assert_eq!(of_old(&points(50, |s| 50 * MB + s * MB)).verdict, Verdict::Unknown);
     assert_eq!(of_old(&points(100, |_| 50 * MB)).verdict, Verdict::Steady);
 }
 
 #[test]
 fn a_line_is_a_leak_with_its_slope_and_beginning() {
-    let leak = points(1200, |s| 200 * MB + s.saturating_sub(600) * MB / 6);
-    let judgement = of_old(&leak);
+    let leak = points(1800, |s| 200 * MB + s.saturating_sub(600) * MB / 6);
+    // Two minutes after it began it grows: a fact. A leak it is called when it has lasted.
+    assert_eq!(watched(&leak[..720]).verdict, Verdict::Growing);
+    assert_eq!(watched(&leak[..1500]).verdict, Verdict::Growing);
+    let judgement = watched(&leak);
     assert_eq!(judgement.verdict, Verdict::Leaking);
+    let Some(Reasons::Window {
+        seconds,
+        parts,
+        grew,
+        gave_back,
+    }) = judgement.reasons
+    else {
+        panic!("{judgement:?}");
+    };
+    assert!(
+        seconds >= 900.0 && parts >= 11 && grew == parts && gave_back < 0.01,
+        "{judgement:?}"
+    );
     let pace = judgement.slope / (MB as f64 / 6.0);
     assert!((0.95..1.05).contains(&pace), "{pace}");
     assert!(judgement.confidence >= 0.9, "{}", judgement.confidence);
     let since = judgement.since.unwrap().as_secs_f64() - at(600).as_secs_f64();
     assert!(since.abs() < 60.0, "{since} s off");
-    assert_eq!(judgement.floor, 200 * MB + 599 * MB / 6);
+    assert_eq!(judgement.floor, 200 * MB + 1199 * MB / 6);
+}
+
+#[test]
+fn a_leak_is_called_no_sooner_than_is_told_and_not_much_later() {
+    let leak = points(1800, |s| 200 * MB + s * MB / 6);
+    let mut last = Judgement::default();
+    let mut called = None;
+    for end in (10..=leak.len()).step_by(10) {
+        last = judge(&leak[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        if last.verdict == Verdict::Leaking {
+            called = called.or(Some(end as u64));
+        }
+    }
+    let least = MIN_LEAK_OBSERVED.as_secs();
+    assert!(
+        called.is_some_and(|end| (least - 60..least + 240).contains(&end)),
+        "{called:?}"
+    );
+}
+
+#[test]
+fn reasons_in_words() {
+    let window = Reasons::Window {
+        seconds: 960.0,
+        parts: 11,
+        grew: 10,
+        gave_back: 0.034,
+    };
+    assert_eq!(
+        window.texts(),
+        ["grew in 10 of 11 parts of 16m00", "gave back 3% of it at most"]
+    );
+    let days = |days| Reasons::Days {
+        days,
+        hours: 24,
+        risen: 23,
+    };
+    let above = "23 of 24 hours stand above the same hour of the day before";
+    assert_eq!(days(1).texts(), [above]);
+    assert_eq!(days(2).texts(), [above, "2 days running"]);
 }
 
 #[test]
@@ -68,7 +144,7 @@ fn a_gap_hides_no_leak_and_makes_none() {
     let line = |s: u64| 200 * MB + s * MB / 60;
     let mut gappy = points(3600, line);
     gappy.retain(|p| !(at(1200)..at(1500)).contains(&p.from));
-    assert_eq!(of_old(&gappy).verdict, Verdict::Leaking);
+    assert_eq!(watched(&gappy).verdict, Verdict::Leaking);
 
     // A machine that slept, and a process that was another size thereafter.
     let mut slept = points(7200, |s| if s < 1800 { 100 * MB } else { 160 * MB });
@@ -80,7 +156,7 @@ fn a_gap_hides_no_leak_and_makes_none() {
 fn runs_and_single_values_are_judged_alike() {
     // 5 MB more every 40 s, once by the second and once as a point for each level.
     let stairs = |s: u64| 100 * MB + s / 40 * 5 * MB;
-    let single = of_old(&points(3600, stairs));
+    let single = watched(&points(3600, stairs));
     let runs: Vec<Point> = (0..90)
         .map(|i| Point {
             to: at(i * 40 + 39),
@@ -88,7 +164,11 @@ fn runs_and_single_values_are_judged_alike() {
         })
         .collect();
     assert_eq!(single.verdict, Verdict::Leaking);
-    assert_eq!(of_old(&runs), single);
+    let runs = watched(&runs);
+    assert_eq!(
+        (runs.verdict, runs.slope.round()),
+        (single.verdict, single.slope.round())
+    );
 }
 
 #[test]
@@ -148,32 +228,45 @@ fn growth_that_ended_has_no_pace() {
 }
 
 #[test]
-fn what_was_proven_holds_while_it_grows() {
-    let of = |verdict| Judgement {
-        verdict,
-        confidence: 0.5,
-        ..Judgement::default()
-    };
-    let leak = Judgement {
-        confidence: 0.95,
-        ..of(Verdict::Leaking)
-    };
-    let held = of(Verdict::Growing).with_hysteresis(&leak);
-    assert_eq!(
-        (held.verdict, held.confidence.to_bits()),
-        (Verdict::Leaking, 0.95f64.to_bits())
-    );
-    for verdict in [Verdict::Warming, Verdict::Steady, Verdict::Shrinking, Verdict::Unknown] {
-        assert_eq!(of(verdict).with_hysteresis(&leak), of(verdict));
-        assert_eq!(of(Verdict::Growing).with_hysteresis(&of(verdict)), of(Verdict::Growing));
+fn a_leak_stays_called_until_it_is_over() {
+    // Stairs of ten minutes each, twenty to an hour and more, then level.
+    let pauses = |s: u64| 200 * MB + (s / 900 * 600 + (s % 900).min(600)) * MB / 10;
+    let stops = points(14_400, |s| pauses(s.min(7200)));
+    let mut last = Judgement::default();
+    let (mut called, mut dropped) = (None, None);
+    for end in (60..=stops.len()).step_by(10) {
+        last = judge(&stops[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        let leaks = last.verdict == Verdict::Leaking;
+        if leaks {
+            called = called.or(Some(end));
+            assert_eq!(dropped, None, "called again after {end} s");
+        } else if called.is_some() {
+            dropped = dropped.or(Some(end));
+        }
+        // Within two minutes of the end there is no pace.
+        assert!(!(7320..7400).contains(&end) || last.slope == 0.0, "{end} s: {last:?}");
     }
+    assert!(called.is_some_and(|end| end < 3600), "{called:?}");
+    assert!(dropped.is_some_and(|end| end > 7200 && end < 14_400), "{dropped:?}");
+}
+
+#[test]
+fn growth_by_pages_of_files_is_told_apart() {
+    let held = of_old(&points(600, |_| 100 * MB));
+    let whole = of_old(&points(600, |s| 100 * MB + s * MB));
+    let judged = held.or_file_growth(&whole);
+    assert_eq!((judged.verdict, judged.metric), (Verdict::Growing, Metric::File));
+    assert_eq!(judged.eta(Some(MB)), None);
+    // What is held and grows as fast is no growth by files.
+    assert_eq!(whole.or_file_growth(&whole), whole);
+    assert_eq!(whole.or_file_growth(&held), whole);
 }
 
 #[test]
 fn a_young_program_may_multiply() {
     // It doubles within two minutes of its start, not quite evenly.
     let loads = points(130, |s| 100 * MB + s * MB + (s * s % 7) * MB / 2);
-    let young = judge(&loads, Some(at(0)), &Params::default());
+    let young = judge(&loads, Some(at(0)), &Params::default(), &Judgement::default());
     assert_eq!(young.verdict, Verdict::Warming, "{young:?}");
 }
 

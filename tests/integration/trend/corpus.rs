@@ -6,11 +6,13 @@ mod leaks;
 mod noise;
 mod quiet;
 mod rng;
+mod wide;
 
 use std::time::Duration;
 
 pub(super) use noise::Noise;
 pub(super) use rng::Rng;
+pub(super) use wide::WIDE;
 use zmtop::history::time_series::{Retention, TimeSeries};
 
 use crate::support::long;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zmtop::trend::parameters::TABLE;
 
-use super::corpus::SHAPES;
+use super::corpus::{SHAPES, WIDE};
 
 fn sources(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -33,7 +33,7 @@ fn each_parameter_has_a_reason_and_a_test_that_exists() {
                     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
                     text.contains(&format!("fn {test}()"))
                 }
-                None => SHAPES.iter().any(|shape| shape.name == word),
+                None => SHAPES.iter().chain(&WIDE).any(|shape| shape.name == word),
             };
             assert!(exists, "{}: there is no {word}", parameter.name);
         }
@@ -42,8 +42,8 @@ fn each_parameter_has_a_reason_and_a_test_that_exists() {
 
 #[test]
 fn no_constant_that_tunes_stands_outside_the_table() {
-    // Both are properties of the clock.
-    let units = ["DAY", "PART"];
+    // Properties of the clock, and an empty value.
+    let units = ["HOUR", "HOURS", "NONE"];
     for path in sources("src/trend") {
         let text = fs::read_to_string(&path).unwrap();
         let constants = text

@@ -84,7 +84,7 @@ fn recordings_of_the_corpus_are_told_apart() {
             let grows = leak["slope_bytes_per_s"].as_f64().unwrap() > 0.0;
             assert_eq!(grows, leak["flat_since"].is_null(), "{leak}");
             assert!(leak["confidence"].as_f64().unwrap() >= 0.9, "{leak}");
-            assert!(leak["since"].is_string() && leak["metric"] == "footprint", "{leak}");
+            assert!(leak["since"].is_string() && leak["metric"] == "held", "{leak}");
             let pid = leak["pid"].as_u64().unwrap();
             assert_eq!(leak["group"], format!("program{}", pid - 2));
         }

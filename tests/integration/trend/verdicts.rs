@@ -108,7 +108,7 @@ fn one(number: usize, noise: &Noise) -> Count {
         let mut watch = Watch::new(&series);
         let (mut called, mut early, mut last) = (None, false, Judgement::default());
         for until in moments(&series) {
-            last = watch.judge(until).with_hysteresis(&last);
+            last = watch.judge(until);
             count.said[Verdict::ALL.iter().position(|v| *v == last.verdict).unwrap()] += 1;
             if last.verdict == Verdict::Leaking {
                 early |= until <= series.onset;

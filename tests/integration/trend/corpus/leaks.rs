@@ -15,7 +15,7 @@ pub(super) fn fast(rng: &mut Rng, noise: &Noise) -> Series {
     let rate = base * rng.scale(0.02, 0.10) / MINUTE;
     let quiet = rng.range(0.0, 600.0);
     let age = if rng.chance(0.7) { old(rng) } else { 0 };
-    let series = Series::of(quiet as u64 + 1200, 1, |t| rate.mul_add((t - quiet).max(0.0), base));
+    let series = Series::of(quiet as u64 + 2400, 1, |t| rate.mul_add((t - quiet).max(0.0), base));
     series.aged(age).leaking_after(quiet).noisy(rng, noise)
 }
 

@@ -1,0 +1,65 @@
+//! From looks to a leak: what one look takes for a leak must stand for a while to be called one, and what was called stays
+//! called until it is over.
+//!
+//! Any single look may take noise for a line, and series are looked at thousands of times. Looks that see a leak add up
+//! to a score, by the time they stand for and the length of their window; looks that see none take it down again.
+
+use std::time::Duration;
+
+use crate::trend::Point;
+use crate::trend::finding::Finding;
+use crate::trend::parameters::{
+    HELD_SHARE, LONGEST_HOLD, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, SHORTEST_HOLD, SHORTEST_WINDOW, STANDING_SHARE,
+};
+use crate::trend::verdict::{Judgement, Standing, Verdict};
+
+impl Standing {
+    /// Takes in a look as of the end of the last point.
+    pub(super) fn after(previous: &Judgement, leak: Option<&Finding>, end: Duration) -> Self {
+        let Self { at, score, base } = previous.standing;
+        let passed = end.saturating_sub(at).as_secs_f64().min(MAX_LOOK_SECONDS);
+        let score = match leak {
+            Some(leak) => (score + passed / (STANDING_SHARE * leak.length)).min(1.0),
+            None => (score - passed / (STANDING_SHARE * SHORTEST_WINDOW)).max(0.0),
+        };
+        Self { at: end, score, base }
+    }
+
+    /// Returns true if it has stood for long enough to be called.
+    pub(super) fn is_proven(&self) -> bool {
+        self.score >= 1.0
+    }
+
+    /// Notes where the growth began that is called now.
+    pub(super) const fn call(&mut self, base: f64) {
+        self.base = base;
+    }
+
+    /// Forgets a leak that is over.
+    pub(super) const fn clear(&mut self) {
+        self.score = 0.0;
+    }
+}
+
+/// Returns true if a leak that was called still is one: its floor rose within half of the time since it began, at least
+/// within the last quarter of an hour. Nothing is over where nothing was seen.
+pub(super) fn holds(points: &[Point], previous: &Judgement) -> bool {
+    let Some(end) = points.last().map(|point| point.to) else {
+        return false;
+    };
+    if previous.verdict != Verdict::Leaking {
+        return false;
+    }
+    let lasted = end.saturating_sub(previous.since.unwrap_or(end));
+    let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
+    let begin = end.saturating_sub(look);
+    let floor = |from: Duration, to: Duration| {
+        let first = points.partition_point(|point| point.to < from);
+        let inside = points[first..].iter().take_while(|point| point.from <= to);
+        inside.map(|point| point.min).min().map(|min| min as f64)
+    };
+    match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
+        (Some(before), Some(now)) => now - before > MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0),
+        _ => true,
+    }
+}

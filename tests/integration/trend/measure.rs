@@ -1,0 +1,127 @@
+//! The harness: series as a monitor would have seen them, taken into a history, judged at its pace, and counted.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use zmtop::history::time_series::TimeSeries;
+use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
+
+use super::corpus::{Noise, Rng, Series, Shape};
+
+/// How a series was judged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    /// Seconds from the onset to the first word of growth and of a leak.
+    pub(super) growth: Option<f64>,
+    pub(super) leak: Option<f64>,
+    /// Looks, and those that called a leak where there was none.
+    pub(super) looks: usize,
+    pub(super) wrong: usize,
+    /// Calls that were dropped again.
+    pub(super) drops: usize,
+    /// Looks that called a leak and those that were right, by confidence: below 0.95, below 0.99, above.
+    pub(super) sure: [[usize; 2]; 3],
+    /// Called at the end.
+    pub(super) at_end: bool,
+}
+
+impl Outcome {
+    /// Returns true if a leak was found, or nothing was called that is none.
+    pub(super) const fn is_right(&self, leaks: bool) -> bool {
+        self.wrong == 0 && self.leak.is_some() == leaks
+    }
+}
+
+/// Watches a series, and judges it every so many seconds.
+pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) -> Outcome {
+    let mut out = Outcome::default();
+    let mut seen = TimeSeries::default();
+    let mut points: Vec<Point> = Vec::new();
+    let (mut last, mut due) = (Judgement::default(), 0.0);
+    for i in 0..series.values.len() {
+        series.push_to(i, &mut seen);
+        let seconds = (i as u64 * series.step) as f64;
+        if seconds < due {
+            continue;
+        }
+        due = seconds + every(seconds);
+        seen.collect_points(&mut points);
+        let now = judge(&points, Some(series.started_at()), &Params::default(), &last);
+        let is_called = now.verdict == Verdict::Leaking;
+        let is_leak = leaks && i > series.onset;
+        let since = seconds - (series.onset as u64 * series.step) as f64;
+        out.looks += 1;
+        out.drops += usize::from(last.verdict == Verdict::Leaking && !is_called);
+        if is_leak && now.verdict.is_growth() {
+            out.growth = out.growth.or(Some(since));
+        }
+        if is_called {
+            out.wrong += usize::from(!is_leak);
+            out.leak = out.leak.or(is_leak.then_some(since));
+            let class = [0.95, 0.99].iter().filter(|least| now.confidence >= **least).count();
+            out.sure[class][0] += 1;
+            out.sure[class][1] += usize::from(is_leak);
+        }
+        out.at_end = is_called;
+        last = now;
+    }
+    out
+}
+
+/// Returns the seconds to the next look, as a history has them.
+pub(super) const fn usual(seconds: f64) -> f64 {
+    if seconds < 3600.0 { 10.0 } else { 30.0 }
+}
+
+/// Watches all the series of a shape.
+pub(super) fn shape(number: usize, shape: &Shape, seeds: Range<u64>, noise: &Noise) -> Vec<Outcome> {
+    let one = |seed| watch(&(shape.make)(&mut Rng::new(number, seed), noise), shape.leaks, usual);
+    seeds.map(one).collect()
+}
+
+/// Does that for each number below `count`, on two threads; the results are in order.
+pub(super) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    let one = work(number);
+                    found.lock().unwrap().push((number, one));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Reads a fixture that is packed with zstd.
+pub(super) fn unpack(packed: &[u8]) -> String {
+    String::from_utf8(zstd::decode_all(packed).unwrap()).unwrap()
+}
+
+/// Expands run-length encoded values.
+pub(super) fn expand(text: &str, unit: f64) -> Vec<Option<f64>> {
+    let mut values = Vec::new();
+    for word in text.split(' ') {
+        let (value, count) = word.split_once('*').unwrap_or((word, "1"));
+        let value = value.parse::<f64>().ok().map(|value| value * unit);
+        values.extend(std::iter::repeat_n(value, count.parse().unwrap()));
+    }
+    values
+}
+
+/// Returns the value below which that share of the sorted ones lies, in minutes; NaN where there is none.
+pub(super) fn minutes(sorted: &[f64], share: f64) -> f64 {
+    let at = (sorted.len().saturating_sub(1) as f64 * share) as usize;
+    sorted.get(at).map_or(f64::NAN, |seconds| seconds / 60.0)
+}
