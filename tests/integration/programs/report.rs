@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use zmtop::trend::Verdict;
+
 use super::cast::{Leak, Role};
 use super::verdicts::Said;
 
@@ -13,7 +15,9 @@ pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
     if role.is_exempt {
         return None;
     }
-    let off = |leak: Leak| (said.leak.slope / leak.pace - 1.0).abs() > OFF;
+    // A leak in stairs is flat between them, and may have had no pace whenever it was judged.
+    let has_pace = said.leak.verdict == Verdict::Leaking;
+    let off = |leak: Leak| has_pace && (said.leak.slope / leak.pace - 1.0).abs() > OFF;
     match (role.leak, said.first) {
         (None, Some(first)) => Some(format!(
             "does not leak, and was called leaking {} times, first after {first:.0} s",

