@@ -2,8 +2,8 @@
 //!
 //! A pace is taken over windows of 16 to 128 seconds, each in four quarters, of which the medians must fall one after the
 //! other: a single allocation is no pace, nor is what rests again. What was as low before, as far as it is known, is the
-//! tooth of a saw. A pace is extrapolated to at most fifteen times its window:
-//! half an hour takes two minutes to see, and two minutes take ten seconds.
+//! tooth of a saw. A pace is extrapolated to at most fifteen times its window: half an hour takes two minutes to see, and
+//! four minutes take 16 seconds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -44,6 +44,11 @@ impl Forecast {
     /// Returns the time that is left, in seconds.
     pub fn seconds(&self) -> f64 {
         self.left as f64 / self.pace
+    }
+
+    /// Returns the time that is left.
+    pub fn time(&self) -> Duration {
+        Duration::try_from_secs_f64(self.seconds()).unwrap_or_default()
     }
 }
 
@@ -114,7 +119,7 @@ impl Countdown {
             let (oldest, newest) = (age(4 - at), age(3 - at));
             let within = |(at, _): &&(Duration, u64)| {
                 let ago = now.saturating_sub(*at);
-                ago < oldest && (ago > newest || newest.is_zero()) || ago == oldest
+                ago <= oldest && (ago > newest || newest.is_zero())
             };
             let mut values: Vec<u64> = self.values.iter().filter(within).map(|(_, value)| *value).collect();
             if values.len() < MIN_VALUES {

@@ -12,10 +12,9 @@ use crate::model::snapshot::Snapshot;
 /// `None` where nothing of it is known. Limits are known only while cgroups are [asked for](Snapshot::cgroups).
 pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
     let limits = cgroup.into_iter().flat_map(with_ancestors).filter_map(|path| {
-        let figures = snapshot.cgroups.get(path)?;
-        let limit = figures.limit.ok()??;
-        let taken = unreclaimable(snapshot, path);
-        Some(limit.saturating_sub(figures.current.map_or(taken, |current| taken.min(current))))
+        // Without a limit its processes need not be summed.
+        snapshot.cgroups.get(path)?.limit.ok()??;
+        left_in(snapshot, path, unreclaimable(snapshot, path))
     });
     machine_headroom(snapshot).into_iter().chain(limits).min()
 }
@@ -55,12 +54,17 @@ pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
             }
         }
     }
-    let left = limited.into_iter().filter_map(|(path, taken)| {
-        let figures = snapshot.cgroups.get(path)?;
-        let taken = figures.current.map_or(taken, |current| taken.min(current));
-        Some((Arc::clone(path), limit(path)?.saturating_sub(taken)))
-    });
-    left.collect()
+    let left = limited.into_iter();
+    left.filter_map(|(path, taken)| Some((Arc::clone(path), left_in(snapshot, path, taken)?)))
+        .collect()
+}
+
+/// Returns what the limit of a cgroup leaves, if there is one, where its processes have `taken` so much that cannot be
+/// reclaimed: all that is charged to it at most.
+fn left_in(snapshot: &Snapshot, path: &[u8], taken: u64) -> Option<u64> {
+    let figures = snapshot.cgroups.get(path)?;
+    let taken = figures.current.map_or(taken, |current| taken.min(current));
+    Some(figures.limit.ok()??.saturating_sub(taken))
 }
 
 /// Returns the memory of the processes in a cgroup and below it that cannot be reclaimed, in bytes.
@@ -84,7 +88,7 @@ fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
 }
 
 /// Returns true if a path is that of the cgroup `above` or below it.
-fn is_within(path: &[u8], above: &[u8]) -> bool {
+pub fn is_within(path: &[u8], above: &[u8]) -> bool {
     let rest = path.strip_prefix(above);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || above.ends_with(b"/"))
 }

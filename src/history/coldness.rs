@@ -211,11 +211,8 @@ impl ColdnessTable {
 
     /// Forgets processes that are gone, or that run another program.
     pub fn retain_living(&mut self, snapshot: &Snapshot) {
-        let rows = snapshot.rows();
-        self.asked.retain(|asked| {
-            let at = rows.binary_search_by_key(&asked.look.id.pid, |row| row.id.pid);
-            at.is_ok_and(|at| (rows[at].id, rows[at].exec) == (asked.look.id, asked.exec))
-        });
+        self.asked
+            .retain(|asked| snapshot.row(asked.look.id).is_some_and(|row| row.exec == asked.exec));
     }
 
     /// Returns the processes to look at.

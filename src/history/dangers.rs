@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{cgroup_headrooms, machine_headroom};
+use crate::account::headroom::{cgroup_headrooms, is_within, machine_headroom};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
+use crate::model::process::ProcessSample;
 use crate::model::snapshot::Snapshot;
 
 /// Time between two looks at the cgroups, for which all processes are summed.
@@ -110,13 +111,12 @@ impl History {
             Some((_, most)) if most >= pace => found,
             _ => Some((key, pace)),
         };
-        let is_within = |path: &[u8]| match limit {
+        let is_within = |sample: &ProcessSample| match limit {
             Limit::Machine => true,
-            Limit::Cgroup(above) => path.starts_with(above) && matches!(path.get(above.len()), None | Some(b'/')),
+            Limit::Cgroup(above) => sample.facts.cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
-            let within = *limit == Limit::Machine || sample.facts.cgroup.as_ref().is_ok_and(|path| is_within(path));
-            let row = self.get(sample.id).filter(|_| within)?;
+            let row = self.get(sample.id).filter(|_| is_within(sample))?;
             Some((RowKey::Process(sample.id), pace(row)))
         });
         let process = processes.fold(None, greatest);

@@ -127,8 +127,7 @@ impl History {
         }
         let mut places = changes.rows.clone();
         for id in awake {
-            let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid);
-            places.extend(at.ok().filter(|at| rows[*at].id == id).map(|at| at as u32));
+            places.extend(snapshot.place(id).map(|at| at as u32));
         }
         // Families depend on others of them.
         let changed = changes.rows.iter().map(|at| &rows[*at as usize]);

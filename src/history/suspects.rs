@@ -98,7 +98,6 @@ fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
 }
 
 fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
-    let rows = snapshot.rows();
     let (growing, all) = if least >= Verdict::Growing {
         (Some(history.growing()), None)
     } else {
@@ -106,12 +105,11 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
     };
     let listed = growing.into_iter().flatten().chain(all.into_iter().flatten());
     for (id, row) in listed.filter(|(_, row)| is_suspect(row, least)) {
-        let Ok(at) = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid) else {
+        let Some(sample) = snapshot.row(id) else {
             continue;
         };
-        let sample = &rows[at];
         // An address space that several processes share is listed once.
-        if sample.id != id || sample.shares_mm.is_some_and(|first| history.get(first).is_some()) {
+        if sample.shares_mm.is_some_and(|first| history.get(first).is_some()) {
             continue;
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();

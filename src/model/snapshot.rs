@@ -85,6 +85,18 @@ impl Snapshot {
         self.processes.as_deref().unwrap_or(&[])
     }
 
+    /// Returns the place of a process among them; `None` if it is not there.
+    pub fn place(&self, id: Identity) -> Option<usize> {
+        let rows = self.rows();
+        let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid).ok()?;
+        (rows[at].id == id).then_some(at)
+    }
+
+    /// Returns a process by its identity; `None` if it is not there.
+    pub fn row(&self, id: Identity) -> Option<&ProcessSample> {
+        Some(&self.rows()[self.place(id)?])
+    }
+
     /// Returns what differs from the snapshot of that tick; `None` where that is not known.
     pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
         self.changes.as_ref().filter(|_| self.tick == tick + 1)

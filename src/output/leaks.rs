@@ -149,7 +149,6 @@ impl LeaksReport<'_> {
                 Limit::Machine => "memory".into(),
                 Limit::Cgroup(path) => format!("cgroup {}", text::safe(path)),
             };
-            let time = Duration::try_from_secs_f64(forecast.seconds()).unwrap_or_default();
             let taker = match &danger.taker {
                 None => "by no single process".into(),
                 Some((key, pace)) => {
@@ -161,7 +160,7 @@ impl LeaksReport<'_> {
             writeln!(
                 out,
                 "DANGER: {what} is full in {} at this pace ({} left, falling by {}): {taker}",
-                units::span(time),
+                units::span(forecast.time()),
                 units::bytes(forecast.left, self.style.units),
                 units::pace(forecast.pace),
             )?;
@@ -173,11 +172,7 @@ impl LeaksReport<'_> {
     fn name_of<'s>(&'s self, key: &'s RowKey) -> &'s [u8] {
         match key {
             RowKey::Group(key) => key.label(),
-            RowKey::Process(id) => {
-                let rows = self.snapshot.rows();
-                let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid).ok();
-                at.map_or(&[], |at| &rows[at].facts.comm)
-            }
+            RowKey::Process(id) => self.snapshot.row(*id).map_or(&[], |row| &row.facts.comm),
         }
     }
 

@@ -276,21 +276,17 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
         return;
     }
     let snapshot = &observed.snapshot;
-    let rows = snapshot.rows();
     let chosen = Chosen::new(filter, &observed.history, snapshot);
     // All groups among the suspects are of one kind.
     let groups = OnceCell::new();
     found.retain(|suspect| match &suspect.key {
-        RowKey::Process(id) => {
-            let at = rows.binary_search_by_key(&id.pid, |sample| sample.id.pid).ok();
-            match at.map(|at| &rows[at]).filter(|sample| sample.id == *id) {
-                Some(sample) => chosen.passes(sample),
-                None => suspect.facts.as_ref().is_some_and(|facts| {
-                    let ended = ended_sample(*id, facts);
-                    filter.matches(&Row::of_process(&ended, None, snapshot))
-                }),
-            }
-        }
+        RowKey::Process(id) => match snapshot.row(*id) {
+            Some(sample) => chosen.passes(sample),
+            None => suspect.facts.as_ref().is_some_and(|facts| {
+                let ended = ended_sample(*id, facts);
+                filter.matches(&Row::of_process(&ended, None, snapshot))
+            }),
+        },
         RowKey::Group(key) => groups.get_or_init(|| chosen.passing_groups(key.by)).contains(key),
     });
 }

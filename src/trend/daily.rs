@@ -83,12 +83,9 @@ impl Days {
             .chunks_exact(HOURS / 2)
             .map(lowest)
             .take_while(|low| *low < f64::MAX);
-        let lows: [f64; 2 * DAYS] = std::array::from_fn({
-            let mut lows = lows;
-            move |_| lows.next().unwrap_or(f64::NAN)
-        });
-        lows.windows(2)
-            .all(|pair| pair[1].is_nan() || pair[0] - pair[1] >= least / 2.0)
+        lows.clone()
+            .zip(lows.skip(1))
+            .all(|(newer, older)| newer - older >= least / 2.0)
     }
 
     /// Returns the leak that the days show, if any: nearly every hour stands above the same hour of the day before, and did

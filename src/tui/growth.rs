@@ -89,7 +89,7 @@ impl GrowthTracker {
     /// Records what was read of a process that is in the snapshot.
     pub fn record(&mut self, snapshot: &Snapshot, id: Identity, read: &Reading<Vec<Mapping>>) {
         let at = snapshot.monotonic;
-        let Some(sample) = snapshot.rows().iter().find(|s| s.id == id) else {
+        let Some(sample) = snapshot.row(id) else {
             return;
         };
         let exec = sample.exec;

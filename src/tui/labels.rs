@@ -1,7 +1,7 @@
 //! Names and explanations of rows, shared by the parts of the screen.
 
 use crate::group::{Group, GroupBy, GroupKey};
-use crate::model::{CgroupFigures, Missing, ProcessSample, Reading, Replaced};
+use crate::model::{CgroupFigures, Facts, Identity, Missing, ProcessSample, Reading, Replaced};
 use crate::text;
 use crate::units::{self, Units};
 
@@ -11,7 +11,7 @@ pub(super) fn group_name(key: &GroupKey, width: usize) -> String {
     if matches!(key.by, GroupBy::Cgroup | GroupBy::Mapping) {
         text::truncate_start(&text::safe(key.label()), width)
     } else {
-        text::truncate(&text::safe_prefix(key.label(), width), width)
+        cut(key.label(), width)
     }
 }
 
@@ -62,5 +62,18 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
             let words: Vec<String> = list.iter().map(|(name, error)| format!("{name}: {error}")).collect();
             words.join(", ")
         }
+    }
+}
+
+/// Returns foreign bytes, made safe and cut to a width.
+fn cut(bytes: &[u8], width: usize) -> String {
+    text::truncate(&text::safe_prefix(bytes, width), width)
+}
+
+/// Returns the pid of a process and, if its facts are known, its command, cut to a width.
+pub(super) fn process(id: Identity, facts: Option<&Facts>, width: usize) -> String {
+    match facts {
+        Some(facts) => format!("{} {}", id.pid, cut(&facts.short_command(), width)),
+        None => id.pid.to_string(),
     }
 }

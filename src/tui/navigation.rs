@@ -57,9 +57,9 @@ fn row_of(app: &App, scope: &Scope, id: Identity) -> Option<RowKey> {
     let Scope::Groups(by) = *scope else {
         return Some(RowKey::Process(id));
     };
-    let rows = app.engine.snapshot.as_ref()?.rows();
-    let sample = rows.iter().find(|s| s.id == id)?;
-    let name = GroupNames::new(rows).name_of(sample, by).map(Into::into);
+    let snapshot = app.engine.snapshot.as_ref()?;
+    let sample = snapshot.row(id)?;
+    let name = GroupNames::new(snapshot.rows()).name_of(sample, by).map(Into::into);
     Some(RowKey::Group(GroupKey { by, name }))
 }
 

@@ -54,9 +54,12 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         let same = (kept.pushed + 1, kept.kernel_threads) == (app.engine.pushed, app.query.kernel_threads);
         same && snapshot.changes_since(kept.tick).is_some()
     };
-    let (pushed, moved) = (app.engine.history.pushed(), app.engine.history.moved().to_vec());
+    let pushed = app.engine.history.pushed();
     let mut kept = match (kept.filter(is_next), pushed) {
-        (Some(kept), Some(pushed)) => update(kept, app, snapshot, pushed.to_vec(), &moved),
+        (Some(kept), Some(pushed)) => {
+            let (pushed, moved) = (pushed.to_vec(), app.engine.history.moved().to_vec());
+            update(kept, app, snapshot, pushed, &moved)
+        }
         _ => build(app, snapshot),
     };
     let mut all = Block::default();

@@ -124,9 +124,7 @@ impl Margin {
         let rest = rest.saturating_sub(self.of_faults(faults.events));
         learn(&mut self.per_tick, ticks, rest, MAX_PER_TICK);
     }
-}
 
-impl Margin {
     /// Learns from a walk by how much the estimate of what others did little by little was off at most, which may have
     /// changed so many bytes.
     pub(super) fn learn_of_drift(&mut self, changed: u64, error: u64) {

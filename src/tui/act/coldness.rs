@@ -74,11 +74,9 @@ impl ColdnessDialog {
 
     /// Returns how long the page faults of one process may wait.
     fn stall(&self, app: &App) -> String {
-        let rows = app.engine.snapshot.as_ref().map_or(&[][..], |snapshot| snapshot.rows());
-        let largest = self.selection.processes.iter().filter_map(|process| {
-            let at = rows.binary_search_by_key(&process.id.pid, |row| row.id.pid).ok()?;
-            Some(rows[at].stat.rss)
-        });
+        let snapshot = app.engine.snapshot.as_ref();
+        let rows = self.selection.processes.iter();
+        let largest = rows.filter_map(|process| Some(snapshot?.row(process.id)?.stat.rss));
         let time = time_to_clear(largest.max().unwrap_or(0));
         format!("about {} ms", time.as_millis().max(1))
     }
@@ -145,7 +143,7 @@ pub(super) fn on_cleared(app: &mut App, ids: &[Identity]) {
         return;
     };
     for id in ids {
-        if let Some(sample) = snapshot.rows().iter().find(|sample| sample.id == *id) {
+        if let Some(sample) = snapshot.row(*id) {
             app.data.coldness.ask(sample);
         }
     }

@@ -112,7 +112,7 @@ fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer
 /// Returns how long a process has been running, by the present snapshot.
 fn elapsed(app: &App, process: &ProcessLabel) -> Option<String> {
     let snapshot = app.engine.snapshot.as_ref()?;
-    let sample = snapshot.rows().iter().find(|s| s.id == process.id)?;
+    let sample = snapshot.row(process.id)?;
     let row = app.row_source(snapshot).process(sample);
     let value = (layout::ELAPSED.get().value)(&row);
     Some(cell(&value, app.screen.units, 8).text.trim().to_owned())

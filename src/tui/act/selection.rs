@@ -133,10 +133,7 @@ fn group_name(key: &GroupKey) -> String {
 fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a ProcessSample> {
     let rows = snapshot.rows();
     match row {
-        RowKey::Process(id) => {
-            let at = rows.binary_search_by_key(&id.pid, |s| s.id.pid).ok();
-            at.map(|at| &rows[at]).filter(|s| s.id == *id).into_iter().collect()
-        }
+        RowKey::Process(id) => snapshot.row(*id).into_iter().collect(),
         RowKey::Group(key) => {
             let group = app.rows.groups.iter().find(|group| group.key == *key);
             let members = group.into_iter().flat_map(|group| &group.members);

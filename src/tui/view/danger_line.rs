@@ -4,14 +4,13 @@
 //!  ▲ DANGER  memory is full in 12m at this pace: 1.1G left, falling by 90M/min  27213 python3 +80M/min  mostly [heap] +136M
 //! ```
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::group::RowKey;
 use crate::history::dangers::{Danger, Limit};
 use crate::tui::app::App;
+use crate::tui::labels;
 use crate::tui::popup::leaks::mapping_growth;
 use crate::tui::widgets::StatusLine;
 use crate::{text, units};
@@ -53,8 +52,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 
 /// Says which limit is reached when: `memory is full in 12m`.
 fn sentence(danger: &Danger, width: usize) -> String {
-    let time = Duration::try_from_secs_f64(danger.forecast.seconds()).unwrap_or_default();
-    let time = units::span(time);
+    let time = units::span(danger.forecast.time());
     match &danger.limit {
         Limit::Machine => format!("memory is full in {time}"),
         Limit::Cgroup(path) => {
@@ -66,15 +64,11 @@ fn sentence(danger: &Danger, width: usize) -> String {
 
 /// Returns the name of who takes the memory, cut to a width.
 fn name(app: &App, key: &RowKey, width: usize) -> String {
-    let cut = |bytes: &[u8]| text::truncate(&text::safe_prefix(bytes, width), width);
     match key {
-        RowKey::Group(key) => format!("{} (all its processes)", cut(key.label())),
+        RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
         RowKey::Process(id) => {
-            let rows = app.engine.snapshot.as_ref().map_or(&[][..], |snapshot| snapshot.rows());
-            let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid).ok();
-            let sample = at.map(|at| &rows[at]).filter(|row| row.id == *id);
-            let command = sample.map(|row| row.facts.short_command());
-            format!("{} {}", id.pid, cut(&command.unwrap_or_default()))
+            let sample = app.engine.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));
+            labels::process(*id, sample.map(|row| &*row.facts), width)
         }
     }
 }

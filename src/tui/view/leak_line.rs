@@ -13,9 +13,10 @@ use crate::config::{Action, Context};
 use crate::group::RowKey;
 use crate::history::suspects::Suspect;
 use crate::tui::app::App;
+use crate::tui::labels;
 use crate::tui::popup::leaks::{fastest_mapping, mapping_growth};
 use crate::tui::widgets::StatusLine;
-use crate::{text, units};
+use crate::units;
 
 /// A limit that is reached later than that is not worth a word: one year.
 const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
@@ -61,10 +62,8 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 
 /// Returns the name of a suspect, cut to a width, with its pid or how many processes it has.
 fn name(suspect: &Suspect, width: usize) -> String {
-    let cut = |bytes: &[u8]| text::truncate(&text::safe_prefix(bytes, width), width);
-    match (&suspect.key, &suspect.facts) {
-        (RowKey::Group(key), _) => format!("{} ({} processes)", cut(key.label()), suspect.count),
-        (RowKey::Process(id), Some(facts)) => format!("{} {}", id.pid, cut(&facts.short_command())),
-        (RowKey::Process(id), None) => id.pid.to_string(),
+    match &suspect.key {
+        RowKey::Group(key) => format!("{} ({} processes)", labels::group_name(key, width), suspect.count),
+        RowKey::Process(id) => labels::process(*id, suspect.facts.as_deref(), width),
     }
 }
