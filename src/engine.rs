@@ -68,10 +68,15 @@ impl State {
         self.history.get(id).map(RowHistory::change).copied()
     }
 
+    /// Returns the suspects that have not ended, worst first: what leaks, then what grows.
+    pub fn living_suspects(&self) -> impl Iterator<Item = &Suspect> {
+        self.suspects.iter().filter(|suspect| suspect.ended.is_none())
+    }
+
     /// Returns the suspects that leak and have not ended, worst first.
     pub fn leaks(&self) -> impl Iterator<Item = &Suspect> {
-        let leaks = |s: &&Suspect| s.ended.is_none() && s.judgement.verdict == Verdict::Leaking;
-        self.suspects.iter().filter(leaks)
+        self.living_suspects()
+            .filter(|s| s.judgement.verdict == Verdict::Leaking)
     }
 
     /// Returns true if an alert is firing for this row.

@@ -84,7 +84,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Verdict(verdict) => Cell::new(verdict.id(), style_of(*verdict)),
         Value::Missing(Missing::Pending) => Cell::new("…", CellStyle::Missing),
         Value::Missing(_) => Cell::new("-", CellStyle::Missing),
-        Value::Blank => plain(String::new()),
+        Value::Never | Value::Blank => plain(String::new()),
     }
 }
 

@@ -98,6 +98,15 @@ pub static COLUMNS: &[Entry] = &[
         .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory."),
     figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full_avg10))
         .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory."),
+    figure("full_in", Unit::Seconds, |r| {
+        let dangers = r.history.dangers().iter();
+        let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);
+        soonest.map_or(Value::Never, Value::Seconds)
+    })
+    .help(
+        "The time until a limit is reached at the present pace, that of the machine's memory or of a cgroup, while it is \
+         told as a danger: within trend.danger. Filter: full_in<10m.",
+    ),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
         Ok(list) => Value::Count(list.len() as u64),
         Err(e) => Value::Missing(*e),

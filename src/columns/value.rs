@@ -29,6 +29,8 @@ pub enum Value<'a> {
     Id(u64),
     /// Seconds.
     Seconds(f64),
+    /// A time that does not come as things are: for a filter later than any, on the screen and as data nothing.
+    Never,
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
@@ -71,6 +73,7 @@ impl<'a> Value<'a> {
             Self::Trend(t) | Self::Pace(t) => Some(t.slope),
             Self::Confidence(t) => Some(t.confidence),
             Self::Verdict(verdict) => verdict.rank(),
+            Self::Never => Some(f64::INFINITY),
             Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
@@ -86,6 +89,8 @@ impl<'a> Value<'a> {
                 })
             }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
+            // Below the soonest in one direction, it would stand above them in the other.
+            Self::Never => SortKey::Missing,
             other => other
                 .number()
                 .filter(|x| !x.is_nan())
@@ -109,7 +114,7 @@ impl<'a> Value<'a> {
                 let bands = line.recent(Self::CHART_POINTS);
                 DataValue::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
             }
-            Self::Missing(_) | Self::Blank => DataValue::Null,
+            Self::Missing(_) | Self::Never | Self::Blank => DataValue::Null,
         }
     }
 }

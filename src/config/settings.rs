@@ -118,6 +118,14 @@ settings! {
 }
 
 settings! {
+    /// The settings of what is done about a leak beside telling it; they stand in `[trend]`, too.
+    pub struct SuspectSettings {
+        /// The referenced bits of a process are cleared once it is called a leak, to see what of it is never touched.
+        pub prove: bool = Switch,
+    }
+}
+
+settings! {
     /// The settings of zmtop's own log.
     pub struct LogSettings {
         /// The file; `None` for no log.
@@ -138,6 +146,8 @@ pub struct Settings {
     pub history: HistorySettings,
     /// `[trend]`
     pub trend: Params,
+    /// `[trend]`, as well.
+    pub suspects: SuspectSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in the order of the file.
@@ -153,6 +163,7 @@ static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
         ui: UiSettings::blank(),
         history: HistorySettings::blank(),
         trend: Params::default(),
+        suspects: SuspectSettings::blank(),
         log: LogSettings::blank(),
         alerts: Vec::new(),
     };
@@ -172,11 +183,13 @@ impl Default for Settings {
 impl Settings {
     /// Returns every table except `[[alert]]` with its settings, in the order of `config/default.toml`.
     pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 5] {
+        let mut trend = self.trend.settings();
+        trend.extend(self.suspects.settings());
         [
             ("sampler", self.sampler.settings()),
             ("ui", self.ui.settings()),
             ("history", self.history.settings()),
-            ("trend", self.trend.settings()),
+            ("trend", trend),
             ("log", self.log.settings()),
         ]
     }

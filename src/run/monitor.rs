@@ -78,8 +78,10 @@ pub struct Setup {
 
 /// Runs the monitor until it ends.
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
-    let gone = |error: &anyhow::Error| error.downcast_ref().is_some_and(terminal_gone);
-    start(config, setup).or_else(|error| if gone(&error) { Ok(End::Hangup) } else { Err(error) })
+    // Of a terminal that is gone any error may come: whoever asks it for its size gets that of the last resort tried.
+    let is_gone =
+        |error: &anyhow::Error| error.downcast_ref().is_some_and(terminal_gone) || terminal::is_hung_up(Duration::ZERO);
+    start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
 fn start(config: Config, setup: Setup) -> anyhow::Result<End> {

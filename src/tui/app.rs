@@ -119,8 +119,8 @@ impl App {
         if !self.engine.history.dangers().is_empty() {
             layout = layout.with_dangers();
         }
-        if self.engine.leaks().next().is_some() {
-            layout = layout.with_leaks();
+        if self.engine.living_suspects().next().is_some() {
+            layout = layout.with_growth();
         }
         if self.shows_panel() {
             layout.with_panel()

@@ -6,7 +6,7 @@
 //! Swap                        what does not fit is left out, least
 //! PSI                         needed first; three rows of the table
 //! the nearest danger
-//! the worst leak              are kept as long as they can be
+//! the worst leak, or growth   are kept as long as they can be
 //! heading and rows
 //! totals, tagged
 //! detail
@@ -30,8 +30,8 @@ pub struct Layout {
     pub pressure: Rect,
     /// The limit that is reached soonest; without height while there is none.
     pub dangers: Rect,
-    /// The worst leak; without height while there is none.
-    pub leaks: Rect,
+    /// The worst leak, or the fastest growth; without height while there is none.
+    pub growth: Rect,
     /// The table, or two side by side, each with its heading as the first line.
     pub tables: Vec<Rect>,
     /// Sum of the shown rows, one a table.
@@ -103,7 +103,7 @@ impl Layout {
             swap,
             pressure,
             dangers: Rect::default(),
-            leaks: Rect::default(),
+            growth: Rect::default(),
             tables,
             totals,
             tagged,
@@ -120,10 +120,10 @@ impl Layout {
         self
     }
 
-    /// Adds a line about leaks above the table, which keeps five lines.
+    /// Adds a line about leaks and growth above the table, which keeps five lines.
     #[must_use]
-    pub fn with_leaks(mut self) -> Self {
-        self.leaks = self.line_above_tables();
+    pub fn with_growth(mut self) -> Self {
+        self.growth = self.line_above_tables();
         self
     }
 
@@ -154,7 +154,7 @@ impl Layout {
                 &mut self.swap,
                 &mut self.pressure,
                 &mut self.dangers,
-                &mut self.leaks,
+                &mut self.growth,
             ] {
                 area.height = 0;
             }

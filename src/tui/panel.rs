@@ -33,7 +33,7 @@ use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::model::{Identity, Snapshot};
 
-/// Maximum number of leaks whose mappings are tracked: each costs a read of `smaps` now and then.
+/// Maximum number of growing processes whose mappings are tracked: each costs a read of `smaps` now and then.
 const MAX_TRACKED: usize = 8;
 
 /// Opens the panel, or closes it.
@@ -53,11 +53,11 @@ pub(super) fn close(app: &mut App) -> bool {
     open
 }
 
-/// Asks for the mappings of the process that is shown, or now and then for those of a leaking one; while sampling is
+/// Asks for the mappings of the process that is shown, or now and then for those of a growing one; while sampling is
 /// stopped, for none. Returns an effect only when that changes.
 pub(super) fn request(app: &mut App) -> Option<Effect> {
     let shown = app.panel_process().map(|id| Inspect { id, closely: true });
-    let tracked = || tracked_leak(app).map(|id| Inspect { id, closely: false });
+    let tracked = || tracked_grower(app).map(|id| Inspect { id, closely: false });
     let wanted = shown.or_else(tracked).filter(|_| !app.requests.paused);
     (wanted != app.requests.inspected).then(|| {
         app.requests.inspected = wanted;
@@ -65,17 +65,17 @@ pub(super) fn request(app: &mut App) -> Option<Effect> {
     })
 }
 
-/// Returns the process that leaks, or takes the last memory, whose mappings were not read for the longest time, among
-/// the worst: so it is known what grew before anybody asks.
-fn tracked_leak(app: &App) -> Option<Identity> {
+/// Returns the process that takes the last memory, leaks or grows whose mappings were not read for the longest time,
+/// among the worst: so it is known what grew before anybody asks.
+fn tracked_grower(app: &App) -> Option<Identity> {
     let takers = app
         .engine
         .history
         .dangers()
         .iter()
         .filter_map(|danger| danger.taker.as_ref());
-    let leaks = app.engine.leaks().map(|suspect| &suspect.key);
-    let keys = takers.map(|(key, _)| key).chain(leaks);
+    let growing = app.engine.living_suspects().map(|suspect| &suspect.key);
+    let keys = takers.map(|(key, _)| key).chain(growing);
     keys.filter_map(RowKey::process)
         .take(MAX_TRACKED)
         .min_by_key(|id| app.data.growth.read_at(*id))

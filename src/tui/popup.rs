@@ -21,6 +21,7 @@ pub mod sort;
 pub mod users;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use ratatui::Frame;
@@ -36,7 +37,7 @@ use crate::text;
 
 /// Lines below the entries that explain the selected one: a rule and three lines of text.
 const NOTE_LINES: usize = 4;
-/// A popup with fewer lines inside has no note: the entries need them.
+/// A popup with fewer lines inside has no note, unless all entries have room beside it.
 const MIN_LINES_WITH_NOTE: usize = 10;
 
 /// The keys of a list from which an entry is chosen.
@@ -76,8 +77,8 @@ pub trait Popup: Any + Debug {
         self.len(app)
     }
 
-    /// Returns the column that is explained below the entries.
-    fn note(&self) -> Option<&'static Column> {
+    /// Returns what is said of the selected entry below the entries.
+    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
         None
     }
 
@@ -106,15 +107,17 @@ pub trait Popup: Any + Debug {
 
 /// Returns the area of a popup, the frame included.
 fn area_of<P: Popup>(popup: &P, app: &App) -> Rect {
-    let note = if popup.note().is_some() { NOTE_LINES } else { 0 };
+    let note = if popup.note(app).is_some() { NOTE_LINES } else { 0 };
     let lines = popup.len(app).max(1) + P::HEADING_LINES + note + 2;
     let height = u16::try_from(lines).unwrap_or(u16::MAX);
     app.layout().popup(P::WIDTH, height)
 }
 
 /// Divides the inside of a popup among the entries, with their heading, and the note.
-fn split<P: Popup>(popup: &P, inside: Rect) -> (Rect, Rect) {
-    let shown = popup.note().is_some() && usize::from(inside.height) >= MIN_LINES_WITH_NOTE;
+fn split<P: Popup>(popup: &P, app: &App, inside: Rect) -> (Rect, Rect) {
+    let entries = popup.len(app) + P::HEADING_LINES;
+    let is_roomy = usize::from(inside.height) >= MIN_LINES_WITH_NOTE.min(entries + NOTE_LINES);
+    let shown = is_roomy && popup.note(app).is_some();
     let note = if shown { NOTE_LINES as u16 } else { 0 };
     let height = inside.height - note;
     let below = Rect {
@@ -128,7 +131,7 @@ fn split<P: Popup>(popup: &P, inside: Rect) -> (Rect, Rect) {
 /// Returns where the entries are drawn.
 fn entries_of<P: Popup>(popup: &P, app: &App) -> Rect {
     let inside = Block::bordered().inner(area_of(popup, app));
-    let (list, _) = split(popup, inside);
+    let (list, _) = split(popup, app, inside);
     let heading = (P::HEADING_LINES as u16).min(list.height);
     Rect {
         y: list.y + heading,
@@ -217,12 +220,12 @@ impl<P: Popup> Modal for P {
         let inside = block.inner(area);
         frame.render_widget(block, area);
         let buf = frame.buffer_mut();
-        let (list, note) = split(self, inside);
+        let (list, note) = split(self, app, inside);
         Popup::draw(self, app, list, buf);
-        if let (Some(column), false) = (self.note(), note.is_empty()) {
+        if let (Some(text), false) = (self.note(app), note.is_empty()) {
             let width = usize::from(note.width);
             draw_line(buf, note, &"─".repeat(width), theme.frame);
-            let lines = wrap(column.help, width.saturating_sub(2));
+            let lines = wrap(&text, width.saturating_sub(2));
             for (at, text) in lines.iter().take(NOTE_LINES - 1).enumerate() {
                 let below = line(note, at as u16 + 1);
                 draw_line(buf, below, &format!(" {text}"), theme.dim);

@@ -31,7 +31,10 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.screen.size = (width, height);
             app.scroll_to_selection();
         }
-        Event::Snapshot => on_snapshot(app),
+        Event::Snapshot => {
+            on_snapshot(app);
+            effects = act::prove(app);
+        }
         Event::ScanProgress(number, done) => mappings::on_progress(app, number, done),
         Event::ScanDone(number, found) => mappings::on_found(app, number, &found),
         Event::ScanFailed(number, text) => {

@@ -4,7 +4,7 @@ mod danger_line;
 mod detail;
 mod footer;
 mod gauges;
-mod leak_line;
+mod growth_line;
 mod table;
 mod title;
 
@@ -30,7 +30,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     gauges::swap(app, cut(layout.swap), buf);
     gauges::pressure(app, cut(layout.pressure), buf);
     danger_line::draw(app, cut(layout.dangers), buf);
-    leak_line::draw(app, cut(layout.leaks), buf);
+    growth_line::draw(app, cut(layout.growth), buf);
     for (at, (table, area)) in app.tables.shown().iter().zip(&layout.tables).enumerate() {
         let active = !app.tables.two || at == app.tables.active;
         let below = |line: Rect| {

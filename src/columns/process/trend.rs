@@ -4,6 +4,7 @@ use super::read::{growth_time, trend};
 use super::{Entry, OVER_TIME};
 use crate::account::headroom;
 use crate::columns::{Needs, Priority, Unit, Value};
+use crate::trend::Verdict;
 
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 15, |r| trend(r, |t| Value::Trend(*t)))
@@ -42,7 +43,12 @@ pub(super) const COLUMNS: &[Entry] = &[
     .help("How long ago the footprint began to grow, of what grows.")
     .needs(OVER_TIME),
     Entry::figure("eta", "ETA", Unit::Seconds, 7, |r| {
-        growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup())))
+        let eta = growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup())));
+        match (eta, r.trend) {
+            // What is known not to grow ends an alert that warned of it.
+            (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
+            (eta, _) => eta,
+        }
     })
     .help(
         "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the \

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::history::coldness::Look;
+use crate::model::Identity;
 use crate::tui::act::PendingActions;
 use crate::tui::event::Inspect;
 
@@ -23,6 +24,8 @@ pub struct Requests {
     pub inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is looked at.
     pub looks: Vec<Look>,
+    /// The processes whose referenced bits were cleared because they are called a leak, each with its exec count.
+    pub proved: Vec<(Identity, u32)>,
     /// Actions on processes that are under way.
     pub acts: PendingActions,
 }
@@ -38,6 +41,7 @@ impl Requests {
             scans: 0,
             inspected: None,
             looks: Vec::new(),
+            proved: Vec::new(),
             acts: PendingActions::default(),
         }
     }

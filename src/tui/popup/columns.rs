@@ -9,11 +9,13 @@
 //! └─────────────────────────────────────────────────┘
 //! ```
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, column_label};
-use crate::columns::{Column, ColumnId};
+use crate::columns::ColumnId;
 use crate::config::Action;
 use crate::tui::app::{App, Hint};
 use crate::tui::widgets::{ListState, draw_list};
@@ -96,8 +98,8 @@ impl Popup for ColumnChooser {
         self.order.len()
     }
 
-    fn note(&self) -> Option<&'static Column> {
-        self.order.get(self.list.cursor).map(|column| column.get())
+    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
+        self.order.get(self.list.cursor).map(|column| column.get().help.into())
     }
 
     fn on_action(&mut self, app: &mut App, action: Action, height: usize) {

@@ -9,11 +9,13 @@
 //! └─────────────────────────────────────────────────┘
 //! ```
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, column_label};
-use crate::columns::{COLUMNS, Column, ColumnId};
+use crate::columns::{COLUMNS, ColumnId};
 use crate::tui::app::{App, Response};
 use crate::tui::rows::rebuild;
 use crate::tui::widgets::{ListState, draw_list};
@@ -46,8 +48,8 @@ impl Popup for SortMenu {
         COLUMNS.len()
     }
 
-    fn note(&self) -> Option<&'static Column> {
-        COLUMNS.get(self.list.cursor)
+    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
+        COLUMNS.get(self.list.cursor).map(|column| column.help.into())
     }
 
     /// Sorts by the column, which ends a frozen order.

@@ -113,6 +113,7 @@ level_off = 0.7
 warmup = "30m"
 day_rate = 0.25
 danger = "10m"
+prove = true
 "#;
 
 #[test]

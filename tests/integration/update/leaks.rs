@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use zmtop::act::{Command, ProcessAction, Reply};
 use zmtop::columns::Needs;
 use zmtop::group::{GroupBy, RowKey};
+use zmtop::history::coldness::Coldness;
 use zmtop::model::ProcessSample;
-use zmtop::model::mapping::{Mapping, MappingName};
+use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::trend::Verdict;
 use zmtop::tui::popup::leaks::LeakList;
 use zmtop::tui::scope::Scope;
@@ -285,4 +287,75 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
         session.line("heap    [heap]").trim_start().starts_with('+'),
         "{picture}"
     );
+}
+
+/// The processes whose referenced bits were to be cleared.
+fn cleared(session: &Session) -> Vec<u32> {
+    let mut ids = Vec::new();
+    let mut pinned = Vec::new();
+    for effect in &session.effects {
+        match effect {
+            Effect::Act(Command::Pin(request, of)) => pinned = vec![(*request, of.clone())],
+            Effect::Act(Command::Perform(request, ProcessAction::ClearReferenced)) => {
+                let of = pinned.iter().find(|(pinned, _)| pinned == request);
+                ids.extend(of.unwrap().1.iter().map(|id| id.pid));
+            }
+            _ => {}
+        }
+    }
+    ids
+}
+
+#[test]
+fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
+    assert!(cleared(&leaking(80, 24, CALLED)).is_empty(), "not by itself");
+    let proving = |readonly| {
+        let mut session = Session::new(80, 24);
+        session.app.config.settings.suspects.prove = true;
+        session.app.config.settings.ui.readonly = readonly;
+        for second in 0..CALLED {
+            session.tick_with(1, machine(second), |snap| {
+                snap.system.uptime = Ok(1_000_000.0 + second as f64);
+            });
+        }
+        session
+    };
+    assert!(
+        cleared(&proving(true)).is_empty(),
+        "nothing is changed where only reading is allowed"
+    );
+    let mut session = proving(false);
+    let mut asked = cleared(&session);
+    asked.sort_unstable();
+    assert_eq!(asked, [500, 600]);
+    // What was not touched is told with the leak.
+    let id = session.app.engine.leaks().next().unwrap().key.process().unwrap();
+    session.feed(Event::Act(Reply::Performed(
+        1,
+        ProcessAction::ClearReferenced,
+        vec![Ok(0)],
+    )));
+    let look = *session.app.requests.looks.first().unwrap();
+    assert_eq!(look.id, id);
+    let heap = Mapping {
+        areas: 1,
+        memory: Ok(walk(430 * MIB, 0).memory),
+        extent: Ok(Extent {
+            referenced: Ok(18 * MIB),
+            ..Extent::NONE
+        }),
+        ..Mapping::new(MappingName::parse(b"[heap]", false))
+    };
+    let coldness = Coldness::new(&[heap], std::time::Duration::from_secs(600));
+    session.feed(Event::Looked(look, Ok(coldness)));
+    session.feed(Event::Resize(200, 50));
+    assert!(
+        session.picture().contains("412M of 430M of [heap] untouched for 10m"),
+        "{}",
+        session.picture()
+    );
+    session.keys("L");
+    let list = session.picture();
+    assert!(list.contains("gave nothing back"), "{list}");
+    assert!(list.contains("412M of 430M of [heap] untouched"), "{list}");
 }

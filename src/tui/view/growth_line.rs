@@ -1,0 +1,110 @@
+//! The line about the worst leak, or where there is none about what grows fastest.
+//!
+//! ```text
+//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for 32m  full in 5h02  98% sure  mostly [heap] +136M   L shows all
+//!  △ 3 grow  812 redis-server  4.1M/min for 2m  mostly [anon] +9M   L shows all
+//! ```
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::config::{Action, Context};
+use crate::group::RowKey;
+use crate::history::suspects::Suspect;
+use crate::model::Snapshot;
+use crate::trend::{Metric, Verdict};
+use crate::tui::app::App;
+use crate::tui::labels;
+use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
+use crate::tui::widgets::StatusLine;
+use crate::units;
+
+/// A limit that is reached later than that is not worth a word: one year.
+const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
+
+/// Draws the line.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+        return;
+    };
+    let count = |verdict| {
+        app.engine
+            .living_suspects()
+            .filter(|s| s.judgement.verdict == verdict)
+            .count()
+    };
+    let (leaks, growing) = (count(Verdict::Leaking), count(Verdict::Growing));
+    // The worst comes first.
+    let Some(suspect) = app.engine.living_suspects().next() else {
+        return;
+    };
+    let mut line = StatusLine::default();
+    if suspect.judgement.verdict == Verdict::Leaking {
+        let count = match leaks {
+            1 => " ▲ leak".into(),
+            n => format!(" ▲ {n} leaks"),
+        };
+        line.text(95, count, theme.leak);
+        describe(app, snapshot, suspect, theme.leak, &mut line);
+        if growing > 0 {
+            line.text(30, format!("  △ {growing} more grow"), theme.text);
+        }
+    } else {
+        let count = match growing {
+            1 => " △ growing".into(),
+            n => format!(" △ {n} grow"),
+        };
+        line.text(95, count, theme.up);
+        describe(app, snapshot, suspect, theme.text, &mut line);
+    }
+    if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
+        line.labeled(20, &format!("   {key}"), theme.key, " shows all", theme.key_label);
+    }
+    line.draw(area, buf);
+}
+
+/// Adds who it is, how fast it grows, since when, and what.
+fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
+    let theme = &app.config.theme;
+    let judgement = &suspect.judgement;
+    let width = if app.screen.size.0 < 100 { 16 } else { 36 };
+    line.text(90, format!("  {}", name(suspect, width)), theme.text);
+    let pace = match judgement.flat_since {
+        Some(_) => "flat".into(),
+        None => units::pace(judgement.slope),
+    };
+    line.text(85, format!("  {pace}"), style);
+    if let Some(since) = judgement.flat_since.or(judgement.since) {
+        let duration = units::span(snapshot.monotonic.saturating_sub(since));
+        line.text(70, format!(" for {duration}"), theme.text);
+    }
+    let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
+    if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
+        line.text(80, format!("  full in {}", units::span(eta)), theme.warning);
+    }
+    if judgement.verdict == Verdict::Leaking {
+        line.text(40, format!("  {:.0}% sure", judgement.percent()), theme.dim);
+    }
+    if judgement.metric == Metric::File {
+        line.text(75, "  file pages, which the kernel takes back", theme.text);
+    }
+    if let Some(fastest) = fastest_mapping(app, suspect) {
+        let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
+        line.text(75, text, theme.text);
+    }
+    if let Some(text) = untouched(app, snapshot, suspect) {
+        line.text(60, format!("  {text}"), theme.text);
+    }
+}
+
+/// Returns the name of a suspect, cut to a width, with its pid or how many processes it has.
+fn name(suspect: &Suspect, width: usize) -> String {
+    match &suspect.key {
+        RowKey::Group(key) => format!("{} ({} processes)", labels::group_name(key, width), suspect.count),
+        RowKey::Process(id) => labels::process(*id, suspect.facts.as_deref(), width),
+    }
+}
