@@ -105,8 +105,9 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
-    feeds::events(&runtime, &send).context("cannot read the terminal")?;
+    // Before the reader of keys is set up, which spins for ever on a terminal that is gone by then.
     signals::watch_hangup(&send, &ended)?;
+    feeds::events(&runtime, &send).context("cannot read the terminal")?;
 
     for warning in &config.warnings {
         tell(&send, Event::Failed(warning.clone()));
