@@ -7,6 +7,7 @@ use super::{Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, ce
 use crate::group::RowKey;
 use crate::history::suspects::Suspect;
 use crate::text::{self, Align, fit, safe_prefix};
+use crate::trend::Verdict;
 use crate::units::{self, Units};
 
 /// Leak suspects.
@@ -40,14 +41,15 @@ pub static COLUMNS: &[Entry] = &[
         Value::Verdict(r.suspect.judgement.verdict)
     })
     .help("The verdict.")
-    .priority(Priority::High),
+    .priority(Priority::Highest),
     Entry::figure("slope", "PACE", Unit::Growth, 9, |r| Value::Pace(r.suspect.judgement))
         .help("The slope of the footprint.")
-        .priority(Priority::High),
-    Entry::figure("confidence", "SURE", Unit::Share, 4, |r| {
-        Value::Confidence(r.suspect.judgement)
+        .priority(Priority::Highest),
+    Entry::figure("confidence", "SURE", Unit::Share, 4, |r| match r.suspect.judgement {
+        leak if leak.verdict == Verdict::Leaking => Value::Confidence(leak),
+        _ => DASH,
     })
-    .help("The confidence that it leaks.")
+    .help("The confidence that it leaks, of what is called a leak: growth is a fact and has none.")
     .priority(Priority::Low),
     Entry::figure("since", "SINCE", Unit::Seconds, 6, |r| {
         let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
@@ -86,7 +88,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("The command line, or the group's name.")
     .grows()
     .label(Label::Process)
-    .priority(Priority::High),
+    .priority(Priority::Highest),
 ];
 
 /// Writes a suspect's cell; `room` is the width of the column that grows.

@@ -10,7 +10,7 @@ use crate::history::{History, RowHistory};
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
-use crate::trend::{Judgement, Verdict};
+use crate::trend::{Judgement, Metric, Verdict};
 
 /// A process or group with the verdict that was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,8 @@ impl SuspectQuery {
     };
 }
 
-/// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, the fastest
-/// first. Of the processes of a program that ended, the last stands for all.
+/// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, what is held
+/// before pages of files, the fastest first. Of the processes of a program that ended, the last stands for all.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = query.by {
@@ -84,7 +84,13 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         found.extend(programs);
     }
     found.sort_by(|a, b| {
-        let rank = |s: &Suspect| (s.judgement.verdict, s.ended.is_none());
+        let rank = |s: &Suspect| {
+            (
+                s.judgement.verdict,
+                s.ended.is_none(),
+                s.judgement.metric != Metric::File,
+            )
+        };
         let by_slope = b.judgement.slope.total_cmp(&a.judgement.slope);
         rank(b).cmp(&rank(a)).then(by_slope)
     });

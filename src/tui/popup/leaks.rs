@@ -1,7 +1,7 @@
 //! The list of processes and groups that grow or leak, worst first.
 //!
 //! ```text
-//! ┌ Leaks ───────────────────────────────────────────────────────────────────────────────────────────────┐
+//! ┌ Leaks and growth ────────────────────────────────────────────────────────────────────────────────────┐
 //! │ VERDICT         PACE  SURE   SINCE     ETA  FOOTP      PID  USER      WHO                              │
 //! │ leaking    11.4M/min   98%   32m00    5h02   1.3G    27213  alice     python3 train.py  mostly [heap] +136M │
 //! │────────────────────────────────────────────────────────────────────────────────────────────────────────│
@@ -56,7 +56,7 @@ fn keys(app: &App) -> Vec<RowKey> {
 }
 
 impl Popup for LeakList {
-    const TITLE: &'static str = " Leaks ";
+    const TITLE: &'static str = " Leaks and growth ";
     const WIDTH: u16 = 160;
     const HEADING_LINES: usize = 1;
     const CLICK_ACCEPTS: bool = true;
@@ -175,12 +175,13 @@ impl Popup for LeakList {
     }
 }
 
-/// Returns the terminal width from which columns of that priority are shown.
+/// Returns the width from which columns of that priority are shown.
 const fn min_width(priority: Priority) -> usize {
     match priority {
         Priority::Low => 100,
         Priority::Normal => 80,
-        Priority::High | Priority::Highest => 0,
+        Priority::High => 60,
+        Priority::Highest => 0,
     }
 }
 

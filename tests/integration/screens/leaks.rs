@@ -82,7 +82,14 @@ fn a_danger_stands_above_the_leaks() {
 }
 
 #[test]
+fn growth_is_told_before_it_is_a_leak() {
+    photograph!("growth-line-80x24", session(80, 24, 600));
+    photograph!("growth-page-80x24", session(80, 24, 600).keys("L"));
+}
+
+#[test]
 fn the_page_at_every_size() {
+    photograph!("leak-page-40x16", session(40, 16, CALLED + 200).keys("L"));
     photograph!("leak-page-80x24", session(80, 24, CALLED + 200).keys("L"));
     photograph!("leak-page-200x50", session(200, 50, CALLED + 200).keys("L"));
     photograph!("leak-page-none-80x24", Session::new(80, 24).tick(1, busy(0)).keys("L"));
