@@ -15,6 +15,7 @@ pub mod hsperfdata;
 pub mod kcmp;
 pub mod objects;
 pub(crate) mod parse;
+pub mod pids;
 pub mod smaps;
 pub mod stat;
 pub mod statm;

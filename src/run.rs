@@ -4,6 +4,7 @@
 
 pub mod alert;
 pub mod configure;
+mod heap;
 mod leaks;
 mod maps;
 mod mem;
@@ -126,8 +127,9 @@ fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
 }
 
 /// Returns the builder of the runtime for sampling, signals and timers: beside the main thread, which may be
-/// stuck in a write.
+/// stuck in a write. To be called while that is the only one.
 pub(crate) fn runtime() -> tokio::runtime::Builder {
+    heap::share();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
     builder

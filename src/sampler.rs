@@ -30,6 +30,7 @@
 
 pub mod accounting;
 pub mod activity;
+pub mod births;
 pub mod estimate;
 pub mod mappings;
 pub mod one_shot;

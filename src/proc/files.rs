@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use crate::model::{Missing, Reading};
+use crate::model::Missing;
 
 /// The roots of the trees to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,47 +120,46 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     Ok(&buf[..len])
 }
 
-/// Returns the pids listed in the tree at `proc`, in order.
-pub fn pids(proc: &[u8]) -> Reading<Vec<u32>> {
-    let mut pids = Vec::new();
-    each_pid(proc, 32 << 10, |pid| pids.push(pid))?;
-    pids.sort_unstable();
-    Ok(pids)
-}
-
-/// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
-/// of pids. The directory is read in pieces of `piece` bytes.
-pub fn each_pid(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading<()> {
-    numbers_by(CWD, proc, piece, &mut each).map_err(optional_reason)
-}
-
 /// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order.
-pub fn numbers(dir: impl AsFd, name: &[u8], each: impl FnMut(u32)) -> Result<(), Errno> {
-    numbers_by(dir, name, 4 << 10, each)
-}
-
-fn numbers_by(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Result<(), Errno> {
-    names_by(dir, name, piece, |name| {
-        // The kernel writes no leading zeros; a made tree's would name the same process twice.
-        if name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit) {
-            let number = super::parse::number(name).and_then(|n| u32::try_from(n).ok());
-            number.into_iter().for_each(&mut each);
-        }
+pub fn numbers(dir: impl AsFd, name: &[u8], mut each: impl FnMut(u32)) -> Result<(), Errno> {
+    entries(open_list(dir, name)?, 4 << 10, |name, _| {
+        number(name).into_iter().for_each(&mut each);
+        true
     })
 }
 
-/// Calls `each` with every name in the directory at `path`.
-pub fn names(path: &[u8], each: impl FnMut(&[u8])) -> Result<(), Errno> {
-    names_by(CWD, path, 32 << 10, each)
+/// Returns the number that a name is.
+pub(super) fn number(name: &[u8]) -> Option<u32> {
+    // The kernel writes no leading zeros; a made tree's would name the same process twice.
+    let is_number = name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit);
+    let number = is_number.then(|| super::parse::number(name)).flatten();
+    number.and_then(|n| u32::try_from(n).ok())
 }
 
-fn names_by(dir: impl AsFd, path: &[u8], piece: usize, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+/// Calls `each` with every name in the directory at `path`.
+pub fn names(path: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    entries(open_list(CWD, path)?, 32 << 10, |name, _| {
+        each(name);
+        true
+    })
+}
+
+/// Opens the directory `path` below `dir` to list it.
+pub(super) fn open_list(dir: impl AsFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = rustix::fs::openat(dir, path, flags, Mode::empty())?;
+    rustix::fs::openat(dir, path, flags, Mode::empty())
+}
+
+/// Calls `each` with the names in a directory from its position on, and with the position behind each, until it returns
+/// false. Reads pieces of `piece` bytes.
+pub(super) fn entries(dir: OwnedFd, piece: usize, mut each: impl FnMut(&[u8], u64) -> bool) -> Result<(), Errno> {
     let mut buf = Vec::with_capacity(piece);
     let mut entries = RawDir::new(dir, buf.spare_capacity_mut());
     while let Some(entry) = entries.next() {
-        each(entry?.file_name().to_bytes());
+        let entry = entry?;
+        if !each(entry.file_name().to_bytes(), entry.next_entry_cookie()) {
+            return Ok(());
+        }
     }
     Ok(())
 }

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 pub(super) use exe::ExeFile;
 pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
-pub(super) use glance::{Births, Glance, GlanceRequest, GlanceResult};
+pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
 pub(super) use shared_mm::MmCandidate;
 
+use super::births::{Births, Listing, Signs};
 use super::counters::CounterReader;
 use super::estimate::Anchor;
 use super::plan::Purpose;
@@ -29,8 +30,9 @@ use super::walk::{self, Walked};
 use crate::model::{CgroupFigures, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
-use crate::proc::files::{Roots, pids};
+use crate::proc::files::Roots;
 use crate::proc::objects::Objects;
+use crate::proc::pids::{self, PidList};
 use crate::proc::system::{MachineUpdate, SystemFile};
 use crate::proc::{clock, cmdline, users};
 
@@ -71,10 +73,11 @@ pub(super) struct ProcessRef {
 
 /// A read of the scanner's.
 pub(super) enum Job {
-    /// The list of processes.
+    /// The list of processes, as far as it is to be read.
     List {
-        /// The signs when the list was read before; where they are the same, there is nothing new.
-        known: Option<Births>,
+        births: Births,
+        /// The number of processes known.
+        known: usize,
     },
     /// A file of the system's.
     System(SystemFile),
@@ -138,9 +141,9 @@ pub(super) struct WalkResult {
 /// The result of a job.
 pub(super) enum Outcome {
     List {
-        /// `None` where there is nothing new since the list before.
-        pids: Option<Reading<Vec<u32>>>,
-        births: Option<Births>,
+        /// `None` where nobody came.
+        list: Option<Reading<PidList>>,
+        signs: Option<Signs>,
     },
     System(SystemFile, MachineUpdate),
     Glances(Vec<GlanceResult>),
@@ -237,14 +240,16 @@ impl Work for Job {
     fn run(self, context: &ReaderContext, buf: &mut [u8], _: &Worker<'_, Self>) -> Outcome {
         let proc = context.roots.proc.as_path();
         match self {
-            Self::List { known } => {
+            Self::List { births, known } => {
                 // Before the list: what comes in between is then seen the next time.
-                let births = glance::births(context, buf);
-                let is_news = births.is_none() || births != known;
-                Outcome::List {
-                    pids: is_news.then(|| pids(proc.as_os_str().as_encoded_bytes())),
-                    births,
-                }
+                let signs = glance::signs(context, buf);
+                let proc = proc.as_os_str().as_encoded_bytes();
+                let list = match births.listing(clock::monotonic(), known, signs) {
+                    Listing::Nothing => None,
+                    Listing::Born(range, base) => Some(pids::within(proc, range, base)),
+                    Listing::All => Some(pids::all(proc)),
+                };
+                Outcome::List { list, signs }
             }
             Self::System(file) => Outcome::System(file, file.read(&context.roots, buf)),
             Self::Glances { of, oom_score } => {

@@ -23,6 +23,7 @@ use super::target::{OpenFiles, Target};
 use super::{Needs, Options, thread, walk};
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
+use crate::proc::pids;
 use crate::proc::{clock, cmdline, kcmp, stat, users};
 
 /// The data that a one-shot scan reads where it is needed.
@@ -84,7 +85,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
     let pool = Pool::new(options, threads, context);
     pool.start();
     let mut batch = Vec::with_capacity(BATCH);
-    let listed = files::each_pid(roots.proc.as_os_str().as_encoded_bytes(), LIST_PIECE, |pid| {
+    let listed = pids::each(roots.proc.as_os_str().as_encoded_bytes(), LIST_PIECE, |pid| {
         batch.push(pid);
         if batch.len() == BATCH {
             pool.submit([Batch(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)))]);

@@ -4,17 +4,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::activity::{Pace, list_holds, may_be_reused};
+use super::activity::Pace;
+use super::births::{Births, Signs, may_be_reused};
 use super::cgroups::Cgroups;
 use super::counters::{CounterReader, SwapUse};
-use super::job::{Births, Job, JobKey, Outcome, ReaderContext, RunningReads};
+use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
 use super::system_files::SystemFiles;
 use super::table::{GlanceOptions, LookOptions, Table};
 use super::target::OpenFiles;
 use super::{Needs, Options};
-use crate::model::{Identity, Missing, Sampling, Snapshot};
+use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
+use crate::proc::pids::PidList;
 use crate::proc::{clock, files};
 
 /// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
@@ -40,14 +42,11 @@ pub struct Scanner {
     table: Table,
     system: SystemFiles,
     is_listing: bool,
-    /// The pids listed that were not worked off.
-    pids: Option<Vec<u32>>,
+    /// The lists that were not worked off, each with the pids given out last before it and then.
+    lists: Vec<(PidList, Option<(u64, u64)>)>,
     /// The reason why none could be listed.
     list_fault: Option<Missing>,
-    /// The signs of births when they were listed, and when that was; and the pid given out last at the list before.
-    births: Option<Births>,
-    listed_at: Duration,
-    last_pid: Option<u64>,
+    births: Births,
     /// The answer has come that was asked for in this tick.
     has_list: bool,
     oom_score: bool,
@@ -102,11 +101,9 @@ impl Scanner {
             table: Table::default(),
             system: SystemFiles::default(),
             is_listing: false,
-            pids: None,
+            lists: Vec::new(),
             list_fault: Some(Missing::Pending),
-            births: None,
-            listed_at: Duration::ZERO,
-            last_pid: None,
+            births: Births::default(),
             has_list: false,
             oom_score: false,
             focus: HashSet::new(),
@@ -174,6 +171,7 @@ impl Scanner {
                 batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
                 has_clocks: self.has_own_pids,
                 page_events: self.system.machine.page_events,
+                tasks: self.births.signs().map(|signs| signs.tasks),
                 pace: Pace {
                     // A single table, and one without a budget, sees everything.
                     all: limits.until.is_none() || self.planner.policy().budget.is_none(),
@@ -231,24 +229,39 @@ impl Scanner {
         }
     }
 
+    /// Takes in what was listed, if anything was.
+    fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>, now: Duration) {
+        if let Some(Err(why)) = list {
+            // The next tick tries again.
+            self.list_fault = Some(why);
+            self.births.failed();
+            return;
+        }
+        let list = list.and_then(Result::ok);
+        let whole = list.as_ref().filter(|list| list.is_whole()).map(|list| list.base);
+        let passed = self.births.listed(now, signs, whole);
+        if let Some(list) = list {
+            self.list_fault = None;
+            self.lists.push((list, passed));
+        }
+    }
+
     /// Works off what was listed, if anything was.
     fn take_in_list(&mut self) {
-        let Some(pids) = self.pids.take() else { return };
-        let last_pid = self.births.map(|births| births.last_pid);
-        let passed = self.last_pid.zip(last_pid);
-        self.last_pid = last_pid;
-        self.table.set_list(&pids, |pid| {
-            passed.is_some_and(|(before, after)| may_be_reused(pid.into(), before, after))
-        });
+        for (list, passed) in self.lists.drain(..) {
+            self.table.set_list(&list, |pid| {
+                passed.is_some_and(|(before, after)| may_be_reused(pid.into(), before, after))
+            });
+        }
     }
 
     /// Returns the jobs that every tick begins with, except where the last has not returned.
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
-            let holds = now.saturating_sub(self.listed_at) < list_holds(self.table.len());
             jobs.push(Job::List {
-                known: self.births.filter(|_| holds),
+                births: self.births,
+                known: self.table.len(),
             });
         }
         jobs.extend(self.system.jobs(now, !self.open_files.is_procfs()));
@@ -285,16 +298,10 @@ impl Scanner {
         let mut jobs = Vec::new();
         for outcome in outcomes.drain(..) {
             match outcome {
-                Outcome::List { pids, births } => {
+                Outcome::List { list, signs } => {
                     self.is_listing = false;
                     self.has_list = true;
-                    if let Some(pids) = pids {
-                        // Where it failed, the next tick tries again.
-                        self.births = births.filter(|_| pids.is_ok());
-                        self.list_fault = pids.as_ref().err().copied();
-                        self.listed_at = now;
-                        self.pids = pids.ok();
-                    }
+                    self.set_listed(list, signs, now);
                 }
                 Outcome::System(file, update) => {
                     self.system.take_in(file, update, !self.open_files.is_procfs());

@@ -2,6 +2,7 @@
 
 mod facts;
 mod glances;
+mod list;
 mod looks;
 mod paths;
 mod process;
@@ -79,8 +80,6 @@ pub(super) struct Table {
 /// A listed pid.
 struct Entry {
     serial: u64,
-    /// The list it was last on.
-    list: u64,
     /// A glance is asked for and has not come.
     is_glancing: bool,
     /// The reason why the last glance failed.
@@ -93,65 +92,13 @@ struct Entry {
     clock: Option<Duration>,
     /// When it was last glanced at.
     glanced_at: Duration,
-    /// Its faults then, and those of the children it waited for.
+    /// Its faults then, and those of the children it waited for; its threads; and its parent.
     faults: u64,
+    threads: u32,
+    ppid: u32,
 }
 
 impl Table {
-    /// Takes in the list of processes and forgets what is listed no more. `reused` tells the pids that may have been given
-    /// to another process since the list before.
-    pub(super) fn set_list(&mut self, pids: &[u32], reused: impl Fn(u32) -> bool) {
-        self.list += 1;
-        let (list, touched) = (self.list, &mut self.buffers.touched);
-        for pid in pids {
-            let entry = self.entries.entry(*pid).or_insert_with(|| {
-                self.serial += 1;
-                touched.push(*pid);
-                self.glances.unseen.push(*pid);
-                Entry {
-                    serial: self.serial,
-                    list: 0,
-                    is_glancing: false,
-                    fault: None,
-                    process: None,
-                    is_touched: true,
-                    clock: None,
-                    glanced_at: Duration::ZERO,
-                    faults: 0,
-                }
-            });
-            if entry.list != 0 && reused(*pid) {
-                self.glances.unseen.push(*pid);
-            }
-            entry.list = list;
-        }
-        if list == 1 {
-            // Filled one by one in order of pid, its nodes stay half empty.
-            self.entries = std::mem::take(&mut self.entries).into_iter().collect();
-        }
-        if self.entries.len() == pids.len() {
-            return;
-        }
-        let (sharing, glances) = (&mut self.sharing, &mut self.glances);
-        self.entries.retain(|pid, entry| {
-            let is_listed = entry.list == list;
-            if !is_listed {
-                touched.push(*pid);
-                glances.ended.push(*pid);
-                glances.set_faults(entry.faults, 0);
-                if let Some(process) = &mut entry.process {
-                    process.sharing.leave(sharing);
-                }
-            }
-            is_listed
-        });
-    }
-
-    /// Returns the pids known, in order.
-    pub(super) fn pids(&self) -> Vec<u32> {
-        self.entries.keys().copied().collect()
-    }
-
     fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
         self.entries.values_mut().filter_map(|e| e.process.as_deref_mut())
     }
@@ -309,13 +256,7 @@ impl Table {
         let glance = match result.glance {
             Ok(glance) => glance,
             Err(Missing::Gone) => {
-                self.glances.set_faults(entry.faults, 0);
-                let gone = self.entries.remove(&pid);
-                self.buffers.touched.push(pid);
-                self.glances.ended.push(pid);
-                if let Some(mut gone) = gone.and_then(|e| e.process) {
-                    gone.sharing.leave(&mut self.sharing);
-                }
+                self.forget(pid);
                 return;
             }
             // Still the same process as far as anyone can tell; its row says why it is not read.
@@ -324,8 +265,10 @@ impl Table {
                 return;
             }
         };
+        let threads = u32::try_from(glance.stat.threads).unwrap_or(u32::MAX);
         self.glances.set_faults(entry.faults, glance.faults);
-        entry.faults = glance.faults;
+        self.glances.set_threads(entry.threads, threads);
+        (entry.faults, entry.threads, entry.ppid) = (glance.faults, threads, glance.stat.ppid);
         match &mut entry.process {
             Some(process) if process.id.starttime == glance.starttime => {
                 let (exec, before, stat) = (process.exec, process.glance_state(), process.stat);

@@ -1,16 +1,14 @@
 //! Taking in a new snapshot: of a plain list of all processes only what changed is looked at again.
 //!
-//! Where rows are filtered, grouped, tagged, in a tree or in a frozen order, or where processes came or went, all rows are
-//! made anew.
+//! Where rows are filtered, grouped, tagged, in a tree or in a frozen order, all rows are made anew.
 
 use super::app::App;
-use super::kept::{BLOCK, Block, Kept, move_row, sort};
+use super::kept::{Kept, put, sort};
 use super::rows::rebuild;
 use super::scope::Scope;
 use super::table::Table;
-use crate::columns::SortKey;
 use crate::group::{RowKey, Totals};
-use crate::model::{RowChanges, Snapshot};
+use crate::model::Snapshot;
 use crate::query::RowRef;
 
 /// Rows that are moved one by one; where more have another key all are sorted.
@@ -54,23 +52,14 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         let same = (kept.pushed + 1, kept.kernel_threads) == (app.engine.pushed, app.query.kernel_threads);
         same && snapshot.changes_since(kept.tick).is_some()
     };
-    let pushed = app.engine.history.pushed();
-    let mut kept = match (kept.filter(is_next), pushed) {
-        (Some(kept), Some(pushed)) => {
-            let (pushed, moved) = (pushed.to_vec(), app.engine.history.moved().to_vec());
-            update(kept, app, snapshot, pushed, &moved)
-        }
-        _ => build(app, snapshot),
-    };
-    let mut all = Block::default();
-    for block in &kept.blocks {
-        all.totals.add(&block.totals);
-        all.coverage.add(&block.coverage);
-    }
+    let kept = kept.filter(is_next).and_then(|kept| update(kept, app, snapshot));
+    let mut kept = kept.unwrap_or_else(|| build(app, snapshot));
     (kept.tick, kept.pushed) = (snapshot.tick, app.engine.pushed);
-    app.rows.matching = all.totals.count;
-    app.rows.totals = all.totals;
-    app.rows.coverage = all.coverage;
+    let (totals, coverage) = kept.sum(&app.row_source(snapshot));
+    app.rows.listed = snapshot.rows().len();
+    app.rows.matching = totals.count;
+    app.rows.totals = totals;
+    app.rows.coverage = coverage;
     app.rows.tagged = Totals::default();
     app.rows.subtrees.clear();
     app.rows.groups.clear();
@@ -82,11 +71,10 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     true
 }
 
-/// Returns true if the rows are all processes, in an order that hangs on their own figures, and the same as before.
+/// Returns true if the rows are all processes, in an order that hangs on their own figures.
 fn is_plain(app: &App, snapshot: &Snapshot) -> bool {
     let query = &app.query;
     let is_kept = |table: &Table| !UNKEPT.contains(&table.sort.get().id);
-    let is_same = |changes: &RowChanges| changes.removed.is_empty() && app.rows.listed == snapshot.rows().len();
     query.scope == Scope::Processes
         && !query.tree
         && query.user.is_none()
@@ -94,22 +82,21 @@ fn is_plain(app: &App, snapshot: &Snapshot) -> bool {
         && !app.tables.frozen
         && app.tables.tags.is_empty()
         && app.tables.shown().iter().all(is_kept)
-        && snapshot.changes.as_ref().is_some_and(is_same)
+        && snapshot.changes.is_some()
 }
 
 /// Looks at every row.
 fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
     let source = app.row_source(snapshot);
     let kernel_threads = app.query.kernel_threads;
-    let blocks = snapshot.rows().chunks(BLOCK);
-    let blocks = blocks.map(|rows| Block::new(&source, rows, kernel_threads)).collect();
+    let mut kept = Kept::new(&source, kernel_threads);
     let keys_of = |table: &Table| {
         let column = table.sort.get();
         let key = |row| column.sort_key(&source.process(row));
         snapshot.rows().iter().map(key).collect()
     };
-    let keys: Vec<Vec<SortKey>> = app.tables.shown().iter().map(keys_of).collect();
-    for (table, keys) in app.tables.shown_mut().iter_mut().zip(&keys) {
+    kept.keys = app.tables.shown().iter().map(keys_of).collect();
+    for (table, keys) in app.tables.shown_mut().iter_mut().zip(&kept.keys) {
         let listed = snapshot.rows().iter().enumerate();
         let listed = listed.filter(|(_, row)| kernel_threads || !row.stat.is_kernel_thread());
         table.rows = listed
@@ -117,47 +104,64 @@ fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
             .collect();
         sort(table, keys);
     }
-    Kept {
-        tick: 0,
-        pushed: 0,
-        kernel_threads,
-        blocks,
-        keys,
-    }
+    kept
 }
 
-/// Looks at the rows that were pushed to the history, and sums up anew where some were `moved`.
-fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot, mut pushed: Vec<u32>, moved: &[u32]) -> Kept {
-    let rows = snapshot.rows();
+/// Takes in the rows that came and went, looks at those that were pushed to the history, and sums up anew where some moved;
+/// `None` where all are to be looked at.
+fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
+    let (rows, changes) = (snapshot.rows(), snapshot.changes.as_ref()?);
+    let pushed = app.engine.history.pushed()?.to_vec();
+    let moved: Vec<u32> = app
+        .engine
+        .history
+        .moved()
+        .iter()
+        .map(|at| rows[*at as usize].id.pid)
+        .collect();
+    let mut removed: Vec<u32> = changes.removed.iter().map(|id| id.pid).collect();
+    removed.sort_unstable();
+    let is_new = |at: &usize| !kept.has(rows[*at].id.pid) || removed.binary_search(&rows[*at].id.pid).is_ok();
+    let new: Vec<usize> = changes.rows.iter().map(|at| *at as usize).filter(is_new).collect();
+    if !(new.is_empty() && removed.is_empty()) && !kept.shift(rows, app.tables.shown_mut(), &new, &removed) {
+        return None;
+    }
     let source = app.row_source(snapshot);
-    let mut blocks: Vec<usize> = moved.iter().map(|at| *at as usize / BLOCK).collect();
-    blocks.dedup();
-    for at in blocks {
-        let part = &rows[at * BLOCK..rows.len().min((at + 1) * BLOCK)];
-        kept.blocks[at] = Block::new(&source, part, kept.kernel_threads);
-    }
-    if !kept.kernel_threads {
-        pushed.retain(|at| !rows[*at as usize].stat.is_kernel_thread());
-    }
+    kept.sum_anew(
+        &source,
+        moved
+            .into_iter()
+            .chain(removed)
+            .chain(new.iter().map(|at| rows[*at].id.pid)),
+    );
+
+    let is_new = |at: usize| new.binary_search(&at).is_ok();
+    let is_listed = |at: &usize| kept.kernel_threads || !rows[*at].stat.is_kernel_thread();
+    let looked: Vec<usize> = pushed.into_iter().map(|at| at as usize).filter(is_listed).collect();
     let shown = app.tables.shown().iter().zip(&kept.keys);
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();
-        let key = |at: &u32| (*at as usize, column.sort_key(&source.process(&rows[*at as usize])));
-        let news = pushed.iter().map(key).filter(|(at, key)| keys[*at] != *key);
+        let key = |at: &usize| (*at, column.sort_key(&source.process(&rows[*at])));
+        let news = looked
+            .iter()
+            .map(key)
+            .filter(|(at, key)| keys[*at] != *key || is_new(*at));
         news.collect::<Vec<_>>()
     });
     let news: Vec<_> = news.collect();
+    let row_key = |at: usize| is_new(at).then(|| RowKey::Process(rows[at].id));
     for ((table, keys), news) in app.tables.shown_mut().iter_mut().zip(&mut kept.keys).zip(news) {
         if news.len() > MAX_MOVED {
             for (at, key) in news {
                 keys[at] = key;
+                table.rows.extend(row_key(at).map(|id| RowRef::flat(at, id)));
             }
             sort(table, keys);
         } else {
             for (at, key) in news {
-                move_row(table, keys, at, key);
+                put(table, keys, at, key, row_key(at));
             }
         }
     }
-    kept
+    Some(kept)
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use floor::floor;
 use load::Load;
 use zmtop::group::Coverage;
-use zmtop::proc::{clock, files};
+use zmtop::proc::{clock, pids};
 use zmtop::sampler::{Options, Policy, Scanner};
 
 fn main() {
@@ -29,7 +29,7 @@ fn main() {
     let (processes, areas, pages, rounds) = (next(1000), next(100), next(5), next(31));
 
     let load = Load::start(processes, areas, pages);
-    let listed = files::pids(b"/proc").unwrap().len();
+    let listed = pids::all(b"/proc").unwrap().pids.len();
     println!("load: {processes} processes of {areas} areas of {pages} pages; {listed} listed");
     compare(rounds);
     drop(load);

@@ -2,6 +2,7 @@
 //! the sums over their `smaps`.
 
 mod activity;
+mod births;
 mod cgroup;
 pub(crate) mod child;
 mod denied;

@@ -1,6 +1,7 @@
 //! The sampler: on a made proc tree, and on this machine's.
 
 mod activity;
+mod births;
 mod cgroups;
 mod changes;
 mod estimate;

@@ -9,6 +9,7 @@ use super::ReaderContext;
 use super::files::absent;
 use crate::model::{Missing, Reading, Stat};
 use crate::proc::{files, stat};
+use crate::sampler::births::Signs;
 use crate::sampler::counters::KnownCounters;
 use crate::sampler::estimate::Counters;
 use crate::sampler::target::{OpenFiles, Target};
@@ -49,13 +50,6 @@ pub(in crate::sampler) struct Glance {
     pub(in crate::sampler) comm: Option<Box<[u8]>>,
     pub(in crate::sampler) oom_score: Reading<u32>,
     pub(in crate::sampler) counters: Counters,
-}
-
-/// The signs of births and ends. Where both stand still, nobody came or was reaped, unless a pid was given out of turn.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::sampler) struct Births {
-    pub(in crate::sampler) last_pid: u64,
-    pub(in crate::sampler) tasks: u64,
 }
 
 /// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
@@ -111,9 +105,8 @@ fn glance_anew(
     }
 }
 
-/// Reads the pid that was given out last in this pid namespace, and the number of tasks: the last two fields of
-/// `loadavg`. Trees with pids of their own say nothing true.
-pub(super) fn births(context: &ReaderContext, buf: &mut [u8]) -> Option<Births> {
+/// Reads the signs of births and ends. Trees with pids of their own say nothing true.
+pub(super) fn signs(context: &ReaderContext, buf: &mut [u8]) -> Option<Signs> {
     if !context.has_own_pids {
         return None;
     }
@@ -121,7 +114,7 @@ pub(super) fn births(context: &ReaderContext, buf: &mut [u8]) -> Option<Births> 
     let bytes = files::slurp(&path, buf).ok()?;
     let mut fields = str::from_utf8(bytes).ok()?.split_whitespace().skip(3);
     let (_, tasks) = fields.next()?.split_once('/')?;
-    Some(Births {
+    Some(Signs {
         last_pid: fields.next()?.parse().ok()?,
         tasks: tasks.parse().ok()?,
     })

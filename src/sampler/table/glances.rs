@@ -23,6 +23,8 @@ pub(in crate::sampler) struct GlanceOptions<'a> {
     pub(in crate::sampler) has_clocks: bool,
     /// The machine's, as last read.
     pub(in crate::sampler) page_events: PageEvents,
+    /// The tasks of the machine, where that is known.
+    pub(in crate::sampler) tasks: Option<u64>,
     pub(in crate::sampler) pace: Pace,
 }
 
@@ -33,6 +35,9 @@ pub(super) struct Glances {
     unexplained: Unexplained,
     /// The faults of all processes as last glanced at; it wraps around.
     shown: u64,
+    /// Their threads, and of these the threads of processes found gone in this tick.
+    threads: u64,
+    gone: u64,
     /// The processes asked in every tick, and until when: only their files are held open.
     recent: BTreeMap<u32, Duration>,
     /// The processes glanced at in the next tick, whatever their clock says: new ones, and pids that may be another's by now.
@@ -54,6 +59,11 @@ impl Glances {
     /// Notes that a process had faults, and has more, or ended.
     pub(super) const fn set_faults(&mut self, before: u64, after: u64) {
         self.shown = self.shown.wrapping_sub(before).wrapping_add(after);
+    }
+
+    /// Notes that a process had threads, and has more, or ended.
+    pub(super) const fn set_threads(&mut self, before: u32, after: u32) {
+        self.threads = self.threads.wrapping_sub(before as u64).wrapping_add(after as u64);
     }
 
     /// Returns those asked in every tick.
@@ -139,9 +149,10 @@ impl Table {
             return;
         }
         ended.sort_unstable();
-        let is_orphan = |p: &Process| ended.binary_search(&p.stat.ppid).is_ok();
-        let entries = self.entries.iter();
-        let orphans = entries.filter(|(_, entry)| entry.process.as_deref().is_some_and(is_orphan));
+        let orphans = self
+            .entries
+            .iter()
+            .filter(|(_, e)| ended.binary_search(&e.ppid).is_ok());
         wanted.extend(orphans.map(|(pid, _)| *pid));
     }
 
@@ -149,6 +160,7 @@ impl Table {
     fn ask_recent(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
         let now = options.now;
         let mut recent = std::mem::take(&mut self.glances.recent);
+        self.glances.gone = 0;
         for id in options.focus {
             let entry = self.entries.get(&id.pid);
             let Some(entry) = entry.filter(|e| e.process.as_deref().is_some_and(|p| p.id == *id)) else {
@@ -169,6 +181,7 @@ impl Table {
                 return false;
             }
             let clock = clock::process_time(*pid);
+            self.glances.gone += if clock.is_none() { u64::from(entry.threads) } else { 0 };
             if clock.is_none() || clock != entry.clock || entry.fault.is_some() || entry.process.is_none() {
                 wanted.push(*pid);
             }
@@ -185,7 +198,11 @@ impl Table {
         let seeks = events
             .faults
             .is_some_and(|counted| glances.unexplained.seeks(options.now, counted, shown));
-        pace.all |= seeks;
+        let seeks_ended = options.tasks.is_some_and(|tasks| {
+            let threads = glances.threads.wrapping_sub(glances.gone);
+            glances.unexplained.seeks_ended(options.now, threads, tasks)
+        });
+        pace.all |= seeks || seeks_ended;
         pace.has_taken = events.faults.is_some() && glances.unexplained.has_taken(events.taken);
         let (ran, links) = (&mut glances.ran, &mut glances.links);
         let round = &mut glances.round;

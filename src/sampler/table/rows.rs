@@ -9,6 +9,9 @@ use super::process::Process;
 use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat};
 use crate::sampler::job::{JobKey, RunningReads};
 
+/// The part of the rows for which room is made when more come: that many are there twice.
+const SPARE: usize = 16;
+
 /// The rows published last, and the processes of which they may differ by now.
 #[derive(Default)]
 pub(super) struct RowBuffers {
@@ -184,16 +187,35 @@ impl Edit {
         }
     }
 
-    /// Takes away what is gone, and adds what is new.
+    /// Takes away what is gone, and adds what is new; what comes before them stays where it is.
     fn finish(mut self, rows: &mut Vec<ProcessSample>) {
-        if !self.gone.is_empty() {
-            self.gone.sort_unstable();
-            rows.retain(|row| self.gone.binary_search(&row.id.pid).is_err());
+        self.gone.sort_unstable();
+        if let Some(first) = self.gone.first() {
+            let mut to = rows.partition_point(|row| row.id.pid < *first);
+            for at in to..rows.len() {
+                if self.gone.binary_search(&rows[at].id.pid).is_err() {
+                    rows.swap(to, at);
+                    to += 1;
+                }
+            }
+            rows.truncate(to);
         }
-        rows.append(&mut self.new);
-        // Mostly they are: new pids are the highest.
-        if !rows.is_sorted_by_key(|row| row.id.pid) {
-            rows.sort_unstable_by_key(|row| row.id.pid);
+        self.new.sort_unstable_by_key(|row| row.id.pid);
+        let mut from = rows.len();
+        rows.reserve_exact(if rows.capacity() - from < self.new.len() {
+            self.new.len() + from / SPARE
+        } else {
+            0
+        });
+        rows.extend_from_slice(&self.new);
+        let mut to = rows.len();
+        for row in self.new.into_iter().rev() {
+            while from > 0 && rows[from - 1].id.pid > row.id.pid {
+                (from, to) = (from - 1, to - 1);
+                rows.swap(from, to);
+            }
+            to -= 1;
+            rows[to] = row;
         }
     }
 }

@@ -7,7 +7,7 @@ use zmtop::proc::files;
 
 /// Lists `/proc`, then opens, reads and closes every `smaps_rollup` by its path, on that many threads.
 pub(crate) fn floor(threads: usize) {
-    let pids = files::pids(b"/proc").unwrap();
+    let pids = zmtop::proc::pids::all(b"/proc").unwrap().pids;
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads {

@@ -106,4 +106,10 @@ fn what_the_idle_do_is_seen_within_the_bounds() {
     drop(stdin);
     let orphan = rustix::process::Pid::from_raw(orphan.cast_signed()).unwrap();
     rustix::process::kill_process(orphan, rustix::process::Signal::KILL).unwrap();
+    // One that has long been idle, in nobody's focus.
+    let pid = orphan.as_raw_nonzero().get().cast_unsigned();
+    passes("an end", Duration::from_secs(6), &|s| {
+        let row = s.rows().iter().find(|row| row.id.pid == pid);
+        row.is_none_or(|row| row.stat.is_zombie())
+    });
 }

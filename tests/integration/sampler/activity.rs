@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use zmtop::model::Stat;
-use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news, list_holds, may_be_reused};
+use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -144,33 +144,6 @@ fn one_that_ran_or_has_gone_is_told_once() {
 }
 
 #[test]
-fn a_pid_is_in_doubt_once_those_given_out_have_passed_it() {
-    let cases = [
-        // The last pid before and after, and those that may be another's.
-        ((100, 100), &[][..]),
-        ((100, 103), &[101, 102, 103]),
-        // Begun anew.
-        ((32_766, 302), &[32_767, 1, 99, 100, 101, 102, 103, 104, 300, 301, 302]),
-    ];
-    for ((before, after), doubtful) in cases {
-        for pid in [1, 99, 100, 101, 102, 103, 104, 300, 301, 302, 303, 32_766, 32_767] {
-            assert_eq!(
-                may_be_reused(pid, before, after),
-                doubtful.contains(&pid),
-                "{pid} {before} {after}"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_list_holds_the_longer_the_longer_it_is() {
-    for (count, seconds) in [(0, 30), (2400, 30), (8000, 100), (9600, 120), (1_000_000, 120)] {
-        assert_eq!(list_holds(count), SECOND * seconds, "{count}");
-    }
-}
-
-#[test]
 fn faults_that_nobody_made_are_sought_for() {
     let mut unexplained = Unexplained::default();
     // The second, the faults that the machine has counted and those that glances show, and if all are asked then.
@@ -203,6 +176,38 @@ fn faults_that_nobody_made_are_sought_for() {
         .filter(|pages| unexplained.has_taken(*pages))
         .collect();
     assert_eq!(told, [757, 1014]);
+}
+
+#[test]
+fn ends_that_nobody_saw_are_sought_for() {
+    let mut unexplained = Unexplained::default();
+    // The second, the threads of all processes as last seen, the tasks of the machine, and if all are asked then.
+    let cases = [
+        // In a pid namespace there are tasks that are nobody's here.
+        (0, 100, 450, false),
+        // Births; ends that were seen.
+        (1, 105, 455, false),
+        (2, 103, 453, false),
+        // One is gone, and is found.
+        (3, 103, 452, true),
+        (4, 102, 452, false),
+        // Two more: too soon after that; then they are sought for.
+        (5, 102, 450, false),
+        (6, 102, 450, false),
+        (7, 102, 450, true),
+        // Nobody was found: they were no business of ours. Nor were three that came.
+        (8, 102, 450, false),
+        (12, 102, 453, false),
+        // One of these is as good as one of ours.
+        (13, 102, 452, true),
+    ];
+    for (second, threads, tasks, expected) in cases {
+        assert_eq!(
+            unexplained.seeks_ended(SECOND * second, threads, tasks),
+            expected,
+            "{second}"
+        );
+    }
 }
 
 #[test]

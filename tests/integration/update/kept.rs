@@ -55,6 +55,25 @@ fn what_is_kept_is_as_if_it_were_made_anew() {
         if tick % 31 == 0 {
             rows.remove(40);
         }
+        // Programs come and go, with the highest pids, until these begin anew.
+        for _ in 0..random(&mut seed, 3) * random(&mut seed, 2) * random(&mut seed, 60) / 20 {
+            let pid = if tick < 80 { 300 + 3 * tick as u32 } else { 250 } + random(&mut seed, 90) as u32;
+            match rows.binary_search_by_key(&pid, |row| row.id.pid) {
+                Err(at) => rows.insert(at, process(pid, 1, "/usr/bin/short")),
+                // The same pid, another process.
+                Ok(at) if random(&mut seed, 3) == 0 => rows[at].id.starttime += 1,
+                Ok(at) => drop(rows.remove(at)),
+            }
+        }
+        if tick % 17 == 0 && rows.len() > 230 {
+            // Many at once.
+            rows.drain(205..rows.len() - 3);
+        }
+        if tick % 23 == 0 {
+            // One address space, of which the parts are far from each other.
+            let (first, last) = (rows[30].id, rows.len() - 1);
+            rows[last].shares_mm = Some(first).filter(|_| rows[last].shares_mm.is_none());
+        }
         if tick % 43 == 0 {
             // More than are moved one by one.
             rows.iter_mut()
