@@ -306,7 +306,7 @@ impl Mapped {
             Told::Unread => {
                 let change = sharing.files - self.posted - self.seen;
                 let mutable = self.whole.saturating_sub(self.pss).max(self.pss / 2);
-                outside.bound = (change.unsigned_abs() / 2).min(mutable);
+                outside.bound = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
             }
             Told::Objects(mappings) => {
                 for object in &mut mappings.objects {
@@ -350,6 +350,17 @@ impl Mappings {
             Some((most, most as f64 / pss.max(1) as f64))
         })
     }
+}
+
+/// Bounds by how much a PSS changes where others map so many bytes more, or less. A byte changes it by a half at most, as
+/// the second of two sharers. But few pages of a small PSS have few sharers: one with `s` counts `1/s`, and rises by
+/// `j/(s(s − j))` where `j` of them leave. By Cauchy and Schwarz all rise by the root of `Σj × Σj/(s(s − j))²` at most, of
+/// which the first is the bytes that others left, and the second is no more than the PSS, as `j < s`.
+fn moved_at_most(bytes: u64, pss: u64) -> u64 {
+    // It is told in whole KiB, of files and of shmem.
+    let pss = pss.saturating_add(2 << 10);
+    let root = (bytes as f64 * pss as f64).sqrt();
+    (bytes / 2).min(root as u64)
 }
 
 fn remapped(files: u64) -> u64 {

@@ -44,12 +44,7 @@ fn a_range_lists_what_the_whole_list_has_there() {
         let own = missed.iter().filter(|pid| all.binary_search(pid).is_ok());
         assert_eq!(own.count(), 0, "{from} to {to}: {missed:?}");
     }
-    assert!(
-        pids::within(PROC, 5_000_000..=u32::MAX, base)
-            .unwrap()
-            .pids
-            .is_empty()
-    );
+    assert!(pids::within(PROC, 5_000_000..=u32::MAX, base).unwrap().pids.is_empty());
 }
 
 #[test]

@@ -331,3 +331,27 @@ fn before_maps_is_read_every_large_file_counts() {
     world.walk(unrelated);
     assert_eq!(world.bound(all[0]).footprint, 0, "its maps were read by then");
 }
+
+#[test]
+fn before_maps_is_read_little_that_many_share_changes_little() {
+    let mut world = World::default();
+    let all: Vec<usize> = (0..200).map(|_| world.start()).collect();
+    for pid in &all {
+        world.map(*pid, 7, false, 3 * MB, 0..3 * MB);
+    }
+    for pid in &all {
+        world.walk_as(*pid, true, false);
+    }
+    let unrelated = world.start();
+    world.map(unrelated, 8, false, 30 * MB, 0..30 * MB);
+    world.walk(unrelated);
+    let bound = world.bound(all[0]).footprint;
+    assert!(bound > 0 && bound < TOLERANCE, "{bound}");
+    world.end(unrelated);
+    // Until there is one: what it cannot change, it cannot have changed.
+    for pid in &all[1..] {
+        world.end(*pid);
+        let (error, bound) = (world.error(all[0]), world.bound(all[0]).footprint);
+        assert!(error <= bound && bound <= 3 * MB, "{error} off, said to be {bound}");
+    }
+}
