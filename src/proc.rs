@@ -13,6 +13,7 @@ pub mod exe;
 pub mod files;
 pub mod hsperfdata;
 pub mod kcmp;
+pub mod limits;
 pub mod objects;
 pub(crate) mod parse;
 pub mod pids;

@@ -19,6 +19,7 @@
 //! I/O.
 
 mod cgroup;
+mod close_look;
 mod process;
 mod read;
 mod system;

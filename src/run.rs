@@ -4,6 +4,7 @@
 
 pub mod alert;
 pub mod configure;
+mod grown;
 mod heap;
 mod leaks;
 mod maps;

@@ -41,6 +41,7 @@ pub mod sharing;
 pub mod users;
 
 mod cgroups;
+mod close_looks;
 mod counters;
 mod job;
 mod pool;

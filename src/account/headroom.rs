@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::model::process::ProcessSample;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Returns how many bytes more a process in that cgroup, or in none, may take: the least of `MemAvailable + SwapFree`,
@@ -17,6 +17,18 @@ pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
         left_in(snapshot, path, unreclaimable(snapshot, path))
     });
     machine_headroom(snapshot).into_iter().chain(limits).min()
+}
+
+/// Returns how many bytes more the address space of a process may take; `None` where it has no limit, or does not grow.
+pub fn address_space_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
+    let limit = snapshot.address_limits.get(&id)?;
+    Some(limit.saturating_sub(snapshot.row(id)?.stat.vsize))
+}
+
+/// Returns how many bytes more may stay alive in the heap of a Java virtual machine; `None` where that is not known.
+pub fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
+    let heap = snapshot.jvms.get(&id)?.as_ref().ok()?;
+    Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
 /// Returns `MemAvailable + SwapFree`, in bytes; `None` where the former is not known.

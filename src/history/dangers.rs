@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{cgroup_headrooms, is_within, machine_headroom};
+use crate::account::headroom::{address_space_left, cgroup_headrooms, is_within, machine_headroom};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
-use crate::model::process::ProcessSample;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Time between two looks at the cgroups, for which all processes are summed.
@@ -28,6 +28,8 @@ pub enum Limit {
     Machine,
     /// The limit of a cgroup, by its path.
     Cgroup(Arc<[u8]>),
+    /// The limit of a process's address space (`RLIMIT_AS`).
+    AddressSpace(Identity),
 }
 
 /// A limit that is reached soon.
@@ -64,11 +66,21 @@ impl DangerWatch {
             self.cgroups_at = Some(now);
             let left = cgroup_headrooms(snapshot);
             self.limits.retain(|limit, _| match limit {
-                Limit::Machine => true,
+                Limit::Machine | Limit::AddressSpace(_) => true,
                 Limit::Cgroup(path) => left.iter().any(|(known, _)| known == path),
             });
             for (path, left) in left {
                 self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
+            }
+        }
+        // They are few: only those that grow are read.
+        self.limits.retain(|limit, _| match limit {
+            Limit::AddressSpace(id) => snapshot.address_limits.contains_key(id),
+            Limit::Machine | Limit::Cgroup(_) => true,
+        });
+        for id in snapshot.address_limits.keys() {
+            if let Some(left) = address_space_left(snapshot, *id) {
+                self.limits.entry(Limit::AddressSpace(*id)).or_default().push(now, left);
             }
         }
         let limits = self.limits.iter_mut();
@@ -106,13 +118,16 @@ impl History {
 
     /// Returns who takes most of what is left below a limit, and how fast.
     fn taker(&self, snapshot: &Snapshot, limit: &Limit, forecast: &Forecast) -> Option<(RowKey, f64)> {
+        if let Limit::AddressSpace(id) = limit {
+            return Some((RowKey::Process(*id), forecast.pace));
+        }
         let pace = |row: &RowHistory| row.footprint().change_over(forecast.window) / forecast.window.as_secs_f64();
         let greatest = |found: Option<(RowKey, f64)>, (key, pace): (RowKey, f64)| match found {
             Some((_, most)) if most >= pace => found,
             _ => Some((key, pace)),
         };
         let is_within = |sample: &ProcessSample| match limit {
-            Limit::Machine => true,
+            Limit::Machine | Limit::AddressSpace(_) => true,
             Limit::Cgroup(above) => sample.facts.cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::history::members::MemberCounts;
 use crate::history::time_series::TimeSeries;
 use crate::model::process::Identity;
 use crate::trend::{Judgement, MIN_OBSERVED, Metric, Params, Point, Verdict, judge};
@@ -107,6 +108,17 @@ impl Evaluation {
     }
 }
 
+/// The series that a judgement is on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JudgedSeries<'a> {
+    pub(super) footprint: &'a TimeSeries,
+    pub(super) held: &'a TimeSeries,
+    /// What is held is that which collections leave of a heap.
+    pub(super) is_live_set: bool,
+    /// The number of members, if it is a group: its series are judged as if it had had as many all along.
+    pub(super) members: Option<&'a MemberCounts>,
+}
+
 /// The scheduler of all evaluations.
 #[derive(Debug, Default)]
 pub(super) struct EvaluationScheduler {
@@ -176,7 +188,7 @@ impl EvaluationScheduler {
         }
         if footprint.is_constant() && held.is_constant() {
             // A single point.
-            evaluation.is_steady = self.judge(footprint, None, &Judgement::default()).verdict == Verdict::Steady;
+            evaluation.is_steady = self.judge(footprint, None, None, &Judgement::default()).verdict == Verdict::Steady;
             evaluation.latest = None;
             evaluation.due = if evaluation.is_steady {
                 NEVER
@@ -232,23 +244,33 @@ impl EvaluationScheduler {
         (self.waiting, Duration::from_secs(self.longest_wait as u64))
     }
 
-    /// Judges a series now, and says when it is due again.
+    /// Judges a row now, and says when it is due again.
     pub(super) fn evaluate(
         &mut self,
         evaluation: &mut Evaluation,
-        footprint: &TimeSeries,
-        held: &TimeSeries,
+        series: &JudgedSeries<'_>,
         started_at: Option<Duration>,
     ) {
+        let JudgedSeries {
+            footprint,
+            held,
+            members,
+            ..
+        } = *series;
         let previous = *evaluation.latest();
         let is_told = held.newest().is_some_and(|(_, bytes)| bytes > 0);
-        let mut judgement = self.judge(if is_told { held } else { footprint }, started_at, &previous);
+        let mut judgement = self.judge(if is_told { held } else { footprint }, members, started_at, &previous);
         if is_told {
-            judgement.metric = Metric::Held;
-            // What grows beside it is pages of files.
+            let (metric, beside) = if series.is_live_set {
+                (Metric::LiveSet, Metric::Heap)
+            } else {
+                (Metric::Held, Metric::File)
+            };
+            judgement.metric = metric;
+            // What grows beside it is pages of files, or what the next collection may free.
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
-                let whole = self.judge(footprint, started_at, &Judgement::default());
-                judgement = judgement.or_file_growth(&whole);
+                let whole = self.judge(footprint, members, started_at, &Judgement::default());
+                judgement = judgement.or_growth_beside(&whole, beside);
             }
         }
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
@@ -260,8 +282,17 @@ impl EvaluationScheduler {
         evaluation.changed = false;
     }
 
-    fn judge(&mut self, series: &TimeSeries, started_at: Option<Duration>, previous: &Judgement) -> Judgement {
+    fn judge(
+        &mut self,
+        series: &TimeSeries,
+        members: Option<&MemberCounts>,
+        started_at: Option<Duration>,
+        previous: &Judgement,
+    ) -> Judgement {
         series.collect_points(&mut self.points);
+        if let Some(members) = members {
+            members.level(&mut self.points);
+        }
         let overhead = if self.points.len() > 1 { EVALUATION_OVERHEAD } else { 0 };
         self.budget = self.budget.saturating_sub(self.points.len() + overhead);
         judge(&self.points, started_at, &self.params, previous)

@@ -6,8 +6,10 @@ use std::time::Duration;
 use crate::history::evaluation::EvaluationScheduler;
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::groups::{Contribution, GroupNumbers, Membership};
+use crate::history::live_set::LiveSet;
 use crate::history::row::RowHistory;
 use crate::history::window::rate;
+use crate::model::jvm::JvmHeap;
 use crate::model::process::{Facts, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
@@ -32,6 +34,8 @@ pub(super) struct ProcessHistory {
     /// Minor and major faults and processor time, when it was last seen.
     counters: [u64; 3],
     pub(super) row: RowHistory,
+    /// What is alive in its heap, if it is a Java virtual machine that tells.
+    live_set: Option<Box<LiveSet>>,
     pub(super) membership: Membership,
     /// Nothing but time changes at it while its sample is the same.
     pub(super) is_resting: bool,
@@ -60,6 +64,7 @@ impl ProcessHistory {
             started_at,
             counters: [0; 3],
             row: RowHistory::default(),
+            live_set: None,
             membership: Membership::new(is_initial),
             is_resting: false,
             wakes_at: 0,
@@ -79,7 +84,7 @@ impl ProcessHistory {
     /// Judges it now.
     pub(super) fn judge(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler) {
         self.rested(clock);
-        self.row.evaluate(scheduler, self.started_at);
+        self.row.evaluate(scheduler, None, self.started_at);
     }
 
     /// Returns what it contributes to its groups; `None` where it is not counted.
@@ -92,6 +97,27 @@ impl ProcessHistory {
         // Kernel threads are in no family.
         let is_moved = || !sample.stat.is_kernel_thread() && self.membership.is_outdated(sample);
         self.exec != sample.exec || !Arc::ptr_eq(&self.facts, &sample.facts) || is_moved()
+    }
+
+    /// Takes in the counters of a Java virtual machine: what it holds is judged by them from then on.
+    pub(super) fn push_heap(&mut self, heap: &JvmHeap, now: Duration) {
+        if self.live_set.is_none() {
+            if heap.old.is_err() && heap.live.is_err() {
+                return;
+            }
+            self.row.judge_live_set();
+        }
+        self.live_set.get_or_insert_default().push(now, heap);
+    }
+
+    /// Returns the figures of a sample.
+    fn figures(&self, sample: &ProcessSample) -> Option<MemorySample> {
+        let figures = sample.memory().ok().map(MemorySample::new)?;
+        let held = |live: &LiveSet| live.held(figures.held);
+        Some(MemorySample {
+            held: self.live_set.as_deref().map_or(figures.held, held),
+            ..figures
+        })
     }
 
     /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`.
@@ -117,7 +143,7 @@ impl ProcessHistory {
         if sample.walk.is_err_and(|why| !why.hides_memory()) {
             self.row.forget_known();
         }
-        self.row.push(tick, sample.memory().ok().map(MemorySample::new), &rates);
+        self.row.push(tick, self.figures(sample), &rates);
     }
 
     /// Returns the groups that its memory is counted in: none where the memory is unknown.
@@ -134,6 +160,7 @@ impl ProcessHistory {
 
     /// Returns its memory in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes()
+        let live_set = self.live_set.as_ref().map_or(0, |_| size_of::<LiveSet>());
+        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set
     }
 }

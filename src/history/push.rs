@@ -129,6 +129,8 @@ impl History {
         for id in awake {
             places.extend(snapshot.place(id).map(|at| at as u32));
         }
+        // Their counters may have changed.
+        places.extend(snapshot.jvms.keys().filter_map(|id| Some(snapshot.place(*id)? as u32)));
         // Families depend on others of them.
         let changed = changes.rows.iter().map(|at| &rows[*at as usize]);
         let moved = changed.filter(|row| self.processes.get(&row.id).is_none_or(|known| known.is_outdated(row)));
@@ -180,6 +182,9 @@ impl History {
             **process = ProcessHistory::new(sample, Some(tick.now), false);
         }
         process.is_chosen = choice.is_some();
+        if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
+            process.push_heap(heap, tick.now);
+        }
         process.push(sample, tick, self.number, pass.rested.now);
         process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
         // Kernel threads have no memory, and nobody looks for them among the programs.

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::{Evaluation, EvaluationScheduler, RowNumber};
+use crate::history::evaluation::{Evaluation, EvaluationScheduler, JudgedSeries, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
+use crate::history::members::MemberCounts;
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
@@ -63,6 +64,8 @@ pub struct RowHistory {
     known_at: Cell<Duration>,
     footprint: TimeSeries,
     held: TimeSeries,
+    /// What is held is that which collections leave of a heap.
+    is_live_set: bool,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,
     /// The number of that one.
@@ -278,10 +281,28 @@ impl RowHistory {
         self.footprint.is_constant() && self.held.is_constant()
     }
 
-    /// Judges the row now, due or not.
-    pub(super) fn evaluate(&mut self, scheduler: &mut EvaluationScheduler, started_at: Option<Duration>) {
+    /// Begins the series of what is held anew: from now on it is what collections leave of a heap. A leak that was called by
+    /// what was held before goes on until that shows it to be over.
+    pub(super) fn judge_live_set(&mut self) {
+        self.held = TimeSeries::default();
+        self.is_live_set = true;
+    }
+
+    /// Judges the row now, due or not; a group by its `members`.
+    pub(super) fn evaluate(
+        &mut self,
+        scheduler: &mut EvaluationScheduler,
+        members: Option<&MemberCounts>,
+        started_at: Option<Duration>,
+    ) {
         if !self.is_cut {
-            scheduler.evaluate(&mut self.evaluation, &self.footprint, &self.held, started_at);
+            let series = JudgedSeries {
+                footprint: &self.footprint,
+                held: &self.held,
+                is_live_set: self.is_live_set,
+                members,
+            };
+            scheduler.evaluate(&mut self.evaluation, &series, started_at);
         }
     }
 

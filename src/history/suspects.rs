@@ -4,13 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom::headroom;
+use crate::account::headroom::{address_space_left, headroom, heap_left};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
+
+/// The number of processes of a program from which on they are told of together, and the share of all of its processes that
+/// must grow for that: where a few of many do, it is those that matter.
+const MIN_FELLOWS: usize = 3;
+const MIN_FELLOWS_SHARE: f64 = 0.75;
+/// Multiple of the median pace of those from which on one is told of by itself.
+const MAX_FELLOWS_PACE: f64 = 4.0;
 
 /// A process or group with the verdict that was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +30,8 @@ pub struct Suspect {
     pub command: Option<Arc<[u8]>>,
     /// The number of processes of the group; 1 for a process.
     pub count: usize,
+    /// The number of processes of a program that are told of by its line, as nearly all of them grow; 0 where they are not.
+    pub alike: usize,
     /// The judgement.
     pub judgement: Judgement,
     /// Its newest footprint, in bytes.
@@ -42,6 +51,7 @@ impl Suspect {
             facts: None,
             command,
             count: 0,
+            alike: 0,
             judgement: *history.trend(),
             footprint: history.newest_footprint(),
             eta: None,
@@ -70,7 +80,8 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, what is held
-/// before pages of files, the fastest first. Of the processes of a program that ended, the last stands for all.
+/// before pages of files, the fastest first. Of the processes of a program that ended, the last stands for all; where
+/// nearly all of those that live grow, the program does.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = query.by {
@@ -80,7 +91,10 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_ended(history, query.least, &mut found);
         let mut programs = Vec::new();
         find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
-        programs.retain(|program| !is_explained(program, &found));
+        for program in &mut programs {
+            fold_alike(program, &mut found);
+        }
+        programs.retain(|program| program.alike > 0 || !is_explained(program, &found));
         found.extend(programs);
     }
     found.sort_by(|a, b| {
@@ -122,10 +136,17 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
-            eta: row.trend().eta(headroom(snapshot, cgroup)),
+            eta: row.trend().eta(own_headroom(snapshot, id, row.trend(), cgroup)),
             ..Suspect::new(RowKey::Process(id), history.command(id), row)
         });
     }
+}
+
+/// Returns how many bytes more a process may take by all limits, its own among them.
+fn own_headroom(snapshot: &Snapshot, id: Identity, judgement: &Judgement, cgroup: Option<&[u8]>) -> Option<u64> {
+    let heap = heap_left(snapshot, id).filter(|_| judgement.metric == Metric::LiveSet);
+    let limits = [headroom(snapshot, cgroup), address_space_left(snapshot, id), heap];
+    limits.into_iter().flatten().min()
 }
 
 fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
@@ -199,6 +220,24 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
         };
         suspect.eta = suspect.judgement.eta(headroom(snapshot, cgroup));
     }
+}
+
+/// Takes the processes of a program that grows out of those found, where nearly all of them grow alike: one line says it.
+/// One that is much faster, or has the worse verdict, stays.
+fn fold_alike(program: &mut Suspect, found: &mut Vec<Suspect>) {
+    let verdict = program.judgement.verdict;
+    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
+    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
+    paces.sort_unstable_by(f64::total_cmp);
+    let least = (program.count as f64 * MIN_FELLOWS_SHARE).max(MIN_FELLOWS as f64);
+    if !verdict.is_growth() || (paces.len() as f64) < least {
+        return;
+    }
+    let fastest = paces[paces.len() / 2] * MAX_FELLOWS_PACE;
+    let is_alike = |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && s.judgement.verdict <= verdict;
+    let all = found.len();
+    found.retain(|s| !is_alike(s));
+    program.alike = all - found.len();
 }
 
 /// Returns true if the growth of a program is that of its processes, which are listed themselves.

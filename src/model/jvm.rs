@@ -13,6 +13,10 @@ pub struct JvmHeap {
     pub old: Reading<u64>,
     /// The part that the last full collection found alive; few collectors tell.
     pub live: Reading<u64>,
+    /// The size that the old generation may reach, by `-Xmx`.
+    pub old_max: Reading<u64>,
     /// Number of collections of any kind.
     pub collections: u64,
+    /// Number of those that were not of the young generation alone; of a concurrent one its pauses.
+    pub old_collections: u64,
 }

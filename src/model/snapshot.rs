@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
+use crate::model::jvm::JvmHeap;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::SystemSample;
@@ -77,6 +78,10 @@ pub struct Snapshot {
     pub changes: Option<RowChanges>,
     /// The figures of the cgroups of these processes, and of those above them, by path; empty while nobody asks.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
+    /// The heaps of the Java virtual machines among these processes, by their own counters.
+    pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
+    /// The limits of address spaces (`RLIMIT_AS`), in bytes, of the processes whose address space grows and that have one.
+    pub address_limits: Arc<BTreeMap<Identity, u64>>,
 }
 
 impl Snapshot {

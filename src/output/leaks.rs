@@ -3,7 +3,9 @@
 //! ```text
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
 //! leaking  11.4M/min   98%    3h12    5h02   2.1G  27213  alice     python3 train.py
+//!   grew in 15 of 15 parts of 2h50, gave nothing back; mostly [heap] +2.0G
 //! growing    768K/h    71%      2d       -   310M         nginx     nginx (12 processes)
+//!   11 of its 12 processes grow
 //! ```
 //!
 //! As JSON, schema `zmtop-leaks/1`, of which fields are only ever added:
@@ -14,7 +16,7 @@
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
-//!   "reasons":["grew in 15 of 15 parts of 2h50","gave nothing back"]}]}
+//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"reasons":["grew in 15 of 15 parts of 2h50","gave nothing back"]}]}
 //! ```
 //!
 //! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
@@ -24,14 +26,20 @@
 //!  "starttime":81234,"group":"python3 train.py","taker_bytes_per_s":1398101.3}
 //! ```
 //!
+//! `limit` is `machine`, `cgroup`, or `address-space` (`RLIMIT_AS`) of the process `pid`.
 //! `pid` and `starttime` are null where a program as a whole takes the memory, `group` too where no single one does.
 //!
 //! `metric` is what the verdict is on: what of the footprint is `held` (anonymous, shared and swapped memory), pages of a
-//! `file`, which are never a leak, or the `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
+//! `file`, which are never a leak, what collections left of the heap of a Java virtual machine and what it holds beyond
+//! that (`live-set`), such a `heap` that grows though its live set does not, or the `footprint`, where the kernel does not
+//! tell the kinds of it. `pid`, `starttime`,
 //! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
 //! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
-//! called a leak, and is empty where it is not; in CSV they are one text.
+//! called a leak, and is empty where it is not; in CSV they are one text. `alike` is the number of processes of a program
+//! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
+//! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
@@ -43,6 +51,7 @@ use crate::columns::{Cell, DataValue};
 use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
+use crate::history::mapping_diff::MappingGrowth;
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::record::time_text;
@@ -61,6 +70,8 @@ pub struct LeaksReport<'a> {
     pub suspects: &'a [Suspect],
     /// The limits that are reached soon.
     pub dangers: &'a [Danger],
+    /// The mapping of each that grew most, as far as that was read.
+    pub grown: &'a HashMap<RowKey, MappingGrowth>,
     /// Number of suspects beyond those.
     pub more: usize,
     /// Rows that the history did not keep, of which nothing can be said.
@@ -70,7 +81,10 @@ pub struct LeaksReport<'a> {
 }
 
 /// A field of a suspect as data: its name in JSON and CSV, and its value.
-type Field = (&'static str, for<'s> fn(&LeaksReport<'_>, &'s Suspect) -> DataValue<'s>);
+type Field = (
+    &'static str,
+    for<'s> fn(&'s LeaksReport<'_>, &'s Suspect) -> DataValue<'s>,
+);
 
 /// The fields in order but for the [reasons](REASONS); a new one is one line at the end.
 const FIELDS: &[Field] = &[
@@ -109,16 +123,24 @@ const FIELDS: &[Field] = &[
     ("flat_since", |report, s| {
         optional(s.judgement.flat_since, |at| report.wall_clock(at))
     }),
+    ("alike", |_, s| DataValue::Integer(s.alike as u64)),
+    ("mapping", |report, s| {
+        optional(report.grown.get(&s.key), |grown| DataValue::Text((&*grown.name).into()))
+    }),
+    ("mapping_growth", |report, s| {
+        let growth = report.grown.get(&s.key).and_then(MappingGrowth::growth);
+        optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
+    }),
 ];
+
+/// Columns of a mapping's name that are written.
+const MAX_MAPPING: usize = 60;
 
 /// The name of the reasons, the last field: a list in JSON, one text in CSV.
 const REASONS: &str = "reasons";
 
 fn reasons(suspect: &Suspect) -> Vec<String> {
-    suspect
-        .judgement
-        .reasons
-        .map_or_else(Vec::new, |reasons| reasons.texts())
+    suspect.judgement.texts()
 }
 
 fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> DataValue<'s> {
@@ -148,6 +170,7 @@ impl LeaksReport<'_> {
             let what = match &danger.limit {
                 Limit::Machine => "memory".into(),
                 Limit::Cgroup(path) => format!("cgroup {}", text::safe(path)),
+                Limit::AddressSpace(id) => format!("the address space of {} (RLIMIT_AS)", id.pid),
             };
             let taker = match &danger.taker {
                 None => "by no single process".into(),
@@ -176,15 +199,39 @@ impl LeaksReport<'_> {
         }
     }
 
+    /// Returns what is to be said of a suspect beside its figures: why it is called a leak, how many of its processes grow,
+    /// and where.
+    fn note(&self, suspect: &Suspect) -> String {
+        let mut parts = Vec::new();
+        let reasons = reasons(suspect);
+        if !reasons.is_empty() {
+            parts.push(reasons.join(", "));
+        }
+        if suspect.alike > 0 {
+            parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
+        }
+        if let Some(grown) = self.grown.get(&suspect.key) {
+            let by = grown.growth().unwrap_or_default();
+            let name = text::safe_prefix(&grown.name, MAX_MAPPING);
+            parts.push(format!("mostly {name} {}", units::delta(by, self.style.units)));
+        }
+        parts.join("; ")
+    }
+
     fn danger<'s>(&'s self, danger: &'s Danger) -> Object<'s> {
         let cgroup = match &danger.limit {
-            Limit::Machine => None,
+            Limit::Machine | Limit::AddressSpace(_) => None,
             Limit::Cgroup(path) => Some(&**path),
+        };
+        let limit = match &danger.limit {
+            Limit::Machine => "machine",
+            Limit::Cgroup(_) => "cgroup",
+            Limit::AddressSpace(_) => "address-space",
         };
         let taker = danger.taker.as_ref();
         let id = taker.and_then(|(key, _)| key.process());
         Object::default()
-            .put("limit", if cgroup.is_some() { "cgroup" } else { "machine" })
+            .put("limit", limit)
             .put("cgroup", cgroup.map(Node::bytes))
             .put("left", danger.forecast.left)
             .put("pace_bytes_per_s", danger.forecast.pace)
@@ -195,7 +242,7 @@ impl LeaksReport<'_> {
             .put("taker_bytes_per_s", taker.map(|(_, pace)| *pace))
     }
 
-    fn object<'s>(&self, suspect: &'s Suspect) -> Object<'s> {
+    fn object<'s>(&'s self, suspect: &'s Suspect) -> Object<'s> {
         let put = |object: Object<'s>, (name, value): &Field| object.put(*name, value(self, suspect));
         FIELDS
             .iter()
@@ -232,6 +279,10 @@ impl Report for LeaksReport<'_> {
             let cell = |column| suspect_cell(column, &row, self.style.units, room);
             let cells: Vec<Cell> = COLUMNS.iter().map(cell).collect();
             table.push(&cells);
+            let note = self.note(suspect);
+            if !note.is_empty() {
+                table.push_note(note);
+            }
         }
         table.write(out, &self.style)?;
         if self.more > 0 {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::OutputStyle;
 use crate::columns::{Cell, CellStyle, Value, cell};
-use crate::text::{Align, fit, width};
+use crate::text::{Align, fit, truncate, width};
 use crate::units::Units;
 
 /// The behaviour of one column.
@@ -52,6 +52,8 @@ enum LineKind {
     Row,
     /// Sums, and what they are sums of.
     Totals(String),
+    /// Words about the row above.
+    Note(String),
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +92,9 @@ impl Line {
         self.text.get(start..end)
     }
 }
+
+/// Blanks before a note.
+const INDENT: usize = 2;
 
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
@@ -149,15 +154,24 @@ impl TextTable {
         self.lines.push(Line::new(LineKind::Totals(label.into()), cells, None));
     }
 
+    /// Adds words about the row before, on lines of their own.
+    pub(super) fn push_note(&mut self, text: impl Into<String>) {
+        self.lines.push(Line::new(LineKind::Note(text.into()), &[], None));
+    }
+
     /// Writes the table. No line is wider than the terminal, or ends in a blank.
     pub(super) fn write(&self, out: &mut dyn Write, style: &OutputStyle) -> io::Result<()> {
         let layout = Layout::new(self, style);
         let mut text = String::new();
         self.lines.iter().try_for_each(|line| {
             text.clear();
-            layout.write_line(&mut text, line);
-            text.truncate(text.trim_end().len());
-            text.push('\n');
+            if let LineKind::Note(words) = &line.kind {
+                layout.write_note(&mut text, words);
+            } else {
+                layout.write_line(&mut text, line);
+                text.truncate(text.trim_end().len());
+                text.push('\n');
+            }
             out.write_all(text.as_bytes())
         })
     }
@@ -238,6 +252,27 @@ impl<'t> Layout<'t> {
         }
     }
 
+    /// Writes words on as many lines as they take.
+    fn write_note(&self, text: &mut String, words: &str) {
+        let total = self.style.width.unwrap_or(usize::MAX);
+        let room = total.saturating_sub(INDENT).max(1);
+        let mut lines: Vec<String> = Vec::new();
+        for word in words.split(' ') {
+            match lines.last_mut() {
+                Some(line) if width(line).saturating_add(1 + width(word)) <= room => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        for line in lines {
+            text.extend(std::iter::repeat_n(' ', INDENT.min(total - 1)));
+            text.push_str(&truncate(&line, room));
+            text.push('\n');
+        }
+    }
+
     /// Returns how wide a cell is written: the last word of a line is not padded, and a column that grows is
     /// whole where there is no terminal to fit.
     fn cell_width(&self, line: &Line, at: usize, content: usize, last: bool) -> usize {
@@ -256,7 +291,7 @@ impl<'t> Layout<'t> {
         match (&line.kind, style) {
             _ if !self.style.color => "",
             (LineKind::Heading | LineKind::Totals(_), _) => BOLD,
-            (LineKind::Row, CellStyle::Zero | CellStyle::Missing) => DIM,
+            (LineKind::Row, CellStyle::Zero | CellStyle::Missing) | (LineKind::Note(_), _) => DIM,
             (
                 LineKind::Row,
                 CellStyle::Plain | CellStyle::Up | CellStyle::Down | CellStyle::Chart | CellStyle::Leak,

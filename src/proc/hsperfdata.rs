@@ -32,6 +32,15 @@ pub fn names(mapping: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_pid && directory.starts_with(b"hsperfdata_") && parts.next().is_some()).then_some((directory, file))
 }
 
+/// Returns the name under which a process maps its file, by its `maps`; `None` where it maps none, as far as can be seen.
+pub fn find(maps: &[u8]) -> Option<&[u8]> {
+    let mut lines = maps.split(|b| *b == b'\n');
+    lines.find_map(|line| {
+        let at = line.iter().position(|b| *b == b'/')?;
+        names(&line[at..]).map(|_| &line[at..])
+    })
+}
+
 /// Reads the file that the process maps under that name. May block, as the process chooses what is mounted there.
 ///
 /// No link on the way to it is followed: it would lead out of the process's root.
@@ -126,7 +135,9 @@ struct Sums {
     capacity: Option<u64>,
     old: Option<u64>,
     live: Option<u64>,
+    old_max: Option<u64>,
     collections: u64,
+    old_collections: u64,
 }
 
 impl Sums {
@@ -146,14 +157,21 @@ impl Sums {
             let space = rest.strip_prefix(b"space.").and_then(split_number);
             if rest == b"capacity" {
                 add(&mut self.capacity)?;
+            } else if rest == b"maxCapacity" && generation > 0 {
+                add(&mut self.old_max)?;
             } else if let Some((_, b"used")) = space {
                 add(&mut self.used)?;
                 if generation > 0 {
                     add(&mut self.old)?;
                 }
             }
-        } else if let Some((_, b"invocations")) = name.strip_prefix(b"sun.gc.collector.").and_then(split_number) {
+        } else if let Some((collector, b"invocations")) = name.strip_prefix(b"sun.gc.collector.").and_then(split_number)
+        {
             self.collections = self.collections.saturating_add(value()?);
+            // The first is that of the young generation, with every set of collectors.
+            if collector > 0 {
+                self.old_collections = self.old_collections.saturating_add(value()?);
+            }
         } else if name == b"sun.gc.policy.liveAtLastFullGc" {
             self.live = Some(value()?);
         }
@@ -168,7 +186,9 @@ impl Sums {
             old: self.old.ok_or(unknown),
             // Before the first full collection it is 0.
             live: self.live.filter(|live| *live > 0).ok_or(unknown),
+            old_max: self.old_max.ok_or(unknown),
             collections: self.collections,
+            old_collections: self.old_collections,
         })
     }
 }

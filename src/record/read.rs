@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::model::{CgroupFigures, Identity, ProcessSample, Sampling, Snapshot};
 use crate::record::cgroup::Cgroup;
+use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
 use crate::record::unread::{Reasons, Unread};
@@ -107,6 +108,10 @@ struct Fields<'a> {
     system: System<'a>,
     #[serde(borrow, default)]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
+    #[serde(default)]
+    jvms: Vec<Jvm>,
+    #[serde(default)]
+    address_limits: Vec<AddressLimit>,
     processes: Option<Processes>,
     unread: Option<Unread>,
 }
@@ -191,6 +196,8 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
             system: fields.system.into(),
             cgroups: Arc::new(cgroups),
+            jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
+            address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
             changes: None,
             processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
         },

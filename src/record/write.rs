@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::group::Totals;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::record::cgroup::Cgroup;
+use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
@@ -49,6 +50,10 @@ struct Fields<'a> {
     system: System<'a>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    jvms: Vec<Jvm>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    address_limits: Vec<AddressLimit>,
     processes: Option<Processes<'a>>,
     totals: TotalsRecord,
     unread: Option<Unread>,
@@ -113,6 +118,16 @@ impl Serialize for Record<'_> {
             system: System::from(&snapshot.system),
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
+                .collect(),
+            jvms: snapshot
+                .jvms
+                .iter()
+                .filter_map(|(id, heap)| Jvm::new(*id, *heap))
+                .collect(),
+            address_limits: snapshot
+                .address_limits
+                .iter()
+                .map(|(id, bytes)| AddressLimit::new(*id, *bytes))
                 .collect(),
             processes: listed.map(|_| Processes {
                 rows: &self.rows,

@@ -1,6 +1,7 @@
 //! `zmtop leaks`: watches for a while, or reads a recording, and reports what leaks.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use super::grown::GrownMappings;
 use super::snapshot::{self, parse_at};
 use super::{Failure, complain, output_style, parse_filter, print, prove, sampler_options};
 use crate::cli::leaks::LeaksArgs;
@@ -32,6 +34,8 @@ use crate::units::{span, span_exact};
 const SHORTEST: Duration = Duration::from_secs(120);
 /// The watch that is not asked for otherwise: a leak that is no smaller than the noise is called within it.
 const DEFAULT: Duration = Duration::from_secs(1200);
+/// Time between two looks for suspects whose mappings are to be read.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest watch: who wants to see more records it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -49,6 +53,8 @@ struct Observed {
     snapshot: Arc<Snapshot>,
     history: History,
     watched: Duration,
+    /// Reads the mappings of what grows; none of a recording.
+    mappings: Option<GrownMappings>,
 }
 
 /// Watches, or reads a recording, and reports what grows.
@@ -69,12 +75,17 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         .any(|suspect| suspect.judgement.verdict == Verdict::Leaking);
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
+    let mappings = observed.mappings.take();
+    let grown = mappings.map_or_else(HashMap::new, |mappings| {
+        mappings.finish(&found, &observed.history, &observed.snapshot)
+    });
     let report = LeaksReport {
         snapshot: &observed.snapshot,
         watched: observed.watched,
         by: args.by,
         suspects: &found,
         dangers: observed.history.dangers(),
+        grown: &grown,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),
         style: output_style(plan.settings.ui.units, args.color.no_color, env),
@@ -110,6 +121,7 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
         watched: since.map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since)),
         snapshot,
         history,
+        mappings: None,
     })
 }
 
@@ -121,8 +133,9 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     let options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
     let observed = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let mappings = GrownMappings::new(options.clone());
         let mut handle = sampler::spawn(options, runtime.handle());
-        let mut watch = Watch::new(plan);
+        let mut watch = Watch::new(plan, mappings);
         let until = Instant::now() + plan.time;
         let ended = loop {
             tokio::select! {
@@ -153,6 +166,9 @@ struct Watch<'a> {
     plan: &'a Plan,
     history: History,
     last: Option<Arc<Snapshot>>,
+    mappings: GrownMappings,
+    /// When suspects were looked for last, on the monotonic clock.
+    looked: Duration,
     /// The limits of cgroups were asked for.
     cgroups: bool,
     /// Progress is shown: stderr is a terminal.
@@ -162,11 +178,13 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(plan: &'a Plan) -> Self {
+    fn new(plan: &'a Plan, mappings: GrownMappings) -> Self {
         Self {
             plan,
             history: History::with_config(plan.settings.history_config(plan.settings.ui.delta)),
             last: None,
+            mappings,
+            looked: Duration::ZERO,
             cgroups: false,
             interactive: io::stderr().is_terminal(),
             shown: None,
@@ -180,9 +198,22 @@ impl<'a> Watch<'a> {
         let filter = &self.plan.filter;
         self.history
             .push_chosen(&snapshot, |sample| choose(filter, sample, &snapshot));
+        if snapshot.monotonic.saturating_sub(self.looked) >= LOOK_INTERVAL {
+            self.looked = snapshot.monotonic;
+            let found = suspects(&self.history, &snapshot, self.query());
+            self.mappings.follow(&found, &self.history, &snapshot);
+        }
         self.last = Some(snapshot);
         self.show_progress();
         ControlFlow::Continue(())
+    }
+
+    /// Asks for what grows or leaks.
+    const fn query(&self) -> SuspectQuery {
+        SuspectQuery {
+            least: Verdict::Growing,
+            ..self.plan.query
+        }
     }
 
     fn watched(&self) -> Duration {
@@ -213,11 +244,7 @@ impl<'a> Watch<'a> {
             return;
         };
         self.shown = Some(watched);
-        let query = SuspectQuery {
-            least: Verdict::Growing,
-            ..self.plan.query
-        };
-        let found = suspects(&self.history, last, query);
+        let found = suspects(&self.history, last, self.query());
         let leaks = found.iter().filter(|s| s.judgement.verdict == Verdict::Leaking).count();
         let _ = write!(
             io::stderr(),
@@ -265,6 +292,7 @@ impl<'a> Watch<'a> {
             snapshot,
             history: self.history,
             watched,
+            mappings: Some(self.mappings),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! in `impl Work for Job`; a place that submits it and one that takes in its outcome, both in `table.rs` for
 //! what is read of processes. A file that is read once per program is one more line in `job/facts.rs`.
 
+mod close_look;
 mod exe;
 mod facts;
 mod files;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use close_look::{CloseLook, CloseRead, CloseResult};
 pub(super) use exe::ExeFile;
 pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
 pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
@@ -27,7 +29,7 @@ use super::pool::{Pool, Priority, Work, Worker};
 use super::sharing::LastMaps;
 use super::target::{OpenFiles, Target};
 use super::walk::{self, Walked};
-use crate::model::{CgroupFigures, Reading};
+use crate::model::{CgroupFigures, Identity, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::Roots;
@@ -58,6 +60,8 @@ pub(super) enum JobKey {
     Mounts,
     /// Goes by the number of the job.
     Cgroups(u64),
+    /// Goes by the pid.
+    CloseLook(u32),
 }
 
 /// A process to read, as it was when that was asked for.
@@ -120,6 +124,8 @@ pub(super) enum Job {
         mounts: Arc<Mounts>,
         paths: Vec<Arc<[u8]>>,
     },
+    /// What is read of few processes only.
+    CloseLook(CloseLook),
 }
 
 /// A walk that was made.
@@ -171,6 +177,7 @@ pub(super) enum Outcome {
     User(u32, Arc<[u8]>),
     Mounts(Reading<Arc<Mounts>>),
     Cgroups(u64, Vec<(Arc<[u8]>, CgroupFigures)>),
+    CloseLook(Identity, CloseResult),
 }
 
 /// Data that all reads share.
@@ -204,6 +211,7 @@ impl Work for Job {
             Self::User(uid) => JobKey::User(*uid),
             Self::Mounts => JobKey::Mounts,
             Self::Cgroups { number, .. } => JobKey::Cgroups(*number),
+            Self::CloseLook(look) => JobKey::CloseLook(look.id.pid),
         }
     }
 
@@ -229,6 +237,7 @@ impl Work for Job {
             Self::ExeLinks(links) => (Background, each(2, links.len())),
             Self::SharedMm(candidates) => (Background, each(2, candidates.len())),
             Self::Cgroups { paths, .. } => (Background, each(15, paths.len())),
+            Self::CloseLook(_) => (Background, each(60, 1)),
         }
     }
 
@@ -313,6 +322,10 @@ impl Work for Job {
                     (path, figures)
                 });
                 Outcome::Cgroups(number, figures.collect())
+            }
+            Self::CloseLook(look) => {
+                let (id, result) = close_look::look(look, context, buf);
+                Outcome::CloseLook(id, result)
             }
         }
     }

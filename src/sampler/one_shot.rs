@@ -128,6 +128,8 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         processes: Ok(rows),
         changes: None,
         cgroups: Arc::default(),
+        jvms: Arc::default(),
+        address_limits: Arc::default(),
     })
 }
 

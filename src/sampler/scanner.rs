@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::activity::Pace;
 use super::births::{Births, Signs, may_be_reused};
 use super::cgroups::Cgroups;
+use super::close_looks::CloseLooks;
 use super::counters::{CounterReader, SwapUse};
 use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::plan::Planner;
@@ -52,6 +53,7 @@ pub struct Scanner {
     oom_score: bool,
     focus: HashSet<Identity>,
     cgroups: Cgroups,
+    close_looks: CloseLooks,
     planner: Planner,
     tick: u64,
     /// A buffer that is used again and again.
@@ -108,6 +110,7 @@ impl Scanner {
             oom_score: false,
             focus: HashSet::new(),
             cgroups: Cgroups::default(),
+            close_looks: CloseLooks::default(),
             planner: Planner::new(options.policy),
             tick: 0,
             outcomes: Vec::new(),
@@ -308,6 +311,7 @@ impl Scanner {
                 }
                 Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
                 Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
+                Outcome::CloseLook(id, result) => self.close_looks.take_in(id, result),
                 other => {
                     if let Outcome::Walk {
                         purpose,
@@ -363,7 +367,12 @@ impl Scanner {
             processes,
             changes,
             cgroups: self.cgroups.publish(&running, self.deadline),
+            jvms: self.close_looks.heaps(),
+            address_limits: self.close_looks.limits(),
         });
+        // What is read now is in the next one.
+        let close_looks = self.close_looks.follow(&snapshot);
+        self.pool.submit(close_looks);
         self.table
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot

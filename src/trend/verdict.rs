@@ -74,6 +74,10 @@ pub enum Metric {
     Held,
     /// The pages of files in it, which the kernel may take back at any time: their growth is never a leak.
     File,
+    /// Of a Java virtual machine what collections left of its heap, by its own counters, and what it holds beyond that.
+    LiveSet,
+    /// The heap of a Java virtual machine, which grows though what is alive in it does not, as far as is known.
+    Heap,
 }
 
 impl Metric {
@@ -83,6 +87,8 @@ impl Metric {
             Self::Footprint => "footprint",
             Self::Held => "held",
             Self::File => "file",
+            Self::LiveSet => "live-set",
+            Self::Heap => "heap",
         }
     }
 }
@@ -225,21 +231,30 @@ impl Judgement {
         standing: Standing::NONE,
     };
 
-    /// Returns the growth of the whole footprint as that of pages of files, if it grows much faster than what is held of it,
-    /// which this judgement is on.
+    /// Returns the growth of the whole footprint, if it grows much faster than what is held of it, which this judgement is on:
+    /// that of pages of files, or of a heap.
     #[must_use]
-    pub fn or_file_growth(self, whole: &Self) -> Self {
+    pub fn or_growth_beside(self, whole: &Self, metric: Metric) -> Self {
         if !whole.verdict.is_growth() || whole.slope <= 2.0 * self.slope.max(0.0) {
             return self;
         }
         Self {
             verdict: Verdict::Growing,
-            metric: Metric::File,
+            metric,
             confidence: 0.0,
             reasons: None,
             standing: self.standing,
             ..*whole
         }
+    }
+
+    /// Returns in words why it is called a leak, the weightiest first; empty where it is not.
+    pub fn texts(&self) -> Vec<String> {
+        let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
+        let is_live_set = self.metric == Metric::LiveSet && !reasons.is_empty();
+        let source =
+            is_live_set.then(|| "what collections leave, by the counters of the Java machine itself".to_owned());
+        source.into_iter().chain(reasons).collect()
     }
 
     /// Returns the confidence in percent, rounded down.
@@ -248,9 +263,10 @@ impl Judgement {
     }
 
     /// Returns the seconds until growth at this pace has taken `headroom` bytes; `None` where no limit is known, or
-    /// it does not go on growing, or only by pages of files, which the kernel takes back.
+    /// it does not go on growing, or only by pages of files, which the kernel takes back, or within a heap, which has a limit
+    /// of its own.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows = self.verdict.is_growth() && self.slope > 0.0 && self.metric != Metric::File;
+        let grows = self.verdict.is_growth() && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);
         Some(headroom? as f64 / self.slope).filter(|_| grows)
     }
 }

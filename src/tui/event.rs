@@ -7,7 +7,6 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use crate::act;
 use crate::config::UiSettings;
 use crate::history::coldness::{Coldness, Look};
-use crate::model::jvm::JvmHeap;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading};
 use crate::sampler::mappings::Mappings;
@@ -33,8 +32,6 @@ pub enum Event {
     ScanFailed(u64, String),
     /// The mappings of an inspected process were read, or could not be.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
-    /// The counters of an inspected process that is a Java virtual machine were read, or could not be.
-    Jvm(Identity, Reading<JvmHeap>),
     /// A process whose referenced bits were cleared was looked at, or could not be.
     Looked(Look, Reading<Coldness>),
     /// A reply to a command that acts on processes.

@@ -46,7 +46,6 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 app.data.growth.record(snapshot, id, &read);
             }
         }
-        Event::Jvm(id, heap) => app.data.jvm = Some((id, heap)),
         Event::Looked(look, found) => {
             app.data.coldness.record(look, found);
             rebuild(app);

@@ -6,6 +6,7 @@ mod families;
 mod filters;
 mod history;
 mod interpreters;
+mod leaks;
 mod moves;
 mod names;
 mod starting;

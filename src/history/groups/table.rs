@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::group::GroupBy;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
+use crate::history::members::MemberCounts;
 use crate::history::row::RowHistory;
 
 /// The number that stands for no group. A plain number rather than an `Option` halves what each process keeps.
@@ -68,6 +69,7 @@ struct GroupHistory {
     by: GroupBy,
     name: Option<Arc<[u8]>>,
     row: RowHistory,
+    members: MemberCounts,
     /// It began in this snapshot.
     is_new: bool,
     /// The memory of all that it began with was known once. Until then its sums grow only as walks come in.
@@ -84,7 +86,8 @@ impl GroupHistory {
     fn bytes(&self) -> usize {
         // The name, with the counts of its Arc and its slot in the index.
         let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
-        size_of::<Option<Self>>() - size_of::<RowHistory>() + self.row.bytes() + name
+        let series = self.row.bytes() + self.members.bytes();
+        size_of::<Option<Self>>() - size_of::<RowHistory>() - size_of::<MemberCounts>() + series + name
     }
 }
 
@@ -184,6 +187,7 @@ impl GroupTable {
             by,
             name,
             row: RowHistory::default(),
+            members: MemberCounts::default(),
             is_new: true,
             is_complete: false,
             is_resting: false,
@@ -262,6 +266,12 @@ impl GroupTable {
                 let is_known = group.is_complete && sums.known > 0;
                 let memory = is_known.then(|| MemorySample::of_sums(sums.memory));
                 group.row.push(tick, memory, &sums.all_rates());
+                if is_known {
+                    group.members.push(tick.now, sums.known, tick.retention);
+                }
+                if group.row.is_without_past() {
+                    group.members.clear_past();
+                }
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
                 group.is_resting = group.is_complete && group.row.is_resting();
                 continue;
@@ -323,7 +333,7 @@ impl GroupTable {
             if group.is_resting {
                 group.row.rest_until(clock);
             }
-            group.row.evaluate(scheduler, group.started_at);
+            group.row.evaluate(scheduler, Some(&group.members), group.started_at);
         }
     }
 

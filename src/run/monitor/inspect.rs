@@ -2,14 +2,12 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant};
 
 use super::Input;
-use crate::model::jvm::JvmHeap;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, Reading};
-use crate::proc::hsperfdata;
 use crate::sampler::Options;
 use crate::sampler::mappings::merged;
 use crate::tui::Event;
@@ -67,7 +65,6 @@ fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<
     let mut watched_from = Instant::now();
     let mut unwatched_from = watched_from;
     let mut next = watched_from;
-    let mut jvm = JvmReader::default();
     loop {
         let request = match target {
             None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -85,11 +82,6 @@ fn work(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<
             (Err(RecvTimeoutError::Timeout), Some(Inspect { id, closely })) => {
                 let began = Instant::now();
                 let read = read(options, id);
-                if let Some(heap) = jvm.read(options, id.pid, &read)
-                    && send.send(Input::Event(Event::Jvm(id, heap))).is_err()
-                {
-                    return;
-                }
                 let took = began.elapsed();
                 let now = began + took;
                 watched_from = now + took.saturating_mul(WATCHED_REST);
@@ -118,40 +110,5 @@ pub(super) fn read(options: &Options, id: Identity) -> Reading<Vec<Mapping>> {
         Ok(found.what)
     } else {
         Err(Missing::Gone)
-    }
-}
-
-/// Reads the counters of Java virtual machines, on a thread for each read: what a process mounts at its `/tmp` may
-/// keep a reader waiting for ever.
-#[derive(Default)]
-struct JvmReader {
-    /// The answer of a read that was not waited for any longer.
-    stuck: Option<Receiver<Reading<JvmHeap>>>,
-}
-
-impl JvmReader {
-    /// Reads the counters of a process with these mappings; `None` if it is no Java virtual machine.
-    fn read(&mut self, options: &Options, pid: u32, mappings: &Reading<Vec<Mapping>>) -> Option<Reading<JvmHeap>> {
-        let mut names = mappings.as_ref().ok()?.iter().map(|mapping| &mapping.name);
-        let name = names.find(|name| !name.deleted && hsperfdata::names(&name.bytes).is_some())?;
-        // One thread is lost to a stuck read, no more.
-        if matches!(
-            self.stuck.as_ref().map(Receiver::try_recv),
-            Some(Err(TryRecvError::Empty))
-        ) {
-            return Some(Err(Missing::TimedOut));
-        }
-        let (answer, answered) = channel();
-        let (proc, mapping) = (options.proc_root.clone(), name.bytes.clone());
-        let read = move || {
-            let _ = answer.send(hsperfdata::read(&proc, pid, &mapping));
-        };
-        let started = std::thread::Builder::new().name("zmtop-jvm".into()).spawn(read);
-        if started.is_err() {
-            return Some(Err(Missing::Pending));
-        }
-        let read = answered.recv_timeout(options.deadline);
-        self.stuck = read.is_err().then_some(answered);
-        Some(read.unwrap_or(Err(Missing::TimedOut)))
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::group::Group;
 use crate::history::Marks;
 use crate::history::coldness::ColdnessTable;
-use crate::model::jvm::JvmHeap;
-use crate::model::{Identity, Reading, Snapshot};
+use crate::model::Snapshot;
 use crate::tui::growth::GrowthTracker;
 
 /// Data that was read because the screen asked for it.
@@ -20,8 +19,6 @@ pub struct Data {
     pub growth: GrowthTracker,
     /// Hot and cold memory, of processes that the user asked for.
     pub coldness: ColdnessTable,
-    /// The heap of the Java virtual machine that was inspected last.
-    pub jvm: Option<(Identity, Reading<JvmHeap>)>,
 }
 
 /// The mappings of all processes, as read by one scan.

@@ -142,8 +142,10 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         None => format!(" {}", units::pace(judged.slope)),
     };
     label.text(90, format!("{sign}{}{pace}", judged.verdict.id()), style);
-    if judged.metric == Metric::File {
-        label.text(50, " of file pages, which the kernel takes back", theme.text);
+    match judged.metric {
+        Metric::File => label.text(50, " of file pages, which the kernel takes back", theme.text),
+        Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
+        Metric::LiveSet | Metric::Held | Metric::Footprint => {}
     }
     if let Some(since) = judged.flat_since.or(judged.since) {
         let long = units::span(snapshot.monotonic.saturating_sub(since));

@@ -114,8 +114,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
 fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.screen.units);
-    let (_, heap) = app.data.jvm.filter(|(id, _)| *id == sample.id)?;
-    let heap = match heap {
+    let heap = match app.engine.snapshot.as_ref()?.jvms.get(&sample.id)? {
         Ok(heap) => heap,
         Err(why) => return Some(StatusLine::of(format!(" JVM heap: {why}"), theme.dim)),
     };

@@ -55,6 +55,7 @@ fn sentence(danger: &Danger, width: usize) -> String {
     let time = units::span(danger.forecast.time());
     match &danger.limit {
         Limit::Machine => format!("memory is full in {time}"),
+        Limit::AddressSpace(id) => format!("address space of {} is full in {time} (RLIMIT_AS)", id.pid),
         Limit::Cgroup(path) => {
             let path = text::safe(path);
             format!("cgroup {} is full in {time}", text::truncate_start(&path, width))

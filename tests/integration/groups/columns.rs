@@ -153,6 +153,8 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
     // Nobody asked.
     let unasked = Snapshot {
         cgroups: Arc::default(),
+        jvms: Arc::default(),
+        address_limits: Arc::default(),
         ..snap.clone()
     };
     let group = one(&unasked, GroupBy::Unit);

@@ -8,7 +8,9 @@ use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::history::mapping_diff::{MappingGrowth, Presence};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
+use zmtop::model::mapping::MappingKind;
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
@@ -49,6 +51,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         key,
         facts,
         count: 1,
+        alike: 0,
         judgement: Judgement {
             verdict,
             metric: Metric::Held,
@@ -87,6 +90,7 @@ fn some() -> Vec<Suspect> {
         Suspect {
             command: Some((*b"worker").into()),
             count: 12,
+            alike: 11,
             eta: None,
             ..leak(group, Verdict::Growing, 10.0)
         },
@@ -116,12 +120,27 @@ fn written_of(
 ) -> String {
     let mut snap = snapshot(NOW, vec![process(1, 0, "init")]);
     snap.time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    // Of the first the heap grew.
+    let heap = MappingGrowth {
+        kind: MappingKind::Heap,
+        name: (*b"[heap]").into(),
+        before: Ok(MIB),
+        now: Ok(40 * MIB),
+        areas: 1,
+        presence: Presence::Both,
+    };
+    let grown = suspects
+        .first()
+        .map(|first| (first.key.clone(), heap))
+        .into_iter()
+        .collect();
     let report = LeaksReport {
         snapshot: &snap,
         watched: Duration::from_secs(600),
         by: None,
         suspects,
         dangers,
+        grown: &grown,
         more: 2,
         shortfall,
         style: OutputStyle {
@@ -178,7 +197,10 @@ fn as_a_table() {
     // Nothing is wider than the terminal, and nothing of a name is raw.
     for width in [1, 20, 60, 80, 200] {
         let text = written(&some(), Format::Table, Some(width));
-        let all = text.lines().take(4).all(|line| zmtop::text::width(line) <= width);
+        let all = text
+            .lines()
+            .take_while(|line| !line.contains("without history"))
+            .all(|line| zmtop::text::width(line) <= width);
         assert!(
             all && !text.contains('\x1b') && !text.contains('\u{202e}'),
             "{width}:\n{text}"

@@ -58,6 +58,7 @@ const PARALLEL: &[(&str, i64)] = &[
     ("sun.gc.generation.0.space.1.used", 2 * MIB),
     ("sun.gc.generation.0.space.2.used", 0),
     ("sun.gc.generation.1.capacity", 150 * MIB),
+    ("sun.gc.generation.1.maxCapacity", 600 * MIB),
     ("sun.gc.generation.1.space.0.used", 137 * MIB),
     ("sun.gc.metaspace.used", 152_536),
     ("sun.gc.policy.liveAtLastFullGc", 120 * MIB),
@@ -68,7 +69,9 @@ const HEAP: JvmHeap = JvmHeap {
     capacity: 158 << 20,
     old: Ok(137 << 20),
     live: Ok(120 << 20),
+    old_max: Ok(600 << 20),
     collections: 4092,
+    old_collections: 105,
 };
 
 #[test]

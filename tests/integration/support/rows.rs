@@ -84,5 +84,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         processes: Ok(processes),
         changes: None,
         cgroups: Arc::default(),
+        jvms: Arc::default(),
+        address_limits: Arc::default(),
     }
 }

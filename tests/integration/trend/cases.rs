@@ -254,12 +254,12 @@ fn a_leak_stays_called_until_it_is_over() {
 fn growth_by_pages_of_files_is_told_apart() {
     let held = of_old(&points(600, |_| 100 * MB));
     let whole = of_old(&points(600, |s| 100 * MB + s * MB));
-    let judged = held.or_file_growth(&whole);
+    let judged = held.or_growth_beside(&whole, Metric::File);
     assert_eq!((judged.verdict, judged.metric), (Verdict::Growing, Metric::File));
     assert_eq!(judged.eta(Some(MB)), None);
     // What is held and grows as fast is no growth by files.
-    assert_eq!(whole.or_file_growth(&whole), whole);
-    assert_eq!(whole.or_file_growth(&held), whole);
+    assert_eq!(whole.or_growth_beside(&whole, Metric::File), whole);
+    assert_eq!(whole.or_growth_beside(&held, Metric::File), whole);
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Reads what is worth reading of few processes only: the counters of Java virtual machines, and the limit of the address
+//! space where that grows.
+//!
+//! They are told from the rows that a snapshot publishes; each is read now and then, on the reader threads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::job::{CloseLook, CloseRead, CloseResult, Job};
+use crate::model::jvm::JvmHeap;
+use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
+
+/// Time between two reads of a virtual machine that ran meanwhile, at some 60 µs each: collections that matter are
+/// further apart.
+const JVM_INTERVAL: Duration = Duration::from_secs(10);
+/// Reads of what looks like a virtual machine without finding its counters, until it counts as none.
+const JVM_TRIES: u32 = 3;
+/// The least address space that is watched: smaller ones have no limits that matter, and are many.
+const MIN_ADDRESS_SPACE: u64 = 16 << 20;
+/// Growth of the address space from which on its limit is read.
+const MIN_GROWTH: u64 = 1 << 20;
+/// Time for which a program may load before its limit is read.
+const LOADING: Duration = Duration::from_secs(5);
+/// Time without growth after which an address space is not watched any more, and between two reads of a limit.
+const LIMIT_HOLD: Duration = Duration::from_secs(60);
+
+/// The processes that are looked at closely.
+#[derive(Default)]
+pub(super) struct CloseLooks {
+    jvms: BTreeMap<Identity, Jvm>,
+    growing: BTreeMap<Identity, AddressSpace>,
+    heaps: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
+    limits: Arc<BTreeMap<Identity, u64>>,
+    pruned_at: Duration,
+}
+
+/// What may be a Java virtual machine.
+struct Jvm {
+    exec: u32,
+    /// The name under which it maps its counters.
+    mapping: Option<Arc<[u8]>>,
+    tries: u32,
+    read_at: Option<Duration>,
+    /// Its processor time when it was read.
+    cpu: u64,
+    is_reading: bool,
+}
+
+/// A growing address space.
+struct AddressSpace {
+    first: (u64, Duration),
+    newest: (u64, Duration),
+    read_at: Option<Duration>,
+    is_reading: bool,
+}
+
+impl CloseLooks {
+    /// Returns the heaps of virtual machines as last read.
+    pub(super) fn heaps(&self) -> Arc<BTreeMap<Identity, Reading<JvmHeap>>> {
+        Arc::clone(&self.heaps)
+    }
+
+    /// Returns the limits of the address spaces that grow and have one, in bytes.
+    pub(super) fn limits(&self) -> Arc<BTreeMap<Identity, u64>> {
+        Arc::clone(&self.limits)
+    }
+
+    /// Looks at the rows of a snapshot that changed; returns what is to be read.
+    pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
+        let now = snapshot.monotonic;
+        let rows = snapshot.rows();
+        let mut jobs = Vec::new();
+        match &snapshot.changes {
+            Some(changes) => {
+                let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
+                changed.for_each(|row| self.look_at(row, now, &mut jobs));
+            }
+            None => rows.iter().for_each(|row| self.look_at(row, now, &mut jobs)),
+        }
+        if now.saturating_sub(self.pruned_at) >= JVM_INTERVAL {
+            self.pruned_at = now;
+            self.prune(snapshot);
+        }
+        jobs
+    }
+
+    fn look_at(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+        if may_be_jvm(&row.facts) && row.stat.lacks_memory().is_none() {
+            self.look_at_jvm(row, now, jobs);
+        }
+        if row.stat.vsize >= MIN_ADDRESS_SPACE && row.stat.lacks_memory().is_none() {
+            self.look_at_address_space(row, now, jobs);
+        }
+    }
+
+    fn look_at_jvm(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+        let new = Jvm {
+            exec: row.exec,
+            mapping: None,
+            tries: 0,
+            read_at: None,
+            cpu: 0,
+            is_reading: false,
+        };
+        let jvm = self.jvms.entry(row.id).or_insert(new);
+        if jvm.exec != row.exec {
+            (jvm.exec, jvm.mapping, jvm.tries) = (row.exec, None, 0);
+        }
+        let is_due = jvm
+            .read_at
+            .is_none_or(|at| now.saturating_sub(at) >= JVM_INTERVAL && row.stat.cpu_ticks != jvm.cpu);
+        if is_due && !jvm.is_reading && jvm.tries < JVM_TRIES {
+            (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
+            let mapping = jvm.mapping.clone();
+            jobs.push(Job::CloseLook(CloseLook {
+                id: row.id,
+                reads: CloseRead::Jvm(mapping),
+            }));
+        }
+    }
+
+    fn look_at_address_space(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+        let seen = (row.stat.vsize, now);
+        let new = AddressSpace {
+            first: seen,
+            newest: seen,
+            read_at: None,
+            is_reading: false,
+        };
+        let space = self.growing.entry(row.id).or_insert(new);
+        if seen.0 > space.newest.0 {
+            space.newest = seen;
+        }
+        let grew = space.newest.0.saturating_sub(space.first.0) >= MIN_GROWTH
+            && now.saturating_sub(space.first.1) >= LOADING
+            && space.newest.1 == now;
+        let is_due = space.read_at.is_none_or(|at| now.saturating_sub(at) >= LIMIT_HOLD);
+        if grew && is_due && !space.is_reading {
+            (space.is_reading, space.read_at) = (true, Some(now));
+            jobs.push(Job::CloseLook(CloseLook {
+                id: row.id,
+                reads: CloseRead::AddressSpaceLimit,
+            }));
+        }
+    }
+
+    /// Takes in what was read of a process.
+    pub(super) fn take_in(&mut self, id: Identity, result: CloseResult) {
+        match result {
+            CloseResult::Jvm { mapping, heap } => self.set_heap(id, mapping, heap),
+            CloseResult::AddressSpaceLimit(limit) => self.set_limit(id, limit),
+        }
+    }
+
+    fn set_heap(&mut self, id: Identity, mapping: Option<Arc<[u8]>>, heap: Reading<JvmHeap>) {
+        let Some(jvm) = self.jvms.get_mut(&id) else { return };
+        jvm.is_reading = false;
+        jvm.mapping = mapping;
+        if jvm.mapping.is_none() {
+            // It starts, or is none.
+            jvm.tries += 1;
+        } else {
+            Arc::make_mut(&mut self.heaps).insert(id, heap);
+        }
+    }
+
+    fn set_limit(&mut self, id: Identity, limit: Reading<Option<u64>>) {
+        let Some(space) = self.growing.get_mut(&id) else {
+            return;
+        };
+        space.is_reading = false;
+        if let Ok(Some(limit)) = limit {
+            Arc::make_mut(&mut self.limits).insert(id, limit);
+        } else if self.limits.contains_key(&id) {
+            Arc::make_mut(&mut self.limits).remove(&id);
+        }
+    }
+
+    /// Forgets the processes that ended, and the address spaces that do not grow.
+    fn prune(&mut self, snapshot: &Snapshot) {
+        let now = snapshot.monotonic;
+        let is_there = |id: &Identity| snapshot.place(*id).is_some();
+        self.jvms.retain(|id, _| is_there(id));
+        self.growing
+            .retain(|id, space| is_there(id) && (space.is_reading || now.saturating_sub(space.newest.1) < LIMIT_HOLD));
+        if !self.heaps.keys().all(|id| self.jvms.contains_key(id)) {
+            Arc::make_mut(&mut self.heaps).retain(|id, _| self.jvms.contains_key(id));
+        }
+        if !self.limits.keys().all(|id| self.growing.contains_key(id)) {
+            Arc::make_mut(&mut self.limits).retain(|id, _| self.growing.contains_key(id));
+        }
+    }
+}
+
+/// Returns true if a program may be a Java virtual machine, by the names of its file: what is none has no counters, and is
+/// not asked for long.
+fn may_be_jvm(facts: &Facts) -> bool {
+    const PARTS: [&[u8]; 4] = [b"/jvm/", b"/jdk", b"/jre", b"/bin/java"];
+    let has = |path: &[u8], part: &[u8]| path.windows(part.len()).any(|piece| piece == part);
+    &*facts.comm == b"java"
+        || facts
+            .exe
+            .as_ref()
+            .is_ok_and(|exe| PARTS.iter().any(|part| has(exe, part)))
+}

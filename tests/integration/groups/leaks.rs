@@ -1,0 +1,199 @@
+//! Leaks of programs and families: growth of what their members hold, not of their number.
+
+use std::time::Duration;
+
+use zmtop::group::GroupBy;
+use zmtop::history::History;
+use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
+use zmtop::model::{Identity, ProcessSample, Snapshot};
+use zmtop::trend::Verdict;
+
+use super::{key, program};
+use crate::support::rows::{MIB, snapshot, walk};
+
+/// Minutes that are watched: what leaks is called within them.
+const MINUTES: u64 = 40;
+/// Seconds from one snapshot to the next.
+const INTERVAL: u64 = 2;
+
+/// A process of a server, started at a second, with so many MiB; the server itself is 10.
+fn server(pid: u32, started: u64, mib: f64) -> ProcessSample {
+    let mut sample = program(pid, if pid == 10 { 1 } else { 10 }, "server", "/usr/bin/server");
+    sample.id = Identity {
+        pid,
+        starttime: started * 100,
+    };
+    sample.walk = Ok(walk((mib * MIB as f64) as u64, 0));
+    sample
+}
+
+/// Up to half a MiB, from second to second.
+fn noise(pid: u32, second: u64) -> f64 {
+    let mixed = (second ^ u64::from(pid) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 25)
+}
+
+/// What was seen of a server.
+struct Seen {
+    history: History,
+    last: Snapshot,
+    /// The worst that was ever said of its program and of its family.
+    worst: [Verdict; 2],
+}
+
+impl Seen {
+    fn suspects(&self) -> Vec<Suspect> {
+        suspects(&self.history, &self.last, SuspectQuery::GROWING)
+    }
+
+    /// The names of those listed, with the number of processes and of those that grow alike.
+    fn listed(&self) -> Vec<(Option<u32>, usize, usize, Verdict)> {
+        let of = |s: &Suspect| (s.key.process().map(|id| id.pid), s.count, s.alike, s.judgement.verdict);
+        self.suspects().iter().map(of).collect()
+    }
+}
+
+/// Takes in the processes of every second of that time, all started long ago but for those that say otherwise.
+fn watch(rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut worst = [Verdict::Unknown; 2];
+    let began = 100_000;
+    let mut last = None;
+    for second in (0..MINUTES * 60).step_by(INTERVAL as usize) {
+        let mut all = rows(began + second);
+        all.sort_by_key(|row| row.id.pid);
+        let mut snap = snapshot(Duration::from_secs(began + second), all);
+        snap.interval = Duration::from_secs(INTERVAL);
+        snap.system.uptime = Ok((began + second) as f64);
+        history.push(&snap);
+        let groups = [key(GroupBy::Command, "server"), key(GroupBy::Family, "server 10")];
+        for (worst, key) in worst.iter_mut().zip(groups) {
+            let verdict = history.group(&key).map_or(Verdict::Unknown, |row| row.trend().verdict);
+            *worst = (*worst).max(verdict);
+        }
+        last = Some(snap);
+    }
+    Seen {
+        history,
+        last: last.unwrap(),
+        worst,
+    }
+}
+
+/// Four workers, each of which lives for a minute or so, and is followed by another. `holds` tells what one has, of the
+/// second of its start and its age.
+fn prefork(second: u64, holds: impl Fn(u64, u64) -> f64) -> Vec<ProcessSample> {
+    let workers = (0..4).map(|place: u64| {
+        let life = 47 + 7 * place;
+        let (number, age) = ((second + 11 * place) / life, (second + 11 * place) % life);
+        let pid = 100 + (number % 1000 * 4 + place) as u32;
+        let started = second - age;
+        server(pid, started, holds(started + 100 - 100_000, age) + noise(pid, second))
+    });
+    std::iter::once(server(10, 0, 12.0)).chain(workers).collect()
+}
+
+#[test]
+fn workers_that_hold_more_each_generation_are_a_leak_of_their_program() {
+    let seen = watch(|second| prefork(second, |started, _| 10.0 + 3.0 * started as f64 / 60.0));
+    assert_eq!(seen.worst, [Verdict::Leaking; 2]);
+    // None of them lives for long enough to be judged by itself.
+    assert_eq!(seen.listed(), [(None, 5, 0, Verdict::Leaking)]);
+    let pace = seen.suspects()[0].judgement.slope * 60.0 / MIB as f64;
+    assert!((pace - 12.0).abs() < 2.0, "{pace}");
+}
+
+#[test]
+fn workers_that_grow_and_are_replaced_are_none() {
+    let seen = watch(|second| prefork(second, |_, age| 10.0 + 0.35 * age as f64));
+    assert!(
+        seen.worst.iter().all(|worst| *worst < Verdict::Leaking),
+        "{:?}",
+        seen.worst
+    );
+    assert_eq!(seen.listed(), []);
+}
+
+#[test]
+fn members_that_join_are_no_growth() {
+    // One joins every 90 seconds, evenly, beside eight that were there.
+    let seen = watch(|second| {
+        let joined = (second - 100_000) / 90;
+        let started = |n: u64| if n < 8 { 0 } else { 100_000 + (n - 8) * 90 };
+        let of = |n: u64| server(10 + n as u32, started(n), 30.0 + noise(n as u32, second));
+        (0..8 + joined).map(of).collect()
+    });
+    assert!(
+        seen.worst.iter().all(|worst| *worst < Verdict::Growing),
+        "{:?}",
+        seen.worst
+    );
+    assert_eq!(seen.listed(), []);
+}
+
+#[test]
+fn members_that_leave_make_no_growth_of_the_rest() {
+    // A large server, and twenty small workers that leave one by one: a mean would grow.
+    let seen = watch(|second| {
+        let left = ((second - 100_000) / 110).min(20);
+        let workers = (left..20).map(|n| server(20 + n as u32, 0, 10.0 + noise(n as u32, second)));
+        std::iter::once(server(10, 0, 500.0)).chain(workers).collect()
+    });
+    assert!(
+        seen.worst.iter().all(|worst| *worst < Verdict::Warming),
+        "{:?}",
+        seen.worst
+    );
+}
+
+#[test]
+fn a_pool_that_fills_and_stays_is_none() {
+    // One starts every 20 seconds until there are thirty, and each warms up from 20 to 40 MiB in five minutes.
+    let seen = watch(|second| {
+        let age = second - 100_000;
+        let of = |n: u64| {
+            let own = (age - n * 20) as f64;
+            let warm = 20.0 * (1.0 - (-own / 100.0).exp());
+            server(10 + n as u32, 100_000 + n * 20, 20.0 + warm + noise(n as u32, second))
+        };
+        (0..30_u64).filter(|n| n * 20 <= age).map(of).collect()
+    });
+    assert!(
+        seen.worst.iter().all(|worst| *worst < Verdict::Leaking),
+        "{:?}",
+        seen.worst
+    );
+    assert_eq!(seen.listed(), []);
+}
+
+#[test]
+fn fellows_that_all_grow_are_told_of_once() {
+    let grows = |n: u64, second: u64| 50.0 + (second - 100_000) as f64 / 60.0 * (1.0 + n as f64 / 20.0);
+    let seen = watch(|second| {
+        let of = |n: u64| server(10 + n as u32, 0, grows(n, second) + noise(n as u32, second));
+        (0..12).map(of).collect()
+    });
+    assert_eq!(seen.listed(), [(None, 12, 12, Verdict::Leaking)]);
+    // One that is much faster than they are is told of by itself.
+    let seen = watch(|second| {
+        let factor = |n: u64| if n == 5 { 10.0 } else { 1.0 };
+        let of = |n: u64| server(10 + n as u32, 0, grows(n, second) * factor(n) + noise(n as u32, second));
+        (0..12).map(of).collect()
+    });
+    let listed = seen.listed();
+    let want = [(Some(15), 1, 0, Verdict::Leaking), (None, 12, 11, Verdict::Leaking)];
+    assert!(
+        want.iter().all(|one| listed.contains(one)) && listed.len() == 2,
+        "{listed:?}"
+    );
+}
+
+#[test]
+fn one_that_grows_among_many_is_told_of_by_itself() {
+    let seen = watch(|second| {
+        let grown = |n: u64| if n == 7 { (second - 100_000) as f64 / 12.0 } else { 0.0 };
+        let of = |n: u64| server(10 + n as u32, 0, 50.0 + grown(n) + noise(n as u32, second));
+        (0..12).map(of).collect()
+    });
+    assert_eq!(seen.listed(), [(Some(17), 1, 0, Verdict::Leaking)]);
+}
