@@ -4,6 +4,7 @@ mod coldness;
 mod dangers;
 mod flat;
 mod headroom;
+mod java;
 mod many;
 mod processes;
 mod rests;

@@ -3,7 +3,8 @@
 mod cgroup;
 mod cmdline;
 mod exe;
-mod hsperfdata;
+pub(crate) mod hsperfdata;
+mod limits;
 mod mounts;
 mod objects;
 mod smaps;

@@ -4,6 +4,7 @@ mod activity;
 mod births;
 mod cgroups;
 mod changes;
+mod close_looks;
 mod estimate;
 mod facts;
 mod life;

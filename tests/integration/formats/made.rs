@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
+use zmtop::model::jvm::JvmHeap;
 use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Facts, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot,
@@ -106,6 +107,18 @@ pub(crate) fn small() -> Snapshot {
         )]
         .into(),
     );
+    let id = made.rows()[0].id;
+    let heap = JvmHeap {
+        used: 5,
+        capacity: 9,
+        old: Ok(3),
+        live: Err(Missing::Unsupported),
+        old_max: Ok(8),
+        collections: 12,
+        old_collections: 2,
+    };
+    made.jvms = Arc::new([(id, Ok(heap))].into());
+    made.address_limits = Arc::new([(id, 1 << 31)].into());
     made
 }
 

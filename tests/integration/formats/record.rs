@@ -30,6 +30,7 @@ fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(told(a), told(b));
     assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
     assert_eq!(a.cgroups, b.cgroups);
+    assert_eq!((&a.jvms, &a.address_limits), (&b.jvms, &b.address_limits));
     assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
     assert_eq!((a.time, a.monotonic), (b.time, b.monotonic));
     assert_eq!(a.sampling, b.sampling);

@@ -117,6 +117,35 @@ fn a_cgroup_is_full_soon_while_the_machine_is_not() {
 }
 
 #[test]
+fn the_limit_of_an_address_space_is_counted_down_to() {
+    let limited = |second: u64, limit: Option<u64>| {
+        let mut sample = holding(11, "greedy", "/", 100 + second);
+        // More of it is reserved than is used.
+        sample.stat.vsize = (500 + 2 * second) * MIB;
+        let id = sample.id;
+        let mut snap = machine(second, 90_000, vec![holding(10, "still", "/", 900), sample]);
+        snap.address_limits = Arc::new(limit.map(|limit| (id, limit)).into_iter().collect());
+        snap
+    };
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..150 {
+        history.push(&limited(second, Some(1500 * MIB)));
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    assert!(
+        matches!(danger.limit, Limit::AddressSpace(id) if id.pid == 11),
+        "{danger:?}"
+    );
+    assert_eq!(pid(danger), Some(11));
+    // At 2 MiB a second, of the 702 that are left.
+    assert!((danger.forecast.seconds() - 351.0).abs() < 5.0, "{danger:?}");
+    history.push(&limited(150, None));
+    assert_eq!(history.dangers(), []);
+}
+
+#[test]
 fn a_limit_that_is_gone_is_forgotten() {
     let mut history = History::new(Duration::from_secs(10));
     let rows = |second| vec![holding(11, "inside", "/box", 1000 + second)];

@@ -6,12 +6,12 @@ use std::os::unix::fs::symlink;
 use proptest::prelude::*;
 use zmtop::model::Missing;
 use zmtop::model::jvm::JvmHeap;
-use zmtop::proc::hsperfdata::{names, parse, read};
+use zmtop::proc::hsperfdata::{find, names, parse, read};
 
 const MIB: i64 = 1 << 20;
 
 /// A file of these counters.
-fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
+pub(crate) fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
     let word = |n: usize| {
         let n = u32::try_from(n).unwrap();
         if little { n.to_le_bytes() } else { n.to_be_bytes() }
@@ -47,7 +47,7 @@ fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
 }
 
 /// The counters of the parallel collector of Java 17.
-const PARALLEL: &[(&str, i64)] = &[
+pub(crate) const PARALLEL: &[(&str, i64)] = &[
     ("sun.gc.collector.0.invocations", 3987),
     ("sun.gc.collector.0.lastEntryTime", 2_457_679_315_225),
     ("sun.gc.collector.1.invocations", 105),
@@ -64,7 +64,7 @@ const PARALLEL: &[(&str, i64)] = &[
     ("sun.gc.policy.liveAtLastFullGc", 120 * MIB),
 ];
 
-const HEAP: JvmHeap = JvmHeap {
+pub(crate) const HEAP: JvmHeap = JvmHeap {
     used: 140 << 20,
     capacity: 158 << 20,
     old: Ok(137 << 20),
@@ -170,6 +170,14 @@ fn the_mapping_tells_the_file() {
         let expected = expected.map(|(directory, file)| (directory.as_bytes(), file.as_bytes()));
         assert_eq!(names(mapping.as_bytes()), expected, "{mapping}");
     }
+}
+
+#[test]
+fn the_name_of_the_file_is_found_among_the_areas() {
+    let maps = b"55a0-55a1 r--p 00000000 fd:00 9  /usr/lib/jvm/bin/java\n7f00-7f08 rw-p 00000000 00:00 0 \n\
+        7f08-7f10 rw-s 00000000 fd:00 5  /tmp/hsperfdata_a b/70\n";
+    assert_eq!(find(maps), Some(&b"/tmp/hsperfdata_a b/70"[..]));
+    assert_eq!((find(&maps[..60]), find(b"")), (None, None));
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! Java virtual machines: judged by what collections leave of their heaps, by their own counters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::group::RowKey;
+use zmtop::history::History;
+use zmtop::history::suspects::{SuspectQuery, suspects};
+use zmtop::model::jvm::JvmHeap;
+use zmtop::model::{Missing, Snapshot};
+use zmtop::trend::{Judgement, Metric, Verdict};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// One minute's figures of a heap of at most 1000 MiB: held memory, committed heap, use of the old generation, collections
+/// of it.
+#[derive(Clone, Copy)]
+struct Heap {
+    held: f64,
+    capacity: f64,
+    old: f64,
+    collections: u64,
+}
+
+/// A snapshot at that second after many hours.
+fn at(second: u64, heap: Heap, is_told: bool) -> Snapshot {
+    let bytes = |mib: f64| (mib * MIB as f64) as u64;
+    let mut sample = process(7, 1, "java -jar shop.jar");
+    sample.id.starttime = 0;
+    sample.walk = Ok(walk(bytes(heap.held), 0));
+    let id = sample.id;
+    let counters = JvmHeap {
+        used: bytes(heap.old),
+        capacity: bytes(heap.capacity),
+        old: if is_told {
+            Ok(bytes(heap.old))
+        } else {
+            Err(Missing::Unsupported)
+        },
+        live: Err(Missing::Unsupported),
+        old_max: Ok(1000 * MIB),
+        collections: 2 * heap.collections,
+        old_collections: heap.collections,
+    };
+    let mut snap = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
+    snap.interval = Duration::from_secs(5);
+    snap.system.uptime = Ok(100_000.0 + second as f64);
+    snap.system.mem_available = Ok(64 << 30);
+    snap.system.swap_free = Ok(0);
+    snap.jvms = Arc::new([(id, Ok(counters))].into());
+    snap
+}
+
+/// Takes in 45 minutes; returns the last judgement, the worst verdict, and the seconds until a limit as listed in the end.
+fn judged(heap: impl Fn(f64) -> Heap, is_told: bool) -> (Judgement, Verdict, Option<f64>) {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut worst = Verdict::Unknown;
+    let mut last = None;
+    for second in (0..2700).step_by(5) {
+        let snap = at(second, heap(second as f64 / 60.0), is_told);
+        history.push(&snap);
+        let id = snap.rows()[0].id;
+        worst = worst.max(history.get(id).unwrap().trend().verdict);
+        last = Some(snap);
+    }
+    let last = last.unwrap();
+    let id = last.rows()[0].id;
+    let found = suspects(&history, &last, SuspectQuery::GROWING);
+    let eta = found.iter().find(|s| s.key == RowKey::Process(id)).and_then(|s| s.eta);
+    (*history.get(id).unwrap().trend(), worst, eta)
+}
+
+/// The old generation, of which collections every two minutes leave so much, and that 150 MiB of garbage come to between
+/// them. A concurrent collector frees it during the half minute after it, in which it counts two pauses.
+fn teeth(minutes: f64, left: f64) -> (f64, u64) {
+    let (cycle, into) = ((minutes / 2.0).floor(), minutes % 2.0);
+    let garbage = if into < 0.5 {
+        150.0 * (1.0 - into / 0.5)
+    } else {
+        150.0 * (into - 0.5) / 1.5
+    };
+    (left + garbage, 2 * cycle as u64 + u64::from(into > 0.05))
+}
+
+#[test]
+fn a_full_heap_that_leaks_is_called_by_its_own_counters() {
+    let full = |minutes: f64| {
+        let (old, collections) = teeth(minutes, 300.0 + 8.0 * minutes);
+        Heap {
+            held: 1060.0,
+            capacity: 1000.0,
+            old,
+            collections,
+        }
+    };
+    let (judgement, _, eta) = judged(full, true);
+    assert_eq!(
+        (judgement.verdict, judgement.metric),
+        (Verdict::Leaking, Metric::LiveSet),
+        "{judgement:?}"
+    );
+    let pace = judgement.slope * 60.0 / MIB as f64;
+    assert!((pace - 8.0).abs() < 1.0, "{pace}");
+    assert!(
+        judgement.texts()[0].contains("counters of the Java machine"),
+        "{:?}",
+        judgement.texts()
+    );
+    // Until the heap's own limit, not until the machine's.
+    assert!((1500.0..6000.0).contains(&eta.unwrap()), "{eta:?}");
+    // What is held says nothing.
+    let (judgement, worst, _) = judged(full, false);
+    assert_eq!((judgement.verdict, worst), (Verdict::Steady, Verdict::Steady));
+}
+
+#[test]
+fn a_heap_that_grows_while_its_live_set_does_not_is_no_leak() {
+    let grows = |minutes: f64| {
+        let (old, collections) = teeth(minutes, 100.0);
+        Heap {
+            held: 200.0 + 15.0 * minutes,
+            capacity: 210.0 + 15.0 * minutes,
+            old,
+            collections,
+        }
+    };
+    let (judgement, worst, eta) = judged(grows, true);
+    assert_eq!(
+        (judgement.verdict, judgement.metric),
+        (Verdict::Growing, Metric::Heap),
+        "{judgement:?}"
+    );
+    assert_eq!((worst, eta), (Verdict::Growing, None));
+    // Without the counters it is one.
+    let (judgement, ..) = judged(grows, false);
+    assert_eq!((judgement.verdict, judgement.metric), (Verdict::Leaking, Metric::Held));
+}
+
+#[test]
+fn before_the_first_collection_a_heap_only_fills() {
+    let fills = |minutes: f64| Heap {
+        held: 200.0 + 15.0 * minutes,
+        capacity: 1000.0,
+        old: 50.0 + 15.0 * minutes,
+        collections: 0,
+    };
+    let (_, worst, _) = judged(fills, true);
+    assert_eq!(worst, Verdict::Growing);
+}
+
+#[test]
+fn what_leaks_beside_the_heap_is_called() {
+    let beside = |minutes: f64| {
+        let (old, collections) = teeth(minutes, 100.0);
+        Heap {
+            held: 450.0 + 10.0 * minutes,
+            capacity: 400.0,
+            old,
+            collections,
+        }
+    };
+    let (judgement, ..) = judged(beside, true);
+    assert_eq!(
+        (judgement.verdict, judgement.metric),
+        (Verdict::Leaking, Metric::LiveSet),
+        "{judgement:?}"
+    );
+    assert!(
+        (judgement.slope * 60.0 / MIB as f64 - 10.0).abs() < 1.0,
+        "{judgement:?}"
+    );
+}

@@ -1,0 +1,84 @@
+//! What is read of few processes only: the counters of Java virtual machines, and limits of address spaces that grow.
+
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use zmtop::model::{Identity, Missing, Reading, Snapshot};
+use zmtop::sampler::Scanner;
+
+use super::row;
+use crate::proc::hsperfdata::{HEAP, PARALLEL, file};
+use crate::support::tree::ProcTree;
+use crate::support::{block_on, long};
+
+/// Ticks until something is true of a snapshot, or five seconds have passed.
+fn tick_until(scanner: &mut Scanner, is_it: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    block_on(async {
+        let mut last = scanner.tick().await;
+        for _ in 0..50 {
+            if is_it(&last) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            last = scanner.tick().await;
+        }
+        (*last).clone()
+    })
+}
+
+fn heap(snapshot: &Snapshot, pid: u32) -> Option<Reading<u64>> {
+    let found = snapshot.jvms.get(&row(snapshot, pid).id)?;
+    Some(found.as_ref().map(|heap| heap.used).map_err(|why| *why))
+}
+
+#[test]
+fn virtual_machines_are_asked_for_their_heaps_and_others_are_not() {
+    let tree = ProcTree::new();
+    for pid in 2..=5 {
+        tree.process(pid).comm(if pid == 5 { "worker" } else { "java" }).write();
+        let directory = tree.file(pid, "root/tmp/hsperfdata_a");
+        std::fs::create_dir_all(&directory).unwrap();
+        // The pid that it has in its container.
+        std::fs::write(directory.join("1"), file(true, PARALLEL)).unwrap();
+        let maps = "7f00-7f08 rw-s 00000000 fd:00 123                  /tmp/hsperfdata_a/1\n";
+        std::fs::write(tree.file(pid, "maps"), maps).unwrap();
+    }
+    // One that maps none, one whose file is broken.
+    std::fs::write(tree.file(3, "maps"), "7f00-7f08 rw-p 00000000 00:00 0 [heap]\n").unwrap();
+    std::fs::write(tree.file(4, "root/tmp/hsperfdata_a/1"), "x").unwrap();
+    symlink("/usr/bin/worker", tree.file(5, "exe")).unwrap();
+    let mut scanner = Scanner::new(&tree.options());
+    let snapshot = tick_until(&mut scanner, |snapshot| snapshot.jvms.len() == 2);
+    assert_eq!(heap(&snapshot, 2), Some(Ok(HEAP.used)));
+    assert_eq!(heap(&snapshot, 4), Some(Err(Missing::Malformed)));
+    assert_eq!((heap(&snapshot, 3), heap(&snapshot, 5)), (None, None));
+    assert!(snapshot.address_limits.is_empty());
+}
+
+#[test]
+fn the_limit_of_an_address_space_is_read_while_it_grows() {
+    if !long() {
+        return;
+    }
+    let mut program = std::process::Command::new("bash")
+        .args(["-c", "ulimit -v 2000000; exec python3 -c 'import time\nkept=[]\nwhile True: kept.append(bytearray(1<<20)); time.sleep(.1)'"])
+        .spawn()
+        .unwrap();
+    let mut scanner = Scanner::new(&zmtop::sampler::Options::new(None));
+    let pid = program.id();
+    let limit = |snapshot: &Snapshot| {
+        let mut all = snapshot.address_limits.iter();
+        all.find(|(id, _)| id.pid == pid)
+            .map(|(id, limit): (&Identity, &u64)| (*id, *limit))
+    };
+    let mut found = None;
+    for _ in 0..4 {
+        found = limit(&tick_until(&mut scanner, |snapshot| limit(snapshot).is_some()));
+        if found.is_some() {
+            break;
+        }
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(found.map(|(_, limit)| limit), Some(2_000_000 << 10));
+}
