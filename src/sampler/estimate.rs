@@ -10,7 +10,8 @@
 //!   much alike the pages of this very process are.
 //! - Swap by the ratio of `SwapPss` to `VmSwap`; what was swapped out counts as it did in RAM.
 //! - A fault without a new page may be a copy on write, or a page of a file in place of another. It tells nothing where
-//!   nothing is shared. How much one was worth is learnt likewise.
+//!   nothing is shared. How much one was worth is learnt likewise. One fault may map many pages of a file, so that
+//!   beside such pages nearly all faults may have been copies: a child just forked does little else.
 //!
 //! What others do to a process (a sharer that ends) is not in its counters and not in this bound. Its groups tell, by a bound
 //! and an [estimate](Others), and walks show how much of the bound the estimate errs.
@@ -22,7 +23,7 @@ mod tracker;
 pub use margin::Margin;
 pub use tracker::{Others, Tracker};
 
-pub(super) use figures::shift;
+pub use figures::shift;
 use figures::{Part, Ratio, move_anon, move_shared};
 
 use crate::model::{Memory, Stat};
@@ -30,6 +31,9 @@ use crate::proc::statm::Statm;
 
 /// The size of the page that a fault brings at least. The kernel's own may be larger, which the margin learns.
 const PAGE: u64 = 4096;
+/// Bytes of a file or of shmem that the kernel maps with one fault at most: since Linux 6.18 a whole folio, within what one
+/// page table maps; before, 64 KiB (`fault_around_bytes`).
+const AROUND: u64 = 512 * PAGE;
 
 /// The counters of a process at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,14 +89,38 @@ pub struct Anchor {
     pub anonymous: Option<u64>,
     /// The counters just after it.
     pub counters: Counters,
-    /// Bytes that changed while it was walked.
+    /// Bytes that came or went while it was walked.
     pub blur: u64,
+    /// The faults meanwhile.
+    pub early: Faults,
     /// Bytes by which the kernel's counter of a kind of pages may be off: see [`statm::inexact`](crate::proc::statm::inexact).
     pub inexact: u64,
     /// Its anonymous pages may have become shared since: it was forked.
     pub is_forked: bool,
     /// The kernel merges pages of equal content (KSM), of which no counter of a process tells.
     pub may_merge: bool,
+}
+
+/// Faults, and the bytes that came meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Minor and major faults.
+    pub count: u64,
+    /// Anonymous memory that came.
+    pub anon: u64,
+    /// Pages of files and shmem that came.
+    pub shared: u64,
+}
+
+impl Faults {
+    /// Returns how many have brought no new page, where so many bytes can be copied on write.
+    const fn without_page(&self, copyable: u64) -> u64 {
+        let others = self.count.saturating_sub(self.anon / PAGE);
+        let least = others.saturating_sub(self.shared / PAGE);
+        let most = others.saturating_sub(self.shared.div_ceil(AROUND));
+        let (copies, copyable) = (most - least, copyable / PAGE);
+        least.saturating_add(if copies < copyable { copies } else { copyable })
+    }
 }
 
 /// An estimate of the memory of a process.
@@ -102,6 +130,11 @@ pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS and `SwapPss` together, in bytes.
     pub bound: u64,
+    /// Bytes that faults without a new page may have changed at the very most, as far as they are more than ever proved
+    /// harmless.
+    pub unproven: u64,
+    /// Bytes that can change without a new page.
+    mutable: u64,
     /// The parts of it that ratios make (for each byte that they may err), faults without a new page, and CPU time.
     ratios: Unexplained,
     faults: Unexplained,
@@ -120,6 +153,8 @@ impl Anchor {
     pub fn new(memory: Memory, anonymous: Option<u64>, before: &Counters, after: Counters, inexact: u64) -> Self {
         // Where nothing changed in between, a difference is one of how pages are counted.
         let is_sharp = before.has_same_stat(&after);
+        let resident = after.resident.unwrap_or_default();
+        let anon = anonymous.unwrap_or(resident.anon);
         Self {
             memory,
             anonymous,
@@ -128,6 +163,11 @@ impl Anchor {
                 0
             } else {
                 after.resident().abs_diff(memory.rss)
+            },
+            early: Faults {
+                count: after.faults.wrapping_sub(before.faults),
+                anon: resident.anon.saturating_sub(anon),
+                shared: resident.shared.saturating_sub(memory.rss.saturating_sub(anon)),
             },
             inexact,
             is_forked: false,
@@ -139,7 +179,8 @@ impl Anchor {
     pub fn estimate(&self, now: &Counters, margin: &Margin) -> Estimate {
         // A glance may be older than the walk that it is taken in after.
         let is_older = now.faults < self.counters.faults || now.cpu_ticks < self.counters.cpu_ticks;
-        if is_older || self.counters == *now {
+        let now = if is_older { &self.counters } else { now };
+        if self.counters == *now && self.early.count == 0 {
             return self.unchanged();
         }
         let resident = self.counters.resident.zip(now.resident);
@@ -162,6 +203,8 @@ impl Anchor {
         Estimate {
             memory: self.memory,
             bound: self.blur,
+            unproven: 0,
+            mutable: 0,
             ratios: Unexplained::default(),
             faults: Unexplained::default(),
             ticks: Unexplained::default(),
@@ -172,7 +215,8 @@ impl Anchor {
     /// or went.
     fn by_stat(&self, now: &Counters) -> Estimate {
         let then = &self.counters;
-        let faults = now.faults.wrapping_sub(then.faults).saturating_mul(PAGE);
+        let faults = now.faults.wrapping_sub(then.faults);
+        let faults = faults.saturating_add(self.early.count).saturating_mul(PAGE);
         let resident = then.resident.zip(now.resident);
         let pages = resident.map_or(now.rss.abs_diff(then.rss), |(then, now)| {
             let shared = now.shared.abs_diff(then.shared);
@@ -183,6 +227,7 @@ impl Anchor {
         let space = if now.vsize == then.vsize { 0 } else { PAGE };
         Estimate {
             bound: sum([self.blur, faults, pages, swap, space]),
+            unproven: faults.saturating_mul(AROUND / PAGE),
             ..self.unchanged()
         }
     }
@@ -212,16 +257,25 @@ impl Anchor {
                 .saturating_sub(ratios.swap.of(swap.less));
         }
 
-        let new_pages = anon.more.saturating_add(shared.more) / PAGE;
-        let faults = now.faults.wrapping_sub(self.counters.faults).saturating_sub(new_pages);
         let ticks = now.cpu_ticks.saturating_sub(self.counters.cpu_ticks);
         // A copy on write adds at most what anonymous pages lack to be whole; pages of files, what their ratio allows.
         let shared_anon = then.anon - ratios.anon.of(then.anon);
         let mutable = shared_anon.saturating_add(ratios.shared.error_of(then.shared));
+        let early = &self.early;
+        let faults = Faults {
+            count: now
+                .faults
+                .wrapping_sub(self.counters.faults)
+                .saturating_add(early.count),
+            anon: anon.more.saturating_add(early.anon),
+            shared: shared.more.saturating_add(early.shared),
+        };
+        let faults = faults.without_page(shared_anon);
         let unexplained = |events, bound: u64| Unexplained {
             events,
             bound: bound.min(mutable),
         };
+        let unproven = margin.unproven(faults).saturating_mul(AROUND).min(mutable);
         let faults = unexplained(faults, margin.of_faults(faults));
         let ticks = unexplained(ticks, margin.of_ticks(ticks));
         let inexactness = self.inexactness(&ratios);
@@ -237,6 +291,8 @@ impl Anchor {
         Estimate {
             memory,
             bound: sum([self.blur, inexactness, ratios.bound, faults.bound, ticks.bound]),
+            unproven,
+            mutable,
             ratios,
             faults,
             ticks,

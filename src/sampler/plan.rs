@@ -13,6 +13,7 @@
 //! | bound above 4 tolerances, not in focus | 0 |
 //! | bound above the tolerance, not in focus | `max_age` |
 //! | it ran, and its counters cannot be read | 5 s |
+//! | in focus, it faulted more often than ever proved harmless | 3 s |
 //! | the rest, where others can change it beyond its tolerance unseen | `max_age` |
 //! | the rest | 32 times `max_age` |
 //!
@@ -86,6 +87,9 @@ pub struct Candidate {
     pub bound: u64,
     /// It ran since the last walk, and what that changed cannot be told.
     pub ran: bool,
+    /// Its faults since the last walk, as far as they are more than have proved harmless, may have changed more than is
+    /// tolerated: pages of one file in place of another's leave no other trace.
+    pub faulted: bool,
     /// The error of its figures that nobody minds, in bytes.
     pub tolerance: u64,
     /// Upper bound on a PSS change that another process can cause unseen, in bytes.
@@ -121,6 +125,9 @@ const UNSEEN_FACTOR: u64 = 4;
 /// Age from which a process that ran is walked, where no counters tell what that changed: pages may have turned from shared
 /// to private, which neither RSS nor the counts of faults show.
 const RAN_AGE: Duration = Duration::from_secs(5);
+/// Age from which a process in focus that faulted is walked: those that share its pages are told by that and walked in the
+/// next tick, and all are to be right within 6 s.
+const FAULTED_AGE: Duration = Duration::from_secs(3);
 /// Factor on `max_age` for idle processes to which others can do nothing that would be noticed.
 const PRIVATE_AGE_FACTOR: u32 = 32;
 /// Weight of a process that somebody looks at: its figures are walked as if they were twice as old.
@@ -170,6 +177,11 @@ impl Policy {
             self.max_age.mul_f64(1.0 - spread * EARLY_DUE)
         } else {
             Duration::MAX
+        };
+        let due = if c.focus && c.faulted {
+            due.min(FAULTED_AGE)
+        } else {
+            due
         };
         let is_exposed = c.externally_mutable > tolerance;
         let idle = self.max_age * if is_exposed { 1 } else { PRIVATE_AGE_FACTOR };

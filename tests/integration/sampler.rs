@@ -8,6 +8,7 @@ mod close_looks;
 mod estimate;
 mod facts;
 mod life;
+mod margin;
 mod plan;
 mod program;
 mod rotation;

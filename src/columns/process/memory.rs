@@ -72,7 +72,7 @@ pub(super) const COLUMNS: &[Entry] = &[
         .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss."),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
         "Bound on the error of PSS and SwapPss: 0 at a walk, more as the process, or others that share memory with it, \
-         change what only a walk can tell. Of a sum, that of its members together.",
+         change what only a walk can tell. USS may be off by twice as much. Of a sum, that of its members together.",
     ),
     Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")

@@ -110,8 +110,12 @@ pub(super) fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: 
     take(memory, false, alone, less.whole - alone);
 }
 
-/// Adds to the PSS of files and of shmem what others have changed.
-pub(in crate::sampler) fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
+/// Adds to the PSS of files and of shmem what others have changed. Where they map more, as large a part of the private
+/// pages is shared by now as is gone from the PSS.
+pub fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
+    let anon = memory.pss_anon.unwrap_or(0);
+    let (private, divided) = (memory.uss().saturating_sub(anon), memory.pss.saturating_sub(anon));
+    let lost = |by: i64| by.min(0).unsigned_abs();
     let mut add = |figure: &mut Reading<u64>, by: i64| {
         let whole = figure.unwrap_or(memory.pss);
         let by = by.max(-i64::try_from(whole).unwrap_or(i64::MAX));
@@ -124,6 +128,15 @@ pub(in crate::sampler) fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
     add(&mut of_file, file);
     add(&mut of_shmem, shmem);
     (memory.pss_file, memory.pss_shmem) = (of_file, of_shmem);
+    change_known(&mut memory.pss_dirty, shmem.max(0).unsigned_abs(), lost(shmem));
+    for (by, alone, shared) in [
+        (file, &mut memory.private_clean, &mut memory.shared_clean),
+        (shmem, &mut memory.private_dirty, &mut memory.shared_dirty),
+    ] {
+        let moved = Ratio::new(lost(by), divided.max(1)).of(private).min(*alone);
+        *alone -= moved;
+        *shared = shared.saturating_add(moved);
+    }
 }
 
 fn change(figure: &mut u64, more: u64, less: u64) {

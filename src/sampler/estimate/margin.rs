@@ -1,6 +1,6 @@
 //! The error of a process's estimates that its counters do not explain, learnt from its walks.
 
-use super::{Estimate, PAGE, Unexplained};
+use super::{AROUND, Estimate, PAGE, Unexplained};
 
 /// The error that walks have shown of a process's estimates, beyond what its counters explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +31,8 @@ const MIN_PART: f32 = 0.0625;
 /// Bytes for each fault of a process of which nothing is known, and of more faults than proved harmless before: some of the
 /// pages of a file that the kernel maps around it, or a copy of one.
 const INITIAL_PER_FAULT: f32 = 2.0 * PAGE as f32;
-/// Most bytes of a fault: the kernel maps up to 64 KiB of a file around it.
-const MAX_PER_FAULT: f32 = 16.0 * PAGE as f32;
+/// Most bytes of a fault.
+const MAX_PER_FAULT: f32 = AROUND as f32;
 /// Bytes for each tick of such a process: with 1 MiB of shared pages it is walked after a twentieth of a second of CPU
 /// time, after a fifth when that walk shows nothing, and so on.
 const INITIAL_PER_TICK: f32 = 200.0 * 1024.0;
@@ -94,9 +94,15 @@ impl Margin {
 
     /// Returns what so many faults without a new page may have changed.
     pub(super) fn of_faults(&self, faults: u64) -> u64 {
-        let known = faults.min(self.faults.saturating_mul(2));
-        let rest = (faults - known) as f64 * f64::from(INITIAL_PER_FAULT.max(self.per_fault));
+        let rest = self.unproven(faults);
+        let known = faults - rest;
+        let rest = rest as f64 * f64::from(INITIAL_PER_FAULT.max(self.per_fault));
         (known as f64 * f64::from(self.per_fault) + rest) as u64
+    }
+
+    /// Returns by how much so many faults are more than those of which a walk showed how much they did.
+    pub(super) const fn unproven(&self, faults: u64) -> u64 {
+        faults.saturating_sub(self.faults.saturating_mul(2))
     }
 
     /// Returns what so many ticks of CPU time may have changed.
@@ -115,10 +121,10 @@ impl Margin {
         let rest = rest.saturating_sub(self.of_ratios(ratios.events));
         let before = self.per_fault;
         learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
-        if self.per_fault > before {
+        if self.per_fault > before && rest >= PROOF {
             // However few prove harmless after that, as many need not be.
             self.faults = 0;
-        } else if faults.bound >= PROOF {
+        } else if faults.events.saturating_mul(AROUND).min(estimated.mutable) >= PROOF {
             self.faults = self.faults.max(faults.events);
         }
         let rest = rest.saturating_sub(self.of_faults(faults.events));

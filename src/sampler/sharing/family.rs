@@ -102,10 +102,11 @@ impl Kin {
     /// changed itself: that, the others must hear of.
     pub(super) fn walked(&mut self, found: [Kind; 2], shared: u64, own_change: u64, sharing: &mut Sharing) {
         [self.anonymous, self.swapped] = found;
-        let Some(family) = self.family else { return };
-        let members = sharing.group(family).members;
+        // One just forked may be walked before it is put into its family.
+        let members = self.family.map_or(0, |family| sharing.group(family).members);
         self.shared_heap = Shared::estimate(self.anonymous.gain(), shared, members);
         self.shared_swap = Shared::estimate(self.swapped.gain(), self.swapped.whole, members);
+        let Some(family) = self.family else { return };
         let limit = signed(own_change);
         let change = signed(self.shared_heap.bytes) - signed(self.heap.bytes);
         let change = change.clamp(-limit, limit);

@@ -11,8 +11,8 @@ const REMAPPED: u64 = 1 << 20;
 const REMAPPED_SHIFT: u32 = 4;
 /// Bytes of newly mapped pages from which others hear of them: fewer make no difference to anybody.
 const TOLD: u64 = 64 << 10;
-/// Pages of a file that the kernel maps around a fault at most.
-const PAGES_PER_FAULT: u64 = 16;
+/// Pages of a file that the kernel maps with one fault at most: since Linux 6.18, a folio.
+const PAGES_PER_FAULT: u64 = 512;
 
 /// The files and shmem of a process.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +104,11 @@ pub(super) struct Found<'a> {
 }
 
 impl Mapped {
-    /// Takes over what a parent has mapped, if that is known.
+    /// Takes over what a parent has mapped, if that is known, unless a walk has told it by now.
     pub(super) fn inherit(&mut self, parent: &Self, sharing: &mut Sharing) {
-        if let Told::Objects(mappings) = &parent.told {
+        if !matches!(self.told, Told::Objects(_))
+            && let Told::Objects(mappings) = &parent.told
+        {
             let join = |object: &Mapping| object.join(sharing.join(sharing.group(object.group).key));
             self.told = Told::Objects(Box::new(Mappings {
                 objects: mappings.objects.iter().map(join).collect(),

@@ -312,7 +312,8 @@ impl Process {
             return false;
         }
         let own_change = self.estimates.walked(result.anchor, &self.others());
-        self.own_error = result.walked.map(|_| result.anchor.map_or(0, |anchor| anchor.blur));
+        let estimate = self.estimates.estimate();
+        self.own_error = result.walked.map(|_| estimate.map_or(0, |estimate| estimate.bound));
         self.figures = None;
         if let Ok(walked) = result.walked {
             self.set_figures(walked.memory);

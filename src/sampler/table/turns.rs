@@ -165,6 +165,8 @@ impl Process {
     /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
     pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
         let walk = self.walk().ok();
+        let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
+        let in_focus = focus.contains(&self.id);
         let walked_at = walk.map(|w| w.at);
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),
@@ -185,12 +187,13 @@ impl Process {
                 self.error()
             },
             ran: self.estimates.ran_unseen(),
-            tolerance: walk.map_or(Walk::TOLERATED, |w| w.tolerance()),
+            faulted: in_focus && self.estimates.estimate().is_some_and(|e| e.unproven > tolerance),
+            tolerance,
             externally_mutable: match (&walk, self.estimates.anchor()) {
                 (Some(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),
                 _ => u64::MAX,
             },
-            focus: focus.contains(&self.id),
+            focus: in_focus,
             was_idle: self.was_idle,
             place: self.serial,
         }

@@ -4,12 +4,12 @@ use zmtop::model::{Memory, Missing};
 use zmtop::proc::statm::{Statm, inexact};
 use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Others, Tracker};
 
-const MB: u64 = 1 << 20;
+pub(super) const MB: u64 = 1 << 20;
 /// Faults that bring a mebibyte.
-const MB_FAULTS: u64 = 256;
+pub(super) const MB_FAULTS: u64 = 256;
 
 /// A process at its walk: 100 MB of anonymous memory of its own, and 40 MB of a library that four have mapped.
-fn alone() -> Anchor {
+pub(super) fn alone() -> Anchor {
     Anchor {
         memory: Memory {
             rss: 140 * MB,
@@ -38,7 +38,7 @@ fn alone() -> Anchor {
 }
 
 /// The same, whose anonymous memory is shared with one fork.
-fn forked() -> Anchor {
+pub(super) fn forked() -> Anchor {
     let mut anchor = alone();
     anchor.memory.pss = 60 * MB;
     anchor.memory.pss_anon = Ok(50 * MB);
@@ -63,7 +63,7 @@ fn after(anchor: &Anchor, [anon, shared, swap]: [i64; 3], faults: u64) -> Counte
     }
 }
 
-fn estimated(anchor: &Anchor, now: Counters) -> Estimate {
+pub(super) fn estimated(anchor: &Anchor, now: Counters) -> Estimate {
     let mut tracker = Tracker::default();
     tracker.walked(Some(*anchor), &Others::default());
     tracker.glanced(now);
@@ -115,6 +115,14 @@ fn each_kind_of_change_has_its_figures_and_its_bound() {
             [0, 0, 0],
             1 << 40,
             [60, 0, 80],
+        ),
+        // As 2 MB of a file may come with one fault, the others may be copies.
+        (
+            "copies on write beside pages of a file",
+            forked(),
+            [0, 8, 0],
+            4 + 2 * MB_FAULTS,
+            [62, 0, 10],
         ),
         (
             "pages of files at an even count",
@@ -230,8 +238,23 @@ fn what_changes_during_a_walk_is_its_blur() {
     after.resident.as_mut().unwrap().anon += 5 * MB;
     // Pages that the kernel counts in one of the two only.
     assert_eq!(Anchor::new(memory, None, &counters, after, 0).blur, 0);
-    after.faults += 1280;
-    assert_eq!(Anchor::new(memory, None, &counters, after, 0).blur, 5 * MB);
+    after.faults += 5 * MB_FAULTS;
+    let seen = Anchor::new(memory, Some(100 * MB), &counters, after, 0);
+    assert_eq!((seen.blur, estimated(&seen, after).bound), (5 * MB, 5 * MB));
+}
+
+#[test]
+fn copies_on_write_during_a_walk_are_in_its_bound() {
+    let Anchor { memory, counters, .. } = forked();
+    let mut after = counters;
+    after.faults += 2 * MB_FAULTS;
+    let anchor = Anchor::new(memory, Some(100 * MB), &counters, after, 0);
+    assert_eq!((anchor.blur, estimated(&anchor, after).bound), (0, 4 * MB));
+    // They count once.
+    let mut now = after;
+    now.cpu_ticks += 1;
+    now.faults += MB_FAULTS;
+    assert_eq!(estimated(&anchor, now).bound, 6 * MB + 200 * 1024);
 }
 
 #[test]
@@ -258,109 +281,6 @@ fn counters_that_lag_behind_are_in_the_bound() {
     let estimate = estimated(&anchor, after(&anchor, [1, 0, 0], MB_FAULTS));
     assert_eq!((estimate.memory.pss, estimate.bound), (110 * MB, 2 * MB));
     assert_eq!(estimated(&anchor, anchor.counters).bound, 0);
-}
-
-#[test]
-fn faults_that_prove_harmless_are_soon_known_for_it() {
-    let mut anchor = forked();
-    let mut tracker = Tracker::default();
-    tracker.walked(Some(anchor), &Others::default());
-    let mut bounds = Vec::new();
-    for _ in 0..4 {
-        anchor.counters.faults += 8 * MB_FAULTS;
-        tracker.glanced(anchor.counters);
-        bounds.push(tracker.estimate().unwrap().bound);
-        tracker.walked(Some(anchor), &Others::default());
-    }
-    assert_eq!(bounds, [16 * MB, 4 * MB, MB, MB / 4]);
-    // Once one does harm, they all may.
-    anchor.counters.faults += 8 * MB_FAULTS;
-    anchor.memory.pss += 4 * MB;
-    tracker.walked(Some(anchor), &Others::default());
-    anchor.counters.faults += 8 * MB_FAULTS;
-    tracker.glanced(anchor.counters);
-    let bound = tracker.estimate().unwrap().bound;
-    assert!(bound > 7 * MB, "{bound}");
-    // Unless others did it.
-    anchor.memory.pss += 20 * MB;
-    let others = Others {
-        bound: 20 * MB,
-        ..Others::default()
-    };
-    tracker.walked(Some(anchor), &others);
-    anchor.counters.faults += 8 * MB_FAULTS;
-    tracker.glanced(anchor.counters);
-    assert!(tracker.estimate().unwrap().bound < 4 * MB);
-}
-
-#[test]
-fn harmless_faults_say_nothing_of_many_more() {
-    let mut anchor = alone();
-    let mut tracker = Tracker::default();
-    for _ in 0..8 {
-        tracker.walked(Some(anchor), &Others::default());
-        anchor.counters.faults += 50;
-        tracker.glanced(anchor.counters);
-    }
-    assert!(tracker.estimate().unwrap().bound < MB / 16);
-    // Faults of reading 12 MB of a file in place of another.
-    anchor.counters.faults += 192;
-    tracker.glanced(anchor.counters);
-    assert!(tracker.estimate().unwrap().bound > MB);
-}
-
-#[test]
-fn walks_show_how_far_the_drift_of_others_is_known() {
-    let anchor = alone();
-    let of = |drift| Others {
-        drift,
-        ..Others::default()
-    };
-    let mut tracker = Tracker::default();
-    tracker.walked(Some(anchor), &Others::default());
-    let mut bounds = Vec::new();
-    for _ in 0..4 {
-        bounds.push(tracker.bound_of(&of(4 * MB)));
-        tracker.walked(Some(anchor), &of(4 * MB));
-    }
-    assert_eq!(bounds, [4 * MB, MB, MB / 4, MB / 4]);
-    // What is larger than any that was shown is not known.
-    assert_eq!(tracker.bound_of(&of(40 * MB)), 32 * MB + MB / 2);
-    let mut moved = anchor;
-    moved.memory.pss -= 3 * MB;
-    let others = Others {
-        shift: -2 * MB.cast_signed(),
-        ..of(4 * MB)
-    };
-    tracker.walked(Some(moved), &others);
-    assert_eq!(tracker.bound_of(&of(4 * MB)), 2 * MB);
-}
-
-#[test]
-fn cpu_time_without_a_trace_is_looked_at_ever_more_seldom() {
-    let mut anchor = alone();
-    let mut tracker = Tracker::default();
-    tracker.walked(Some(anchor), &Others::default());
-    let mut ticks = Vec::new();
-    for _ in 0..4 {
-        let before = anchor.counters.cpu_ticks;
-        while tracker.estimate().unwrap().bound <= MB {
-            anchor.counters.cpu_ticks += 1;
-            tracker.glanced(anchor.counters);
-        }
-        ticks.push(anchor.counters.cpu_ticks - before);
-        tracker.walked(Some(anchor), &Others::default());
-    }
-    assert_eq!(ticks, [6, 21, 82, 328]);
-    // What shares nothing never is.
-    let mut own = alone();
-    own.memory.pss_file = Ok(0);
-    own.memory.rss = 100 * MB;
-    own.counters.resident.as_mut().unwrap().shared = 0;
-    let mut now = own.counters;
-    now.cpu_ticks += 1 << 40;
-    now.faults += 1 << 40;
-    assert_eq!(estimated(&own, now).bound, 0);
 }
 
 #[test]

@@ -63,6 +63,10 @@ fn choices() {
         externally_mutable: 1 << 20,
         ..idle(age, 50)
     };
+    let faulted = |age| Candidate {
+        faulted: true,
+        ..own(age)
+    };
     let large = |bound| Candidate {
         tolerance: 10 << 20,
         ..wrong(bound, idle(1.0, 50))
@@ -100,6 +104,9 @@ fn choices() {
         ("very old likewise", vec![own(30.0 * 32.0)], vec![(0, Idle)]),
         ("ran of late", vec![ran(3.7)], vec![]),
         ("ran a while ago", vec![ran(5.0)], vec![(0, Due)]),
+        ("faulted, in sight", vec![seen(faulted(2.9))], vec![]),
+        ("a while ago", vec![seen(faulted(3.0))], vec![(0, Due)]),
+        ("the same, out of sight", vec![faulted(29.0)], vec![]),
         ("never walked", vec![new()], vec![(0, New)]),
         (
             "never walked goes first",

@@ -256,16 +256,39 @@ fn what_others_touch_little_by_little_is_followed() {
                 world.walk(*pid);
             }
         }
-        let (error, off) = (world.error(quiet), world.error_with_shift(quiet));
+        let (truth, shown) = (world.memory(quiet), world.shifted(quiet));
+        let (error, off) = (world.error(quiet), truth.pss.abs_diff(shown.pss));
         let bound = world.bound(quiet).footprint;
         assert!(
             error <= bound + TOLERANCE,
             "{second} s: {error} off, said to be {bound}"
         );
         assert!(off <= error / 4 + TOLERANCE / 2, "{second} s: {off} off of {error}");
+        // So are the pages that are its own.
+        let uss = [truth.uss(), shown.uss()];
+        assert!(uss[1] <= shown.pss, "{second} s: {shown:?}");
+        assert!(
+            uss[0].abs_diff(uss[1]) <= error / 2 + TOLERANCE,
+            "{second} s: {uss:?}, {error}"
+        );
+        assert_eq!(shown.uss() + shown.shared(), shown.rss);
         most = most.max(error);
     }
     assert!(most > 2 * TOLERANCE, "{most}");
+}
+
+#[test]
+fn a_fork_walked_before_it_is_known_whose_hears_of_its_end() {
+    let mut world = World::default();
+    let parent = world.start();
+    world.allocate(parent, SIZE);
+    world.initial(&[parent]);
+    let child = world.fork_untold(parent);
+    world.walk(child);
+    world.adopt(parent, child);
+    assert_eq!(world.bound(child).footprint, 0);
+    world.end(parent);
+    check(&mut world, "the parent ended", &[child]);
 }
 
 /// A library of 1.5 MB, which nobody else of those who map it tells of.

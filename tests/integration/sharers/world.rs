@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use zmtop::model::Memory;
 use zmtop::proc::objects::Objects;
+use zmtop::sampler::estimate::shift;
 use zmtop::sampler::sharing::{ExternalBound, MIN_OBJECT, Sharer, Sharing, Walked};
 
 const BLOCK: u64 = 256 << 10;
@@ -47,18 +48,20 @@ impl World {
     /// A process of a program of its own.
     pub(crate) fn start(&mut self) -> usize {
         self.last += 1;
-        self.add(self.last as u64, Vec::new(), Vec::new())
+        let image = self.last as u64;
+        let pid = self.add(image, Vec::new(), Vec::new());
+        let process = self.processes.get_mut(&pid).unwrap();
+        process.sharer.join(image, &mut self.sharing);
+        pid
     }
 
     fn add(&mut self, image: u64, mappings: Vec<Mapping>, heap: Vec<(u64, bool)>) -> usize {
         self.last += 1;
-        let mut sharer = Sharer::default();
-        sharer.join(image, &mut self.sharing);
         for (block, is_swapped) in &heap {
             self.count(HEAP, *block, *is_swapped, 1);
         }
         let made = Made {
-            sharer,
+            sharer: Sharer::default(),
             image,
             mappings,
             heap,
@@ -131,6 +134,13 @@ impl World {
     }
 
     pub(crate) fn fork(&mut self, parent: usize) -> usize {
+        let child = self.fork_untold(parent);
+        self.adopt(parent, child);
+        child
+    }
+
+    /// Forks a process that is not put into its family.
+    pub(crate) fn fork_untold(&mut self, parent: usize) -> usize {
         let of = &self.processes[&parent];
         let (image, heap) = (of.image, of.heap.clone());
         let mappings = of.mappings.iter().map(|m| Mapping {
@@ -138,13 +148,17 @@ impl World {
             ..m.clone()
         });
         let mappings = mappings.collect();
-        let rss = heap.iter().filter(|(_, is_swapped)| !is_swapped).count() as u64 * BLOCK;
-        let child = self.add(image, mappings, heap);
+        self.add(image, mappings, heap)
+    }
+
+    /// Puts a child into the family of its parent.
+    pub(crate) fn adopt(&mut self, parent: usize, child: usize) {
         let [Some(old), Some(new)] = self.processes.get_disjoint_mut([&parent, &child]) else {
             panic!("no parent");
         };
+        let rss = new.heap.iter().filter(|(_, is_swapped)| !is_swapped).count() as u64 * BLOCK;
+        new.sharer.join(new.image, &mut self.sharing);
         new.sharer.forked(Some(&mut old.sharer), rss, &mut self.sharing);
-        child
     }
 
     /// Writes to the first bytes of the heap, so that they are its own.
@@ -288,12 +302,11 @@ impl World {
         self.processes.get_mut(&pid).unwrap().sharer.external(&self.sharing)
     }
 
-    /// How far the footprint is off that is shown with what the others have changed.
-    pub(crate) fn error_with_shift(&mut self, pid: usize) -> u64 {
-        let shift: i64 = self.bound(pid).shifts.iter().sum();
-        let shown = self.processes[&pid].shown.unwrap().footprint().unwrap();
-        let truth = self.memory(pid).footprint().unwrap();
-        truth.abs_diff(shown.checked_add_signed(shift).unwrap())
+    /// The figures shown, with what the others have changed little by little.
+    pub(crate) fn shifted(&mut self, pid: usize) -> Memory {
+        let mut memory = self.processes[&pid].shown.unwrap();
+        shift(&mut memory, self.bound(pid).shifts);
+        memory
     }
 
     /// How far the footprint shown is off.
