@@ -34,7 +34,8 @@
 //! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
-//! touched of its memory.
+//! touched of its memory. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
+//! what is alive in the heap of a Java virtual machine.
 
 pub mod coldness;
 pub mod dangers;
@@ -94,6 +95,8 @@ pub struct HistoryConfig {
     pub trend: Params,
     /// Maximum memory of all of it, in bytes.
     pub max_memory: u64,
+    /// The process that this history is in: what the history takes of it has that limit, and is not judged.
+    pub own_pid: Option<u32>,
 }
 
 impl HistoryConfig {
@@ -104,6 +107,7 @@ impl HistoryConfig {
             trend: Params::default(),
             // 40 000 processes, of which 5 000 change every second, take 50 MiB; a thousand that rest, a half.
             max_memory: 64 << 20,
+            own_pid: None,
         }
     }
 }
@@ -140,6 +144,8 @@ pub struct History {
     /// The memory of the processes in bytes, and the number of those without a past, as of their last push.
     process_bytes: usize,
     without_past: usize,
+    /// The memory of all of it as of the last snapshot.
+    own_bytes: u64,
 }
 
 impl History {
@@ -171,12 +177,18 @@ impl History {
             growing: BTreeSet::new(),
             process_bytes: 0,
             without_past: 0,
+            own_bytes: 0,
         }
     }
 
     /// Returns what is not kept, or not judged yet, for want of memory or time.
     pub const fn shortfall(&self) -> &Shortfall {
         &self.shortfall
+    }
+
+    /// Says that this history is in the process of that pid, one of the machine whose snapshots it takes in.
+    pub const fn set_own_pid(&mut self, pid: u32) {
+        self.config.own_pid = Some(pid);
     }
 
     /// Returns the memory of all of it, in bytes.

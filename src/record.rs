@@ -15,6 +15,9 @@
 //! readers and not read back. The fields of `stat` (`state` to `flags`) cannot be missing in the model: absent
 //! counters are 0, an absent state is `?`.
 //!
+//! `jvms` are the heaps of Java virtual machines by their own counters, `address_limits` the limits (`RLIMIT_AS`) of address
+//! spaces that grow; each is left out where there is none.
+//!
 //! Only [`output`](crate::output) writes records and only [`source`](crate::source) reads them. Nothing here does
 //! I/O.
 

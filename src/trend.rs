@@ -58,7 +58,7 @@
 //! Not to be told from a leak before it ends: a cache that fills at an even pace for more than a quarter of an hour, one
 //! tooth that takes longer than all that was seen before it, a rise of load steeper than [`Params::day_rate`]. Told late: a
 //! leak that is small beside the program's own noise, or slower than the load of the day. Not told: a leak within a heap
-//! that has reached its maximum.
+//! that has reached its maximum, where the program does not say itself what is alive in it, as Java virtual machines do.
 
 mod daily;
 mod finding;

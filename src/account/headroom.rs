@@ -25,8 +25,16 @@ pub fn address_space_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     Some(limit.saturating_sub(snapshot.row(id)?.stat.vsize))
 }
 
+/// Returns how many bytes more a process may take by all limits, its own among them: that of its address space, and, if
+/// what is judged is what stays alive in the heap of a Java virtual machine, that of the heap.
+pub fn process_headroom(snapshot: &Snapshot, id: Identity, is_live_set: bool, cgroup: Option<&[u8]>) -> Option<u64> {
+    let heap = heap_left(snapshot, id).filter(|_| is_live_set);
+    let limits = [headroom(snapshot, cgroup), address_space_left(snapshot, id), heap];
+    limits.into_iter().flatten().min()
+}
+
 /// Returns how many bytes more may stay alive in the heap of a Java virtual machine; `None` where that is not known.
-pub fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
+fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     let heap = snapshot.jvms.get(&id)?.as_ref().ok()?;
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }

@@ -207,6 +207,7 @@ impl Settings {
             window,
             trend: self.trend,
             max_memory: self.history.max_memory,
+            own_pid: None,
         }
     }
 

@@ -110,9 +110,10 @@ impl ProcessHistory {
         self.live_set.get_or_insert_default().push(now, heap);
     }
 
-    /// Returns the figures of a sample.
-    fn figures(&self, sample: &ProcessSample) -> Option<MemorySample> {
-        let figures = sample.memory().ok().map(MemorySample::new)?;
+    /// Returns the figures of a sample, of which so many bytes are not judged.
+    fn figures(&self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
+        let mut figures = sample.memory().ok().map(MemorySample::new)?;
+        figures.held = figures.held.saturating_sub(unjudged);
         let held = |live: &LiveSet| live.held(figures.held);
         Some(MemorySample {
             held: self.live_set.as_deref().map_or(figures.held, held),
@@ -120,8 +121,9 @@ impl ProcessHistory {
         })
     }
 
-    /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`.
-    pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64, listed_at: Duration) {
+    /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`. Of what it
+    /// holds so many bytes are not judged.
+    pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64, listed_at: Duration, unjudged: u64) {
         if !Arc::ptr_eq(&self.facts, &sample.facts) {
             self.facts = Arc::clone(&sample.facts);
             self.membership.mark_changed();
@@ -143,7 +145,7 @@ impl ProcessHistory {
         if sample.walk.is_err_and(|why| !why.hides_memory()) {
             self.row.forget_known();
         }
-        self.row.push(tick, self.figures(sample), &rates);
+        self.row.push(tick, self.figures(sample, unjudged), &rates);
     }
 
     /// Returns the groups that its memory is counted in: none where the memory is unknown.

@@ -97,7 +97,9 @@ impl History {
         self.judge_due();
         self.find_dangers(snapshot);
         self.shortfall.processes = self.without_past;
-        self.bound_memory(tick, self.process_bytes + self.bytes_without_processes());
+        let bytes = self.process_bytes + self.bytes_without_processes();
+        self.own_bytes = bytes as u64;
+        self.bound_memory(tick, bytes);
     }
 
     /// Returns the places of the processes to push; `None` for all.
@@ -185,7 +187,9 @@ impl History {
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
             process.push_heap(heap, tick.now);
         }
-        process.push(sample, tick, self.number, pass.rested.now);
+        let own = self.config.own_pid == Some(sample.id.pid);
+        let unjudged = if own { self.own_bytes } else { 0 };
+        process.push(sample, tick, self.number, pass.rested.now, unjudged);
         process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
         // Kernel threads have no memory, and nobody looks for them among the programs.
         if !process.is_chosen {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom::{address_space_left, headroom, heap_left};
+use crate::account::headroom::{headroom, process_headroom};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Facts, Identity, ProcessSample};
@@ -136,17 +136,15 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
-            eta: row.trend().eta(own_headroom(snapshot, id, row.trend(), cgroup)),
+            eta: row.trend().eta(process_headroom(
+                snapshot,
+                id,
+                row.trend().metric == Metric::LiveSet,
+                cgroup,
+            )),
             ..Suspect::new(RowKey::Process(id), history.command(id), row)
         });
     }
-}
-
-/// Returns how many bytes more a process may take by all limits, its own among them.
-fn own_headroom(snapshot: &Snapshot, id: Identity, judgement: &Judgement, cgroup: Option<&[u8]>) -> Option<u64> {
-    let heap = heap_left(snapshot, id).filter(|_| judgement.metric == Metric::LiveSet);
-    let limits = [headroom(snapshot, cgroup), address_space_left(snapshot, id), heap];
-    limits.into_iter().flatten().min()
 }
 
 fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {

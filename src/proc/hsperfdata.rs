@@ -184,8 +184,11 @@ impl Sums {
             used: self.used.ok_or(unknown)?,
             capacity: self.capacity.ok_or(unknown)?,
             old: self.old.ok_or(unknown),
-            // Before the first full collection it is 0.
-            live: self.live.filter(|live| *live > 0).ok_or(unknown),
+            // Before the first full collection it is 0, or a guess.
+            live: self
+                .live
+                .filter(|live| *live > 0 && self.old_collections > 0)
+                .ok_or(unknown),
             old_max: self.old_max.ok_or(unknown),
             collections: self.collections,
             old_collections: self.old_collections,

@@ -20,8 +20,8 @@ use crate::columns::{Needs, Row};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, RowKey};
-use crate::history::History;
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
+use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
@@ -133,9 +133,10 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     let options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
     let observed = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let own_pid = options.roots().is_own().then(std::process::id);
         let mappings = GrownMappings::new(options.clone());
         let mut handle = sampler::spawn(options, runtime.handle());
-        let mut watch = Watch::new(plan, mappings);
+        let mut watch = Watch::new(plan, own_pid, mappings);
         let until = Instant::now() + plan.time;
         let ended = loop {
             tokio::select! {
@@ -178,10 +179,11 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(plan: &'a Plan, mappings: GrownMappings) -> Self {
+    fn new(plan: &'a Plan, own_pid: Option<u32>, mappings: GrownMappings) -> Self {
+        let config = plan.settings.history_config(plan.settings.ui.delta);
         Self {
             plan,
-            history: History::with_config(plan.settings.history_config(plan.settings.ui.delta)),
+            history: History::with_config(HistoryConfig { own_pid, ..config }),
             last: None,
             mappings,
             looked: Duration::ZERO,

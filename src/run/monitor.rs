@@ -123,8 +123,12 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         tell(&failed, Event::Failed(what));
     });
     let notices = Arc::new(Notices::default());
+    let mut state = App::engine_state(&config.settings);
+    if roots.is_own() {
+        state.history.set_own_pid(std::process::id());
+    }
     let engine = Engine::spawn(
-        App::engine_state(&config.settings),
+        state,
         handle.snapshots.clone(),
         runtime.handle().clone(),
         on_snapshot(notifier, send.clone(), Arc::clone(&notices)),

@@ -4,7 +4,7 @@ use super::read::{growth_time, trend};
 use super::{Entry, OVER_TIME};
 use crate::account::headroom;
 use crate::columns::{Needs, Priority, Unit, Value};
-use crate::trend::Verdict;
+use crate::trend::{Metric, Verdict};
 
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 15, |r| trend(r, |t| Value::Trend(*t)))
@@ -43,7 +43,14 @@ pub(super) const COLUMNS: &[Entry] = &[
     .help("How long ago the footprint began to grow, of what grows.")
     .needs(OVER_TIME),
     Entry::figure("eta", "ETA", Unit::Seconds, 7, |r| {
-        let eta = growth_time(r, |r, t| t.eta(headroom::headroom(r.snapshot, r.limiting_cgroup())));
+        let eta = growth_time(r, |r, t| {
+            let cgroup = r.limiting_cgroup();
+            let is_live_set = t.metric == Metric::LiveSet;
+            t.eta(match r.sample.filter(|_| r.group.is_none()) {
+                Some(sample) => headroom::process_headroom(r.snapshot, sample.id, is_live_set, cgroup),
+                None => headroom::headroom(r.snapshot, cgroup),
+            })
+        });
         match (eta, r.trend) {
             // What is known not to grow ends an alert that warned of it.
             (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
@@ -51,8 +58,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, or the \
-         end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + \
+        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, that of \
+         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + \
          SwapFree and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),

@@ -241,3 +241,25 @@ fn rates_of_the_system() {
     history.push(&at(4, 0, 40));
     assert_eq!((history.system().swap_in, history.system().swap_out), (None, None));
 }
+
+#[test]
+fn what_a_history_takes_of_its_own_process_is_not_judged() {
+    let mut history = History::new(WINDOW);
+    history.set_own_pid(ID.pid);
+    let held = |second: u64| 20 * MIB + second * 50 * 1024;
+    for second in 0..600_u64 {
+        // Others change for there to be something to take.
+        let others = (100..220).map(|pid| (pid, 10 * MIB + second * u64::from(pid) % 97 * 64 * 1024));
+        let all = [(ID.pid, held(second))].into_iter().chain(others);
+        let one = |(pid, bytes)| {
+            let mut sample = process(pid, 1, "program");
+            sample.walk = Ok(walk(bytes, 0));
+            sample
+        };
+        history.push(&snapshot(Duration::from_secs(second), all.map(one).collect()));
+    }
+    history.judge_all();
+    let (taken, judged) = (history.bytes() as u64, history.get(ID).unwrap().trend().floor);
+    assert!(taken > MIB, "{taken}");
+    assert!((judged + taken).abs_diff(held(599)) < MIB / 4, "{judged} {taken}");
+}

@@ -95,6 +95,8 @@ fn what_a_collector_does_not_tell_is_unknown() {
     assert_eq!(without("liveAtLastFullGc"), Ok(JvmHeap { live: unknown, ..HEAP }));
     let one = without("generation.1.");
     assert_eq!(one.map(|heap| (heap.used, heap.old)), Ok((3 << 20, unknown)));
+    // Before the first full collection it is a guess.
+    assert_eq!(without("collector.1.").unwrap().live, unknown);
     assert_eq!(without("generation."), Err(Missing::Unsupported));
     assert_eq!(without("used"), Err(Missing::Unsupported));
     // Before the first full collection it is 0, which is no figure.
