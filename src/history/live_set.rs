@@ -30,8 +30,14 @@ pub(super) struct LiveSet {
 }
 
 impl LiveSet {
-    /// Takes in its counters.
-    pub(super) fn push(&mut self, now: Duration, heap: &JvmHeap) {
+    /// Takes in its counters; returns true if what is alive is known for the first time.
+    pub(super) fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
+        let was_known = self.alive.is_some();
+        self.take_in(now, heap);
+        self.alive.is_some() && !was_known
+    }
+
+    fn take_in(&mut self, now: Duration, heap: &JvmHeap) {
         self.capacity = heap.capacity;
         if let Ok(live) = heap.live {
             // Counted by the collector itself.

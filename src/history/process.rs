@@ -101,13 +101,14 @@ impl ProcessHistory {
 
     /// Takes in the counters of a Java virtual machine: what it holds is judged by them from then on.
     pub(super) fn push_heap(&mut self, heap: &JvmHeap, now: Duration) {
-        if self.live_set.is_none() {
-            if heap.old.is_err() && heap.live.is_err() {
-                return;
-            }
+        if self.live_set.is_none() && heap.old.is_err() && heap.live.is_err() {
+            return;
+        }
+        let is_new = self.live_set.is_none();
+        // What is alive counts from the first collection on, which would look like growth.
+        if self.live_set.get_or_insert_default().push(now, heap) || is_new {
             self.row.judge_live_set();
         }
-        self.live_set.get_or_insert_default().push(now, heap);
     }
 
     /// Returns the figures of a sample, of which so many bytes are not judged.

@@ -16,6 +16,9 @@ use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
 const JVM_INTERVAL: Duration = Duration::from_secs(10);
 /// Reads of what looks like a virtual machine without finding its counters, until it counts as none.
 const JVM_TRIES: u32 = 3;
+/// Reads of virtual machines that do not return, from which on no further one is read: what a process mounts at its `/tmp` may
+/// keep a reader waiting for ever.
+const MAX_STUCK: usize = 2;
 /// The least address space that is watched: smaller ones have no limits that matter, and are many.
 const MIN_ADDRESS_SPACE: u64 = 16 << 20;
 /// Growth of the address space from which on its limit is read.
@@ -103,6 +106,9 @@ impl CloseLooks {
             cpu: 0,
             is_reading: false,
         };
+        let is_stuck =
+            |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
+        let may_read = self.jvms.values().filter(is_stuck).count() < MAX_STUCK;
         let jvm = self.jvms.entry(row.id).or_insert(new);
         if jvm.exec != row.exec {
             (jvm.exec, jvm.mapping, jvm.tries) = (row.exec, None, 0);
@@ -110,7 +116,7 @@ impl CloseLooks {
         let is_due = jvm
             .read_at
             .is_none_or(|at| now.saturating_sub(at) >= JVM_INTERVAL && row.stat.cpu_ticks != jvm.cpu);
-        if is_due && !jvm.is_reading && jvm.tries < JVM_TRIES {
+        if may_read && is_due && !jvm.is_reading && jvm.tries < JVM_TRIES {
             (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
             let mapping = jvm.mapping.clone();
             jobs.push(Job::CloseLook(CloseLook {

@@ -130,10 +130,12 @@ fn draw_facts(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
-    let reasons = chart.as_ref().and_then(|(history, _)| history.trend().reasons);
+    let reasons = chart
+        .as_ref()
+        .map_or_else(Vec::new, |(history, _)| history.trend().texts());
     // A lower panel needs the line for its chart.
-    if let Some(reasons) = reasons.filter(|_| usize::from(area.height) > facts.len() + 8) {
-        let text = format!(" called a leak: {}", reasons.texts().join(", "));
+    if !reasons.is_empty() && usize::from(area.height) > facts.len() + 8 {
+        let text = format!(" called a leak: {}", reasons.join(", "));
         facts.push(StatusLine::of(text, app.config.theme.dim));
     }
     let below = |y: u16| Rect {

@@ -74,13 +74,20 @@ impl Popup for LeakList {
         let suspect = app.engine.suspects.get(self.list.cursor)?;
         let snapshot = app.engine.snapshot.as_ref()?;
         let judgement = &suspect.judgement;
-        let mut parts = match judgement.reasons {
-            Some(reasons) => reasons.texts(),
-            None if judgement.metric == Metric::File => {
-                vec!["it grows in pages of files, which the kernel takes back: no leak".into()]
-            }
-            None => vec!["it grows; a fill, a warm-up or a load may still explain it".into()],
-        };
+        let mut parts = judgement.texts();
+        if judgement.reasons.is_none() {
+            let why = match judgement.metric {
+                Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
+                Metric::Heap => "its heap grows, which a collection may free: what collections left so far does not",
+                Metric::LiveSet | Metric::Held | Metric::Footprint => {
+                    "it grows; a fill, a warm-up or a load may still explain it"
+                }
+            };
+            parts.push(why.into());
+        }
+        if suspect.alike > 0 {
+            parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
+        }
         if let Some(growth) = fastest_mapping(app, suspect) {
             parts.push(format!("mostly {}", mapping_growth(app, growth, 40)));
         }
