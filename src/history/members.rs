@@ -7,9 +7,9 @@ use crate::trend::Point;
 
 /// The value that stands for one member: far more than what a series takes for the same.
 const MEMBER: u64 = 1 << 20;
-/// Time after which a member that joined counts as one that stays: what lives for moments must not hide the growth of
-/// the rest. A floor of the shortest window that is judged is as long.
-const JOINED: Duration = Duration::from_secs(60);
+/// Time around a moment of which the usual number counts: a worker that is replaced is missing for a moment, and what lives
+/// for moments is one more. A floor of the shortest window that is judged is as long.
+const AROUND: Duration = Duration::from_secs(60);
 
 /// The number of members of a group that have memory, since it began.
 #[derive(Debug, Default)]
@@ -35,23 +35,13 @@ impl MemberCounts {
         let Some(last) = points.last().filter(|_| !self.0.is_constant()) else {
             return;
         };
-        let lowest_since = |from: Duration, to: Duration| {
-            let counts = self.0.points_since(0, from).take_while(|count| count.from <= to);
-            counts.map(|count| count.min).min()
-        };
-        let newest = self.0.newest().map(|(_, count)| count);
-        let now = lowest_since(last.to.saturating_sub(JOINED), last.to).or(newest);
-        let now = now.unwrap_or(MEMBER).max(MEMBER);
         let mut counts = Vec::new();
         self.0.collect_points(&mut counts);
-        let mut at = 0;
+        let mut held = Vec::new();
+        let now = usual(&counts, last.to.saturating_sub(AROUND), last.to, &mut held);
         for point in points {
-            // A count holds until the next one.
-            while counts.get(at + 1).is_some_and(|next| next.from <= point.from) {
-                at += 1;
-            }
-            let within = counts[at..].iter().take_while(|count| count.from <= point.to);
-            let then = within.map(|count| count.min).min().unwrap_or(MEMBER).max(MEMBER);
+            let (from, to) = (point.from.saturating_sub(AROUND), point.to + AROUND);
+            let then = usual(&counts, from, to, &mut held);
             if then < now {
                 let scaled = |bytes: u64| (u128::from(bytes) * u128::from(now) / u128::from(then)) as u64;
                 (point.min, point.last, point.max) = (scaled(point.min), scaled(point.last), scaled(point.max));
@@ -63,4 +53,27 @@ impl MemberCounts {
     pub(super) const fn bytes(&self) -> usize {
         self.0.bytes()
     }
+}
+
+/// Returns the number that there was for most of that time, at least one: the median by time. `held` is a buffer.
+fn usual(counts: &[Point], from: Duration, to: Duration, held: &mut Vec<(u64, Duration)>) -> u64 {
+    // The one that held when the time began.
+    let first = counts.partition_point(|count| count.from <= from).saturating_sub(1);
+    held.clear();
+    for (at, count) in counts.iter().enumerate().skip(first) {
+        if count.from > to {
+            break;
+        }
+        // A number holds until the next one.
+        let end = counts.get(at + 1).map_or(to, |next| next.from.min(to));
+        held.push((count.last, end.saturating_sub(count.from.max(from))));
+    }
+    held.sort_unstable();
+    let half = held.iter().map(|(_, time)| *time).sum::<Duration>() / 2;
+    let mut passed = Duration::ZERO;
+    let median = held.iter().find(|(_, time)| {
+        passed += *time;
+        passed >= half
+    });
+    median.map_or(MEMBER, |(count, _)| *count).max(MEMBER)
 }
