@@ -113,7 +113,7 @@ impl Evaluation {
 pub(super) struct JudgedSeries<'a> {
     pub(super) footprint: &'a TimeSeries,
     pub(super) held: &'a TimeSeries,
-    /// What is held is that which collections leave of a heap.
+    /// The series of what is held is of that which collections leave of a heap.
     pub(super) is_live_set: bool,
     /// The number of members, if it is a group: its series are judged as if it had had as many all along.
     pub(super) members: Option<&'a MemberCounts>,

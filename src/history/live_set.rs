@@ -1,4 +1,4 @@
-//! What is alive in the heap of a Java virtual machine, as far as its collections have told.
+//! The part that is alive of the heap of a Java virtual machine, as far as its collections have told.
 //!
 //! A heap grows by what is dead as well as by what is alive; only a collection of the old generation tells them apart. So
 //! of the time from one such collection to the next the lowest use of the old generation counts, which is known when the
@@ -23,7 +23,7 @@ pub(super) struct LiveSet {
     /// The lowest and the highest use of the old generation in this cycle.
     lowest: u64,
     highest: u64,
-    /// What was found alive last.
+    /// The part that was found alive last.
     alive: Option<u64>,
     /// The part of its heap that is committed.
     capacity: u64,

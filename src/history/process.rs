@@ -34,7 +34,7 @@ pub(super) struct ProcessHistory {
     /// Minor and major faults and processor time, when it was last seen.
     counters: [u64; 3],
     pub(super) row: RowHistory,
-    /// What is alive in its heap, if it is a Java virtual machine that tells.
+    /// The live part of its heap, if it is a Java virtual machine that tells.
     live_set: Option<Box<LiveSet>>,
     pub(super) membership: Membership,
     /// Nothing but time changes at it while its sample is the same.

@@ -64,7 +64,7 @@ pub struct RowHistory {
     known_at: Cell<Duration>,
     footprint: TimeSeries,
     held: TimeSeries,
-    /// What is held is that which collections leave of a heap.
+    /// The series of what is held is of that which collections leave of a heap.
     is_live_set: bool,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,

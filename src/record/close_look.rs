@@ -1,4 +1,4 @@
-//! What is read of few processes only, in `zmtop/1`.
+//! Readings of few processes only, in `zmtop/1`.
 
 use serde::{Deserialize, Serialize};
 

@@ -38,7 +38,7 @@ pub(super) struct CloseLooks {
     pruned_at: Duration,
 }
 
-/// What may be a Java virtual machine.
+/// A process that may be a Java virtual machine.
 struct Jvm {
     exec: u32,
     /// The name under which it maps its counters.

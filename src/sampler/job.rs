@@ -124,7 +124,7 @@ pub(super) enum Job {
         mounts: Arc<Mounts>,
         paths: Vec<Arc<[u8]>>,
     },
-    /// What is read of few processes only.
+    /// A read that is made of few processes only.
     CloseLook(CloseLook),
 }
 

@@ -74,7 +74,7 @@ pub enum Metric {
     Held,
     /// The pages of files in it, which the kernel may take back at any time: their growth is never a leak.
     File,
-    /// Of a Java virtual machine what collections left of its heap, by its own counters, and what it holds beyond that.
+    /// The part of a Java virtual machine's heap that collections left, by its own counters, and all that it holds beside it.
     LiveSet,
     /// The heap of a Java virtual machine, which grows though what is alive in it does not, as far as is known.
     Heap,

@@ -19,14 +19,14 @@ pub(in crate::sampler) struct CloseLook {
     pub(in crate::sampler) reads: CloseRead,
 }
 
-/// What is read of it.
+/// The thing to read of it.
 pub(in crate::sampler) enum CloseRead {
     /// The counters of a Java virtual machine, which are mapped under that name; it is looked for where it is not known.
     Jvm(Option<Arc<[u8]>>),
     AddressSpaceLimit,
 }
 
-/// What was read.
+/// The thing that was read.
 pub(in crate::sampler) enum CloseResult {
     Jvm {
         mapping: Option<Arc<[u8]>>,
