@@ -20,7 +20,7 @@ const RANGE_PIECE: usize = 4 << 10;
 pub struct PidList {
     /// The pids that it tells of.
     pub range: RangeInclusive<u32>,
-    /// Those of them that there are, in order.
+    /// Pids of processes, in order.
     pub pids: Vec<u32>,
     /// The position of each process in the directory without its pid; `None` where these are not the same.
     pub base: Option<u64>,

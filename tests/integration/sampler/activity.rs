@@ -188,18 +188,33 @@ fn ends_that_nobody_saw_are_sought_for() {
         // Births; ends that were seen.
         (1, 105, 455, false),
         (2, 103, 453, false),
-        // One is gone, and is found.
-        (3, 103, 452, true),
-        (4, 102, 452, false),
-        // Two more: too soon after that; then they are sought for.
-        (5, 102, 450, false),
-        (6, 102, 450, false),
-        (7, 102, 450, true),
-        // Nobody was found: they were no business of ours. Nor were three that came.
-        (8, 102, 450, false),
-        (12, 102, 453, false),
+        // One is gone for longer than a moment, and is found.
+        (3, 103, 452, false),
+        (4, 103, 452, true),
+        (5, 102, 452, false),
+        // Some end, or come, between the one look and the other.
+        (6, 102, 449, false),
+        (7, 102, 452, false),
+        (8, 102, 455, false),
+        (9, 102, 452, false),
+        (10, 102, 451, false),
+        (11, 102, 453, false),
+        (12, 102, 452, false),
+        // Two more are gone, and then another: once too soon, when it is not sought for.
+        (13, 102, 450, false),
+        (14, 102, 450, true),
+        (15, 100, 450, false),
+        (16, 100, 450, false),
+        (16, 100, 449, false),
+        (17, 100, 449, false),
+        (18, 100, 449, true),
+        // Nobody was found: it was no business of ours. Nor were three that came.
+        (19, 100, 449, false),
+        (22, 100, 452, false),
+        (23, 100, 452, false),
         // One of these is as good as one of ours.
-        (13, 102, 452, true),
+        (24, 100, 451, false),
+        (25, 100, 451, true),
     ];
     for (second, threads, tasks, expected) in cases {
         assert_eq!(
