@@ -44,6 +44,7 @@ pub mod evaluation;
 mod figures;
 mod groups;
 mod live_set;
+mod load;
 pub mod mapping_diff;
 pub mod marks;
 mod members;

@@ -111,7 +111,6 @@ settings! {
         least_share = Decimal(0.001..=1.0),
         significance = Decimal(1.0..=50.0),
         level_off = Decimal(0.1..=1.0),
-        warmup = Span(Duration::ZERO..=24 * HOUR),
         day_rate = Decimal(0.0..=10.0),
         danger = Span(MINUTE..=24 * HOUR),
     }

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::history::load::Load;
 use crate::history::members::MemberCounts;
 use crate::history::time_series::TimeSeries;
 use crate::model::process::Identity;
@@ -66,11 +67,19 @@ const fn constant(verdict: Verdict) -> Judgement {
     }
 }
 
+/// The last judgement of a series that changed.
+#[derive(Clone, Debug)]
+struct Latest {
+    judgement: Judgement,
+    /// The load since it was first said to grow; empty where it does not.
+    load: Load,
+}
+
 /// The last judgement of a series, and when the next is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evaluation {
     /// `None` for the judgement of a series that never changed, as most are.
-    latest: Option<Box<Judgement>>,
+    latest: Option<Box<Latest>>,
     /// A series that never changed was seen for long enough to be steady.
     is_steady: bool,
     /// The second from which on it is due; 0 before it was first scheduled, [`NEVER`] where nothing but a change asks for it.
@@ -83,13 +92,24 @@ impl Evaluation {
     /// Returns the last judgement.
     pub(super) fn latest(&self) -> &Judgement {
         let constant = if self.is_steady { &STEADY } else { &UNKNOWN };
-        self.latest.as_deref().unwrap_or(constant)
+        self.latest.as_ref().map_or(constant, |latest| &latest.judgement)
+    }
+
+    /// Adds the processor time that the row took, in seconds.
+    pub(super) fn add_load(&mut self, seconds: f64) {
+        if let Some(latest) = self
+            .latest
+            .as_mut()
+            .filter(|latest| latest.judgement.verdict.is_growth())
+        {
+            latest.load.add(seconds as f32);
+        }
     }
 
     /// Returns the memory of the judgement in bytes.
     pub(super) const fn bytes(&self) -> usize {
-        match self.latest {
-            Some(_) => size_of::<Judgement>(),
+        match &self.latest {
+            Some(latest) => size_of::<Latest>() + latest.load.bytes(),
             None => 0,
         }
     }
@@ -274,7 +294,17 @@ impl EvaluationScheduler {
             }
         }
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
-        evaluation.latest = Some(Box::new(judgement));
+        let mut load = evaluation
+            .latest
+            .take()
+            .map_or_else(Load::default, |latest| latest.load);
+        if judgement.verdict.is_growth() {
+            load.mark(self.now);
+        } else {
+            load = Load::default();
+        }
+        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(load.rise()));
+        evaluation.latest = Some(Box::new(Latest { judgement, load }));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = self.now.saturating_sub(start) < LONG_KNOWN;
         let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };

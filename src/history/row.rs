@@ -137,6 +137,9 @@ impl RowHistory {
     pub fn push(&mut self, tick: Tick, sample: Option<MemorySample>, rates: &Rates) {
         let previous = self.footprint.newest().map_or(Duration::ZERO, |(at, _)| at);
         let [pss, swap] = self.push_changes(tick, sample);
+        if let Some(cpu) = rates.cpu {
+            self.evaluation.add_load(cpu * tick.interval.as_secs_f64());
+        }
         self.set_time(tick.into());
         let changed = self.push_series(tick, sample);
         // The slope of an unchanged series changes as old values fall out; every five seconds is often enough for that.

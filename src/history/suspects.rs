@@ -74,7 +74,7 @@ pub struct SuspectQuery {
 impl SuspectQuery {
     /// Everything that grows or leaks.
     pub const GROWING: Self = Self {
-        least: Verdict::Growing,
+        least: Verdict::Warming,
         by: None,
     };
 }
@@ -118,7 +118,7 @@ fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
 }
 
 fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
-    let (growing, all) = if least >= Verdict::Growing {
+    let (growing, all) = if least >= Verdict::Warming {
         (Some(history.growing()), None)
     } else {
         (None, Some(history.processes()))

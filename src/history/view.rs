@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
-use crate::trend::flat_since;
+use crate::trend::plateau;
 
 /// A series as of the last snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,7 @@ impl<'a> SeriesView<'a> {
         let is_long = span.1 - span.0 >= Self::MIN_SLOPE_SECONDS;
         let slope = (is_long && spread > 0.0).then(|| f64::mul_add(n, sxy, -(sx * sy)) / spread)?;
         let newest_first = self.series.points_since(0, since).rev();
-        let is_flat = flat_since(newest_first, slope, Self::SLOPE_SPAN).is_some();
+        let is_flat = plateau(newest_first, slope, Self::SLOPE_SPAN).is_some();
         Some(if is_flat { 0.0 } else { slope })
     }
 }

@@ -107,7 +107,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
         time,
         at: parse_at(args.source.at.as_deref())?,
         query: SuspectQuery {
-            least: if args.all { Verdict::Shrinking } else { Verdict::Growing },
+            least: if args.all { Verdict::Shrinking } else { Verdict::Warming },
             by: args.by,
         },
     })
@@ -213,7 +213,7 @@ impl<'a> Watch<'a> {
     /// Asks for what grows or leaks.
     const fn query(&self) -> SuspectQuery {
         SuspectQuery {
-            least: Verdict::Growing,
+            least: Verdict::Warming,
             ..self.plan.query
         }
     }
@@ -227,11 +227,7 @@ impl<'a> Watch<'a> {
 
     /// Returns true once something grows: then the limits of cgroups say how long until one is reached.
     fn needs_cgroups(&mut self) -> bool {
-        let grows = !self.cgroups
-            && self
-                .history
-                .processes()
-                .any(|(_, s)| s.trend().verdict >= Verdict::Growing);
+        let grows = !self.cgroups && self.history.processes().any(|(_, s)| s.trend().verdict.is_growth());
         self.cgroups |= grows;
         grows
     }

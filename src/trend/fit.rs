@@ -1,25 +1,12 @@
-//! Statistics of a row of floors: its line, its curvature, its noise.
+//! Statistics of a window of floors: its line, its curvature, its noise.
 
 use crate::trend::floors::Row;
-use crate::trend::parameters::{
-    AUTOCORRELATION_BIAS, CLEAR_SLOWDOWN, DROPPED_JUMPS, MAX_AUTOCORRELATION, MIN_CURVATURE, MIN_FLOORS_TO_FIT,
-    MIN_FLOORS_TO_JUDGE, MIN_NOISE, SPANS,
-};
+use crate::trend::parameters::{AUTOCORRELATION_BIAS, MIN_CURVATURE, MIN_NOISE, SPANS};
 
-/// A line and a parabola fitted to the floors of one horizon.
+/// A line and a parabola fitted to the floors of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
-    /// The number of floors.
-    pub(super) spans: usize,
-    /// The first floor, in bytes.
-    pub(super) first: f64,
-    /// The lowest floor, in bytes.
-    pub(super) lowest: f64,
-    /// The last floor, in bytes.
-    pub(super) last: f64,
-    /// Growth over the whole by the robust slope, in bytes.
-    pub(super) growth: f64,
-    /// Robust slope in bytes a span: the median over pairs half the row apart (Theil's incomplete method).
+    /// Robust slope in bytes a span: the median over pairs half the window apart (Theil's incomplete method).
     pub(super) slope: f64,
     /// The least-squares slope divided by its standard error, which allows for autocorrelation.
     pub(super) t_statistic: f64,
@@ -27,80 +14,40 @@ pub(super) struct Fit {
     pub(super) curvature: f64,
     /// The second half's slope divided by the first half's.
     pub(super) slope_ratio: f64,
-    /// Share of the growth that is left without its largest jumps.
-    pub(super) share_without_jumps: f64,
-    /// Growth over the last quarter, in bytes.
-    pub(super) recent_growth: f64,
 }
 
 /// A row of floors, smoothed and with its gaps interpolated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PreparedRow {
     filled: Row,
-    /// The smoothed floors, still with their gaps.
-    smoothed: Row,
     /// The first known floor.
     start: usize,
-    /// The number of known floors.
-    known: usize,
+    /// A bit for each floor that is known, that of the newest lowest.
+    known: u32,
 }
 
 impl PreparedRow {
-    /// Smooths and interpolates a row; `None` where too little of it is known for a line.
+    /// Smooths and interpolates a row; `None` where its last floor is unknown.
     pub(super) fn new(row: &Row) -> Option<Self> {
         let start = row.iter().position(|floor| !floor.is_nan())?;
-        let smoothed = smooth(row);
-        let mut filled = smoothed;
-        let known = interpolate(&mut filled[start..])?;
-        (known >= MIN_FLOORS_TO_FIT).then_some(Self {
-            filled,
-            smoothed,
-            start,
-            known,
-        })
-    }
-
-    /// Returns true if enough is known for a verdict.
-    pub(super) const fn is_enough(&self) -> bool {
-        self.known >= MIN_FLOORS_TO_JUDGE
-    }
-
-    /// Returns the lowest and the highest floor, in bytes.
-    pub(super) fn range(&self) -> (f64, f64) {
-        let floors = &self.filled[self.start..];
-        (lowest(floors), floors.iter().copied().fold(f64::MIN, f64::max))
-    }
-
-    /// Returns [`Fit::growth`] without the rest of the fit, in bytes.
-    pub(super) fn growth(&self) -> f64 {
-        let floors = &self.filled[self.start..];
-        theil_slope(floors) * (floors.len() as f64 - 1.0)
-    }
-
-    /// Fits all of it.
-    pub(super) fn fit_whole(&self) -> Fit {
-        self.fit_from(self.start)
-    }
-
-    /// Fits all but the oldest quarter of what is known.
-    pub(super) fn fit_recent(&self) -> Fit {
-        self.fit_from(self.start + (SPANS - self.start) / 4)
+        let mut filled = smooth(row);
+        let known = filled
+            .iter()
+            .fold(0, |known, floor| known << 1 | u32::from(!floor.is_nan()));
+        interpolate(&mut filled[start..])?;
+        Some(Self { filled, start, known })
     }
 
     /// Returns the newest `count` floors without gaps, and how many of them were known; `None` where the first is not.
     pub(super) fn newest(&self, count: usize) -> Option<(&[f64], usize)> {
         let from = SPANS - count;
-        let known = self.smoothed[from..].iter().filter(|floor| !floor.is_nan()).count();
-        (from >= self.start).then(|| (&self.filled[from..], known))
-    }
-
-    fn fit_from(&self, start: usize) -> Fit {
-        Fit::new(&self.filled[start..], share_without_jumps(&self.smoothed[start..]))
+        let known = (self.known & ((1 << count) - 1)).count_ones();
+        (from >= self.start).then(|| (&self.filled[from..], known as usize))
     }
 }
 
 impl Fit {
-    pub(super) fn new(floors: &[f64], share_without_jumps: f64) -> Self {
+    pub(super) fn new(floors: &[f64]) -> Self {
         let count = floors.len() as f64;
         let mean = floors.iter().sum::<f64>() / count;
         let centre = (count - 1.0) / 2.0;
@@ -133,21 +80,14 @@ impl Fit {
         } else {
             0.0
         };
-        let autocorrelation = autocorrelation.clamp(0.0, MAX_AUTOCORRELATION);
+        let autocorrelation = autocorrelation.clamp(0.0, 1.0);
         // The share of the values that count as independent, for an autoregressive process of first order.
         let independence = ((1.0 - autocorrelation) / (1.0 + autocorrelation)).sqrt();
 
         let slope = theil_slope(floors);
         let half_bend = parabola * count / 2.0;
         let (early_slope, late_slope) = (line - half_bend, line + half_bend);
-        let newest = floors.len() - 1;
-        let last = floors[newest];
         Self {
-            spans: floors.len(),
-            first: floors[0],
-            lowest: lowest(floors),
-            last,
-            growth: slope * (count - 1.0),
             slope,
             t_statistic: line * line_squares.sqrt() / noise * independence,
             curvature: parabola * parabola_squares.sqrt() / noise * independence,
@@ -156,14 +96,12 @@ impl Fit {
             } else {
                 f64::INFINITY
             },
-            share_without_jumps,
-            recent_growth: last - floors[newest - floors.len() / 4],
         }
     }
 
     /// Returns true if the second half's pace is clearly less than the first's.
     pub(super) fn slows_down(&self, level_off: f64) -> bool {
-        self.slope_ratio < level_off && (self.curvature < -MIN_CURVATURE || self.slope_ratio < CLEAR_SLOWDOWN)
+        self.slope_ratio < level_off && self.curvature < -MIN_CURVATURE
     }
 }
 
@@ -189,28 +127,23 @@ fn median(a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
-/// Interpolates gaps linearly and returns how many values were known; `None` where the last is unknown.
-fn interpolate(x: &mut [f64]) -> Option<usize> {
+/// Interpolates gaps linearly; `None` where the last value is unknown.
+fn interpolate(x: &mut [f64]) -> Option<()> {
     if x.last()?.is_nan() {
         return None;
     }
-    if !x.iter().any(|floor| floor.is_nan()) {
-        return Some(x.len());
-    }
-    let mut known = 0;
     let mut previous = 0;
     for i in 0..x.len() {
         if x[i].is_nan() {
             continue;
         }
-        known += 1;
         for gap in previous + 1..i {
             let share = (gap - previous) as f64 / (i - previous) as f64;
             x[gap] = (x[i] - x[previous]).mul_add(share, x[previous]);
         }
         previous = i;
     }
-    Some(known)
+    Some(())
 }
 
 /// Returns the lowest floor.
@@ -237,29 +170,4 @@ fn theil_slope(x: &[f64]) -> f64 {
     }
     let median = f64::midpoint(rises[(pairs - 1) / 2], rises[pairs / 2]);
     median / distance as f64
-}
-
-/// Returns the share of the rise that is left without the largest jumps; 0 where it did not rise. A gap counts as one
-/// jump.
-fn share_without_jumps(x: &[f64]) -> f64 {
-    let mut largest = [0.0_f64; DROPPED_JUMPS];
-    let (mut total, mut previous) = (0.0, f64::NAN);
-    for floor in x.iter().copied().filter(|floor| !floor.is_nan()) {
-        let mut jump = floor - previous;
-        previous = floor;
-        if jump.is_nan() {
-            continue;
-        }
-        total += jump;
-        for kept in &mut largest {
-            if jump > *kept {
-                std::mem::swap(kept, &mut jump);
-            }
-        }
-    }
-    if total > 0.0 {
-        (1.0 - largest.iter().sum::<f64>() / total).max(0.0)
-    } else {
-        0.0
-    }
 }

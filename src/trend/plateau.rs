@@ -12,9 +12,18 @@ use crate::trend::parameters::{
     MAX_PLATEAU_RISE, MIN_PACE_BYTES, MIN_PLATEAU_SPANS, PLATEAU_SPANS, SHORTEST_PLATEAU_MS,
 };
 
-/// Returns since when a series is flat that is said to move by `slope` bytes a second; `None` where it moves, or that
-/// cannot be told. Points come newest first; no more than the last `longest` of them is looked at.
-pub fn flat_since(points: impl Iterator<Item = Point> + Clone, slope: f64, longest: Duration) -> Option<Duration> {
+/// The flat end of a series.
+#[derive(Clone, Copy, Debug)]
+pub struct Plateau {
+    /// Its beginning on the monotonic clock.
+    pub since: Duration,
+    /// The bytes within which it counts as flat.
+    slack: f64,
+}
+
+/// Returns the flat end of a series that is said to move by `slope` bytes a second; `None` where it moves, or that cannot
+/// be told. Points come newest first; no more than the last `longest` of them is looked at.
+pub fn plateau(points: impl Iterator<Item = Point> + Clone, slope: f64, longest: Duration) -> Option<Plateau> {
     let now = points.clone().next()?.end_ms();
     let mut length = SHORTEST_PLATEAU_MS;
     while u128::from(length) <= longest.as_millis() {
@@ -26,7 +35,8 @@ pub fn flat_since(points: impl Iterator<Item = Point> + Clone, slope: f64, longe
             if high - low < allowed {
                 // The older half may still be the end of the growth.
                 let (low, high) = range(&floors[..PLATEAU_SPANS / 2]);
-                return Some(beginning(points, low - allowed / 4.0, high + allowed / 4.0));
+                let since = beginning(points, low - allowed / 4.0, high + allowed / 4.0);
+                return Some(Plateau { since, slack: allowed });
             }
             if is_at_pace(&floors, expected * slope.signum()) {
                 // Most of what grows: looking further back would take as long as all the rest of a judgement.
@@ -36,6 +46,24 @@ pub fn flat_since(points: impl Iterator<Item = Point> + Clone, slope: f64, longe
         length *= 2;
     }
     None
+}
+
+impl Plateau {
+    /// Returns true if the series, whose points come in order, rested for as long before, from some moment on: growth in
+    /// stairs is flat between them.
+    pub(super) fn is_between_stairs(&self, points: &[Point], from: Duration) -> bool {
+        let (mut high, mut risen_at, mut longest) = (f64::MAX, from, Duration::ZERO);
+        let first = points.partition_point(|point| point.to < from);
+        for point in points[first..].iter().take_while(|point| point.from <= self.since) {
+            if point.min as f64 > high + self.slack || high == f64::MAX {
+                high = point.min as f64;
+                longest = longest.max(point.from.saturating_sub(risen_at));
+                risen_at = point.from;
+            }
+        }
+        let end = points.last().map_or(self.since, |point| point.to);
+        end.saturating_sub(self.since) <= longest
+    }
 }
 
 /// Returns the floors of the equal spans of the last `length` milliseconds, newest first, NaN where one is unknown;

@@ -41,14 +41,12 @@ impl Standing {
     }
 }
 
-/// Returns true if a leak that was called still is one: its floor rose within half of the time since it began, at least
-/// within the last quarter of an hour. Nothing is over where nothing was seen.
-pub(super) fn holds(points: &[Point], previous: &Judgement) -> bool {
-    let Some(end) = points.last().map(|point| point.to) else {
-        return false;
-    };
+/// Returns the leak that was called, if it still is one: its floor rose within half of the time since it began, at least
+/// within the last quarter of an hour. Its pace is that over this time. Nothing is over where nothing was seen.
+pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
+    let end = points.last()?.to;
     if previous.verdict != Verdict::Leaking {
-        return false;
+        return None;
     }
     let lasted = end.saturating_sub(previous.since.unwrap_or(end));
     let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
@@ -58,8 +56,22 @@ pub(super) fn holds(points: &[Point], previous: &Judgement) -> bool {
         let inside = points[first..].iter().take_while(|point| point.from <= to);
         inside.map(|point| point.min).min().map(|min| min as f64)
     };
-    match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
-        (Some(before), Some(now)) => now - before > MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0),
-        _ => true,
-    }
+    // The two quarters begin three quarters of it apart.
+    let apart = look.as_secs_f64() * 0.75;
+    let growth = match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
+        (Some(before), Some(now)) => {
+            let growth = now - before;
+            let least = MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0);
+            (growth > least).then_some(growth)?
+        }
+        _ => previous.slope * apart,
+    };
+    Some(Finding {
+        verdict: Verdict::Leaking,
+        slope: growth / apart,
+        confidence: previous.confidence,
+        length: look.as_secs_f64(),
+        growth,
+        reasons: previous.reasons,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::trend::parameters::EVEN_LOAD;
 use crate::units;
 
 /// The behaviour of a series.
@@ -14,7 +15,7 @@ pub enum Verdict {
     Shrinking,
     /// It neither grows nor falls beyond its noise.
     Steady,
-    /// It grows, but slows down, or has only just started.
+    /// It grows, and slows down.
     Warming,
     /// It grows: a fact. That it will go on is not established.
     Growing,
@@ -58,9 +59,9 @@ impl Verdict {
         }
     }
 
-    /// Returns true if it says that the series grows and does not slow down.
+    /// Returns true if it says that the series grows.
     pub const fn is_growth(self) -> bool {
-        matches!(self, Self::Growing | Self::Leaking)
+        matches!(self, Self::Warming | Self::Growing | Self::Leaking)
     }
 }
 
@@ -126,6 +127,8 @@ pub enum Reasons {
         grew: u8,
         /// The most that it gave back at once, as a share of what it grew by.
         gave_back: f64,
+        /// By how much its load rose meanwhile, as a share; `None` where that is not known.
+        load: Option<f64>,
     },
     /// The hours of its days stand above the same hours of the day before.
     Days {
@@ -156,7 +159,17 @@ impl Reasons {
             parts: floors.len().saturating_sub(1) as u8,
             grew: grew as u8,
             gave_back: gave_back / growth.max(1.0),
+            load: None,
         }
+    }
+
+    /// Returns the same with what is known of the load.
+    #[must_use]
+    pub fn at_load(mut self, rise: Option<f64>) -> Self {
+        if let Self::Window { load, .. } = &mut self {
+            *load = rise;
+        }
+        self
     }
 
     /// Returns them in words, the weightiest first.
@@ -167,13 +180,20 @@ impl Reasons {
                 parts,
                 grew,
                 gave_back,
+                load,
             } => {
                 let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
                 let back = match (gave_back * 100.0).round() {
                     0.0 => "gave nothing back".into(),
                     percent => format!("gave back {percent:.0}% of it at most"),
                 };
-                vec![format!("grew in {grew} of {parts} parts of {long}"), back]
+                let load = load.map(|rise| match (rise * 100.0).round() {
+                    _ if rise.abs() <= EVEN_LOAD => "at even load".into(),
+                    percent if percent > 0.0 => format!("while its load rose by {percent:.0}%"),
+                    percent => format!("while its load fell by {:.0}%", -percent),
+                });
+                let grew = format!("grew in {grew} of {parts} parts of {long}");
+                [Some(grew), Some(back), load].into_iter().flatten().collect()
             }
             Self::Days { days, hours, risen } => {
                 let risen = format!("{risen} of {hours} hours stand above the same hour of the day before");
@@ -239,7 +259,7 @@ impl Judgement {
             return self;
         }
         Self {
-            verdict: Verdict::Growing,
+            verdict: whole.verdict.min(Verdict::Growing),
             metric,
             confidence: 0.0,
             reasons: None,
@@ -263,10 +283,11 @@ impl Judgement {
     }
 
     /// Returns the seconds until growth at this pace has taken `headroom` bytes; `None` where no limit is known, or
-    /// it does not go on growing, or only by pages of files, which the kernel takes back, or within a heap, which has a limit
-    /// of its own.
+    /// it does not go on growing at this pace, or only by pages of files, which the kernel takes back, or within a heap,
+    /// which has a limit of its own.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows = self.verdict.is_growth() && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);
+        let grows =
+            self.verdict >= Verdict::Growing && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);
         Some(headroom? as f64 / self.slope).filter(|_| grows)
     }
 }

@@ -110,7 +110,6 @@ least_bytes = 4_194_304
 least_share = 0.05
 significance = 7
 level_off = 0.7
-warmup = "30m"
 day_rate = 0.25
 danger = "10m"
 prove = true

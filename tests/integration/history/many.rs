@@ -143,7 +143,7 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
 /// Watches a machine; returns how many processes and groups move, how many of each are without a past, and the longest
 /// wait for a judgement.
 fn watch_many(config: HistoryConfig) -> ((usize, usize), (usize, usize), Duration) {
-    let (processes, moving, seconds) = if long() { (40_000, 5000, 300) } else { (6000, 5000, 150) };
+    let (processes, moving, seconds) = if long() { (40_000, 5000, 300) } else { (8000, 7000, 150) };
     let mut machine = Machine::new(processes, moving);
     let groups = machine.groups();
     let mut history = History::with_config(config);

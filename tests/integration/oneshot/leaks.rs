@@ -63,6 +63,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
                 seconds: 3600.0,
                 parts: 15,
                 grew: 14,
+                load: None,
                 gave_back: 0.03,
             }),
             ..Judgement::default()

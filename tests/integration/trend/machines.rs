@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::corpus::{Rng, Series};
-use super::measure::{Outcome, each, expand, unpack, watch};
+use super::measure::{Outcome, each, expand, false_calls, unpack, watch};
 use crate::support::long;
 
 const HOUR: f64 = 3600.0;
@@ -71,7 +71,8 @@ fn leaks_planted_in_real_machines_are_called_and_others_are_not() {
     let (two, five) = (within(2.0), within(5.0));
     let _ = writeln!(
         std::io::stdout(),
-        "real machines: {wrong} of {looks} looks wrong; of leaks called within two days {two:.3}, five {five:.3}"
+        "real machines: {wrong} of {looks} looks wrong; of leaks called within two days {two:.3}, five {five:.3}\n{}",
+        false_calls("real machines", &plain)
     );
     assert!(wrong * 200 <= looks, "{wrong} of {looks}");
     assert!(two >= 0.75 && five >= 0.97, "{two} {five}");

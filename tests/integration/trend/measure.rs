@@ -13,12 +13,15 @@ use super::corpus::{Noise, Rng, Series, Shape};
 /// How a series was judged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// Seconds from the onset to the first word of growth and of a leak.
+    /// Seconds from the onset to the first word of growth, if it slows down or not, and of a leak.
     pub(super) growth: Option<f64>,
     pub(super) leak: Option<f64>,
-    /// Looks, and those that called a leak where there was none.
+    /// Seconds that were seen.
+    pub(super) seen: f64,
+    /// Looks, and those that called a leak where there was none; calls of that kind, of one look or many.
     pub(super) looks: usize,
     pub(super) wrong: usize,
+    pub(super) false_calls: usize,
     /// Calls that were dropped again.
     pub(super) drops: usize,
     /// Looks that called a leak and those that were right, by confidence: below 0.95, below 0.99, above.
@@ -42,6 +45,7 @@ pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) ->
     let (mut last, mut due) = (Judgement::default(), 0.0);
     for i in 0..series.values.len() {
         series.push_to(i, &mut seen);
+        out.seen += series.values[i].map_or(0.0, |_| series.step as f64);
         let seconds = (i as u64 * series.step) as f64;
         if seconds < due {
             continue;
@@ -53,7 +57,9 @@ pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) ->
         let is_leak = leaks && i > series.onset;
         let since = seconds - (series.onset as u64 * series.step) as f64;
         out.looks += 1;
-        out.drops += usize::from(last.verdict == Verdict::Leaking && !is_called);
+        let was_called = last.verdict == Verdict::Leaking;
+        out.drops += usize::from(was_called && !is_called);
+        out.false_calls += usize::from(is_called && !was_called && !is_leak);
         if is_leak && now.verdict.is_growth() {
             out.growth = out.growth.or(Some(since));
         }
@@ -118,6 +124,47 @@ pub(super) fn expand(text: &str, unit: f64) -> Vec<Option<f64>> {
         values.extend(std::iter::repeat_n(value, count.parse().unwrap()));
     }
     values
+}
+
+/// Tells the wrong calls on what does not leak: see [`by_thousand_days`].
+pub(super) fn false_calls<'a>(what: &str, found: impl IntoIterator<Item = &'a Outcome>) -> String {
+    let (mut count, mut seconds) = (0, 0.0);
+    for one in found {
+        count += one.false_calls;
+        seconds += one.seen;
+    }
+    by_thousand_days(what, count, seconds)
+}
+
+/// Tells how many wrong calls that is in a thousand process-days, and what it may be in truth.
+pub(super) fn by_thousand_days(what: &str, count: usize, seconds: f64) -> String {
+    let days = seconds / 86_400.0;
+    format!(
+        "{what}: {count} wrong calls in {days:.1} process-days: {:.1} in a thousand, with 95 % certainty at most {:.0}\n",
+        count as f64 * 1000.0 / days,
+        poisson_bound(count) * 1000.0 / days
+    )
+}
+
+/// Returns the mean of a Poisson distribution that gives so few events, or fewer, once in twenty times.
+fn poisson_bound(count: usize) -> f64 {
+    let at_most = |mean: f64| {
+        let terms = (0..=count).scan(1.0, |term, k| {
+            *term *= if k == 0 { (-mean).exp() } else { mean / k as f64 };
+            Some(*term)
+        });
+        terms.sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, 10.0 + 3.0 * count as f64);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if at_most(middle) > 0.05 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
 }
 
 /// Returns the value below which that share of the sorted ones lies, in minutes; NaN where there is none.

@@ -1,0 +1,178 @@
+//! Windows: how the newest floors of each horizon move, and which of them tell of a leak.
+//!
+//! A window is the newest twelve or sixteen floors of a horizon, from a minute to a month. In one that grows each quarter
+//! stands above the one before, by its share, and it has left what the series reached before: noise, steps and saw-teeth do
+//! not. The shortest one that moves tells how the series moves now. A leak is growth in a window of a quarter of an hour and
+//! more, that does not level off there, nor in the longer windows around it.
+
+use std::cell::OnceCell;
+
+use crate::trend::finding::{Finding, confidence, min_growth};
+use crate::trend::fit::{Fit, PreparedRow, lowest};
+use crate::trend::floors::{Floors, span_seconds};
+use crate::trend::parameters::{
+    CLEAR_CURVATURE, DAY, HORIZONS, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_KNOWN_SHARE,
+    MIN_QUARTER_SHARE, MIN_T_STATISTIC, SHORTEST_WINDOW, WINDOWS,
+};
+use crate::trend::verdict::Reasons;
+use crate::trend::{Params, Verdict};
+
+/// A look at the windows of a series. Rows are prepared where they are asked for.
+pub(super) struct Look<'a> {
+    floors: &'a Floors,
+    rows: [OnceCell<Option<PreparedRow>>; HORIZONS],
+    params: &'a Params,
+}
+
+/// A window in which each quarter stands above the one before, or each below.
+struct Movement<'a> {
+    horizon: usize,
+    window: &'a [f64],
+    /// The lowest floor of the first quarter, in bytes.
+    from: f64,
+    /// The change from there to the lowest floor of the last quarter.
+    by: f64,
+}
+
+impl Movement<'_> {
+    /// Returns the length of the window, in seconds.
+    fn length(&self) -> f64 {
+        span_seconds(self.horizon) * self.window.len() as f64
+    }
+
+    /// Returns bytes a second: the quarters' floors lie three quarters of the window apart.
+    fn pace(&self) -> f64 {
+        self.by / (0.75 * self.length())
+    }
+
+    fn finding(&self, verdict: Verdict, fit: &Fit, confidence: f64) -> Finding {
+        Finding {
+            verdict,
+            slope: fit.slope / span_seconds(self.horizon),
+            confidence,
+            length: self.length(),
+            growth: fit.slope * (self.window.len() as f64 - 1.0),
+            reasons: None,
+        }
+    }
+}
+
+impl<'a> Look<'a> {
+    pub(super) const fn new(floors: &'a Floors, params: &'a Params) -> Self {
+        Self {
+            floors,
+            rows: [const { OnceCell::new() }; HORIZONS],
+            params,
+        }
+    }
+
+    fn row(&self, horizon: usize) -> Option<&PreparedRow> {
+        let prepare = || PreparedRow::new(self.floors.row(horizon)?);
+        self.rows.get(horizon)?.get_or_init(prepare).as_ref()
+    }
+
+    /// Returns the numbers of horizons, and of floors, the shortest window first.
+    fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.floors.used()).flat_map(|horizon| WINDOWS.map(|count| (horizon, count)))
+    }
+
+    /// Returns the newest `count` floors of a horizon, where most of them are known.
+    fn window(&self, horizon: usize, count: usize) -> Option<&[f64]> {
+        let (window, known) = self.row(horizon)?.newest(count)?;
+        (known as f64 >= count as f64 * MIN_KNOWN_SHARE).then_some(window)
+    }
+
+    /// Returns how a window moves, if it does: each quarter by its share, and upwards only to where it was not before.
+    fn examine(&self, horizon: usize, count: usize) -> Option<Movement<'_>> {
+        let window = self.window(horizon, count)?;
+        let quarter = |i: usize| lowest(&window[i * count / 4..(i + 1) * count / 4]);
+        let quarters: [f64; 4] = std::array::from_fn(quarter);
+        let by = quarters[3] - quarters[0];
+        let least = by / 3.0 * MIN_QUARTER_SHARE;
+        let is_even = quarters
+            .windows(2)
+            .all(|pair| (pair[1] - pair[0]) * by.signum() >= least.abs());
+        let is_known_ground =
+            || by > 0.0 && quarters[3] < MIN_ABOVE_PEAK.mul_add(by, self.floors.earlier_peak(horizon));
+        (by.abs() >= self.params.least_bytes as f64 && is_even && !is_known_ground()).then_some(Movement {
+            horizon,
+            window,
+            from: quarters[0],
+            by,
+        })
+    }
+
+    /// Returns what the shortest window says in which anything moves.
+    pub(super) fn movement(&self) -> Finding {
+        let moves = self
+            .windows()
+            .find_map(|(horizon, count)| self.moves(&self.examine(horizon, count)?));
+        moves.unwrap_or_else(|| {
+            let is_known = self
+                .windows()
+                .any(|(horizon, count)| self.window(horizon, count).is_some());
+            Finding {
+                verdict: if is_known { Verdict::Steady } else { Verdict::Unknown },
+                slope: 0.0,
+                confidence: 0.0,
+                length: 0.0,
+                growth: 0.0,
+                reasons: None,
+            }
+        })
+    }
+
+    fn moves(&self, movement: &Movement<'_>) -> Option<Finding> {
+        let fit = Fit::new(movement.window);
+        if fit.t_statistic.abs() < self.params.significance {
+            return None;
+        }
+        if movement.by < 0.0 {
+            return Some(movement.finding(Verdict::Shrinking, &fit, 0.0));
+        }
+        let levels_off = fit.slows_down(self.params.level_off) || self.levels_off(movement.horizon);
+        let verdict = if levels_off { Verdict::Warming } else { Verdict::Growing };
+        let evidence = (fit.t_statistic / self.params.significance).min(MAX_EVIDENCE_WITHOUT_LEAK);
+        Some(movement.finding(verdict, &fit, confidence(evidence)))
+    }
+
+    /// Returns the leak of the shortest window that shows one, of those whose floors are of several values each.
+    pub(super) fn leak(&self) -> Option<Finding> {
+        let is_long = |(horizon, count): &(usize, usize)| span_seconds(*horizon) * *count as f64 >= SHORTEST_WINDOW;
+        let mut windows = self
+            .windows()
+            .filter(|window| is_long(window) && self.floors.is_dense(window.0));
+        windows.find_map(|(horizon, count)| self.leaks(&self.examine(horizon, count)?))
+    }
+
+    fn leaks(&self, movement: &Movement<'_>) -> Option<Finding> {
+        let params = self.params;
+        let is_daily = movement.pace() * 3600.0 < params.day_rate * movement.from && movement.length() < DAY;
+        if movement.by < min_growth(movement.from, params) || is_daily {
+            return None;
+        }
+        let fit = Fit::new(movement.window);
+        let surety = confidence(fit.t_statistic / params.significance);
+        if surety < params.confidence || fit.slows_down(params.level_off) || self.levels_off(movement.horizon) {
+            return None;
+        }
+        Some(Finding {
+            reasons: Some(Reasons::of_window(movement.window, movement.length())),
+            ..movement.finding(Verdict::Leaking, &fit, surety)
+        })
+    }
+
+    /// Returns true if growth levels off within these windows or the longer ones, as that of a cache that fills.
+    fn levels_off(&self, horizon: usize) -> bool {
+        let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used());
+        let mut windows = around.flat_map(|horizon| WINDOWS.map(|count| (horizon, count)));
+        windows.any(|(horizon, count)| {
+            self.window(horizon, count).is_some_and(|window| {
+                let fit = Fit::new(window);
+                fit.t_statistic >= MIN_T_STATISTIC
+                    && fit.curvature < -CLEAR_CURVATURE
+                    && fit.slows_down(self.params.level_off)
+            })
+        })
+    }
+}
