@@ -11,8 +11,8 @@ use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, PreparedRow, lowest};
 use crate::trend::floors::{Floors, span_seconds};
 use crate::trend::parameters::{
-    CLEAR_CURVATURE, DAY, HORIZONS, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_KNOWN_SHARE,
-    MIN_QUARTER_SHARE, MIN_T_STATISTIC, SHORTEST_WINDOW, WINDOWS,
+    CLEAR_CURVATURE, DAY, HORIZONS, LEAST_LEAK, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK,
+    MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, MIN_T_STATISTIC, SHORTEST_WINDOW, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
@@ -148,7 +148,7 @@ impl<'a> Look<'a> {
     fn leaks(&self, movement: &Movement<'_>) -> Option<Finding> {
         let params = self.params;
         let is_daily = movement.pace() * 3600.0 < params.day_rate * movement.from && movement.length() < DAY;
-        if movement.by < min_growth(movement.from, params) || is_daily {
+        if movement.by < min_growth(movement.from, params).max(LEAST_LEAK) || is_daily {
             return None;
         }
         let fit = Fit::new(movement.window);
