@@ -133,7 +133,7 @@ parameters! {
             "a filling cache whose last part looks straight: without them 14 of 275 harmless series are called instead of 2", "corpus: cache w-fill-sqrt w-fill-slow-exp";
         /// Minimum t-statistic of a curvature in them.
         CLEAR_CURVATURE: f64 = 2.0, "1",
-            "noise taken for a slowdown: with 1 the leaks on cycles that are found fall below 0.8; with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";
+            "a filling cache whose last part looks straight: with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "what comes back, and wander within what the series reached before", "corpus: walk w-load-cycle w-triangle";
