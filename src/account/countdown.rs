@@ -2,16 +2,15 @@
 //!
 //! A pace is taken over windows of 16 to 128 seconds, each in four quarters, of which the medians must fall one after the
 //! other: a single allocation is no pace, nor is what rests again. What was as low before, as far as it is known, is the
-//! tooth of a saw. A pace is extrapolated to at most fifteen times its window: half an hour takes two minutes to see, and
-//! four minutes take 16 seconds.
+//! tooth of a saw. A pace is extrapolated to eight times its window, that of the longest to fifteen times: half an hour
+//! takes two minutes to see, and two minutes take 16 seconds. A compiler that takes a gigabyte within half a minute, and
+//! then ends, is none.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The windows, from the shortest, in seconds.
-const WINDOWS: [u64; 4] = [16, 32, 64, 128];
-/// Multiples of its window that a pace is extrapolated to.
-const REACH: f64 = 15.0;
+/// The windows, from the shortest, in seconds, and the time that a pace is extrapolated to as a multiple of each.
+const WINDOWS: [(u64, f64); 4] = [(16, 8.0), (32, 8.0), (64, 8.0), (128, 15.0)];
 /// Minimum fall from a quarter to the next one as a share of the mean: less is a fall that has ended, or a step.
 const MIN_EVENNESS: f64 = 0.35;
 /// Minimum number of values in a quarter, so that a median is one.
@@ -60,7 +59,7 @@ impl Countdown {
             return;
         }
         self.values.push_back((now, value));
-        let longest = Duration::from_secs(WINDOWS[WINDOWS.len() - 1]);
+        let longest = Duration::from_secs(WINDOWS[WINDOWS.len() - 1].0);
         // One value at the window's start, or before it.
         while self
             .values
@@ -81,11 +80,11 @@ impl Countdown {
             .iter()
             .rev()
             // The longest window that sees it tells the pace best.
-            .find_map(|window| {
+            .find_map(|(window, reach)| {
                 let window = Duration::from_secs(*window);
                 let pace = self.pace(now, window)?;
                 let seconds = left as f64 / pace;
-                (seconds <= bound.min(window.as_secs_f64() * REACH)).then_some((pace, window))
+                (seconds <= bound.min(window.as_secs_f64() * reach)).then_some((pace, window))
             });
         if let Some((pace, window)) = soonest {
             let forecast = Forecast {

@@ -33,6 +33,10 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         format!(" at this pace: {left} left, falling by {}", units::pace(forecast.pace)),
         theme.dim,
     );
+    if let Some(snapshot) = &app.engine.snapshot {
+        let long = units::span(snapshot.monotonic.saturating_sub(forecast.since));
+        line.text(30, format!(" for {long}"), theme.dim);
+    }
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
         Some((key, pace)) => {

@@ -76,6 +76,6 @@ fn a_danger_fires_and_is_over_with_the_fall() {
         panic!("{told:?}");
     };
     assert!((110..250).contains(&fired) && (250..310).contains(&over), "{told:?}");
-    // A gigabyte at two megabytes a second.
-    assert!((300.0..500.0).contains(&seconds), "{told:?}");
+    // A gigabyte at two megabytes a second, less what is taken already.
+    assert!((300.0..600.0).contains(&seconds), "{told:?}");
 }

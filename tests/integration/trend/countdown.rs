@@ -29,7 +29,7 @@ fn a_limit_is_told_once_it_is_near() {
         (10_240.0, 8.0, 100, 135),
         (1024.0, 50.0, 12, 17),
         (4096.0, 32.0, 12, 36),
-        (2048.0, 2.0, 60, 140),
+        (2048.0, 2.0, 120, 140),
     ] {
         let told = told(300, |second| left * MIB - pace * MIB * second + noise(second, 2.0));
         let first = told.iter().position(Option::is_some).expect("it is told");
@@ -52,7 +52,15 @@ type Left = Box<dyn Fn(f64) -> f64>;
 #[test]
 fn what_is_far_away_or_falls_in_no_even_way_is_not_told() {
     let gib = 1024.0 * MIB;
-    let cases: [(&str, Left); 6] = [
+    let cases: [(&str, Left); 7] = [
+        // A compiler that takes two gigabytes, holds them for a while, and ends.
+        (
+            "a build",
+            Box::new(move |s| {
+                let taken = (s % 90.0).min(40.0) * 50.0 * MIB;
+                16.0 * gib - if s % 90.0 < 70.0 { taken } else { 0.0 }
+            }),
+        ),
         ("two hours away", Box::new(move |s| 10.0 * gib - 1.4 * MIB * s)),
         ("still", Box::new(move |s| gib + noise(s, 20.0))),
         (
