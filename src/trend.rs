@@ -141,6 +141,12 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, pr
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Judgement::default();
     };
+    if last.end_ms().saturating_sub(first.start_ms()) < MIN_OBSERVED_MS {
+        return Judgement {
+            floor: last.min,
+            ..Judgement::default()
+        };
+    }
     if let Some(steady) = judge_steady(points, params) {
         return steady;
     }
@@ -221,10 +227,7 @@ pub const MIN_LEAK_OBSERVED: Duration = Duration::from_secs(960);
 
 /// Returns the verdict of a series in which nothing moved enough to matter.
 fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
-    let (first, last) = (points.first()?, points.last()?);
-    if last.end_ms().saturating_sub(first.start_ms()) < MIN_OBSERVED_MS {
-        return None;
-    }
+    let last = points.last()?;
     let (mut low, mut high) = (u64::MAX, 0);
     for point in points {
         low = low.min(point.min);

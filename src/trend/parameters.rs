@@ -96,7 +96,7 @@ parameters! {
         MIN_POINTS_PER_SPAN: u64 = 2, "points",
             "floors made of a single value, in sparse series", "corpus: day";
         /// Observed time before any verdict.
-        MIN_OBSERVED_MS: u64 = 75_000, "ms",
+        MIN_OBSERVED_MS: u64 = 65_000, "ms",
             "verdicts on next to nothing", "cases::nothing_is_said_of_what_was_hardly_seen";
         /// Noise assumed for each floor: a few pages come and go unseen.
         MIN_NOISE: f64 = 16.0 * 1024.0, "bytes",

@@ -111,7 +111,12 @@ fn workers_that_grow_and_are_replaced_are_none() {
         "{:?}",
         seen.worst
     );
-    assert_eq!(seen.listed(), []);
+    // A worker that grows is told of; its program does not.
+    assert!(
+        seen.listed().iter().all(|(pid, ..)| pid.is_some()),
+        "{:?}",
+        seen.listed()
+    );
 }
 
 #[test]

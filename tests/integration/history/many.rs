@@ -115,16 +115,19 @@ fn without_past(history: &History) -> (usize, usize) {
 
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
-    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW));
+    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 8000);
     assert_eq!(without, (0, 0), "all of them have a past");
 }
 
 #[test]
 fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
-    let (rows, without, _) = watch_many(HistoryConfig {
-        max_memory: 25 << 20,
-        ..HistoryConfig::with_window(WINDOW)
-    });
+    let (rows, without, _) = watch_many(
+        HistoryConfig {
+            max_memory: 25 << 20,
+            ..HistoryConfig::with_window(WINDOW)
+        },
+        8000,
+    );
     // 40 000 processes leave room for the past of some hundreds.
     let most = if long() { rows } else { (rows.0 / 2, rows.1 / 4) };
     assert!(without.0 < most.0 && without.1 < most.1, "{without:?} of {rows:?}");
@@ -132,18 +135,25 @@ fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
 
 #[test]
 fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
-    let (_, without, longest) = watch_many(HistoryConfig {
-        max_memory: 256 << 20,
-        ..HistoryConfig::with_window(WINDOW)
-    });
+    let (_, without, longest) = watch_many(
+        HistoryConfig {
+            max_memory: 256 << 20,
+            ..HistoryConfig::with_window(WINDOW)
+        },
+        16_000,
+    );
     assert_eq!(without, (0, 0));
     assert!(longest > Duration::ZERO, "there was time for all: this shows nothing");
 }
 
-/// Watches a machine; returns how many processes and groups move, how many of each are without a past, and the longest
+/// Watches a machine of so many processes in the short form, of which all but a thousand move; returns how many processes and groups move, how many of each are without a past, and the longest
 /// wait for a judgement.
-fn watch_many(config: HistoryConfig) -> ((usize, usize), (usize, usize), Duration) {
-    let (processes, moving, seconds) = if long() { (40_000, 5000, 300) } else { (8000, 7000, 150) };
+fn watch_many(config: HistoryConfig, short: u32) -> ((usize, usize), (usize, usize), Duration) {
+    let (processes, moving, seconds) = if long() {
+        (40_000, 5000, 300)
+    } else {
+        (short, short as usize - 1000, 150)
+    };
     let mut machine = Machine::new(processes, moving);
     let groups = machine.groups();
     let mut history = History::with_config(config);

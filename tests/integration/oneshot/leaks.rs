@@ -298,9 +298,10 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
     );
     // A filter passes it over.
     assert_eq!(check("leaking-service.ndjson.zst", &["nobody"]).code, 0);
-    // After half of the time it grows: a fact, and no leak yet.
+    // After half of the time it grows, at an even pace or a little slower: a fact, and no leak yet.
     let half = check("leaking-service.ndjson.zst", &["--at", "-10m"]);
-    assert!(half.code == 0 && half.out.contains("growing"), "{}", half.out);
+    let grows = ["growing", "warming"].iter().any(|word| half.out.contains(word));
+    assert!(half.code == 0 && grows, "{}", half.out);
     assert_eq!(
         check("leaking-service.ndjson.zst", &["--by", "command", "verdict:leaking"]).code,
         1
