@@ -155,22 +155,18 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, pr
     let leak = look.leak().or_else(|| Days::new(points)?.leak(params));
     let mut standing = Standing::after(previous, leak.as_ref(), last.to);
     let was_leak = previous.verdict == Verdict::Leaking;
-    let mut finding = match leak.filter(|_| standing.is_proven()) {
-        Some(leak) => {
-            if !was_leak {
-                standing.call(last.min as f64 - leak.growth);
-            }
-            leak
+    let mut finding = if let Some(leak) = leak.filter(|_| standing.is_proven()) {
+        if !was_leak {
+            standing.call(last.min as f64 - leak.growth);
         }
-        None => match held(points, previous) {
-            Some(leak) => leak,
-            None => {
-                if was_leak {
-                    standing.clear();
-                }
-                look.movement()
-            }
-        },
+        leak
+    } else if let Some(leak) = held(points, previous) {
+        leak
+    } else {
+        if was_leak {
+            standing.clear();
+        }
+        look.movement()
     };
     let is_leak = finding.verdict == Verdict::Leaking;
     let flat_since = flat_since(points, &finding);

@@ -127,8 +127,11 @@ impl Table {
     /// Takes in what a read gave; adds to `jobs` what is to be read because of it.
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
         match outcome {
-            Outcome::List { .. } | Outcome::System(..) | Outcome::Mounts(_) => {}
-            Outcome::Cgroups(..) | Outcome::CloseLook(..) => {}
+            Outcome::List { .. }
+            | Outcome::System(..)
+            | Outcome::Mounts(_)
+            | Outcome::Cgroups(..)
+            | Outcome::CloseLook(..) => {}
             Outcome::Glances(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
                 process,

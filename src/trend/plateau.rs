@@ -52,11 +52,11 @@ impl Plateau {
     /// Returns true if the series, whose points come in order, rested for as long before, from some moment on: growth in
     /// stairs is flat between them.
     pub(super) fn is_between_stairs(&self, points: &[Point], from: Duration) -> bool {
-        let (mut high, mut risen_at, mut longest) = (f64::MAX, from, Duration::ZERO);
+        let (mut high, mut risen_at, mut longest) = (None, from, Duration::ZERO);
         let first = points.partition_point(|point| point.to < from);
         for point in points[first..].iter().take_while(|point| point.from <= self.since) {
-            if point.min as f64 > high + self.slack || high == f64::MAX {
-                high = point.min as f64;
+            if high.is_none_or(|high| point.min as f64 > high + self.slack) {
+                high = Some(point.min as f64);
                 longest = longest.max(point.from.saturating_sub(risen_at));
                 risen_at = point.from;
             }

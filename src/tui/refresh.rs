@@ -123,7 +123,8 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     removed.sort_unstable();
     let is_new = |at: &usize| !kept.has(rows[*at].id.pid) || removed.binary_search(&rows[*at].id.pid).is_ok();
     let new: Vec<usize> = changes.rows.iter().map(|at| *at as usize).filter(is_new).collect();
-    if !(new.is_empty() && removed.is_empty()) && !kept.shift(rows, app.tables.shown_mut(), &new, &removed) {
+    let same = new.is_empty() && removed.is_empty();
+    if !same && !kept.shift(rows, app.tables.shown_mut(), &new, &removed) {
         return None;
     }
     let source = app.row_source(snapshot);

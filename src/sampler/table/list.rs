@@ -30,7 +30,9 @@ impl Table {
         }
         let known = self.entries.range(list.range.clone()).map(|(pid, _)| *pid);
         let gone: Vec<u32> = known.filter(|pid| list.pids.binary_search(pid).is_err()).collect();
-        gone.into_iter().for_each(|pid| self.forget(pid));
+        for pid in gone {
+            self.forget(pid);
+        }
     }
 
     /// Forgets a process that has ended.

@@ -191,8 +191,9 @@ impl Edit {
     fn finish(mut self, rows: &mut Vec<ProcessSample>) {
         self.gone.sort_unstable();
         if let Some(first) = self.gone.first() {
-            let mut to = rows.partition_point(|row| row.id.pid < *first);
-            for at in to..rows.len() {
+            let from = rows.partition_point(|row| row.id.pid < *first);
+            let mut to = from;
+            for at in from..rows.len() {
                 if self.gone.binary_search(&rows[at].id.pid).is_err() {
                     rows.swap(to, at);
                     to += 1;

@@ -50,7 +50,9 @@ fn a_range_lists_what_the_whole_list_has_there() {
 #[test]
 fn a_tree_that_is_made_is_listed_as_well() {
     let tree = ProcTree::new();
-    [30, 4, 500].into_iter().for_each(|pid| tree.process(pid).write());
+    for pid in [30, 4, 500] {
+        tree.process(pid).write();
+    }
     let list = pids::all(tree.root().as_os_str().as_encoded_bytes()).unwrap();
     assert_eq!((list.pids, list.base), (vec![4, 30, 500], None));
 }
