@@ -31,13 +31,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
-    let count = |verdict| {
-        app.engine
-            .living_suspects()
-            .filter(|s| s.judgement.verdict == verdict)
-            .count()
-    };
-    let (leaks, growing) = (count(Verdict::Leaking), count(Verdict::Growing));
+    let leaks = app.engine.leaks().count();
+    // What slows down grows, too.
+    let growing = app.engine.living_suspects().count() - leaks;
     // The worst comes first.
     let Some(suspect) = app.engine.living_suspects().next() else {
         return;

@@ -359,3 +359,28 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
     assert!(list.contains("gave nothing back"), "{list}");
     assert!(list.contains("412M of 430M of [heap] untouched"), "{list}");
 }
+
+#[test]
+fn growth_that_slows_down_is_counted_too() {
+    let mut session = Session::new(120, 30);
+    for second in 0..200_u64 {
+        let filled = 400.0 * (1.0 - (-(second as f64) / 80.0).exp());
+        session.tick_with(
+            1,
+            vec![one(500, "/usr/bin/cache", (100.0 + filled) as u64 * MIB)],
+            |snap| {
+                snap.system.uptime = Ok(1_000_000.0 + second as f64);
+            },
+        );
+    }
+    let verdicts: Vec<_> = session
+        .app
+        .engine
+        .suspects
+        .iter()
+        .map(|s| s.judgement.verdict)
+        .collect();
+    assert_eq!(verdicts, [Verdict::Warming]);
+    let picture = session.picture();
+    assert!(picture.contains("△ growing  500"), "{picture}");
+}
