@@ -220,6 +220,21 @@ pub fn truncate(text: &str, width: usize) -> String {
     fit(text, width, Align::Left)
 }
 
+/// Breaks text at spaces into lines of at most `width` columns; a longer word has a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if self::width(line).saturating_add(1 + self::width(word)) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Cuts the beginning of a text so that at most `width` terminal columns are left, with a leading `…`.
 pub fn truncate_start(text: &str, width: usize) -> String {
     let have = self::width(text);

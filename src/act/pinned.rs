@@ -240,7 +240,7 @@ impl Pinned {
     /// Lists the thread ids.
     fn threads(&self) -> Result<Vec<i32>, ActError> {
         let mut threads = Vec::new();
-        files::numbers(&self.dir, b"task", |tid| threads.extend(i32::try_from(tid)))?;
+        files::numbers(&self.dir, b"task", 4 << 10, |tid| threads.extend(i32::try_from(tid)))?;
         Ok(threads)
     }
 }

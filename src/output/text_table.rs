@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::OutputStyle;
 use crate::columns::{Cell, CellStyle, Value, cell};
-use crate::text::{Align, fit, truncate, width};
+use crate::text::{Align, fit, truncate, width, wrap};
 use crate::units::Units;
 
 /// The behaviour of one column.
@@ -256,17 +256,7 @@ impl<'t> Layout<'t> {
     fn write_note(&self, text: &mut String, words: &str) {
         let total = self.style.width.unwrap_or(usize::MAX);
         let room = total.saturating_sub(INDENT).max(1);
-        let mut lines: Vec<String> = Vec::new();
-        for word in words.split(' ') {
-            match lines.last_mut() {
-                Some(line) if width(line).saturating_add(1 + width(word)) <= room => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(word.to_owned()),
-            }
-        }
-        for line in lines {
+        for line in wrap(words, room) {
             text.extend(std::iter::repeat_n(' ', INDENT.min(total - 1)));
             text.push_str(&truncate(&line, room));
             text.push('\n');

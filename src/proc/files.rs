@@ -120,9 +120,10 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     Ok(&buf[..len])
 }
 
-/// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order.
-pub fn numbers(dir: impl AsFd, name: &[u8], mut each: impl FnMut(u32)) -> Result<(), Errno> {
-    entries(open_list(dir, name)?, 4 << 10, |name, _| {
+/// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order. The
+/// directory is read in pieces of `piece` bytes.
+pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Result<(), Errno> {
+    entries(open_list(dir, name)?, piece, |name, _| {
         number(name).into_iter().for_each(&mut each);
         true
     })

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use rustix::fs::{CWD, SeekFrom};
 
-use super::files::{entries, number, open_list, optional_reason};
+use super::files::{entries, number, numbers, open_list, optional_reason};
 use crate::model::Reading;
 
 /// Bytes read at a time, of some 32 for each process: of a whole list, and of a range, beyond which little is to be read.
@@ -77,11 +77,6 @@ pub fn within(proc: &[u8], range: RangeInclusive<u32>, base: u64) -> Reading<Pid
 
 /// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
 /// of pids. The directory is read in pieces of `piece` bytes.
-pub fn each(proc: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Reading<()> {
-    let dir = open_list(CWD, proc).map_err(optional_reason)?;
-    let read = entries(dir, piece, |name, _| {
-        number(name).into_iter().for_each(&mut each);
-        true
-    });
-    read.map_err(optional_reason)
+pub fn each(proc: &[u8], piece: usize, each: impl FnMut(u32)) -> Reading<()> {
+    numbers(CWD, proc, piece, each).map_err(optional_reason)
 }

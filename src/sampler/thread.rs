@@ -33,7 +33,7 @@ fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<(
         None => {
             let mut threads = Vec::new();
             match target.at_first(proc, b"task", |dir, name| {
-                files::numbers(dir, name, |tid| threads.push(tid))
+                files::numbers(dir, name, 4 << 10, |tid| threads.push(tid))
             }) {
                 Ok(()) => {}
                 Err(e) if files::reason(e) == Missing::Gone => {}

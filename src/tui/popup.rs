@@ -222,10 +222,10 @@ impl<P: Popup> Modal for P {
         let buf = frame.buffer_mut();
         let (list, note) = split(self, app, inside);
         Popup::draw(self, app, list, buf);
-        if let (Some(text), false) = (self.note(app), note.is_empty()) {
+        if let (Some(words), false) = (self.note(app), note.is_empty()) {
             let width = usize::from(note.width);
             draw_line(buf, note, &"─".repeat(width), theme.frame);
-            let lines = wrap(&text, width.saturating_sub(2));
+            let lines = wrap(&words, width.saturating_sub(2));
             for (at, text) in lines.iter().take(NOTE_LINES - 1).enumerate() {
                 let below = line(note, at as u16 + 1);
                 draw_line(buf, below, &format!(" {text}"), theme.dim);
@@ -243,20 +243,7 @@ fn column_label(column: &Column) -> String {
 }
 
 /// Breaks text into lines of at most `width` columns, at spaces; a longer word is cut.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+fn wrap(words: &str, width: usize) -> Vec<String> {
     // Narrower than that every word would have a line to itself, and the help thousands of them.
-    let width = width.max(8);
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let Some(line) = lines.last_mut() else { break };
-        if line.is_empty() {
-            line.push_str(word);
-        } else if text::width(line) + 1 + text::width(word) <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
+    text::wrap(words, width.max(8))
 }

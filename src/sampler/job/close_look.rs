@@ -80,13 +80,11 @@ fn find(proc: &Path, pid: u32) -> Option<Arc<[u8]>> {
         let mut all = vec![0; 64 << 10];
         let mut len = 0;
         loop {
-            match files::read_once(&fd, &mut all[len..])? {
-                0 => break,
-                more => len += more,
+            len += files::read_all(&fd, &mut all[len..])?;
+            if len < all.len() || len >= MAX_MAPS {
+                break;
             }
-            if len == all.len() && len < MAX_MAPS {
-                all.resize(2 * len, 0);
-            }
+            all.resize(2 * len, 0);
         }
         all.truncate(len);
         Ok(all)
