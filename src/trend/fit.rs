@@ -8,6 +8,8 @@ use crate::trend::parameters::{AUTOCORRELATION_BIAS, MIN_CURVATURE, MIN_NOISE, S
 pub(super) struct Fit {
     /// Robust slope in bytes a span: the median over pairs half the window apart (Theil's incomplete method).
     pub(super) slope: f64,
+    /// Least-squares slope in bytes a span, which steps move least.
+    pub(super) line: f64,
     /// The least-squares slope divided by its standard error, which allows for autocorrelation.
     pub(super) t_statistic: f64,
     /// The t-statistic of the parabola: negative where the growth slows down.
@@ -89,6 +91,7 @@ impl Fit {
         let (early_slope, late_slope) = (line - half_bend, line + half_bend);
         Self {
             slope,
+            line,
             t_statistic: line * line_squares.sqrt() / noise * independence,
             curvature: parabola * parabola_squares.sqrt() / noise * independence,
             slope_ratio: if early_slope > 0.0 {

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use crate::trend::Point;
 use crate::trend::finding::Finding;
+use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::parameters::{
-    HELD_SHARE, LONGEST_HOLD, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, SHORTEST_HOLD, SHORTEST_WINDOW, STANDING_SHARE,
+    HELD_SHARE, LONGEST_HOLD, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, MIN_KNOWN_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW,
+    SPANS, STANDING_SHARE,
 };
 use crate::trend::verdict::{Judgement, Standing, Verdict};
 
@@ -42,7 +44,8 @@ impl Standing {
 }
 
 /// Returns the leak that was called, if it still is one: its floor rose within half of the time since it began, at least
-/// within the last quarter of an hour. Its pace is that over this time. Nothing is over where nothing was seen.
+/// within the last quarter of an hour. Its pace is that of a line through its floors of this time: two floors alone would take
+/// a step near either end for the pace. Nothing is over where nothing was seen.
 pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     let end = points.last()?.to;
     if previous.verdict != Verdict::Leaking {
@@ -66,12 +69,31 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
         }
         _ => previous.slope * apart,
     };
+    let slope = pace(points, begin, look).filter(|slope| *slope > 0.0);
     Some(Finding {
         verdict: Verdict::Leaking,
-        slope: growth / apart,
+        slope: slope.unwrap_or(growth / apart),
         confidence: previous.confidence,
         length: look.as_secs_f64(),
         growth,
         reasons: previous.reasons,
     })
+}
+
+/// Returns the slope of a line through the floors of as many equal spans as a horizon has, in bytes a second; `None` where
+/// too few of them are known.
+fn pace(points: &[Point], begin: Duration, length: Duration) -> Option<f64> {
+    let span = length.as_secs_f64() / SPANS as f64;
+    let at = |time: Duration| (time.saturating_sub(begin).as_secs_f64() / span) as usize;
+    let mut floors = [f64::NAN; SPANS];
+    let first = points.partition_point(|point| point.to < begin);
+    for point in &points[first..] {
+        let spans = at(point.from).min(SPANS - 1)..=at(point.to).min(SPANS - 1);
+        for floor in &mut floors[spans] {
+            *floor = floor.min(point.min as f64);
+        }
+    }
+    let row = PreparedRow::new(&floors)?;
+    let (floors, known) = row.newest(SPANS)?;
+    (known as f64 >= SPANS as f64 * MIN_KNOWN_SHARE).then(|| Fit::new(floors).line / span)
 }

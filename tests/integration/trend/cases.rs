@@ -261,6 +261,23 @@ fn a_leak_stays_called_until_it_is_over() {
 }
 
 #[test]
+fn the_pace_of_a_called_leak_in_stairs_does_not_depend_on_where_it_is_looked_at() {
+    // 24 KiB a second, a stair every 700 seconds.
+    let points = points(7200, |s| 50 * MB + s / 700 * 700 * 24 * 1024);
+    let mut last = Judgement::default();
+    let mut paces = Vec::new();
+    for end in (60..=points.len()).step_by(10) {
+        last = judge(&points[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        if last.verdict == Verdict::Leaking && last.flat_since.is_none() {
+            paces.push((end, last.slope / (24.0 * 1024.0)));
+        }
+    }
+    let off: Vec<_> = paces.iter().filter(|(_, pace)| (pace - 1.0).abs() > 0.3).collect();
+    assert!(paces.len() > 200, "{}", paces.len());
+    assert!(off.is_empty(), "{} of {}: {off:?}", off.len(), paces.len());
+}
+
+#[test]
 fn growth_by_pages_of_files_is_told_apart() {
     let held = of_old(&points(600, |_| 100 * MB));
     let whole = of_old(&points(600, |s| 100 * MB + s * MB));
