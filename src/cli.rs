@@ -11,11 +11,13 @@ mod shared;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub use exit::{Early, Exit};
 pub use monitor::MonitorArgs;
 pub use ps::PsArgs;
-pub use shared::{ColorArgs, PathArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
+pub use shared::{ColorArgs, PathArgs, ProcessArg, SourceArgs, TableArgs, UnitsArgs, UsageError};
 
 pub use crate::output::Format;
 use crate::text;
@@ -26,10 +28,8 @@ use crate::text;
     name = "zmtop",
     version,
     about = "The memory each process really costs, live: PSS, USS, RSS and swap",
-    after_help = "Exit codes: 0 done, 1 a check found something, 2 usage or config error, 3 the data could not be \
-                  read, 4 output could not be written.",
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
+    after_help = "Exit codes: 0 done, 1 a check found something or nothing was picked, 2 usage or config error, 3 the \
+                  data could not be read, 4 output could not be written, 128 + N ended by signal N."
 )]
 pub struct Cli {
     /// The options of the monitor. A subcommand has its own.
@@ -53,6 +53,10 @@ pub enum Command {
     Leaks(Box<leaks::LeaksArgs>),
     /// Show or check the configuration
     Config(ConfigArgs),
+    /// Write what completes this command line in a shell
+    Completions(CompletionsArgs),
+    /// Write the manual page; zmtop man | man -l - shows it
+    Man,
 }
 
 /// The options of `zmtop config`.
@@ -61,7 +65,7 @@ pub struct ConfigArgs {
     /// The action.
     #[command(subcommand)]
     pub action: ConfigAction,
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it
+    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
@@ -79,12 +83,30 @@ pub enum ConfigAction {
     Default,
 }
 
+/// The options of `zmtop completions`.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionsArgs {
+    /// For which shell
+    pub shell: Shell,
+}
+
+/// A shell that command lines are completed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Write it to ~/.local/share/bash-completion/completions/zmtop
+    Bash,
+    /// Write it to a file `_zmtop` in a directory of $fpath
+    Zsh,
+    /// Write it to ~/.config/fish/completions/zmtop.fish
+    Fish,
+}
+
 /// Parses a command line, which begins with the program's name.
 ///
 /// # Errors
 /// [`Early`]: a usage error, or the help or version that was asked for.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Early> {
-    Cli::try_parse_from(args).map_err(|e| {
+    matched(args).map_err(|e| {
         let safe: Vec<_> = e
             .to_string()
             .lines()
@@ -95,4 +117,18 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Early> {
             exit: if e.use_stderr() { Exit::Usage } else { Exit::Done },
         }
     })
+}
+
+fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(args)?;
+    // The monitor's options mean nothing to another command; of those that both have, only global ones may stand before.
+    let is_typed = |arg: &Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let own = |arg: &&Arg| !arg.is_global_set() && is_typed(arg);
+    let option = command.get_arguments().find(own).map(ToString::to_string);
+    if let (Some(name), Some(option)) = (matches.subcommand_name(), option) {
+        let what = format!("{option} before `{name}` is an option of the monitor; options of `{name}` stand after it");
+        return Err(command.error(ErrorKind::ArgumentConflict, what));
+    }
+    Cli::from_arg_matches(&matches)
 }

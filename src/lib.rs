@@ -87,6 +87,9 @@
 //!
 //! # How to add
 //!
+//! The manual page, the completions and the picture in `assets/` are made of columns, keys, options and the screen: after
+//! a change `INSTA_UPDATE=always cargo test` writes them anew, and a test fails until then.
+//!
 //! ## A column
 //!
 //! Add an entry to a file of `src/columns/process/`: figures of memory to `memory.rs`, verdicts to `trend.rs`, what a

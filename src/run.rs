@@ -3,13 +3,16 @@
 //! A subcommand is one file here with a `run`, one arm in `subcommand`, and its options in `cli`.
 
 pub mod alert;
+mod completions;
 pub mod configure;
 mod grown;
 mod heap;
 mod leaks;
+mod man;
 mod maps;
 mod mem;
 pub mod monitor;
+mod named;
 mod prove;
 mod ps;
 mod secure;
@@ -35,6 +38,7 @@ use crate::units::Units;
 
 /// Does what the command line asks; the value is the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    terminal::install_panic_hook();
     // With rights that are not its user's, what the user names (a config, a log, another tree) would be
     // opened with those rights. Capabilities can be granted as ambient ones, which is no such case.
     if secure::elevated() {
@@ -66,6 +70,8 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
             let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());
             Ok(done.unwrap_or_else(|error| written(Err(error))))
         }
+        Command::Completions(args) => Ok(completions::run(args.shell)),
+        Command::Man => Ok(man::run()),
     };
     match done {
         Ok(exit) => exit,
@@ -169,6 +175,13 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         Ok(config) => config,
         Err(error) => return usage(&error).into(),
     };
+    let picked = match args.pick.then(terminal::redirect_stdout).transpose() {
+        Ok(stdout) => stdout,
+        Err(error) => {
+            complain(&format!("--pick needs a terminal for the screen: {error}"));
+            return Exit::Usage.into();
+        }
+    };
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         complain("the monitor needs a terminal; `zmtop ps` prints one table anywhere");
         return Exit::Usage.into();
@@ -198,9 +211,15 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         Setup {
             options,
             config_path: file,
+            picking: args.pick,
         },
     ) {
+        Ok(End::Quit) if args.pick => Exit::Found.into(),
         Ok(End::Quit) => Exit::Done.into(),
+        Ok(End::Picked(pids)) => {
+            let lines = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
+            written(picked.map_or(Ok(()), |mut stdout| stdout.write_all(lines.as_bytes()))).into()
+        }
         Ok(End::Signal(number)) => ExitCode::from(128 + u8::try_from(number).unwrap_or(0)),
         Ok(End::Hangup) => ExitCode::from(129),
         Err(error) => {

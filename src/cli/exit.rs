@@ -6,7 +6,7 @@
 pub enum Exit {
     /// Done; also if the reader of the output went away.
     Done = 0,
-    /// A check found something.
+    /// A check found something, or nothing was picked.
     Found = 1,
     /// The command line or the configuration is wrong.
     Usage = 2,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Format;
-use super::shared::{ColorArgs, PathArgs, SourceArgs, UnitsArgs, UsageError, set};
+use super::shared::{ColorArgs, PathArgs, ProcessArg, SourceArgs, UnitsArgs, UsageError, set};
 use crate::config::Settings;
 use crate::group::GroupBy;
 use crate::units::{parse_span, span_exact};
@@ -30,11 +30,11 @@ pub struct LeaksArgs {
         help = "Watch for so long before telling: 2m to 24h (20m); growth shows after two minutes, a leak after 16 at the soonest. With --prove 1s to 24h (1m). Ctrl-C tells at once"
     )]
     pub time: Option<String>,
-    /// Tell what this process does not touch of its memory, as leaked memory is never touched: clears its referenced bits,
-    /// waits, and looks
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+    /// Tell what this process, by pid or name, does not touch of its memory, as leaked memory is never touched: clears its
+    /// referenced bits, waits, and looks
+    #[arg(long, value_name = "PROCESS",
         conflicts_with_all = ["filter", "interval", "by", "all", "check", "from"])]
-    pub prove: Option<u32>,
+    pub prove: Option<ProcessArg>,
     /// Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,

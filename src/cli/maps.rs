@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Format;
-use super::shared::{PathArgs, TableArgs};
+use super::shared::{PathArgs, ProcessArg, TableArgs};
 
 /// The options of `zmtop maps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -13,9 +13,13 @@ use super::shared::{PathArgs, TableArgs};
     reason = "a doc comment on a flattened field replaces the command's own description"
 )]
 pub struct MapsArgs {
-    /// The pids of the processes.
-    #[arg(help = "Of which processes", value_name = "PID", required = true, value_parser = clap::value_parser!(u32).range(1..))]
-    pub pids: Vec<u32>,
+    /// The processes.
+    #[arg(
+        help = "Of which processes: each by its pid, its program's name, or a part of its command line",
+        value_name = "PROCESS",
+        required = true
+    )]
+    pub processes: Vec<ProcessArg>,
     /// List each area, with its address and permissions, not those of one name together
     #[arg(long)]
     pub areas: bool,

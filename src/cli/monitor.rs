@@ -37,6 +37,10 @@ pub struct MonitorArgs {
     /// Change nothing: send no signals, set no niceness, run no programs of alerts
     #[arg(long)]
     pub readonly: bool,
+    /// Let Enter choose: print the process's pid on standard output and end, as in kill $(zmtop --pick). Prints those of
+    /// all tagged processes; exit code 1 if none was chosen
+    #[arg(long)]
+    pub pick: bool,
     /// Append zmtop's own log to FILE
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

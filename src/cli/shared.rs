@@ -1,6 +1,7 @@
 //! Options that several commands share, and how options change the settings.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 
@@ -95,12 +96,36 @@ pub struct SourceArgs {
 /// The options for the place of the settings and of the proc tree.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathArgs {
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it
-    #[arg(long, value_name = "FILE")]
+    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
+    #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Read another proc tree than /proc
     #[arg(long, value_name = "DIR")]
     pub proc_root: Option<PathBuf>,
+}
+
+/// A process as it is named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessArg {
+    /// By its id.
+    Pid(u32),
+    /// By the name of its program or script, or a part of its command line.
+    Name(String),
+}
+
+impl FromStr for ProcessArg {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        if typed.is_empty() {
+            return Err("expected a pid, a program's name, or a part of a command line".into());
+        }
+        if !typed.bytes().all(|b| b.is_ascii_digit()) {
+            return Ok(Self::Name(typed.into()));
+        }
+        let pid = typed.parse().ok().filter(|pid| *pid > 0);
+        pid.map(Self::Pid).ok_or_else(|| format!("{typed} is no pid"))
+    }
 }
 
 /// An error in the value of an option. Exit code 2.

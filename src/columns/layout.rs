@@ -68,11 +68,11 @@ pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
             const {
                 &named([
                     "count",
+                    "swap",
+                    "swap_pss",
                     "uss",
                     "shared_pss",
                     "pss",
-                    "swap",
-                    "swap_pss",
                     "footprint",
                     "command",
                 ])
@@ -82,7 +82,7 @@ pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
         GroupBy::Unit => const { &of_cgroups("unit") },
         GroupBy::Container => const { &of_cgroups("container") },
         GroupBy::Cgroup => const { &of_cgroups("cgroup") },
-        GroupBy::Mapping => const { &named(["count", "avg_pss", "pss", "swap", "group"]) },
+        GroupBy::Mapping => const { &named(["count", "swap", "avg_pss", "pss", "group"]) },
     }
 }
 
@@ -103,6 +103,6 @@ const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
 /// Returns the columns of `maps`: of single areas, or of mappings merged by name.
 pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
     let first: &[&str] = if areas { &["address", "perms"] } else { &["areas"] };
-    let both = ["size", "swap_pss", "swap", "dirty", "uss", "pss", "rss", "mapping"];
+    let both = ["size", "swap", "swap_pss", "dirty", "uss", "pss", "rss", "mapping"];
     first.iter().chain(&both).filter_map(|id| mapping::find(id)).collect()
 }

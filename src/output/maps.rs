@@ -1,7 +1,7 @@
 //! The report of mappings of processes.
 //!
 //! ```text
-//! AREAS   SIZE  SWPSS  SWAP  DIRTY    USS    PSS    RSS  MAPPING
+//! AREAS   SIZE   SWAP SWPSS  DIRTY    USS    PSS    RSS  MAPPING
 //!     1   132K      0     0  96.0K  96.0K  96.0K  96.0K  [heap]
 //!     5   1.9M      0     0  20.0K  20.0K  35.0K   1.5M  /usr/lib/libc.so.6
 //!    14   3.4M      0     0   180K   180K   215K   2.1M  2 mappings

@@ -59,8 +59,8 @@ struct Observed {
 
 /// Watches, or reads a recording, and reports what grows.
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
-    if let Some(pid) = args.prove {
-        return prove::run(pid, args, env);
+    if let Some(process) = &args.prove {
+        return prove::run(process, args, env);
     }
     let plan = plan(args, env)?;
     let mut observed = match &args.source.from {

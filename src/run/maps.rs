@@ -1,6 +1,6 @@
 //! `zmtop maps`: the mappings of processes.
 
-use super::{Failure, complain, output_style, print, sampler_options};
+use super::{Failure, complain, named, output_style, print, sampler_options};
 use crate::cli::maps::MapsArgs;
 use crate::cli::{Exit, Format, UsageError};
 use crate::columns::mapping::{self, COLUMNS, MapRow, Mappings};
@@ -15,16 +15,17 @@ pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = configure(args, env)?;
     let report = empty_report(args, &settings, env)?;
     let sampling = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let pids = named::resolve("PROCESS", &args.processes, &sampling)?;
     // What was read must outlive the report, which borrows it.
     let (areas, mappings);
     let processes = if args.areas {
-        areas = mappings::areas(&sampling, &args.pids);
-        processes(&args.pids, &areas, "area", |areas| {
+        areas = mappings::areas(&sampling, &pids);
+        processes(&pids, &areas, "area", |areas| {
             areas.iter().map(MapRow::of_area).collect()
         })
     } else {
-        mappings = mappings::merged(&sampling, &args.pids);
-        processes(&args.pids, &mappings, "mapping", |mappings| {
+        mappings = mappings::merged(&sampling, &pids);
+        processes(&pids, &mappings, "mapping", |mappings| {
             mappings.iter().map(MapRow::of_mapping).collect()
         })
     };

@@ -26,21 +26,23 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use self::coldness::Looker;
 use self::mappings::Mappings;
 use super::alert::Notifier;
-use super::terminal;
+use super::{secure, terminal};
 use crate::act;
 use crate::alert::AlertEvent;
 use crate::config::{Config, UiSettings, save as write};
 use crate::engine::Engine;
 use crate::model::Snapshot;
 use crate::sampler::{self, Handle, Options};
-use crate::tui::app::{App, Privilege};
+use crate::tui::app::App;
 use crate::tui::{Effect, Event, update, view};
 
 /// Why the monitor ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The user asked.
     Quit,
+    /// The user chose processes, by their pids.
+    Picked(Vec<u32>),
     /// A signal, by number.
     Signal(i32),
     /// The terminal is gone.
@@ -74,6 +76,8 @@ pub struct Setup {
     pub options: Options,
     /// Where `W` saves to.
     pub config_path: PathBuf,
+    /// Enter on a process chooses it and ends the monitor.
+    pub picking: bool,
 }
 
 /// Runs the monitor until it ends.
@@ -85,7 +89,6 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
 }
 
 fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
-    terminal::install_panic_hook();
     sampler::make_room();
     let runtime = super::runtime()
         .thread_stack_size(512 << 10)
@@ -147,6 +150,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         notices,
         mouse,
         config_path: setup.config_path,
+        picking: setup.picking,
         mappings,
         looker,
         act_worker: (!readonly).then_some(act_worker),
@@ -207,6 +211,7 @@ struct Screen {
     notices: Arc<Notices>,
     mouse: bool,
     config_path: PathBuf,
+    picking: bool,
     mappings: Mappings,
     looker: Looker,
     /// `None` if zmtop is read-only.
@@ -225,7 +230,8 @@ impl Screen {
         // Dropping it writes to the terminal once more, and panics where that and stderr are gone; `terminal::leave`
         // shows the cursor.
         let mut terminal = ManuallyDrop::new(terminal);
-        let mut app = App::new(config, privilege(), (size.width, size.height));
+        let mut app = App::new(config, secure::privilege(), (size.width, size.height));
+        app.screen.picking = self.picking;
         app.screen.zone = jiff::tz::TimeZone::system();
         self.draw(&mut terminal, &mut app)?;
         loop {
@@ -238,10 +244,11 @@ impl Screen {
                     return Ok(end);
                 }
                 for effect in self.update(&mut app, input)? {
-                    if effect == Effect::Quit {
-                        return Ok(End::Quit);
+                    match effect {
+                        Effect::Quit => return Ok(End::Quit),
+                        Effect::Pick(pids) => return Ok(End::Picked(pids)),
+                        effect => self.perform(effect)?,
                     }
-                    self.perform(effect)?;
                 }
             }
             for effect in self.draw(&mut terminal, &mut app)? {
@@ -324,7 +331,7 @@ impl Screen {
 
     fn perform(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
-            Effect::Quit => {}
+            Effect::Quit | Effect::Pick(_) => {}
             Effect::Suspend => {
                 stop();
                 terminal::enter(self.mouse)?;
@@ -371,24 +378,6 @@ type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
 fn area(app: &App) -> Rect {
     Rect::new(0, 0, app.screen.size.0, app.screen.size.1)
-}
-
-/// Returns the privilege of the user, for the header's advice.
-fn privilege() -> Privilege {
-    let release = rustix::system::uname();
-    let release = release.release().to_string_lossy().into_owned();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map_while(|n| n.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    Privilege {
-        root: rustix::process::geteuid().is_root(),
-        capability: if version >= (6, 15) {
-            "CAP_PERFMON"
-        } else {
-            "CAP_SYS_PTRACE"
-        },
-    }
 }
 
 /// Gives the terminal back and stops, as Ctrl-Z does any program; returns once continued.

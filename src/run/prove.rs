@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, complain, output_style, print, sampler_options};
+use super::{Failure, complain, named, output_style, print, sampler_options};
 use crate::act::{Pinned, time_to_clear};
 use crate::cli::leaks::LeaksArgs;
-use crate::cli::{Exit, UsageError};
+use crate::cli::{Exit, ProcessArg, UsageError};
 use crate::config::{Config, Env};
 use crate::history::coldness::Coldness;
 use crate::model::mapping::Mapping;
@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT: Duration = Duration::from_secs(60);
 
 /// Clears the referenced bits of the process, waits, and reports what it did not touch.
-pub(super) fn run(pid: u32, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
+pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let mut settings = Config::load(args.paths.config.as_deref(), env)
         .map_err(UsageError::from)?
         .settings;
@@ -39,6 +39,7 @@ pub(super) fn run(pid: u32, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure
         return Err(UsageError::option("--prove", what).into());
     }
     let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let pid = named::resolve("--prove", std::slice::from_ref(process), &options)?[0];
     let (before, _) = read(&options, pid, None)?;
     let id = Identity {
         pid,

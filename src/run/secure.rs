@@ -1,8 +1,10 @@
-//! Refuses rights that are not the user's own.
+//! The rights that the program runs with.
 
 use std::io::ErrorKind;
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
+
+use crate::tui::app::Privilege;
 
 /// `AT_SECURE` of `include/uapi/linux/auxvec.h`.
 const AT_SECURE: usize = 23;
@@ -27,4 +29,22 @@ fn has_secure_flag(vector: &[u8]) -> bool {
         .filter_map(|w| Some(usize::from_ne_bytes(w.try_into().ok()?)))
         .collect();
     words.chunks_exact(2).any(|pair| pair[0] == AT_SECURE && pair[1] != 0)
+}
+
+/// Returns the privilege of the user, for the header's advice.
+pub(super) fn privilege() -> Privilege {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy().into_owned();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Privilege {
+        root: geteuid().is_root(),
+        capability: if version >= (6, 15) {
+            "CAP_PERFMON"
+        } else {
+            "CAP_SYS_PTRACE"
+        },
+    }
 }

@@ -121,6 +121,14 @@ pub fn output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
+/// Has standard output be the controlling terminal from now on, for the screen, and returns what it was.
+pub fn redirect_stdout() -> io::Result<File> {
+    let before = output()?;
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    rustix::stdio::dup2_stdout(&terminal)?;
+    Ok(before)
+}
+
 /// Gives the terminal back when it is dropped.
 #[derive(Debug)]
 pub struct Guard;
@@ -131,8 +139,8 @@ impl Drop for Guard {
     }
 }
 
-/// Has every panic, on any thread, give the terminal back before it is reported, and end the program:
-/// what a half-dead monitor shows cannot be trusted.
+/// Has every panic, on any thread, give the terminal back before it is reported, and end the program: what a half-dead
+/// monitor shows cannot be trusted, and a released program cannot unwind.
 pub fn install_panic_hook() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -39,6 +39,17 @@ pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
     })
 }
 
+/// Chooses the tagged processes, or else the selected one.
+pub(super) fn pick(app: &mut App) -> Vec<Effect> {
+    match Selection::new(app) {
+        Ok(selection) => vec![Effect::Pick(selection.processes.iter().map(|p| p.id.pid).collect())],
+        Err(error) => {
+            app.screen.fail(error);
+            Vec::new()
+        }
+    }
+}
+
 /// Opens the dialog that asks what a process touches.
 pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
     select(app, |app, selection| {

@@ -56,6 +56,8 @@ pub struct Inspect {
 pub enum Effect {
     /// Leaves the monitor.
     Quit,
+    /// Leaves the monitor with these processes chosen, by their pids.
+    Pick(Vec<u32>),
     /// Gives the terminal back and stops, until SIGCONT.
     Suspend,
     /// Draws everything anew, whatever the terminal shows.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::CommandFactory;
-use zmtop::cli::{self, Cli, Command, ConfigAction, Exit, Format};
+use zmtop::cli::{self, Cli, Command, ConfigAction, Exit, Format, ProcessArg};
 use zmtop::columns;
 use zmtop::config::{Env, Settings};
 use zmtop::units::Units;
@@ -150,8 +150,36 @@ fn ps_has_its_own_options() {
 }
 
 #[test]
+fn every_command_takes_the_config_on_either_side() {
+    for (line, file) in [
+        ("--config /c ps user:root", "/c"),
+        ("ps --config /c user:root", "/c"),
+        ("--config /c ps --config /d", "/d"),
+    ] {
+        let cli = parse(line).unwrap();
+        let Some(Command::Ps(args)) = cli.command else {
+            panic!("not ps");
+        };
+        assert_eq!(args.paths.config.as_deref(), Some(file.as_ref()), "{line}");
+    }
+    assert_eq!(parse("--config /c").unwrap().monitor.paths.config, Some("/c".into()));
+    for line in [
+        "--config /c mem",
+        "--config /c maps 1",
+        "--config /c leaks",
+        "--config /c completions zsh",
+    ] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+}
+
+#[test]
 fn config_takes_its_file_on_either_side() {
-    for line in ["config show --config /c", "config --config /c show"] {
+    for line in [
+        "config show --config /c",
+        "config --config /c show",
+        "--config /c config show",
+    ] {
         let Some(Command::Config(args)) = parse(line).unwrap().command else {
             panic!("not config");
         };
@@ -170,7 +198,15 @@ fn what_does_not_work_is_refused_with_code_2() {
         ("ps --at 12:00", "--from"),
         ("ps --top 0", "1.."),
         ("ps --count 3", "--every"),
-        ("--interval 2 ps", "--interval"),
+        (
+            "--interval 2 ps",
+            "--interval <TIME> before `ps` is an option of the monitor; options of `ps` stand after it",
+        ),
+        ("--proc-root /p ps", "--proc-root <DIR> before `ps` is"),
+        ("--no-color mem --format json", "--no-color before `mem` is"),
+        ("help frob", "frob"),
+        ("completions tcsh", "bash, zsh, fish"),
+        ("completions", "SHELL"),
         ("config", "Usage"),
         ("config frob", "frob"),
         ("--sort", "--sort"),
@@ -200,6 +236,15 @@ fn help_and_version_are_no_errors() {
     ] {
         assert!(help.text.contains(word), "{word} is not in the help");
     }
+    for line in ["help ps", "ps --help"] {
+        let help = parse(line).unwrap_err();
+        assert_eq!(help.exit, Exit::Done, "{line}");
+        assert!(
+            help.text.contains("zmtop ps [OPTIONS] [FILTER]..."),
+            "{line}: {}",
+            help.text
+        );
+    }
     let version = parse("--version").unwrap_err();
     let expected = format!("zmtop {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!((version.exit, version.text), (Exit::Done, expected));
@@ -212,4 +257,26 @@ fn exit_codes_are_the_documented_ones() {
     let of = |kind: std::io::ErrorKind| Exit::of_output(&kind.into());
     assert_eq!(of(std::io::ErrorKind::BrokenPipe), Exit::Done);
     assert_eq!(of(std::io::ErrorKind::StorageFull), Exit::Unwritten);
+}
+
+#[test]
+fn a_process_is_typed_as_a_pid_or_a_name() {
+    let maps = |line: &str| match parse(line).unwrap().command {
+        Some(Command::Maps(args)) => args.processes,
+        other => panic!("{other:?}"),
+    };
+    let name = |name: &str| ProcessArg::Name(name.into());
+    assert_eq!(
+        maps("maps 1 leak.py 7z 4294967295"),
+        [
+            ProcessArg::Pid(1),
+            name("leak.py"),
+            name("7z"),
+            ProcessArg::Pid(u32::MAX)
+        ]
+    );
+    let Some(Command::Leaks(args)) = parse("leaks --prove node").unwrap().command else {
+        panic!("not leaks");
+    };
+    assert_eq!(args.prove, Some(name("node")));
 }

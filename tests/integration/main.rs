@@ -4,6 +4,7 @@
 mod act;
 mod alerts;
 mod arch;
+mod assets;
 mod cli;
 mod columns;
 mod config;

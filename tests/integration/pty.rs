@@ -7,6 +7,7 @@ mod coldness;
 mod endings;
 mod held;
 mod panel;
+mod pick;
 mod refusals;
 mod suspend;
 mod tmux;

@@ -1,9 +1,11 @@
 //! What the tests share.
 
+pub(crate) mod kept;
 pub(crate) mod machine;
 pub(crate) mod pty;
 pub(crate) mod rows;
 pub(crate) mod session;
+pub(crate) mod svg;
 pub(crate) mod tree;
 mod tree_process;
 pub(crate) mod world;

@@ -30,6 +30,8 @@ pub struct Screen {
     pub totals_row: bool,
     /// The panel of the selected row is open.
     pub panel_open: bool,
+    /// Enter on a process chooses it, which ends the monitor.
+    pub picking: bool,
     /// The message that is shown until the next key.
     pub message: Option<Message>,
 }
@@ -44,6 +46,7 @@ impl Screen {
             chart: Chart::over(&ui.span),
             totals_row: ui.totals,
             panel_open: false,
+            picking: false,
             message: None,
         }
     }

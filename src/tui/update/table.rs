@@ -71,6 +71,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             }
             rebuild(app);
         }
+        Action::Open if app.screen.picking && app.query.scope.lists_processes() => return act::pick(app),
         Action::NextGroups | Action::PreviousGroups | Action::Open | Action::Back | Action::Cancel => {
             return navigation::on_action(app, action).into_iter().collect();
         }

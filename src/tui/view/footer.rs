@@ -75,6 +75,7 @@ fn draw_hints(app: &App, context: Context, hints: &[Hint], area: Rect, buf: &mut
                     continue;
                 };
                 let label = match action {
+                    Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     _ => label,
                 };
@@ -89,12 +90,17 @@ fn draw_hints(app: &App, context: Context, hints: &[Hint], area: Rect, buf: &mut
     line.draw(area, buf);
 }
 
+/// Returns true if Enter chooses what is selected.
+const fn picks(app: &App) -> bool {
+    app.screen.picking && app.query.scope.lists_processes()
+}
+
 /// Returns true if an action does nothing with the rows that are shown.
 const fn is_idle(app: &App, action: Action) -> bool {
     let scope = &app.query.scope;
     match action {
         Action::Fold => !app.query.shows_tree(),
-        Action::Open => !matches!(scope, Scope::Groups(_)) && !app.shows_panel(),
+        Action::Open => !matches!(scope, Scope::Groups(_)) && !app.shows_panel() && !picks(app),
         Action::Panel => !matches!(scope, Scope::Groups(_)),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => !app.query.shows_mappings(),

@@ -193,9 +193,9 @@ fn wrong_options_are_refused() {
         ("7 --sort nope", "--sort: unknown column `nope`. Known: pss, uss,"),
         ("7 --columns pss,user", "--columns: unknown column `user`"),
         ("7 --units x", "--units: unknown unit `x`"),
-        ("0", "0"),
-        ("", "PID"),
-        ("x", "invalid"),
+        ("0", "0 is no pid"),
+        ("4294967296", "4294967296 is no pid"),
+        ("", "PROCESS"),
         ("7 --format xml", "table, json, ndjson, csv"),
     ] {
         let (code, out, err) = maps(&tree, line);
@@ -204,7 +204,7 @@ fn wrong_options_are_refused() {
     }
     let parsed = cli::parse(["zmtop", "maps"].map(Into::into)).unwrap_err();
     assert_eq!(parsed.exit, Exit::Usage);
-    assert_eq!(MapsArgs::default().pids, Vec::<u32>::new());
+    assert_eq!(MapsArgs::default().processes, Vec::new());
 }
 
 #[test]
@@ -222,4 +222,80 @@ fn the_columns_are_sound() {
         );
     }
     assert_eq!((layout::maps(false).len(), layout::maps(true).len()), (9, 10));
+}
+
+/// Python's leak.py twice, a shell that names it, and a program of that name.
+fn named() -> ProcTree {
+    let tree = ProcTree::new();
+    for (pid, comm, line) in [
+        (7, &b"python3"[..], &b"/usr/bin/python3\0/srv/leak.py\0--fast"[..]),
+        (8, b"python3", b"python3\0other.py\0leak-free"),
+        (9, b"sh", b"sh\0-c\0other.py; Sleep"),
+        (10, b"api\x1b[31m", b"./api\x1b[31m"),
+    ] {
+        tree.process(pid).comm(comm).cmdline(line).write();
+        tree.write(&format!("proc/{pid}/smaps"), at(10, b"[heap]", 100));
+    }
+    tree
+}
+
+#[test]
+fn a_process_is_named_by_its_program_or_a_part_of_its_command_line() {
+    let tree = named();
+    for (line, expected) in [
+        ("leak.py", &[7][..]),
+        ("srv/LEAK", &[7]),
+        ("leak-free sleep", &[8, 9]),
+        ("sh 7", &[9, 7]),
+        // The program before what has its name among its arguments.
+        ("other.py", &[8]),
+    ] {
+        let (code, out, err) = maps(&tree, &format!("{line} --format json"));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{line}");
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let processes = json["processes"].as_array().unwrap();
+        let pids: Vec<_> = processes.iter().map(|p| p["pid"].as_u64().unwrap()).collect();
+        assert_eq!(pids, expected, "{line}");
+    }
+}
+
+#[test]
+fn a_name_of_none_or_of_several_is_refused_and_they_are_listed() {
+    let tree = named();
+    assert_eq!(
+        maps(&tree, "nginx"),
+        (
+            Some(3),
+            String::new(),
+            "zmtop: no process is named `nginx`, or has that in its command line\n".into()
+        )
+    );
+    assert_eq!(
+        maps(&tree, "python3"),
+        (
+            Some(2),
+            String::new(),
+            "zmtop: PROCESS: 2 processes match `python3`; name one by its pid:\n\
+             zmtop:         7  python3 /srv/leak.py --fast\n\
+             zmtop:         8  python3 other.py leak-free\n"
+                .into()
+        )
+    );
+    let (code, _, err) = maps(&tree, "api p");
+    assert_eq!(code, Some(2));
+    assert!(!err.contains('\x1b'), "{err:?}");
+}
+
+#[test]
+fn a_name_is_not_found_in_the_commands_that_look_for_it() {
+    // The shell that runs zmtop has the name in its command line, too.
+    let name = format!("no-such-name-{}", std::process::id());
+    let done = Command::new("sh")
+        .args(["-c", "$ZMTOP maps $1; exit $?", "sh", &name])
+        .env("ZMTOP", ZMTOP)
+        .output()
+        .unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{err}");
+    assert!(err.contains("no process is named"), "{err}");
 }

@@ -1,7 +1,7 @@
 //! Groups as rows.
 
-use zmtop::columns::find;
-use zmtop::columns::layout::ps_by;
+use zmtop::columns::layout::{self, ps_by};
+use zmtop::columns::{ColumnId, find};
 use zmtop::group::GroupBy;
 use zmtop::model::ProcessSample;
 use zmtop::output::table::TableOptions;
@@ -37,11 +37,11 @@ fn by_program() {
     assert_eq!(
         table(machine(), "", by(GroupBy::Command)),
         "\
-N   USS PSHARE   PSS SWAP SWPSS FOOTP COMMAND
-3 90.0M      0 90.0M 9.0M  9.0M 99.0M worker
-1  5.0M      0  5.0M 512K  512K  5.5M other
-1  1.0M      0  1.0M 102K  102K  1.1M init
-5 96.0M      0 96.0M 9.6M  9.6M  106M 3 groups of 5 processes
+N SWAP SWPSS   USS PSHARE   PSS FOOTP COMMAND
+3 9.0M  9.0M 90.0M      0 90.0M 99.0M worker
+1 512K  512K  5.0M      0  5.0M  5.5M other
+1 102K  102K  1.0M      0  1.0M  1.1M init
+5 9.6M  9.6M 96.0M      0 96.0M  106M 3 groups of 5 processes
 "
     );
 }
@@ -95,4 +95,22 @@ fn groups_of_those_that_are_in_none() {
         text.starts_with("N SWAP   PSS CGMEM CGLIMIT CGSWAP CONTAINER\n"),
         "{text}"
     );
+}
+
+#[test]
+fn the_printed_tables_have_one_order() {
+    let ids = |columns: &[ColumnId]| columns.iter().map(|c| c.get().id).collect::<Vec<_>>();
+    let mut tables = vec![ids(layout::PS), ids(layout::PS_TREE)];
+    // The last of each says what the row is.
+    tables.extend(GroupBy::ALL.map(|by| ids(ps_by(by).split_last().unwrap().1)));
+    tables.extend([false, true].map(|areas| layout::maps(areas).iter().map(|c| c.id).collect()));
+    for (one, other) in tables
+        .iter()
+        .flat_map(|one| tables.iter().map(move |other| (one, other)))
+    {
+        let in_order = |from: &[&'static str], of: &[&str]| -> Vec<_> {
+            from.iter().copied().filter(|id| of.contains(id)).collect()
+        };
+        assert_eq!(in_order(one, other), in_order(other, one), "{one:?} and {other:?}");
+    }
 }

@@ -156,8 +156,12 @@ fn what_cannot_be_is_refused_with_a_reason() {
     std::fs::write(&readonly, "[ui]\nreadonly = true\n").unwrap();
     let own = std::process::id();
     for (line, code, expected) in [
-        ("--prove 0".to_owned(), 2, "1.."),
-        ("--prove python3".to_owned(), 2, "invalid"),
+        ("--prove 0".to_owned(), 2, "0 is no pid"),
+        (
+            format!("--prove nobody-s-name --proc-root {}", tree.root().display()),
+            3,
+            "no process is named `nobody-s-name`, or has that in its command line",
+        ),
         (format!("--prove {own} --check"), 2, "cannot be used with"),
         (format!("--prove {own} --from x"), 2, "cannot be used with"),
         (format!("--prove {own} word"), 2, "cannot be used with"),
