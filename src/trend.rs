@@ -24,7 +24,9 @@
 //!
 //! 1. **does not level off**, nor do the longer windows around it: a cache that fills does. The first eighth of a program's
 //!    life, up to ten minutes, is left out, as programs warm up;
-//! 2. **is faster than the load of a day**, or longer.
+//! 2. **is faster than the load of a day**, or longer;
+//! 3. **asks for memory** as it takes it. What fills what it asked for before, as a buffer pool, the memory of a virtual
+//!    machine, or a heap that was larger once, stops when that is used up.
 //!
 //! For what is slower, each hour of a day is compared with the same hour of the day before (the idea of the seasonal Kendall
 //! test): nearly all of them stand higher, two days running.
@@ -61,10 +63,12 @@
 //! # Limits
 //! Not to be told from a leak before it ends: a cache that fills at an even pace for more than a quarter of an hour, one
 //! tooth that takes longer than all that was seen before it, a rise of load steeper than [`Params::day_rate`]. Told late: a
-//! leak that is small beside the program's own noise, or slower than the load of the day. Not told: a leak within a heap
+//! leak that is small beside the program's own noise, or slower than the load of the day, or of a program whose allocator
+//! asks for far more than it uses, when that is used up. Not told: a leak within a heap
 //! that has reached its maximum, where the program does not say itself what is alive in it, as Java virtual machines do.
 
 mod daily;
+mod fill;
 mod finding;
 mod fit;
 mod floors;
@@ -74,9 +78,12 @@ mod standing;
 mod verdict;
 mod window;
 
+use std::iter;
 use std::time::Duration;
 
 use daily::Days;
+pub use fill::Mark;
+use fill::fill;
 use finding::Finding;
 use floors::Floors;
 pub use parameters::Params;
@@ -134,10 +141,17 @@ const fn millis(time: Duration) -> u64 {
 /// Points are in order of time; a gap is no point. They may be coarser the older they are: a length of a sixteenth of
 /// their age is fine enough. `started_at` is when the program started (its exec), which may be before the first point;
 /// `None` takes it to have started with that. `previous` is the judgement before, the default for the first: a leak must
-/// stand for a while to be called, and stays called until it is over.
+/// stand for a while to be called, and stays called until it is over. `marks` tell what the row did besides while it grew, as
+/// far as that is known.
 ///
 /// Nothing is allocated. A series that hardly moved costs one pass over its points.
-pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, previous: &Judgement) -> Judgement {
+pub fn judge(
+    points: &[Point],
+    marks: &[Mark],
+    started_at: Option<Duration>,
+    params: &Params,
+    previous: &Judgement,
+) -> Judgement {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Judgement::default();
     };
@@ -152,7 +166,13 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, pr
     }
     let floors = Floors::new(without_warm_up(points, started_at.unwrap_or(first.from)));
     let look = Look::new(&floors, params);
-    let leak = look.leak().or_else(|| Days::new(points)?.leak(params));
+    let days = iter::once_with(|| Days::new(points)?.leak(params)).flatten();
+    let mut fills = None;
+    let leak = look.leaks().chain(days).find(|leak| {
+        let fill = fill(marks, leak, last.to);
+        fills = fills.or(fill);
+        fill.is_none()
+    });
     let mut standing = Standing::after(previous, leak.as_ref(), last.to);
     let was_leak = previous.verdict == Verdict::Leaking;
     let mut finding = if let Some(leak) = leak.filter(|_| standing.is_proven()) {
@@ -166,7 +186,11 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, pr
         if was_leak {
             standing.clear();
         }
-        look.movement()
+        let movement = look.movement();
+        Finding {
+            reasons: fills.filter(|_| movement.verdict.is_growth()),
+            ..movement
+        }
     };
     let is_leak = finding.verdict == Verdict::Leaking;
     let flat_since = flat_since(points, &finding);
@@ -174,6 +198,7 @@ pub fn judge(points: &[Point], started_at: Option<Duration>, params: &Params, pr
         finding.slope = 0.0;
         if !is_leak {
             finding.verdict = Verdict::Steady;
+            finding.reasons = None;
         }
     }
     Judgement {

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use crate::history::load::Load;
+use crate::history::growth_log::GrowthLog;
 use crate::history::members::MemberCounts;
 use crate::history::time_series::TimeSeries;
 use crate::model::process::Identity;
-use crate::trend::{Judgement, MIN_OBSERVED, Metric, Params, Point, Verdict, judge};
+use crate::trend::{Judgement, MIN_OBSERVED, Mark, Metric, Params, Point, Verdict, judge};
 
 /// Seconds between evaluations of a series that changes.
 const INTERVAL: u32 = 10;
@@ -71,8 +71,8 @@ const fn constant(verdict: Verdict) -> Judgement {
 #[derive(Clone, Debug)]
 struct Latest {
     judgement: Judgement,
-    /// The load since it was first said to grow; empty where it does not.
-    load: Load,
+    /// The load since it was first said to grow, and what it asked for; empty where it does not.
+    log: GrowthLog,
 }
 
 /// The last judgement of a series, and when the next is due.
@@ -97,19 +97,15 @@ impl Evaluation {
 
     /// Adds the processor time that the row took, in seconds.
     pub(super) fn add_load(&mut self, seconds: f64) {
-        if let Some(latest) = self
-            .latest
-            .as_mut()
-            .filter(|latest| latest.judgement.verdict.is_growth())
-        {
-            latest.load.add(seconds as f32);
+        if let Some(latest) = self.latest.as_mut().filter(|latest| !latest.log.is_empty()) {
+            latest.log.add_work(seconds as f32);
         }
     }
 
     /// Returns the memory of the judgement in bytes.
     pub(super) const fn bytes(&self) -> usize {
         match &self.latest {
-            Some(latest) => size_of::<Latest>() + latest.load.bytes(),
+            Some(latest) => size_of::<Latest>() + latest.log.bytes(),
             None => 0,
         }
     }
@@ -133,6 +129,8 @@ impl Evaluation {
 pub(super) struct JudgedSeries<'a> {
     pub(super) footprint: &'a TimeSeries,
     pub(super) held: &'a TimeSeries,
+    /// The memory that it asked for by now.
+    pub(super) asked: u64,
     /// The series of what is held is of that which collections leave of a heap.
     pub(super) is_live_set: bool,
     /// The number of members, if it is a group: its series are judged as if it had had as many all along.
@@ -208,7 +206,8 @@ impl EvaluationScheduler {
         }
         if footprint.is_constant() && held.is_constant() {
             // A single point.
-            evaluation.is_steady = self.judge(footprint, None, None, &Judgement::default()).verdict == Verdict::Steady;
+            evaluation.is_steady =
+                self.judge(footprint, None, &[], None, &Judgement::default()).verdict == Verdict::Steady;
             evaluation.latest = None;
             evaluation.due = if evaluation.is_steady {
                 NEVER
@@ -279,7 +278,12 @@ impl EvaluationScheduler {
         } = *series;
         let previous = *evaluation.latest();
         let is_told = held.newest().is_some_and(|(_, bytes)| bytes > 0);
-        let mut judgement = self.judge(if is_told { held } else { footprint }, members, started_at, &previous);
+        let mut log = evaluation
+            .latest
+            .take()
+            .map_or_else(GrowthLog::default, |latest| latest.log);
+        let judged = if is_told { held } else { footprint };
+        let mut judgement = self.judge(judged, members, log.marks(), started_at, &previous);
         if is_told {
             let (metric, beside) = if series.is_live_set {
                 (Metric::LiveSet, Metric::Heap)
@@ -289,22 +293,19 @@ impl EvaluationScheduler {
             judgement.metric = metric;
             // What grows beside it is pages of files, or what the next collection may free.
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
-                let whole = self.judge(footprint, members, started_at, &Judgement::default());
+                let whole = self.judge(footprint, members, &[], started_at, &Judgement::default());
                 judgement = judgement.or_growth_beside(&whole, beside);
             }
         }
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
-        let mut load = evaluation
-            .latest
-            .take()
-            .map_or_else(Load::default, |latest| latest.load);
+        let now = Duration::from_secs(self.now.into());
         if judgement.verdict.is_growth() {
-            load.mark(self.now);
+            log.mark(now, series.asked);
         } else {
-            load = Load::default();
+            log.rest(now);
         }
-        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(load.rise()));
-        evaluation.latest = Some(Box::new(Latest { judgement, load }));
+        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
+        evaluation.latest = Some(Box::new(Latest { judgement, log }));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = self.now.saturating_sub(start) < LONG_KNOWN;
         let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };
@@ -316,6 +317,7 @@ impl EvaluationScheduler {
         &mut self,
         series: &TimeSeries,
         members: Option<&MemberCounts>,
+        marks: &[Mark],
         started_at: Option<Duration>,
         previous: &Judgement,
     ) -> Judgement {
@@ -325,7 +327,7 @@ impl EvaluationScheduler {
         }
         let overhead = if self.points.len() > 1 { EVALUATION_OVERHEAD } else { 0 };
         self.budget = self.budget.saturating_sub(self.points.len() + overhead);
-        judge(&self.points, started_at, &self.params, previous)
+        judge(&self.points, marks, started_at, &self.params, previous)
     }
 
     /// Returns the memory of its queue in bytes.

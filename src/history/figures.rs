@@ -17,37 +17,46 @@ pub struct MemorySample {
     pub footprint: u64,
     /// The part of the footprint that is held: anonymous, shared and swapped memory; 0 where the kernel does not tell.
     pub held: u64,
+    /// The memory that it asked for, touched or not: what it may fill. Where that is not known, what is held.
+    pub asked: u64,
 }
 
 impl MemorySample {
-    /// Takes the figures from a walk.
-    pub fn new(memory: &Memory) -> Self {
+    /// The number of figures.
+    pub(super) const COUNT: usize = 5;
+
+    /// Takes the figures from a walk, and what was asked for of private memory.
+    pub fn new(memory: &Memory, data: Option<u64>) -> Self {
+        let held = memory.pss_anon.map_or(0, |anon| {
+            let others = [memory.pss_shmem, memory.swap_pss];
+            others
+                .iter()
+                .fold(anon, |sum, kind| sum.saturating_add(kind.unwrap_or(0)))
+        });
         Self {
             pss: memory.pss,
             swap: memory.swap,
             footprint: memory.footprint().unwrap_or(memory.pss),
-            held: memory.pss_anon.map_or(0, |anon| {
-                let others = [memory.pss_shmem, memory.swap_pss];
-                others
-                    .iter()
-                    .fold(anon, |sum, kind| sum.saturating_add(kind.unwrap_or(0)))
-            }),
+            held,
+            // Shared memory is asked for elsewhere, and any of it counts.
+            asked: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
         }
     }
 
     /// Returns all of them, in the order of [`Self::of_sums`].
-    pub(super) const fn figures(&self) -> [u64; 4] {
-        [self.pss, self.swap, self.footprint, self.held]
+    pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
+        [self.pss, self.swap, self.footprint, self.held, self.asked]
     }
 
     /// Makes them of sums of [figures](Self::figures), as far as they fit.
-    pub(super) fn of_sums(sums: [u128; 4]) -> Self {
-        let [pss, swap, footprint, held] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+    pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
+        let [pss, swap, footprint, held, asked] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
             swap,
             footprint,
             held,
+            asked,
         }
     }
 }

@@ -113,13 +113,14 @@ impl ProcessHistory {
 
     /// Returns the figures of a sample, of which so many bytes are not judged.
     fn figures(&self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
-        let mut figures = sample.memory().ok().map(MemorySample::new)?;
+        let mut figures = MemorySample::new(sample.memory().ok()?, sample.data.ok());
         figures.held = figures.held.saturating_sub(unjudged);
-        let held = |live: &LiveSet| live.held(figures.held);
-        Some(MemorySample {
-            held: self.live_set.as_deref().map_or(figures.held, held),
-            ..figures
-        })
+        if let Some(live) = &self.live_set {
+            // What is alive in a heap has nothing to do with what was asked for.
+            figures.held = live.held(figures.held);
+            figures.asked = figures.held;
+        }
+        Some(figures)
     }
 
     /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`. Of what it

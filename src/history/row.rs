@@ -302,6 +302,7 @@ impl RowHistory {
             let series = JudgedSeries {
                 footprint: &self.footprint,
                 held: &self.held,
+                asked: self.known.map_or(0, |known| known.asked),
                 is_live_set: self.is_live_set,
                 members,
             };

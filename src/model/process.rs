@@ -224,6 +224,9 @@ pub struct ProcessSample {
     pub facts: Arc<Facts>,
     /// The last walk, or the reason there is none.
     pub walk: Reading<Walk>,
+    /// The part of its address space that it may write to and shares with nobody, touched or not: what it asked for. The
+    /// field `data` of `statm`, or `VmData` and `VmStk` of `status`.
+    pub data: Reading<u64>,
     /// Its figures may be off by more than is [tolerated](Walk::tolerance).
     pub stale: bool,
     /// `oom_score`; read only while it is shown.
@@ -242,6 +245,7 @@ impl ProcessSample {
             stat: Stat::default(),
             facts,
             walk: Err(why),
+            data: Err(Missing::Pending),
             stale: false,
             oom_score: Err(why),
             shares_mm: None,
@@ -252,7 +256,8 @@ impl ProcessSample {
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.facts, &other.facts)
             && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
-            && (self.stat, self.walk, self.oom_score) == (other.stat, other.walk, other.oom_score)
+            && (self.stat, self.walk, self.data, self.oom_score)
+                == (other.stat, other.walk, other.data, other.oom_score)
     }
 
     /// Returns the memory of the last walk.

@@ -35,7 +35,7 @@
 //! tell the kinds of it. `pid`, `starttime`,
 //! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
 //! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
-//! called a leak, and is empty where it is not; in CSV they are one text. `alike` is the number of processes of a program
+//! called a leak, or why growth that has lasted is not called one yet, and is empty for the rest; in CSV they are one text. `alike` is the number of processes of a program
 //! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
 //! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended.
 

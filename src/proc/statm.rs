@@ -1,18 +1,23 @@
-//! `/proc/<pid>/statm`: the kinds of resident pages, which the kernel counts as they come and go.
+//! `/proc/<pid>/statm`: the kinds of resident pages, which the kernel counts as they come and go, and what was asked for.
 //!
 //! The counters know nothing of sharers, and reading them walks no page tables. Before Linux 6.17 they lag behind by a
 //! batch of pages for each CPU.
 
+use std::num::NonZero;
+
 use super::parse::{number, words};
 use crate::model::{Missing, Reading};
 
-/// The resident pages of a process by kind, in bytes.
+/// The resident pages of a process by kind, and what it may fill, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statm {
     /// Anonymous pages: `resident − shared`.
     pub anon: u64,
     /// Pages of files, shmem and tmpfs, with any number of sharers: the kernel calls them `shared`.
     pub shared: u64,
+    /// The part of its address space that it may write to and shares with nobody, touched or not: the field `data`; `None`
+    /// where that is not told.
+    pub data: Option<NonZero<u64>>,
 }
 
 /// Parses a `statm`; `page` is the page size in bytes.
@@ -28,10 +33,14 @@ fn statm(bytes: &[u8], page: u64) -> Option<Statm> {
     let resident = number(fields.nth(1)?)?.checked_mul(page)?;
     let shared = number(fields.next()?)?.checked_mul(page)?;
     fields.next()?;
+    // An unused field comes before it, and another after it.
+    let data = fields.nth(1).and_then(number).filter(|_| fields.next().is_some());
+    let data = data.and_then(|pages| pages.checked_mul(page));
     Some(Statm {
         // The counters are read one after another, and those that lag may be read below what they stand for.
         anon: resident.saturating_sub(shared),
         shared,
+        data: data.and_then(NonZero::new),
     })
 }
 

@@ -1,5 +1,7 @@
 //! `/proc/<pid>/status`.
 
+use std::num::NonZero;
+
 use super::parse::{kib, number, words};
 use super::statm::Statm;
 use crate::model::{Missing, Reading};
@@ -22,13 +24,16 @@ pub fn swap(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmSwap:").ok_or(Missing::Malformed)
 }
 
-/// Parses `RssAnon`, `RssFile` and `RssShmem`: what `statm` tells, at the moment of [`swap`]; since Linux 4.5.
+/// Parses `RssAnon`, `RssFile` and `RssShmem`, `VmData` and `VmStk`: what `statm` tells, at the moment of [`swap`]; since
+/// Linux 4.5.
 pub fn resident(bytes: &[u8]) -> Reading<Statm> {
     let shared = figure(bytes, b"RssFile:").zip(figure(bytes, b"RssShmem:"));
     let both = figure(bytes, b"RssAnon:").zip(shared);
+    let data = figure(bytes, b"VmData:").zip(figure(bytes, b"VmStk:"));
     both.map(|(anon, (file, shmem))| Statm {
         anon,
         shared: file.saturating_add(shmem),
+        data: data.and_then(|(data, stack)| NonZero::new(data.saturating_add(stack))),
     })
     .ok_or(Missing::Malformed)
 }

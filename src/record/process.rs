@@ -53,6 +53,8 @@ macro_rules! define_process {
             walk_s: Option<f64>,
             stale: Option<bool>,
             #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+            data: OnRequest<u64>,
+            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
             oom_score: OnRequest<u32>,
             unread: Option<Unread>,
         }
@@ -96,6 +98,7 @@ macro_rules! define_process {
                     age_s: walk.map(|walk| now.saturating_sub(walk.at).as_secs_f64()),
                     walk_s: walk.map(|walk| walk.cost.as_secs_f64()),
                     stale: Some(sample.stale),
+                    data: OnRequest::new(&mut missing, "data", sample.data),
                     oom_score: OnRequest::new(&mut missing, "oom_score", sample.oom_score),
                     unread: missing.into_unread(MEMORY),
                 }
@@ -144,7 +147,7 @@ define_process! {
         figure swap_pss,
 }
 
-/// A field that is left out of the record unless somebody asked for it.
+/// A field that is left out of the record while it was not read.
 #[derive(Debug, Default)]
 enum OnRequest<T> {
     #[default]
@@ -226,6 +229,7 @@ impl From<Process<'_>> for ProcessSample {
             stat,
             facts: Arc::new(facts),
             walk,
+            data: record.data.reading(reasons, "data"),
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),

@@ -137,6 +137,9 @@ parameters! {
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "what comes back, and wander within what the series reached before", "corpus: walk w-load-cycle w-triangle";
+        /// Minimum share of its growth that a leak must have asked for within its window.
+        MIN_ASKED_SHARE: f64 = 0.5, "1",
+            "buffer pools and virtual machines, which fill what they asked for long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
         /// Share of its window that a leak must stand for to be called.
         STANDING_SHARE: f64 = 0.15, "1",
             "noise taken for a leak at one of thousands of looks: without it 41 of 360 harmless series are called instead of none", "corpus: w-walk w-flicker w-fill-slow-exp";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::trend::parameters::EVEN_LOAD;
-use crate::units;
+use crate::units::{self, Units};
 
 /// The behaviour of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,7 +114,7 @@ impl Standing {
     };
 }
 
-/// The reasons to call growth a leak.
+/// The reasons to call growth a leak, or not yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reasons {
     /// It grew, part by part, over that time.
@@ -138,6 +138,15 @@ pub enum Reasons {
         hours: u8,
         /// The number of those that stand higher.
         risen: u8,
+    },
+    /// It would be called a leak, but for that it fills memory that was asked for before.
+    Fill {
+        /// The time over which that is known, in seconds.
+        seconds: f64,
+        /// The bytes that it grew by in that time.
+        growth: u64,
+        /// The bytes that were asked for meanwhile, or given back.
+        asked: u64,
     },
 }
 
@@ -200,6 +209,12 @@ impl Reasons {
                 let days = (days > 1).then(|| format!("{days} days running"));
                 [risen].into_iter().chain(days).collect()
             }
+            Self::Fill { seconds, growth, asked } => {
+                let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+                let [growth, asked] = [growth, asked].map(|bytes| units::bytes(bytes, Units::default()));
+                let fills = "no leak so far: it fills memory that it asked for before".into();
+                vec![fills, format!("in {long} it grew by {growth} and asked for {asked}")]
+            }
         }
     }
 }
@@ -225,7 +240,7 @@ pub struct Judgement {
     pub since: Option<Duration>,
     /// Lowest footprint of the newest point, in bytes; a history keeps 0 of a series that never changed.
     pub floor: u64,
-    /// The reasons to call it a leak; `None` where it is none.
+    /// The reasons to call it a leak, or growth that has lasted not to be one yet; else `None`.
     pub reasons: Option<Reasons>,
     /// The evidence that the next judgement of the series goes on from.
     pub standing: Standing,
@@ -268,7 +283,8 @@ impl Judgement {
         }
     }
 
-    /// Returns in words why it is called a leak, the weightiest first; empty where it is not.
+    /// Returns in words why it is called a leak, the weightiest first, or why growth that has lasted is not called one yet;
+    /// empty for the rest.
     pub fn texts(&self) -> Vec<String> {
         let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
         let is_live_set = self.metric == Metric::LiveSet && !reasons.is_empty();

@@ -136,16 +136,16 @@ impl<'a> Look<'a> {
         Some(movement.finding(verdict, &fit, confidence(evidence)))
     }
 
-    /// Returns the leak of the shortest window that shows one, of those whose floors are of several values each.
-    pub(super) fn leak(&self) -> Option<Finding> {
+    /// Returns the leaks that windows show, the shortest one's first, of those whose floors are of several values each.
+    pub(super) fn leaks(&self) -> impl Iterator<Item = Finding> {
         let is_long = |(horizon, count): &(usize, usize)| span_seconds(*horizon) * *count as f64 >= SHORTEST_WINDOW;
-        let mut windows = self
+        let windows = self
             .windows()
-            .filter(|window| is_long(window) && self.floors.is_dense(window.0));
-        windows.find_map(|(horizon, count)| self.leaks(&self.examine(horizon, count)?))
+            .filter(move |window| is_long(window) && self.floors.is_dense(window.0));
+        windows.filter_map(|(horizon, count)| self.leaks_in(&self.examine(horizon, count)?))
     }
 
-    fn leaks(&self, movement: &Movement<'_>) -> Option<Finding> {
+    fn leaks_in(&self, movement: &Movement<'_>) -> Option<Finding> {
         let params = self.params;
         let is_daily = movement.pace() * 3600.0 < params.day_rate * movement.from && movement.length() < DAY;
         if movement.by < min_growth(movement.from, params).max(LEAST_LEAK) || is_daily {

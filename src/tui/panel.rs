@@ -32,6 +32,7 @@ use crate::config::Action;
 use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::model::{Identity, Snapshot};
+use crate::trend::{Judgement, Verdict};
 
 /// Maximum number of growing processes whose mappings are tracked: each costs a read of `smaps` now and then.
 const MAX_TRACKED: usize = 8;
@@ -130,12 +131,16 @@ fn draw_facts(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
-    let reasons = chart
-        .as_ref()
-        .map_or_else(Vec::new, |(history, _)| history.trend().texts());
+    let trend = chart.as_ref().map(|(history, _)| history.trend());
+    let reasons = trend.map_or_else(Vec::new, Judgement::texts);
+    let is_leak = trend.is_some_and(|trend| trend.verdict == Verdict::Leaking);
     // A lower panel needs the line for its chart.
     if !reasons.is_empty() && usize::from(area.height) > facts.len() + 8 {
-        let text = format!(" called a leak: {}", reasons.join(", "));
+        let text = format!(
+            " {}{}",
+            if is_leak { "called a leak: " } else { "" },
+            reasons.join(", ")
+        );
         facts.push(StatusLine::of(text, app.config.theme.dim));
     }
     let below = |y: u16| Rect {

@@ -46,7 +46,7 @@ fn main() {
             let gather = time(|| levels.collect_points(black_box(&mut points)));
             let params = Params::default();
             let mut last = Judgement::default();
-            let judged = time(|| last = judge(black_box(&points), Some(Duration::ZERO), &params, &last));
+            let judged = time(|| last = judge(black_box(&points), &[], Some(Duration::ZERO), &params, &last));
             black_box(last);
             dearest = dearest.max((gather + judged) / (points.len() + EVALUATION_OVERHEAD) as f64);
             println!(

@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
         self.next = until;
         self.seen.collect_points(&mut self.points);
         let started_at = Some(self.series.started_at());
-        self.last = judge(&self.points, started_at, &Params::default(), &self.last);
+        self.last = judge(&self.points, &[], started_at, &Params::default(), &self.last);
         self.last
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct GroupSums {
     /// The number of members with that start that left.
     pub(super) starts_lost: u32,
     /// The sums of [`MemorySample::figures`]: wide enough that what was added can be subtracted.
-    pub(super) memory: [u128; 4],
+    pub(super) memory: [u128; MemorySample::COUNT],
     /// The rates of the members that were pushed in this snapshot; those of the others are 0.
     pub(super) rates: Rates,
     pub(super) pushed: u32,

@@ -1,6 +1,7 @@
 //! The rows of a snapshot: two buffers in turn, so that only rows of processes that were touched are made anew.
 
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -239,8 +240,14 @@ impl Process {
             self.stat,
             self.oom_score,
             self.walk(),
+            self.data(),
             Arc::as_ptr(&self.facts.facts) as usize,
         )
+    }
+
+    /// Returns what it asked for, as far as that was read.
+    fn data(&self) -> Option<NonZero<u64>> {
+        self.estimates.counters().resident.and_then(|kinds| kinds.data)
     }
 
     /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
@@ -265,6 +272,7 @@ impl Process {
             stat: self.stat,
             facts: Arc::clone(&self.facts.facts),
             walk,
+            data: self.data().map(NonZero::get).ok_or(Missing::Pending),
             stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
             shares_mm: None,

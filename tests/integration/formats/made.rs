@@ -260,15 +260,21 @@ fn sample() -> BoxedStrategy<ProcessSample> {
             ..Stat::default()
         }
     });
-    let rest = (any::<u32>(), any::<bool>(), reading(any::<u32>()));
+    let rest = (
+        any::<u32>(),
+        any::<bool>(),
+        reading(any::<u32>()),
+        reading(any::<u64>()),
+    );
     (1..999_u32, any::<u64>(), stat, facts(), walk, rest)
         .prop_map(
-            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score))| ProcessSample {
+            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, data))| ProcessSample {
                 id: Identity { pid, starttime },
                 exec,
                 stat,
                 facts: Arc::new(facts),
                 walk,
+                data,
                 stale,
                 oom_score,
                 shares_mm: None,

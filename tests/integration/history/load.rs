@@ -1,16 +1,19 @@
-//! The load of what leaks: by how much the processor time that it takes rose while it grew.
+//! What goes along with growth: processor time, which tells of the load, and the memory that is asked for.
 
 use std::time::Duration;
 
+use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::History;
-use zmtop::trend::Verdict;
+use zmtop::model::{Missing, Reading};
+use zmtop::trend::{Judgement, Verdict};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 const PID: u32 = 7;
 
-/// Watches a leak of 10 MB a minute that takes so many ticks of processor time in each second; returns the last reason.
-fn reason(seconds: u64, ticks: impl Fn(u64) -> u64) -> String {
+/// Watches growth of 10 MB a minute that takes so many ticks of processor time in each second, and has asked for so much
+/// memory by each; returns what is said of it and of its program.
+fn watch(seconds: u64, ticks: impl Fn(u64) -> u64, data: impl Fn(u64) -> Reading<u64>) -> [Judgement; 2] {
     let mut history = History::new(Duration::from_secs(10));
     let mut taken = 0;
     for second in (0..seconds).step_by(2) {
@@ -18,13 +21,43 @@ fn reason(seconds: u64, ticks: impl Fn(u64) -> u64) -> String {
         let mut sample = process(PID, 1, "ingest");
         sample.walk = Ok(walk(400 * MIB + second * MIB / 6, 0));
         sample.stat.cpu_ticks = taken;
+        sample.data = data(second);
         let mut snap = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
         snap.interval = Duration::from_secs(2);
         history.push(&snap);
     }
-    let trend = history.get(process(PID, 1, "ingest").id).unwrap().trend();
+    let program = GroupKey {
+        by: GroupBy::Command,
+        name: Some(b"ingest"[..].into()),
+    };
+    let rows = [history.get(process(PID, 1, "ingest").id), history.group(&program)];
+    rows.map(|row| *row.unwrap().trend())
+}
+
+/// The last reason to call such growth a leak.
+fn reason(seconds: u64, ticks: impl Fn(u64) -> u64) -> String {
+    let [trend, _] = watch(seconds, ticks, |_| Err(Missing::Pending));
     assert_eq!(trend.verdict, Verdict::Leaking);
-    trend.reasons.unwrap().texts().pop().unwrap()
+    trend.texts().pop().unwrap()
+}
+
+#[test]
+fn what_was_asked_for_before_is_no_leak() {
+    let asks = |data: fn(u64) -> Reading<u64>| watch(1500, |_| 5, data);
+    for judgement in asks(|_| Ok(900 * MIB)) {
+        assert_eq!(judgement.verdict, Verdict::Growing, "{judgement:?}");
+        let texts = judgement.texts();
+        assert_eq!(texts[0], "no leak so far: it fills memory that it asked for before");
+        assert!(texts[1].ends_with(" and asked for 0"), "{texts:?}");
+    }
+    let leaks: [fn(u64) -> Reading<u64>; 3] = [
+        |second| Ok(410 * MIB + second * MIB / 6),
+        |second| Ok(410 * MIB + second.div_ceil(128) * 64 * MIB),
+        |_| Err(Missing::Denied),
+    ];
+    for data in leaks {
+        assert_eq!(asks(data).map(|judgement| judgement.verdict), [Verdict::Leaking; 2]);
+    }
 }
 
 #[test]

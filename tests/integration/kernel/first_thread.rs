@@ -131,6 +131,7 @@ fn assert_whole(row: &ProcessSample, name: &str) {
     assert!(memory.uss() >= HELD && memory.pss >= HELD, "{memory:?}");
     assert!(!row.stat.is_zombie() && row.stat.threads > 1, "{:?}", row.stat);
     assert!(row.stat.rss >= HELD && row.stat.vsize >= HELD, "{:?}", row.stat);
+    assert!(row.data.is_err() || row.data >= Ok(HELD), "{:?}", row.data);
     assert_ne!((row.stat.image, row.stat.argv), (0, 0));
     let facts = &row.facts;
     let line = facts.cmdline.as_ref().unwrap();

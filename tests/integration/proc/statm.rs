@@ -1,21 +1,26 @@
 //! `statm`.
 
+use std::num::NonZero;
+
 use zmtop::model::Missing;
 use zmtop::proc::statm::{Statm, parse};
 
 #[test]
-fn anonymous_pages_are_those_that_are_not_shared() {
-    for (bytes, anon, shared) in [
-        (&b"2056 452 309 226 0 348 0\n"[..], 143, 309),
-        (b"2056 452 309 226", 143, 309),
-        (b"0 0 0 0 0 0 0\n", 0, 0),
+fn it_tells_kinds_of_pages_and_what_was_asked_for() {
+    for (bytes, anon, shared, data) in [
+        (&b"2056 452 309 226 0 348 0\n"[..], 143, 309, 348),
+        (b"2056 452 309 226", 143, 309, 0),
+        // Its last number may have been cut off.
+        (b"2056 452 309 226 0 34", 143, 309, 0),
+        (b"0 0 0 0 0 0 0\n", 0, 0, 0),
         // Counters that lag behind.
-        (b"2056 3 5 226 0 348 0\n", 0, 5),
+        (b"2056 3 5 226 0 348 0\n", 0, 5, 348),
     ] {
         let page = 16384;
         let statm = Statm {
             anon: anon * page,
             shared: shared * page,
+            data: NonZero::new(data * page),
         };
         assert_eq!(parse(bytes, page), Ok(statm), "{bytes:?}");
     }

@@ -30,6 +30,7 @@ pub(super) fn alone() -> Anchor {
             resident: Some(Statm {
                 anon: 100 * MB,
                 shared: 40 * MB,
+                data: None,
             }),
             swap: Some(0),
         },
@@ -57,6 +58,7 @@ fn after(anchor: &Anchor, [anon, shared, swap]: [i64; 3], faults: u64) -> Counte
         resident: Some(Statm {
             anon: moved(resident.anon, anon),
             shared: moved(resident.shared, shared),
+            data: None,
         }),
         swap: Some(moved(then.swap.unwrap(), swap)),
         ..then
@@ -292,6 +294,7 @@ fn no_figures_overflow() {
     let resident = |pages| Statm {
         anon: pages,
         shared: pages,
+        data: None,
     };
     for (then, now) in [(0, u64::MAX), (u64::MAX, 0), (u64::MAX, u64::MAX)] {
         anchor.counters.resident = Some(resident(then));

@@ -37,6 +37,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
             replaced: None,
         }),
         walk: Ok(walk(10 * MIB, 0)),
+        data: Err(Missing::Pending),
         stale: false,
         oom_score: Err(Missing::Pending),
         shares_mm: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::trend::{Judgement, MIN_LEAK_OBSERVED, Metric, Params, Point, Reasons, Verdict, judge};
+use zmtop::trend::{Judgement, MIN_LEAK_OBSERVED, Mark, Metric, Params, Point, Reasons, Verdict, judge};
 
 const MB: u64 = 1_000_000;
 const START: u64 = 100_000;
@@ -20,6 +20,7 @@ fn points(seconds: u64, value: impl Fn(u64) -> u64) -> Vec<Point> {
 fn of_old(points: &[Point]) -> Judgement {
     judge(
         points,
+        &[],
         Some(Duration::from_secs(10)),
         &Params::default(),
         &Judgement::default(),
@@ -34,10 +35,66 @@ fn watched(points: &[Point]) -> Judgement {
     for (i, point) in points.iter().enumerate() {
         if point.to >= due || i + 1 == points.len() {
             due = point.to + Duration::from_secs(10);
-            last = judge(&points[..=i], started_at, &params, &last);
+            last = judge(&points[..=i], &[], started_at, &params, &last);
         }
     }
     last
+}
+
+/// The same of a series by the second that had asked for so much by each.
+fn watched_asking(points: &[Point], asked: impl Fn(u64) -> u64) -> Judgement {
+    let mut last = Judgement::default();
+    let mut marks = Vec::new();
+    for end in (10..=points.len()).step_by(10) {
+        let started_at = Some(Duration::from_secs(10));
+        last = judge(&points[..end], &marks, started_at, &Params::default(), &last);
+        if last.verdict.is_growth() {
+            marks.push(Mark {
+                at: at(end as u64 - 1),
+                asked: asked(end as u64 - 1),
+                work: 0.0,
+            });
+        }
+    }
+    last
+}
+
+#[test]
+fn what_was_asked_for_before_is_filled() {
+    let grows = |s: u64| 100 * MB + s * MB / 6;
+    let series = points(1800, grows);
+    for (what, asked, leaks) in [
+        ("all of it", |_| 900 * MB, false),
+        ("nearly all of it", |s| 900 * MB + s * MB / 30, false),
+        ("as it grows", |s| 110 * MB + s * MB / 6, true),
+        ("in steps of 64 MB", |s| 128 * MB + s / 400 * 64 * MB, true),
+        ("a part of it", |s| 300 * MB + s * MB / 10, true),
+        // As threads come and go, with their stacks.
+        ("and gives it back", |s| 900 * MB - s / 60 % 2 * 200 * MB, true),
+    ] as [(&str, fn(u64) -> u64, bool); 6]
+    {
+        let judgement = watched_asking(&series, asked);
+        assert_eq!(judgement.verdict == Verdict::Leaking, leaks, "{what}: {judgement:?}");
+        // It grows all the same, and says why it is no leak.
+        assert!(
+            (judgement.slope * 6.0 / MB as f64 - 1.0).abs() < 0.05,
+            "{what}: {judgement:?}"
+        );
+        if !leaks {
+            assert_eq!(judgement.verdict, Verdict::Growing, "{what}");
+            assert_eq!(
+                judgement.texts()[0],
+                "no leak so far: it fills memory that it asked for before",
+                "{what}"
+            );
+        }
+    }
+    // Too little is known of what it asked for: it is judged by what it took.
+    let judgement = watched(&series);
+    assert_eq!(judgement.verdict, Verdict::Leaking);
+    // It fills what it asked for, and then asks for more.
+    let judgement = watched_asking(&points(5400, grows), |s| 500 * MB + s.saturating_sub(2400) * MB / 6);
+    assert_eq!(judgement.verdict, Verdict::Leaking);
 }
 
 #[test]
@@ -85,7 +142,13 @@ fn a_leak_is_called_no_sooner_than_is_told_and_not_much_later() {
     let mut last = Judgement::default();
     let mut called = None;
     for end in (10..=leak.len()).step_by(10) {
-        last = judge(&leak[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        last = judge(
+            &leak[..end],
+            &[],
+            Some(Duration::from_secs(10)),
+            &Params::default(),
+            &last,
+        );
         if last.verdict == Verdict::Leaking {
             called = called.or(Some(end as u64));
         }
@@ -116,6 +179,16 @@ fn reasons_in_words() {
     ] {
         assert_eq!(window.at_load(Some(rise)).texts(), [grew, back, text]);
     }
+    let fill = Reasons::Fill {
+        seconds: 960.0,
+        growth: 160 << 20,
+        asked: 2 << 20,
+    };
+    let texts = [
+        "no leak so far: it fills memory that it asked for before",
+        "in 16m00 it grew by 160M and asked for 2.0M",
+    ];
+    assert_eq!(fill.texts(), texts);
     let days = |days| Reasons::Days {
         days,
         hours: 24,
@@ -245,7 +318,13 @@ fn a_leak_stays_called_until_it_is_over() {
     let mut last = Judgement::default();
     let (mut called, mut dropped) = (None, None);
     for end in (60..=stops.len()).step_by(10) {
-        last = judge(&stops[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        last = judge(
+            &stops[..end],
+            &[],
+            Some(Duration::from_secs(10)),
+            &Params::default(),
+            &last,
+        );
         let leaks = last.verdict == Verdict::Leaking;
         if leaks {
             called = called.or(Some(end));

@@ -95,6 +95,8 @@ pub(super) struct Series {
     pub(super) age: u64,
     /// From which value on it leaks.
     pub(super) onset: usize,
+    /// The memory that it asked for by each value, in bytes; empty where that is not known.
+    pub(super) asked: Vec<Option<f64>>,
 }
 
 /// When the clock stands at the first value: long after the machine started.
@@ -109,6 +111,7 @@ impl Series {
             values,
             age: 30 * 86_400,
             onset: 0,
+            asked: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use zmtop::history::growth_log::GrowthLog;
 use zmtop::history::time_series::TimeSeries;
 use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
 
@@ -43,6 +44,7 @@ pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) ->
     let mut seen = TimeSeries::default();
     let mut points: Vec<Point> = Vec::new();
     let (mut last, mut due) = (Judgement::default(), 0.0);
+    let mut log = GrowthLog::default();
     for i in 0..series.values.len() {
         series.push_to(i, &mut seen);
         out.seen += series.values[i].map_or(0.0, |_| series.step as f64);
@@ -52,7 +54,18 @@ pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) ->
         }
         due = seconds + every(seconds);
         seen.collect_points(&mut points);
-        let now = judge(&points, Some(series.started_at()), &Params::default(), &last);
+        let now = judge(
+            &points,
+            log.marks(),
+            Some(series.started_at()),
+            &Params::default(),
+            &last,
+        );
+        if !now.verdict.is_growth() {
+            log.rest(series.at(i));
+        } else if let Some(Some(asked)) = series.asked.get(i) {
+            log.mark(series.at(i), *asked as u64);
+        }
         let is_called = now.verdict == Verdict::Leaking;
         let is_leak = leaks && i > series.onset;
         let since = seconds - (series.onset as u64 * series.step) as f64;

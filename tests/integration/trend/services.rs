@@ -35,7 +35,7 @@ fn services_that_leak_are_told_from_those_that_fill() {
     let mut out = std::io::stdout();
     for line in text.lines() {
         let cells: Vec<&str> = line.split(',').collect();
-        let [name, label, pace, age, values] = cells[..] else {
+        let [name, label, pace, age, values, asked] = cells[..] else {
             panic!("{line}");
         };
         let leaks = label == "leak";
@@ -45,6 +45,7 @@ fn services_that_leak_are_told_from_those_that_fill() {
             onset: if leaks { onset(&values) } else { 0 },
             values,
             age: age.parse().unwrap(),
+            asked: expand(asked, 1024.0),
         };
         let outcome = watch(&series, leaks, usual);
         let is = |names: &[&str]| names.iter().any(|what| name.starts_with(what));
