@@ -346,7 +346,13 @@ fn the_pace_of_a_called_leak_in_stairs_does_not_depend_on_where_it_is_looked_at(
     let mut last = Judgement::default();
     let mut paces = Vec::new();
     for end in (60..=points.len()).step_by(10) {
-        last = judge(&points[..end], Some(Duration::from_secs(10)), &Params::default(), &last);
+        last = judge(
+            &points[..end],
+            &[],
+            Some(Duration::from_secs(10)),
+            &Params::default(),
+            &last,
+        );
         if last.verdict == Verdict::Leaking && last.flat_since.is_none() {
             paces.push((end, last.slope / (24.0 * 1024.0)));
         }
