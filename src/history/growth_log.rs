@@ -10,7 +10,7 @@ use crate::trend::Mark;
 /// Marks kept at most: over a week the distance of two is a quarter of their age.
 const MARKS: usize = 48;
 
-/// What a row did since it was first said to grow.
+/// The load of a row, and what it asked for, since it was first said to grow.
 #[derive(Clone, Debug, Default)]
 pub struct GrowthLog {
     /// Seconds of processor time.

@@ -10,7 +10,7 @@ use crate::trend::finding::Finding;
 use crate::trend::parameters::{MIN_ASKED_SHARE, MIN_KNOWN_SHARE};
 use crate::trend::verdict::Reasons;
 
-/// What a row did besides, at one moment of its growth.
+/// The work of a row, and the memory that it asked for, at one moment of its growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// The time on the monotonic clock.
