@@ -43,6 +43,10 @@ pub struct Config {
     pub keymap: Keymap,
     /// The colours, fitted to the terminal.
     pub theme: Theme,
+    /// The colours for a light background, where the terminal is to be asked for its own.
+    pub if_light: Option<Theme>,
+    /// Nothing but ASCII is drawn.
+    pub ascii: bool,
     /// The file that settings are read from and saved to, which need not exist; `None` if the environment names
     /// no place for it.
     pub file: Option<PathBuf>,
@@ -79,11 +83,19 @@ impl Config {
             }
         });
         found.extend(faults.finish().err());
+        let if_light = load_light(&settings.ui.theme, file.as_deref(), env);
+        let ascii = match &*settings.ui.charset {
+            "ascii" => true,
+            "utf-8" => false,
+            _ => env.is_ascii(),
+        };
         match (keymap, theme) {
             (Ok(keymap), Ok(theme)) if found.is_empty() => Ok(Self {
                 settings,
                 keymap,
                 theme,
+                if_light,
+                ascii,
                 file,
                 warnings,
             }),
@@ -145,6 +157,15 @@ fn read_config(file: Option<&Path>, needed: bool) -> Result<(String, Option<File
     }
 }
 
+/// The name that stands for the theme that suits the terminal's background.
+pub const AUTO: &str = "auto";
+
+/// Loads the theme for a light background, where it is to be taken if the terminal has one.
+pub fn load_light(name: &str, config: Option<&Path>, env: &Env) -> Option<Theme> {
+    let asks = name == AUTO && env.answers_queries() && Depth::detect(env) != Depth::None;
+    load_theme("light", config, env).ok().filter(|_| asks)
+}
+
 /// An error of loading a theme.
 #[derive(Debug)]
 pub enum NoTheme {
@@ -155,20 +176,34 @@ pub enum NoTheme {
 }
 
 /// Loads the theme of a name, shipped or from `themes/` beside `config`, and fits it to the terminal. Without
-/// colours it is `mono`, which is designed for that, but the name must still be that of a theme.
+/// colours it is `mono`, which is designed for that, and with 16 of them a shipped one is `ansi` or `ansi-light`, but the
+/// name must still be that of a theme.
 pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme, NoTheme> {
     let dir = config.map(|c| env::directory(c).join("themes"));
     let depth = Depth::detect(env);
     let load = |name: &str| {
         let theme = Theme::load(name, dir.as_deref()).map_err(NoTheme::Faulty)?;
         theme.ok_or_else(|| {
-            let what = unknown("theme", name, theme::SHIPPED.map(|(n, _)| n));
+            let what = unknown("theme", name, [AUTO].into_iter().chain(theme::SHIPPED.map(|(n, _)| n)));
             let own = dir.as_ref().map(|d| fault::shown_path(&d.join(format!("{name}.toml"))));
             NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}, or the file {own}")))
         })
     };
-    let named = load(name)?;
-    let theme = if depth == Depth::None { load("mono")? } else { named };
+    let named = load(match name {
+        AUTO if env.has_light_background() == Some(true) => "light",
+        AUTO => "default",
+        name => name,
+    })?;
+    // Shades that were chosen for what they are say nothing in 16 colours; those are the terminal's own.
+    let is_own = dir
+        .as_ref()
+        .is_some_and(|dir| dir.join(format!("{name}.toml")).exists());
+    let has_shades = !is_own && !["mono", "colorblind", "ansi", "ansi-light"].contains(&name);
+    let theme = match depth {
+        Depth::None => load("mono")?,
+        Depth::Ansi16 if has_shades => load(if named.is_for_light() { "ansi-light" } else { "ansi" })?,
+        _ => named,
+    };
     Ok(theme.fit(depth))
 }
 

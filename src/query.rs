@@ -42,6 +42,8 @@ pub struct Query<'a> {
     pub user: Option<&'a [u8]>,
     /// Kernel threads are listed too. They have no memory of their own, so they are in no group.
     pub kernel_threads: bool,
+    /// Processes of which nothing can be read are listed too, even where no filter asks for them.
+    pub unseen: bool,
     /// The column sorted by; unknown values come last in either direction.
     pub sort: ColumnId,
     /// Greatest first.
@@ -64,6 +66,7 @@ impl<'a> Query<'a> {
             filter,
             user: None,
             kernel_threads: false,
+            unseen: true,
             sort: layout::PSS,
             descending: true,
             top: None,
@@ -113,9 +116,9 @@ impl<'a> RowSource<'a> {
         let mut row = self.process(sample);
         row.totals = subtree;
         if let Some(subtree) = subtree.filter(|_| folded) {
-            row.memory = subtree.memory.as_ref().map_err(|e| *e);
-            row.error = subtree.error;
-            row.change = Some(&subtree.change);
+            let sums = Row::of_totals(subtree, self.snapshot);
+            (row.memory, row.counted_rss) = (sums.memory, sums.counted_rss);
+            (row.error, row.change) = (sums.error, sums.change);
         }
         row
     }
@@ -162,7 +165,11 @@ impl<'a> RowFilter<'a> {
         let kernel_threads = self.query.kernel_threads && self.query.members_of.is_none();
         (kernel_threads || !sample.stat.is_kernel_thread()) && self.in_scope(sample) && {
             let filter = self.query.filter;
-            filter.is_empty() || filter.matches(&self.source.process(sample))
+            if filter.is_empty() {
+                self.query.unseen || !sample.is_unseen()
+            } else {
+                filter.matches(&self.source.process(sample))
+            }
         }
     }
 

@@ -18,6 +18,7 @@
 
 pub mod act;
 pub mod app;
+mod ascii;
 pub mod chart;
 pub mod event;
 pub mod growth;
@@ -35,6 +36,7 @@ pub mod rows;
 pub mod scope;
 mod search;
 pub mod table;
+mod time_axis;
 pub mod update;
 pub mod view;
 pub mod widgets;

@@ -204,6 +204,23 @@ pub fn span(d: Duration) -> String {
     }
 }
 
+/// Formats a length of time that is a forecast, to two digits: `96 s`, `12 min`, `5.2 h`, `1.6 d`, `3.1 y`.
+pub fn about(d: Duration) -> String {
+    let seconds = d.as_secs_f64();
+    let units = [
+        ("s", 1.0, 100.0),
+        ("min", 60.0, 100.0),
+        ("h", 3600.0, 48.0),
+        ("d", DAY as f64, 730.0),
+    ];
+    let unit = units.into_iter().find(|(_, one, most)| seconds < one * most);
+    let (unit, one, _) = unit.unwrap_or(("y", YEAR as f64, 0.0));
+    match seconds / one {
+        n if n >= 9.95 || unit == "s" => format!("{n:.0} {unit}"),
+        n => format!("{n:.1} {unit}"),
+    }
+}
+
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::{PathArgs, TableArgs, UsageError, set, wrong};
-use crate::config::{Config, Env, NoTheme, Settings, load_theme};
+use crate::config::{Config, Env, NoTheme, Settings, load_light, load_theme};
 
 /// The options of the monitor.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -25,9 +25,13 @@ pub struct MonitorArgs {
     pub by: Option<String>,
     #[command(flatten)]
     pub table: TableArgs,
-    /// Use this theme: default, light, mono, colorblind, or one of your own
+    /// Use this theme: auto, default, light, mono, colorblind, dracula, nord, gruvbox, solarized, catppuccin, monokai, or one
+    /// of your own
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Draw the screen in ASCII: no lines, blocks, arrows or Greek letters
+    #[arg(long)]
+    pub ascii: bool,
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
@@ -57,7 +61,9 @@ impl MonitorArgs {
         let env = self.table.color.apply(env);
         let mut config = Config::load(self.paths.config.as_deref(), &env)?;
         self.apply(&mut config.settings)?;
+        config.ascii |= self.ascii;
         if self.theme.is_some() {
+            config.if_light = load_light(&config.settings.ui.theme, config.file.as_deref(), &env);
             let theme = load_theme(&config.settings.ui.theme, config.file.as_deref(), &env);
             config.theme = theme.map_err(|e| match e {
                 NoTheme::Faulty(e) => e.into(),

@@ -14,6 +14,8 @@ use crate::units::{self, Units};
 pub enum CellStyle {
     /// A plain figure or text.
     Plain,
+    /// A bound in place of an unknown figure.
+    Estimate,
     /// A zero, or something as unimportant.
     Zero,
     /// An increase.
@@ -63,9 +65,12 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     match value {
         Value::Bytes(0) | Value::Count(0) => zero(),
         Value::Bytes(n) => plain(units::bytes(*n, units)),
+        Value::AtMost(n) => Cell::new(at_most(*n, units, width), CellStyle::Estimate),
         Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
+        // The kernel counts in KiB; less is the noise of an estimate.
+        Value::Delta(n) if n.unsigned_abs() < 1024 && units != Units::Bytes => zero(),
         Value::Delta(n) => signed(units::delta(*n, units), *n as f64),
         Value::Growth(x) => signed(units::growth(*x), *x),
         // What would round to 0.0 is a zero; from 9.95 on a decimal would not fit.
@@ -78,6 +83,8 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Seconds(x) => plain(units::span(Duration::try_from_secs_f64(*x).unwrap_or_default())),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
         Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
+        // Where nothing moves, the column has no room for a word.
+        Value::Trend(t) if t.verdict == Verdict::Steady && width < 8 => Cell::new("·", CellStyle::Zero),
         Value::Trend(t) => Cell::new(trend(t), style_of(t.verdict)),
         Value::Pace(t) => Cell::new(signed_pace(t), style_of(t.verdict)),
         Value::Confidence(t) => plain(format!("{:.0}%", t.percent())),
@@ -85,6 +92,19 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Missing(Missing::Pending) => Cell::new("…", CellStyle::Missing),
         Value::Missing(_) => Cell::new("-", CellStyle::Missing),
         Value::Never | Value::Blank => plain(String::new()),
+    }
+}
+
+/// Writes an upper bound. Where there is no room for decimals it is rounded up, which is still one.
+fn at_most(n: u64, units: Units, width: usize) -> String {
+    let exact = units::bytes(n, units);
+    if units != Units::Auto || exact.len() < width {
+        return format!("≤{exact}");
+    }
+    let whole = exact.split_once('.').and_then(|(whole, _)| whole.parse::<u64>().ok());
+    match (whole, exact.chars().last()) {
+        (Some(whole), Some(unit)) => format!("≤{}{unit}", whole + 1),
+        _ => format!("≤{}", units::bytes(n.next_power_of_two(), units)),
     }
 }
 

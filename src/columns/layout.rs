@@ -21,6 +21,16 @@ pub const TREE_PSS: ColumnId = ColumnId::named("tree_pss");
 pub const COMMAND: ColumnId = ColumnId::named("command");
 /// The time that a process has been running.
 pub const ELAPSED: ColumnId = ColumnId::named("elapsed");
+/// The processor time since the last snapshot.
+pub const CPU: ColumnId = ColumnId::named("cpu");
+/// The processor time since the start.
+pub const TIME: ColumnId = ColumnId::named("time");
+/// The process id.
+pub const PID: ColumnId = ColumnId::named("pid");
+/// The verdict on the footprint.
+pub const TREND: ColumnId = ColumnId::named("trend");
+/// The columns that are about swap alone.
+pub const OF_SWAP: &[ColumnId] = &named(["swap", "dswap", "swap_pss", "mark_swap", "tree_swap", "cg_swap"]);
 /// The time until a limit is reached.
 pub const ETA: ColumnId = ColumnId::named("eta");
 /// The reason why a process has no figures.

@@ -16,6 +16,8 @@ pub struct Row<'a> {
     pub sample: Option<&'a ProcessSample>,
     /// The memory to show: the process's own, or a sum.
     pub memory: Reading<&'a Memory>,
+    /// RSS by the kernel's own counters, where the memory is hidden.
+    pub counted_rss: Option<u64>,
     /// Bound on the error of its PSS and `SwapPss`, in bytes.
     pub error: u64,
     /// The changes since a few seconds ago, own or summed.
@@ -42,6 +44,7 @@ impl<'a> Row<'a> {
         Self {
             sample: Some(sample),
             memory: sample.memory(),
+            counted_rss: sample.counted_rss(),
             error: sample.walk.map_or(0, |walk| walk.error),
             change: history.map(RowHistory::change),
             footprint: history.map(RowHistory::footprint),
@@ -73,6 +76,7 @@ impl<'a> Row<'a> {
         Self {
             sample: None,
             memory: totals.memory.as_ref().map_err(|e| *e),
+            counted_rss: Some(totals.counted_rss).filter(|rss| *rss > 0 && totals.memory.is_err()),
             error: totals.error,
             change: Some(&totals.change),
             footprint: None,

@@ -15,6 +15,8 @@ use crate::trend::{Judgement, Verdict};
 pub enum Value<'a> {
     /// Bytes.
     Bytes(u64),
+    /// Unknown, but no more than so many bytes: sorted by that, and for a filter and as data unknown.
+    AtMost(u64),
     /// A change in bytes.
     Delta(i64),
     /// Bytes a second.
@@ -74,7 +76,7 @@ impl<'a> Value<'a> {
             Self::Confidence(t) => Some(t.confidence),
             Self::Verdict(verdict) => verdict.rank(),
             Self::Never => Some(f64::INFINITY),
-            Self::Text(_) | Self::Missing(_) | Self::Blank => None,
+            Self::AtMost(_) | Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
 
@@ -89,6 +91,7 @@ impl<'a> Value<'a> {
                 })
             }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
+            Self::AtMost(n) => SortKey::Number(*n as f64),
             // Below the soonest in one direction, it would stand above them in the other.
             Self::Never => SortKey::Missing,
             other => other
@@ -114,7 +117,7 @@ impl<'a> Value<'a> {
                 let bands = line.recent(Self::CHART_POINTS);
                 DataValue::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
             }
-            Self::Missing(_) | Self::Never | Self::Blank => DataValue::Null,
+            Self::AtMost(_) | Self::Missing(_) | Self::Never | Self::Blank => DataValue::Null,
         }
     }
 }

@@ -56,6 +56,16 @@ actions! {
     Filter = "filter",
     /// Removes the filter.
     ClearFilter = "clear-filter",
+    /// Shows what could be read, how old figures are and what zmtop costs.
+    Diagnostics = "diagnostics",
+    /// Changes the height of the graph of the machine's memory.
+    Graph = "graph",
+    /// Copies the pid of the selected process to the clipboard.
+    CopyPid = "copy-pid",
+    /// Copies its command line.
+    CopyCommand = "copy-command",
+    /// Sorts by CPU, and pressed again by CPU time.
+    SortCpu = "sort-cpu",
     /// Searches for a command.
     Search = "search",
     /// Moves to the next match of the search.

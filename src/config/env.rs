@@ -16,6 +16,8 @@ pub struct Env {
     pub colorterm: Option<OsString>,
     /// `TERM`.
     pub term: Option<OsString>,
+    /// `COLORFGBG`, which some terminals set.
+    pub colorfgbg: Option<OsString>,
     /// True if the locale's characters are UTF-8, by `LC_ALL`, otherwise `LC_CTYPE`, otherwise `LANG`.
     pub utf8: bool,
 }
@@ -29,12 +31,32 @@ impl Env {
             no_color: std::env::var_os("NO_COLOR"),
             colorterm: std::env::var_os("COLORTERM"),
             term: std::env::var_os("TERM"),
+            colorfgbg: std::env::var_os("COLORFGBG"),
             utf8: ["LC_ALL", "LC_CTYPE", "LANG"]
                 .into_iter()
                 .filter_map(std::env::var_os)
                 .find(|value| !value.is_empty())
                 .is_some_and(|value| is_utf8(&value)),
         }
+    }
+
+    /// Returns true if the terminal shows nothing but ASCII for sure: the locale says so, or it is the Linux console, whose
+    /// fonts lack most of the rest.
+    pub fn is_ascii(&self) -> bool {
+        !self.utf8 || self.term.as_deref() == Some(OsStr::new("linux"))
+    }
+
+    /// Returns true if `COLORFGBG` names a light background, as `0;default;15` does; `None` if it says nothing.
+    pub fn has_light_background(&self) -> Option<bool> {
+        let text = self.colorfgbg.as_deref()?.to_str()?;
+        let number: u8 = text.rsplit(';').next()?.parse().ok()?;
+        Some(matches!(number, 7 | 9..=15))
+    }
+
+    /// Returns true if the terminal can be asked for its background.
+    pub fn answers_queries(&self) -> bool {
+        let term = self.term.as_deref().unwrap_or_default();
+        !term.is_empty() && !["linux", "dumb"].iter().any(|mute| term == OsStr::new(mute))
     }
 
     /// Returns the path of `config.toml`: in `$XDG_CONFIG_HOME/zmtop`, otherwise in `$HOME/.config/zmtop`. The

@@ -13,7 +13,7 @@ use super::{ConfigError, atomic};
 const TABLE: &str = "ui";
 
 /// The settings of `[ui]` that the monitor saves.
-const SAVED: [&str; 11] = [
+const SAVED: [&str; 12] = [
     "columns",
     "group_columns",
     "by",
@@ -25,6 +25,7 @@ const SAVED: [&str; 11] = [
     "two_tables",
     "kernel_threads",
     "span",
+    "graph",
 ];
 
 /// An error that prevented saving. The file is unchanged.

@@ -77,6 +77,8 @@ settings! {
         pub units: Units = UnitName,
         /// The name of a shipped theme, or of a file in `themes/` beside the config.
         pub theme: String = ThemeName,
+        /// The characters that the screen is drawn with.
+        pub charset: String = Choice(&["auto", "utf-8", "ascii"]),
         /// Wheel and clicks are for zmtop.
         pub mouse: bool = Switch,
         /// Tree view.
@@ -85,6 +87,8 @@ settings! {
         pub two_tables: bool = Switch,
         /// A row of totals is shown.
         pub totals: bool = Switch,
+        /// The height of the graph of the machine's memory.
+        pub graph: String = Choice(&["auto", "low", "high", "off"]),
         /// Kernel threads are listed.
         pub kernel_threads: bool = Switch,
         /// Processes cannot be changed, and alerts run no programs.

@@ -108,6 +108,11 @@ roles! {
 }
 
 impl Theme {
+    /// Returns true if its words are dark, which only a light background suits.
+    pub fn is_for_light(&self) -> bool {
+        self.dim.fg.or(self.title.fg).is_some_and(depth::is_dark)
+    }
+
     /// Converts the theme for a terminal of that depth.
     #[must_use]
     pub fn fit(mut self, depth: Depth) -> Self {

@@ -17,6 +17,10 @@ pub struct Coverage {
     pub pending: usize,
     /// Processes whose figures may be wrong by more than they are shown to be right to.
     pub uncertain: usize,
+    /// The time of the oldest walk of those.
+    pub uncertain_since: Option<Duration>,
+    /// Hidden processes of which nothing can be read but that they are there.
+    pub unseen: usize,
     /// The age of the oldest walk.
     pub oldest: Option<Duration>,
 }
@@ -37,13 +41,17 @@ impl Coverage {
         let mut coverage = Self::default();
         for row in rows {
             match row.walk {
-                Ok(_) => {
+                Ok(walk) => {
                     coverage.readable += 1;
-                    coverage.uncertain += usize::from(row.stale);
+                    if row.stale {
+                        coverage.uncertain += 1;
+                        coverage.uncertain_since = earlier(coverage.uncertain_since, Some(walk.at));
+                    }
                 }
                 Err(e) if e.hides_memory() => {
                     coverage.hidden += 1;
                     coverage.pending += usize::from(e == Missing::Pending);
+                    coverage.unseen += usize::from(row.is_unseen());
                 }
                 Err(_) => {}
             }
@@ -57,6 +65,8 @@ impl Coverage {
         self.hidden += other.hidden;
         self.pending += other.pending;
         self.uncertain += other.uncertain;
+        self.uncertain_since = earlier(self.uncertain_since, other.uncertain_since);
+        self.unseen += other.unseen;
         self.oldest = self.oldest.max(other.oldest);
     }
 
@@ -64,4 +74,9 @@ impl Coverage {
     pub const fn total(&self) -> usize {
         self.readable + self.hidden
     }
+}
+
+/// Returns the earlier of two times, or the one there is.
+fn earlier(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    [a, b].into_iter().flatten().min()
 }

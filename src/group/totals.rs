@@ -18,6 +18,8 @@ pub struct Totals {
     pub memory: Reading<Memory>,
     /// Bound on the error of their PSS and `SwapPss`, in bytes: the sum of theirs.
     pub error: u64,
+    /// Their resident pages by the kernel's own counters, in bytes, of those whose memory is hidden.
+    pub counted_rss: u64,
     /// Some process's memory is hidden, so the sums are too small.
     pub partial: bool,
     /// Their changes.
@@ -33,6 +35,7 @@ impl Default for Totals {
             count: 0,
             memory: Err(Missing::Pending),
             error: 0,
+            counted_rss: 0,
             partial: false,
             change: Change::default(),
             threads: 0,
@@ -47,6 +50,7 @@ impl Totals {
             count: 1,
             memory: sample.memory().copied(),
             error: sample.walk.map_or(0, |walk| walk.error),
+            counted_rss: sample.counted_rss().unwrap_or(0),
             partial: sample.walk.is_err_and(Missing::hides_memory),
             change: change.copied().unwrap_or_default(),
             threads: sample.stat.threads,
@@ -119,6 +123,7 @@ impl Totals {
             }
         };
         self.error = self.error.saturating_add(other.error);
+        self.counted_rss = self.counted_rss.saturating_add(other.counted_rss);
         self.count += other.count;
         self.partial |= other.partial;
         self.change.add(&other.change);

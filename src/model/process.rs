@@ -49,6 +49,8 @@ pub struct Stat {
 impl Stat {
     /// `PF_KTHREAD` of `include/linux/sched.h`.
     pub const PF_KTHREAD: u64 = 0x0020_0000;
+    /// Stands for the state where `stat` could not be read.
+    pub const UNKNOWN_STATE: u8 = b'?';
 
     /// Returns true if this is a kernel thread.
     pub const fn is_kernel_thread(&self) -> bool {
@@ -234,6 +236,8 @@ pub struct ProcessSample {
     /// The first process of those with the same address space (`CLONE_VM`); `None` for that one, and where it has its
     /// own.
     pub shares_mm: Option<Identity>,
+    /// `VmSwap` of `status`, in KiB: read where a walk is denied, while something is swapped out.
+    pub vm_swap: Option<u32>,
 }
 
 impl ProcessSample {
@@ -249,7 +253,21 @@ impl ProcessSample {
             stale: false,
             oom_score: Err(why),
             shares_mm: None,
+            vm_swap: None,
         }
+    }
+
+    /// Returns the resident pages by the kernel's own counter, in bytes, of a process whose memory is hidden.
+    pub const fn counted_rss(&self) -> Option<u64> {
+        match self.walk {
+            Err(why) if why.hides_memory() && self.stat.rss > 0 => Some(self.stat.rss),
+            _ => None,
+        }
+    }
+
+    /// Returns true if not even its `stat` could be read: nothing is known but that it is there.
+    pub const fn is_unseen(&self) -> bool {
+        self.stat.state == Stat::UNKNOWN_STATE
     }
 
     /// Returns true if nothing differs; facts that were copied count as others.
@@ -258,6 +276,7 @@ impl ProcessSample {
             && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
             && (self.stat, self.walk, self.data, self.oom_score)
                 == (other.stat, other.walk, other.data, other.oom_score)
+            && self.vm_swap == other.vm_swap
     }
 
     /// Returns the memory of the last walk.

@@ -281,7 +281,7 @@ impl<'t> Layout<'t> {
         match (&line.kind, style) {
             _ if !self.style.color => "",
             (LineKind::Heading | LineKind::Totals(_), _) => BOLD,
-            (LineKind::Row, CellStyle::Zero | CellStyle::Missing) | (LineKind::Note(_), _) => DIM,
+            (LineKind::Row, CellStyle::Zero | CellStyle::Missing | CellStyle::Estimate) | (LineKind::Note(_), _) => DIM,
             (
                 LineKind::Row,
                 CellStyle::Plain | CellStyle::Up | CellStyle::Down | CellStyle::Chart | CellStyle::Leak,

@@ -204,7 +204,7 @@ impl From<Process<'_>> for ProcessSample {
         let kernel_thread = matches!(walk, Err(Missing::KernelThread));
         let state = record.state.as_deref().map(bytes).unwrap_or_default();
         let stat = Stat {
-            state: state.first().copied().unwrap_or(b'?'),
+            state: state.first().copied().unwrap_or(Stat::UNKNOWN_STATE),
             ppid: record.ppid.unwrap_or(0),
             flags: record.flags.unwrap_or(if kernel_thread { Stat::PF_KTHREAD } else { 0 }),
             ..record.counters()
@@ -233,6 +233,7 @@ impl From<Process<'_>> for ProcessSample {
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),
+            vm_swap: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! [engine](crate::engine) goes on beside it on a thread of its own, sampling, signals and keys on the runtime; they
 //! reach the screen over one bounded channel.
 
+pub mod background;
 mod coldness;
 mod feeds;
 mod inspect;
@@ -56,6 +57,8 @@ enum Input {
     Snapshot,
     /// The terminal's size is to be asked for; not sent, but added before each frame.
     Measure,
+    /// The terminal said that its background is light, or that it is dark.
+    Background(bool),
     Stop,
     Continued,
     End(End),
@@ -111,6 +114,9 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     // Before the reader of keys is set up, which spins for ever on a terminal that is gone by then.
     signals::watch_hangup(&send, &ended)?;
     feeds::events(&runtime, &send).context("cannot read the terminal")?;
+    if config.if_light.is_some() {
+        terminal::ask(background::QUERY).context("cannot write to the terminal")?;
+    }
 
     for warning in &config.warnings {
         tell(&send, Event::Failed(warning.clone()));
@@ -233,11 +239,10 @@ impl Screen {
         let mut app = App::new(config, secure::privilege(), (size.width, size.height));
         app.screen.picking = self.picking;
         app.screen.zone = jiff::tz::TimeZone::system();
-        self.draw(&mut terminal, &mut app)?;
+        let mut first = feeds::until_background(inputs, app.config.if_light.is_some());
         loop {
             // Draws once for all that has come meanwhile.
-            let Ok(first) = inputs.recv() else { return Ok(End::Quit) };
-            let waiting = std::iter::once(first).chain(inputs.try_iter());
+            let waiting = take(&mut first).into_iter().chain(inputs.try_iter());
             // The size is asked for last: it may have changed since the event that told of it.
             for input in waiting.chain([Input::Measure]) {
                 if let Input::End(end) = input {
@@ -254,6 +259,8 @@ impl Screen {
             for effect in self.draw(&mut terminal, &mut app)? {
                 self.perform(effect)?;
             }
+            let Ok(next) = inputs.recv() else { return Ok(End::Quit) };
+            first.push(next);
         }
     }
 
@@ -316,6 +323,13 @@ impl Screen {
                 let resized = app.screen.size != (size.width, size.height);
                 resized.then_some(Event::Resize(size.width, size.height))
             }
+            Input::Background(is_light) => {
+                if let Some(theme) = app.config.if_light.take().filter(|_| is_light) {
+                    app.config.theme = theme;
+                    self.redraw = true;
+                }
+                None
+            }
             Input::Stop => return Ok(vec![Effect::Suspend]),
             Input::Continued => {
                 terminal::enter(self.mouse)?;
@@ -333,7 +347,7 @@ impl Screen {
         match effect {
             Effect::Quit | Effect::Pick(_) => {}
             Effect::Suspend => {
-                stop();
+                terminal::stop();
                 terminal::enter(self.mouse)?;
                 self.redraw = true;
             }
@@ -341,6 +355,7 @@ impl Screen {
             Effect::Save(saved) => self.save(saved),
             Effect::ScanMappings(number, ids) => self.mappings.read(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
+            Effect::Copy(text) => terminal::copy(text.as_bytes())?,
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Look(looks) => self.looker.turn_to(looks, &self.send),
@@ -378,10 +393,4 @@ type Screenful = Terminal<CrosstermBackend<BufWriter<std::fs::File>>>;
 
 fn area(app: &App) -> Rect {
     Rect::new(0, 0, app.screen.size.0, app.screen.size.1)
-}
-
-/// Gives the terminal back and stops, as Ctrl-Z does any program; returns once continued.
-fn stop() {
-    terminal::leave();
-    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }

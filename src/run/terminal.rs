@@ -45,6 +45,34 @@ pub fn enter(mouse: bool) -> io::Result<()> {
     out.flush()
 }
 
+/// Asks the terminal something; the answer comes as if it were typed.
+pub fn ask(query: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(query)?;
+    out.flush()
+}
+
+/// Gives bytes to the terminal for the clipboard, by OSC 52.
+pub fn copy(bytes: &[u8]) -> io::Result<()> {
+    ask(format!("\x1b]52;c;{}\x07", base64(bytes)).as_bytes())
+}
+
+/// Writes bytes in base64, RFC 4648.
+pub fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let mut three = [0; 3];
+        three[..chunk.len()].copy_from_slice(chunk);
+        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+        for at in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+            out.push(if at > chunk.len() { '=' } else { digit.into() });
+        }
+    }
+    out
+}
+
 /// Gives the terminal back: safe to call from any thread, at any time, any number of times, and from the
 /// panic hook. Never blocks for long: an output that takes nothing loses only the escape sequences.
 pub fn leave() {
@@ -57,6 +85,12 @@ pub fn leave() {
         let _ = rustix::io::write(&stdout, LEAVE);
     }
     let _ = set_modes(&original);
+}
+
+/// Gives the terminal back and stops, as Ctrl-Z does any program; returns once continued.
+pub fn stop() {
+    leave();
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }
 
 /// Sets the modes at once, without waiting for output to drain.

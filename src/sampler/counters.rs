@@ -32,6 +32,8 @@ pub(super) enum SwapUse {
 pub(super) struct KnownCounters {
     pub(super) counters: Counters,
     pub(super) swap_use: SwapUse,
+    /// Its memory may not be read, so that of all counters only its use of swap is shown.
+    pub(super) is_denied: bool,
 }
 
 /// Time for which it is taken to be known if KSM runs: hosts turn it on when memory gets scarce.
@@ -76,6 +78,18 @@ impl CounterReader {
         buf: &mut [u8],
     ) {
         let then = &known.counters;
+        if known.is_denied {
+            let is_known = then.swap.is_some() && counters.has_same_stat(then);
+            match known.swap_use {
+                SwapUse::Absent | SwapUse::Empty => counters.swap = Some(0),
+                SwapUse::Used if is_known => counters.swap = then.swap,
+                SwapUse::Used => {
+                    self.read_with_swap(counters, target, proc, buf);
+                    counters.resident = None;
+                }
+            }
+            return;
+        }
         // Freeing what is swapped out moves neither RSS nor a fault count.
         let has_swap = then.swap != Some(0);
         if !has_swap && counters.has_same_stat(then) {

@@ -15,11 +15,13 @@ pub use data::{Data, MappingScan};
 pub use modal::{Hint, Modal, Response};
 pub use query::{FilterState, QueryState};
 pub use requests::{Requests, ScanProgress};
-pub use screen::{Message, Screen};
+pub use screen::{GraphHeight, Message, Screen};
 pub use tables::Tables;
 
+use std::time::Duration;
+
 use super::kept::Kept;
-use super::layout::Layout;
+use super::layout::{Layout, Parts};
 use super::scope::Scope;
 use crate::alert::Alerts;
 use crate::columns::Row;
@@ -53,11 +55,22 @@ pub struct Rows {
     pub totals: Totals,
     /// Sums of the tagged rows.
     pub tagged: Totals,
-    /// The number of processes in the snapshot, and of those that could be read.
+    /// The number of processes in the snapshot, with kernel threads where these are listed.
     pub listed: usize,
+    /// The number of those that could be read.
     pub(super) coverage: Coverage,
     /// Parts that need not be made anew while processes are listed plainly.
     pub(super) kept: Option<Kept>,
+}
+
+impl Rows {
+    /// Returns the most that any figure is old: the time between snapshots, or since the walk of what may have changed
+    /// by more than is tolerated.
+    pub fn age(&self, snapshot: &Snapshot) -> Duration {
+        let since = self.coverage.uncertain_since;
+        let age = since.map(|at| snapshot.monotonic.saturating_sub(at));
+        age.unwrap_or_default().max(snapshot.interval)
+    }
 }
 
 /// The monitor's state.
@@ -114,8 +127,19 @@ impl App {
 
     /// Returns where everything goes on screen.
     pub fn layout(&self) -> Layout {
-        let tagged = self.tagged_rows().next().is_some();
-        let mut layout = Layout::new(self.screen.size, self.tables.two, self.screen.totals_row, tagged);
+        let parts = Parts {
+            two_tables: self.tables.two,
+            totals: self.screen.totals_row,
+            tagged: self.tagged_rows().next().is_some(),
+            swap: self.screen.has_swap,
+            unread: self.hides_memory(),
+            graph: if self.shows_panel() {
+                0
+            } else {
+                self.screen.graph.lines(self.screen.size.1)
+            },
+        };
+        let mut layout = Layout::new(self.screen.size, parts);
         if !self.engine.history.dangers().is_empty() {
             layout = layout.with_dangers();
         }
@@ -127,6 +151,11 @@ impl App {
         } else {
             layout
         }
+    }
+
+    /// Returns true if the user may not read the memory of some processes.
+    pub const fn hides_memory(&self) -> bool {
+        !self.privilege.root && self.rows.coverage.hidden > self.rows.coverage.pending
     }
 
     /// Returns true if the panel is on the screen: it shows processes and groups of them, no mappings.
@@ -239,6 +268,7 @@ impl App {
             two_tables: self.tables.two,
             kernel_threads: self.query.kernel_threads,
             span: self.screen.chart.span().id.into(),
+            graph: self.screen.graph.name().into(),
             ..self.config.settings.ui.clone()
         }
     }

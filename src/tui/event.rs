@@ -71,6 +71,8 @@ pub enum Effect {
     /// Looks, again and again, at what these processes touched since their referenced bits were cleared; at no others
     /// any more. One that is new was cleared just now.
     Look(Vec<Look>),
+    /// Gives a text to the terminal for the clipboard.
+    Copy(String),
     /// Acts on processes.
     Act(act::Command),
     /// Writes settings to the config file.

@@ -4,10 +4,12 @@
 //! title
 //! Mem
 //! Swap                        what does not fit is left out, least
+//! the machine's memory, a graph
 //! PSI                         needed first; three rows of the table
 //! the nearest danger
 //! the worst leak, or growth   are kept as long as they can be
 //! heading and rows
+//! what cannot be read
 //! totals, tagged
 //! detail
 //! footer
@@ -28,27 +30,50 @@ pub struct Layout {
     pub swap: Rect,
     /// Pressure and faults.
     pub pressure: Rect,
+    /// The graph of the machine's memory; without height where there is none.
+    pub graph: Rect,
     /// The limit that is reached soonest; without height while there is none.
     pub dangers: Rect,
     /// The worst leak, or the fastest growth; without height while there is none.
     pub growth: Rect,
-    /// The table, or two side by side, each with its heading as the first line.
+    /// The table, or two side by side with a column between them, each with its heading as the first line.
     pub tables: Vec<Rect>,
+    /// The line about what cannot be read; without height where there is nothing to say.
+    pub unread: Rect,
     /// Sum of the shown rows, one a table.
     pub totals: Rect,
     /// Sum of the tagged rows.
     pub tagged: Rect,
     /// The selected row in full.
     pub detail: Rect,
+    /// The line between the table and the panel; without height where the panel has the screen to itself.
+    pub rule: Rect,
     /// The panel of the selected process; without height while it is closed.
     pub panel: Rect,
     /// Keys, or the line being edited.
     pub footer: Rect,
 }
 
+/// The parts of the screen that are not always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Two tables side by side.
+    pub two_tables: bool,
+    /// The sum of the shown rows.
+    pub totals: bool,
+    /// The sum of the tagged rows.
+    pub tagged: bool,
+    /// The line about swap.
+    pub swap: bool,
+    /// The line about what cannot be read.
+    pub unread: bool,
+    /// Lines of the graph of the machine's memory.
+    pub graph: u16,
+}
+
 impl Layout {
     /// Lays out a screen of `size`.
-    pub fn new((width, height): (u16, u16), two_tables: bool, totals: bool, tagged: bool) -> Self {
+    pub fn new((width, height): (u16, u16), parts: Parts) -> Self {
         let screen = Rect::new(0, 0, width, height);
         // In order of priority: each takes its line only if the table keeps enough.
         let mut left = height;
@@ -60,11 +85,15 @@ impl Layout {
         let footer = take(true, 3);
         let title = take(true, 4);
         let mem = take(true, 5);
-        let swap = take(true, 6);
-        let totals = take(totals, 6);
-        let tagged = take(tagged, 6);
+        let swap = take(parts.swap, 6);
+        let totals = take(parts.totals, 6);
+        let tagged = take(parts.tagged, 6);
+        let unread = take(parts.unread, 6);
         let detail = take(true, 7);
         let pressure = take(true, 8);
+        // The table keeps twelve rows.
+        let graph = if left >= parts.graph + 13 { parts.graph } else { 0 };
+        left -= graph;
 
         let mut y = 0;
         let mut line = |height: u16| {
@@ -75,13 +104,15 @@ impl Layout {
         let title = line(title);
         let mem = line(mem);
         let swap = line(swap);
+        let graph = line(graph);
         let pressure = line(pressure);
         let table = line(left);
+        let unread = line(unread);
         let totals = line(totals);
         let tagged = line(tagged);
         let detail = line(detail);
         let footer = line(footer);
-        let tables = if two_tables && width >= 3 {
+        let tables = if parts.two_tables && width >= 3 {
             let half = (width - 1) / 2;
             vec![
                 Rect { width: half, ..table },
@@ -91,7 +122,7 @@ impl Layout {
                     ..table
                 },
             ]
-        } else if two_tables {
+        } else if parts.two_tables {
             vec![table, Rect { width: 0, ..table }]
         } else {
             vec![table]
@@ -101,13 +132,16 @@ impl Layout {
             title,
             mem,
             swap,
+            graph,
             pressure,
             dangers: Rect::default(),
             growth: Rect::default(),
             tables,
+            unread,
             totals,
             tagged,
             detail,
+            rule: Rect::default(),
             panel: Rect::default(),
             footer,
         }
@@ -152,23 +186,31 @@ impl Layout {
             for area in [
                 &mut self.mem,
                 &mut self.swap,
+                &mut self.graph,
                 &mut self.pressure,
                 &mut self.dangers,
                 &mut self.growth,
             ] {
                 area.height = 0;
             }
+            self.unread.height = 0;
             self.totals.height = 0;
             self.tagged.height = 0;
             self.title.bottom()
         } else {
             let kept = (table.height * 2 / 5).max(8).min(table.height);
-            self.totals.y = table.y + kept;
+            self.unread.y = table.y + kept;
+            self.totals.y = self.unread.bottom();
             self.tagged.y = self.totals.bottom();
-            self.tagged.bottom()
+            self.rule = Rect {
+                y: self.tagged.bottom(),
+                height: 1,
+                ..self.tagged
+            };
+            self.rule.bottom()
         };
         for area in &mut self.tables {
-            area.height = self.totals.y.min(top).saturating_sub(area.y);
+            area.height = self.unread.y.min(top).saturating_sub(area.y);
         }
         self.detail.height = 0;
         self.panel = Rect::new(0, top, self.screen.width, bottom.saturating_sub(top));

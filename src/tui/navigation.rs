@@ -6,7 +6,7 @@ use super::panel;
 use super::rows::rebuild;
 use super::scope::Scope;
 use crate::config::Action;
-use crate::group::{GroupKey, GroupNames, RowKey};
+use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::model::Identity;
 
 /// Shows other rows and selects one of them; the first one if there is no such row.
@@ -44,12 +44,29 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Effect> {
 /// Shows the next way to group, or the one before. The selection goes along to the row that holds the same process;
 /// at the first row it stays there.
 fn show_next(app: &mut App, forward: bool) {
-    let scope = app.query.scope.next(forward);
+    let mut scope = app.query.scope.next(forward);
+    while is_empty(app, &scope) {
+        scope = scope.next(forward);
+    }
     let moved = app.tables.current().list.cursor > 0;
     let select = selected_process(app)
         .filter(|_| moved)
         .and_then(|id| row_of(app, &scope, id));
     show_scope(app, scope, select.as_ref());
+}
+
+/// Returns true if it is known that no process is in a unit, or in a container.
+fn is_empty(app: &App, scope: &Scope) -> bool {
+    let Some(snapshot) = &app.engine.snapshot else {
+        return false;
+    };
+    let rows = snapshot.rows();
+    let is_read = || rows.iter().any(|row| row.facts.cgroup.is_ok());
+    match scope {
+        Scope::Groups(GroupBy::Unit) => is_read() && rows.iter().all(|row| row.facts.unit.is_none()),
+        Scope::Groups(GroupBy::Container) => is_read() && rows.iter().all(|row| row.facts.container.is_none()),
+        _ => false,
+    }
 }
 
 /// Returns the row that holds a process.

@@ -15,6 +15,7 @@
 
 pub mod alerts;
 pub mod columns;
+pub mod diagnostics;
 pub mod help;
 pub mod leaks;
 pub mod sort;
@@ -65,6 +66,11 @@ pub trait Popup: Any + Debug {
     const HEADING_LINES: usize = 0;
     /// A click on an entry accepts it; otherwise it only goes there.
     const CLICK_ACCEPTS: bool = false;
+
+    /// Returns the title in the frame, with `height` entries on screen.
+    fn title(&self, _app: &App, _height: usize) -> Cow<'static, str> {
+        Self::TITLE.into()
+    }
 
     /// Returns the cursor.
     fn list(&mut self) -> &mut ListState;
@@ -216,11 +222,11 @@ impl<P: Popup> Modal for P {
         let area = area_of(self, app).intersection(frame.area());
         frame.render_widget(Clear, area);
         let block = Block::bordered().border_style(theme.frame).style(theme.popup);
-        let block = block.title(P::TITLE);
         let inside = block.inner(area);
-        frame.render_widget(block, area);
-        let buf = frame.buffer_mut();
         let (list, note) = split(self, app, inside);
+        let shown = usize::from(list.height).saturating_sub(P::HEADING_LINES);
+        frame.render_widget(block.title(self.title(app, shown)), area);
+        let buf = frame.buffer_mut();
         Popup::draw(self, app, list, buf);
         if let (Some(words), false) = (self.note(app), note.is_empty()) {
             let width = usize::from(note.width);

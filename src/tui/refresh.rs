@@ -8,7 +8,7 @@ use super::rows::rebuild;
 use super::scope::Scope;
 use super::table::Table;
 use crate::group::{RowKey, Totals};
-use crate::model::Snapshot;
+use crate::model::{ProcessSample, Snapshot};
 use crate::query::RowRef;
 
 /// Rows that are moved one by one; where more have another key all are sorted.
@@ -56,8 +56,8 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     let mut kept = kept.unwrap_or_else(|| build(app, snapshot));
     (kept.tick, kept.pushed) = (snapshot.tick, app.engine.pushed);
     let (totals, coverage) = kept.sum(&app.row_source(snapshot));
-    app.rows.listed = snapshot.rows().len();
-    app.rows.matching = totals.count;
+    app.rows.listed = totals.count;
+    app.rows.matching = app.tables.current().rows.len();
     app.rows.totals = totals;
     app.rows.coverage = coverage;
     app.rows.tagged = Totals::default();
@@ -85,6 +85,11 @@ fn is_plain(app: &App, snapshot: &Snapshot) -> bool {
         && snapshot.changes.is_some()
 }
 
+/// Returns true if a process has a row in a plain list.
+const fn is_listed(row: &ProcessSample, kernel_threads: bool) -> bool {
+    (kernel_threads || !row.stat.is_kernel_thread()) && !row.is_unseen()
+}
+
 /// Looks at every row.
 fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
     let source = app.row_source(snapshot);
@@ -98,7 +103,7 @@ fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
     kept.keys = app.tables.shown().iter().map(keys_of).collect();
     for (table, keys) in app.tables.shown_mut().iter_mut().zip(&kept.keys) {
         let listed = snapshot.rows().iter().enumerate();
-        let listed = listed.filter(|(_, row)| kernel_threads || !row.stat.is_kernel_thread());
+        let listed = listed.filter(|(_, row)| is_listed(row, kernel_threads));
         table.rows = listed
             .map(|(at, row)| RowRef::flat(at, RowKey::Process(row.id)))
             .collect();
@@ -137,8 +142,8 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     );
 
     let is_new = |at: usize| new.binary_search(&at).is_ok();
-    let is_listed = |at: &usize| kept.kernel_threads || !rows[*at].stat.is_kernel_thread();
-    let looked: Vec<usize> = pushed.into_iter().map(|at| at as usize).filter(is_listed).collect();
+    let looked = pushed.into_iter().map(|at| at as usize);
+    let looked: Vec<usize> = looked.filter(|at| is_listed(&rows[*at], kept.kernel_threads)).collect();
     let shown = app.tables.shown().iter().zip(&kept.keys);
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();

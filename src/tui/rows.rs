@@ -8,7 +8,7 @@ use super::app::App;
 use crate::columns::Row;
 use crate::filter::{Filter, Filterable, TextField};
 use crate::group::{Coverage, GroupBy, RowKey};
-use crate::model::Snapshot;
+use crate::model::{ProcessSample, Snapshot};
 use crate::query::{MappingCount, Query, RowRef, Selection};
 
 /// Makes the rows of every table anew from the snapshot, the filter and the order.
@@ -17,7 +17,7 @@ pub fn rebuild(app: &mut App) {
         return;
     };
     app.rows.kept = None;
-    app.rows.listed = snapshot.rows().len();
+    app.rows.listed = count(&snapshot, app.query.kernel_threads);
     app.rows.coverage = Coverage::of_rows(snapshot.rows());
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
     let mut found = app.data.mappings.take_if(|_| of_mappings);
@@ -56,6 +56,12 @@ pub fn rebuild(app: &mut App) {
     }
 }
 
+/// Returns the number of processes, with kernel threads where these are listed.
+fn count(snapshot: &Snapshot, kernel_threads: bool) -> usize {
+    let is_counted = |row: &&ProcessSample| kernel_threads || !row.stat.is_kernel_thread();
+    snapshot.rows().iter().filter(is_counted).count()
+}
+
 /// Returns the rows of each table in its own order.
 fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRef>> {
     let tables = app.tables.shown().iter().map(|table| {
@@ -80,6 +86,7 @@ pub(super) fn query(app: &App) -> Query<'_> {
         members_of: app.query.scope.opened_group(),
         user: app.query.user.as_deref(),
         kernel_threads: app.query.kernel_threads,
+        unseen: false,
         folded: Some(&app.query.folded),
         ..Query::new(&app.query.filter.filter)
     }

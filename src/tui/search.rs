@@ -32,5 +32,8 @@ pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
     if let Some(at) = found {
         let height = app.rows_shown();
         app.tables.current_mut().select_index(at, height);
+    } else {
+        let shown = text::truncate(&text::safe(search.as_bytes()), 40);
+        app.screen.say(format!("no match for {shown}"));
     }
 }

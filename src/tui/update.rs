@@ -14,6 +14,7 @@ use super::rows::rebuild;
 use super::{act, mappings, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
+use crate::text;
 
 /// Changes the state as an event asks; returns what is to be done outside, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
@@ -72,6 +73,13 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         Some(action) if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
         Some(action) => table::on_action(app, action),
         None => match key.code {
+            KeyCode::Char(c) if app.modal.is_none() => {
+                let help = app.config.keymap.keys(context, Action::Help).next();
+                let help = help.map_or_else(String::new, |key| format!(": {key} lists the keys"));
+                let shown = text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2).into_owned();
+                app.screen.say(format!("{shown} does nothing here{help}"));
+                Vec::new()
+            }
             KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
                 app.with_modal(|modal, app| modal.on_char(app, c))
             }
@@ -85,7 +93,10 @@ fn on_snapshot(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
-    if app.data.marks.discard_incomparable(&snapshot) {
+    let has_swap = snapshot.system.swap_total != Ok(0);
+    let is_other = app.screen.has_swap != has_swap;
+    app.screen.has_swap = has_swap;
+    if app.data.marks.discard_incomparable(&snapshot) || is_other {
         app.apply_columns();
     }
     if snapshot.processes.is_ok() {

@@ -46,6 +46,25 @@ pub fn draw_line(buf: &mut Buffer, area: Rect, text: &str, style: Style) {
     draw_text(buf, area.x, area.y, text, usize::from(area.width), style);
 }
 
+/// Draws a bar from the bottom of an area one column wide, so many eighths of a line high.
+pub fn draw_bar(buf: &mut Buffer, area: Rect, eighths: u16, style: Style) {
+    const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    for above in 0..area.height {
+        let part = eighths.saturating_sub(above * 8).min(8);
+        if part == 0 {
+            return;
+        }
+        draw_text(
+            buf,
+            area.x,
+            area.bottom() - 1 - above,
+            BARS[usize::from(part) - 1],
+            1,
+            style,
+        );
+    }
+}
+
 /// Returns the line of an area that is `at` lines below its top.
 pub fn line(area: Rect, at: u16) -> Rect {
     let y = area.y.saturating_add(at);

@@ -105,7 +105,8 @@ fn an_unknown_theme_is_a_usage_error() {
     let e = args.configure(&Env::default()).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "--theme: unknown theme `solarised`. Known: default, light, mono, colorblind"
+        "--theme: unknown theme `solarised`; did you mean `solarized`? Known: auto, default, light, mono, colorblind, dracula, \
+         nord, gruvbox, solarized, catppuccin, monokai, ansi, ansi-light"
     );
     assert!(
         parse("--theme colorblind")

@@ -3,6 +3,7 @@
 mod alerts;
 mod files;
 mod keymap;
+mod legible;
 mod log;
 mod save;
 mod settings;

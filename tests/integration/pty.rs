@@ -3,6 +3,7 @@
 
 mod act;
 mod alerts;
+mod background;
 mod coldness;
 mod endings;
 mod held;

@@ -1,7 +1,10 @@
 //! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
 
+mod characters;
+mod graph;
 mod leaks;
 mod sizes;
+mod without_root;
 
 use std::sync::Arc;
 
@@ -273,9 +276,9 @@ fn colours_say_what_figures_mean() {
     assert_eq!(style_of(&mut session, "+60").fg, theme.up.fg, "growth");
     assert_eq!(style_of(&mut session, "-40").fg, theme.down.fg, "shrinking");
     assert_eq!(
-        style_of(&mut session, "6 of 7 readable").fg,
-        theme.warning.fg,
-        "unreadable rows"
+        style_of(&mut session, "for PSS run as root").fg,
+        theme.dim.fg,
+        "what nobody can mend is no warning"
     );
     assert_eq!(style_of(&mut session, "zmtop db1").fg, theme.title.fg, "title");
     assert_ne!(theme.up.fg, theme.down.fg);

@@ -15,3 +15,4 @@ mod panel;
 mod panels;
 mod selection;
 mod turns;
+mod words;

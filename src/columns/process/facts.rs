@@ -86,6 +86,12 @@ pub(super) const COLUMNS: &[Entry] = &[
         .help("Percent of one core since the last snapshot. Fields 14 and 15 of stat.")
         .additive(true)
         .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("time", "TIME", Unit::Seconds, 6, |r| {
+        process(r, |s| Value::Seconds(s.stat.cpu_ticks as f64 / 100.0))
+    })
+    .help("Processor time since the start, of all threads. Fields 14 and 15 of stat.")
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
     Entry::figure("elapsed", "RUNS", Unit::Seconds, 5, |r| {
         let start = match (r.sample, r.group) {
             (Some(s), _) => Some(s.id.starttime),

@@ -2,14 +2,23 @@
 
 use super::read::{change, memory, subtree};
 use super::{Entry, OVER_TIME};
-use crate::columns::{Priority, Unit, Value};
-use crate::model::Memory;
+use crate::columns::{AppliesTo, Needs, Priority, Row, Unit, Value};
+use crate::model::{Memory, Missing};
+
+/// Returns what is swapped out of a process whose memory is hidden, if that is known.
+fn swapped(row: &Row<'_>) -> Option<u64> {
+    let kib = row.sample.filter(|_| row.memory.is_err())?.vm_swap?;
+    Some(u64::from(kib) << 10)
+}
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::bytes("pss", "PSS", |r| memory(r, |m| Ok(m.pss)))
+    Entry::bytes("pss", "PSS", |r| match r.counted_rss {
+        Some(rss) => Value::AtMost(rss),
+        None => memory(r, |m| Ok(m.pss)),
+    })
         .help(
             "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
-             all processes counts every page once. Kernel: Pss in smaps_rollup.",
+             all processes counts every page once. Where it may not be read, ≤ stands before RSS. Kernel: Pss in smaps_rollup.",
         )
         .metric("zmtop_pss_bytes")
         .priority(Priority::High),
@@ -20,8 +29,14 @@ pub(super) const COLUMNS: &[Entry] = &[
         )
         .additive(true)
         .needs(OVER_TIME),
-    Entry::bytes("swap", "SWAP", |r| memory(r, |m| Ok(m.swap)))
-        .help("Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup.")
+    Entry::bytes("swap", "SWAP", |r| match swapped(r) {
+        Some(bytes) => Value::Bytes(bytes),
+        None => memory(r, |m| Ok(m.swap)),
+    })
+        .help(
+            "Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup; where that may \
+             not be read, VmSwap in status, which lacks shared memory.",
+        )
         .metric("zmtop_swap_bytes")
         .priority(Priority::High),
     Entry::figure("dswap", "ΔSWAP", Unit::Delta, 6, |r| {
@@ -39,13 +54,25 @@ pub(super) const COLUMNS: &[Entry] = &[
              Private_Dirty of smaps_rollup.",
         )
         .metric("zmtop_uss_bytes"),
-    Entry::bytes("rss", "RSS", |r| memory(r, |m| Ok(m.rss)))
+    Entry::bytes("rss", "RSS", |r| match r.counted_rss {
+        Some(rss) => Value::Bytes(rss),
+        None => memory(r, |m| Ok(m.rss)),
+    })
         .help(
             "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
-             in smaps_rollup, from the same walk as PSS.",
+             in smaps_rollup, from the same walk as PSS; where that may not be read, field 24 of stat.",
         )
         .metric("zmtop_rss_bytes")
         .priority(Priority::Low),
+    Entry::bytes("virt", "VIRT", |r| match r.sample {
+        Some(sample) if sample.stat.vsize > 0 => Value::Bytes(sample.stat.vsize),
+        Some(sample) => Value::Missing(sample.stat.lacks_memory().unwrap_or(Missing::Unsupported)),
+        None => Value::Blank,
+    })
+    .help("The size of the address space, most of which may never have been touched. Field 23 of stat.")
+    .additive(false)
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
         r.footprint
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))

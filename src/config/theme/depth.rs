@@ -138,6 +138,19 @@ fn nearest_16(rgb: Rgb) -> Color {
     }
 }
 
+/// Returns true for a colour that is dark, as far as it is known.
+pub(super) fn is_dark(color: Color) -> bool {
+    let rgb = match color {
+        Color::Rgb(r, g, b) => [r, g, b],
+        Color::Indexed(index) => rgb_of_256(index),
+        named => match ANSI.iter().find(|(_, ansi, _)| *ansi == named) {
+            Some((_, _, rgb)) => *rgb,
+            None => return false,
+        },
+    };
+    luma(rgb) < 0.4
+}
+
 /// Converts to hue in degrees, and saturation and value from 0 to 1.
 fn hsv(rgb: Rgb) -> (f64, f64, f64) {
     let [r, g, b] = rgb.map(|c| f64::from(c) / 255.0);

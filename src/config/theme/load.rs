@@ -12,13 +12,16 @@ use crate::config::document::{self, found, unknown};
 use crate::config::fault::{ConfigError, Faults, shown};
 use crate::config::file;
 
+macro_rules! shipped {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../../config/themes/", $name, ".toml"))),)*]
+    };
+}
+
 /// The shipped themes by name.
-pub const SHIPPED: [(&str, &str); 4] = [
-    ("default", include_str!("../../../config/themes/default.toml")),
-    ("light", include_str!("../../../config/themes/light.toml")),
-    ("mono", include_str!("../../../config/themes/mono.toml")),
-    ("colorblind", include_str!("../../../config/themes/colorblind.toml")),
-];
+pub const SHIPPED: [(&str, &str); 12] = shipped! {
+    "default" "light" "mono" "colorblind" "dracula" "nord" "gruvbox" "solarized" "catppuccin" "monokai" "ansi" "ansi-light"
+};
 
 const MODIFIERS: [(&str, Modifier); 5] = [
     ("bold", Modifier::BOLD),

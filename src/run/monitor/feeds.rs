@@ -1,15 +1,20 @@
 //! The task that passes terminal events on to the screen.
 
 use std::io;
-use std::sync::mpsc::SyncSender;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 
+use super::background::{AnswerPicker, Picked};
 use super::{End, Input, terminal_gone};
 use crate::run::terminal;
 use crate::tui::Event;
+
+/// Time for which the first frame waits for the terminal to tell its background, so that it does not change colours at
+/// once: a terminal at hand answers within milliseconds. A later answer is heeded, too.
+const BACKGROUND_WAIT: Duration = Duration::from_millis(100);
 
 /// Passes on what is typed.
 pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<()> {
@@ -26,9 +31,16 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<
     runtime.spawn(async move {
         let mut stream = EventStream::new();
         let mut failures = 0;
+        let mut answers = AnswerPicker::default();
         while let Some(event) = stream.next().await {
             let event = match event {
-                Ok(Raw::Key(key)) => Event::Key(key),
+                Ok(Raw::Key(key)) => {
+                    failures = 0;
+                    for input in inputs(answers.take(key)) {
+                        let _ = send.try_send(input);
+                    }
+                    continue;
+                }
                 Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
                 Ok(Raw::Paste(text)) => Event::Paste(text),
                 Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
@@ -49,4 +61,29 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<
         let _ = send.try_send(Input::End(End::Hangup));
     });
     Ok(())
+}
+
+/// Returns what was typed, or told by the terminal, as inputs.
+fn inputs(picked: Picked) -> Vec<Input> {
+    match picked {
+        Picked::Keys(keys) => keys.into_iter().map(|key| Input::Event(Event::Key(key))).collect(),
+        Picked::IsLight(is_light) => vec![Input::Background(is_light)],
+    }
+}
+
+/// Waits for the terminal to tell its background, if it was asked; returns all that came until then.
+pub(super) fn until_background(inputs: &Receiver<Input>, is_asked: bool) -> Vec<Input> {
+    let mut early = Vec::new();
+    if !is_asked {
+        return early;
+    }
+    let until = Instant::now() + BACKGROUND_WAIT;
+    while let Ok(input) = inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        let is_answer = matches!(input, Input::Background(_));
+        early.push(input);
+        if is_answer {
+            break;
+        }
+    }
+    early
 }

@@ -122,7 +122,7 @@ impl Process {
         swap_use: SwapUse,
         holds: bool,
     ) -> GlanceRequest {
-        let walked = known.filter(|p| p.estimates.anchor().is_some());
+        let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
         GlanceRequest {
             pid,
             serial,
@@ -131,9 +131,21 @@ impl Process {
             known: walked.map(|p| KnownCounters {
                 counters: *p.estimates.counters(),
                 swap_use,
+                is_denied: p.is_denied(),
             }),
             holds,
         }
+    }
+
+    /// Returns true if its memory may not be read.
+    fn is_denied(&self) -> bool {
+        self.own_error == Err(Missing::Denied)
+    }
+
+    /// Returns `VmSwap` in KiB, where its memory may not be read.
+    pub(super) fn vm_swap(&self) -> Option<u32> {
+        let swap = self.estimates.counters().swap.filter(|_| self.is_denied());
+        swap.and_then(|bytes| u32::try_from(bytes >> 10).ok())
     }
 
     /// Takes in a glance at the same process. An exec, and an end that waits to be reaped, leave to others what was

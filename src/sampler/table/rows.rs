@@ -227,7 +227,7 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
     let id = Identity { pid, starttime: 0 };
     let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
     row.stat = Stat {
-        state: b'?',
+        state: Stat::UNKNOWN_STATE,
         ..Stat::default()
     };
     row
@@ -241,6 +241,7 @@ impl Process {
             self.oom_score,
             self.walk(),
             self.data(),
+            self.vm_swap(),
             Arc::as_ptr(&self.facts.facts) as usize,
         )
     }
@@ -276,6 +277,7 @@ impl Process {
             stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
             shares_mm: None,
+            vm_swap: self.vm_swap(),
         }
     }
 }

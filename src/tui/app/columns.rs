@@ -4,6 +4,7 @@ use super::App;
 use crate::alert::Rule;
 use crate::columns::{AppliesTo, ColumnId, Label, Needs, layout, needs_of_filter};
 use crate::group::GroupBy;
+use crate::trend::Verdict;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
 use crate::tui::widgets::{ColumnLayout, PlacedColumn, place_columns};
@@ -29,7 +30,7 @@ impl App {
     }
 
     /// Gives the tables the chosen columns. A tree shows the sums of its subtrees first; groups that are no
-    /// cgroups have none of the figures of cgroups.
+    /// cgroups have none of the figures of cgroups, and without swap nothing is swapped out.
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
@@ -37,12 +38,17 @@ impl App {
             self.query.scope,
             Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family)
         );
-        let left_out = |c: &ColumnId| no_cgroups && c.get().applies_to == AppliesTo::CgroupRows;
+        let has_swap = self.screen.has_swap;
+        let left_out = |c: &ColumnId| {
+            (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
+                || (!has_swap && layout::OF_SWAP.contains(c) && *c != self.tables.single.sort)
+        };
         let columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !left_out(c)).collect();
         // Where nothing but those was chosen, they stay: a table has a column.
         let columns = if columns.is_empty() { chosen.clone() } else { columns };
         self.tables.single.columns = sums.into_iter().chain(columns).collect();
         self.insert_mark_column();
+        self.insert_cpu_column();
         let pair = match self.query.scope {
             Scope::Processes | Scope::Members(_) => layout::PROCESS_PAIR,
             Scope::Groups(_) => layout::GROUP_PAIR,
@@ -69,23 +75,38 @@ impl App {
         columns.insert(at.map_or(0, |at| at + 1), layout::MARK_PSS);
     }
 
-    /// Places the columns of a table in its width.
+    /// Adds the column of CPU or of CPU time where it is sorted by that, before what says who it is.
+    fn insert_cpu_column(&mut self) {
+        let table = &mut self.tables.single;
+        if [layout::CPU, layout::TIME].contains(&table.sort) && !table.columns.contains(&table.sort) {
+            let names = |c: &ColumnId| [layout::PID, layout::COMMAND].contains(c) || c.get().label != Label::None;
+            let at = table.columns.iter().position(names).unwrap_or(table.columns.len());
+            table.columns.insert(at, table.sort);
+        }
+    }
+
+    /// Places the columns of a table in its width, one from its left edge.
     pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
         let by = self.query.scope.grouped_by();
         // The name of a unit or a path is of no use if only a few letters of it are seen; nor is `python3 …`.
         let min_name_width = match by {
-            Some(GroupBy::User) | None => 0,
+            Some(GroupBy::User) => 0,
             Some(GroupBy::Command | GroupBy::Family) => 20,
-            Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
+            // Half a screen has room for the figures, or for it.
+            None if width < 72 => 0,
+            None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
         };
         let layout = |id: &ColumnId| {
             let column = id.get();
             let grows = column.grows || column.label == Label::Group && by.is_some();
             let stays = grows || *id == table.sort;
+            let width = if *id == layout::TREND {
+                self.trend_width(table)
+            } else {
+                column.width_in(self.screen.units)
+            };
             ColumnLayout {
-                width: column
-                    .width_in(self.screen.units)
-                    .max(if grows { min_name_width } else { 0 }),
+                width: width.max(if grows { min_name_width } else { 0 }),
                 grows,
                 priority: if stays {
                     ColumnLayout::ALWAYS
@@ -96,7 +117,28 @@ impl App {
             }
         };
         let columns: Vec<ColumnLayout> = table.columns.iter().map(layout).collect();
-        place_columns(&columns, width, 1, self.tables.scroll)
+        let mut placed = place_columns(&columns, width.saturating_sub(1), 1, self.tables.scroll);
+        for column in &mut placed {
+            column.x += 1;
+        }
+        placed
+    }
+
+    /// Returns the width that the verdicts on screen need: a pace is told only of what moves, a confidence only of leaks.
+    fn trend_width(&self, table: &Table) -> u16 {
+        let column = layout::TREND.get();
+        let Some(snapshot) = &self.engine.snapshot else {
+            return column.title.len() as u16;
+        };
+        let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
+        let verdict = |row| Some(self.row(snapshot, row)?.trend?.verdict);
+        let width = |verdict| match verdict {
+            Verdict::Leaking => column.width,
+            Verdict::Growing | Verdict::Warming | Verdict::Shrinking => column.width - 4,
+            Verdict::Steady | Verdict::Unknown => 0,
+        };
+        let widest = shown.filter_map(verdict).map(width).max();
+        widest.unwrap_or(0).max(column.title.len() as u16)
     }
 
     /// Returns what must be read for some part of the screen, for the filter or for a rule.

@@ -15,6 +15,58 @@ pub struct Message {
     pub bad: bool,
 }
 
+/// The height of the graph of the machine's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GraphHeight {
+    /// By the room there is.
+    #[default]
+    Auto,
+    /// A few lines.
+    Low,
+    /// Many lines.
+    High,
+    /// There is none.
+    Off,
+}
+
+impl GraphHeight {
+    const ALL: [(Self, &str); 4] = [
+        (Self::Auto, "auto"),
+        (Self::Low, "low"),
+        (Self::High, "high"),
+        (Self::Off, "off"),
+    ];
+    /// From so many lines on there is room for a graph beside the table.
+    const ROOMY: u16 = 40;
+
+    /// Returns the height of that name.
+    pub fn from_name(name: &str) -> Self {
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map_or_else(Self::default, |(height, _)| *height)
+    }
+
+    /// Returns its name in the config.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Returns the next height.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self::ALL[(self as usize + 1) % Self::ALL.len()].0
+    }
+
+    /// Returns how many lines it takes of a screen so high, its axis with them.
+    pub const fn lines(self, height: u16) -> u16 {
+        match self {
+            Self::Auto if height >= Self::ROOMY => height / 8,
+            Self::Low => 5,
+            Self::High => 10,
+            Self::Auto | Self::Off => 0,
+        }
+    }
+}
+
 /// The screen's size, and the choices that apply to all of it.
 #[derive(Debug)]
 pub struct Screen {
@@ -26,8 +78,12 @@ pub struct Screen {
     pub units: Units,
     /// The time that charts and sparklines span.
     pub chart: Chart,
+    /// The machine has swap, or it is not known.
+    pub has_swap: bool,
     /// A row of totals is shown.
     pub totals_row: bool,
+    /// The height of the graph of the machine's memory.
+    pub graph: GraphHeight,
     /// The panel of the selected row is open.
     pub panel_open: bool,
     /// Enter on a process chooses it, which ends the monitor.
@@ -44,7 +100,9 @@ impl Screen {
             zone: TimeZone::UTC,
             units: ui.units,
             chart: Chart::over(&ui.span),
+            has_swap: true,
             totals_row: ui.totals,
+            graph: GraphHeight::from_name(&ui.graph),
             panel_open: false,
             picking: false,
             message: None,

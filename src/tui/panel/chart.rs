@@ -1,7 +1,7 @@
 //! The chart of a footprint over the chosen span, with what is judged of it.
 //!
 //! ```text
-//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure
+//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min, watched for 58m, at this pace full in 5.0 h, 99% sure
 //!                                                  ▂▄▆█████
 //!                       ▁▂▃▄▅▆▇████████████████████████████
 //! ```
@@ -19,6 +19,7 @@ use crate::history::view::Band;
 use crate::model::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
 use crate::tui::app::App;
+use crate::tui::time_axis::{self, Axis};
 use crate::tui::widgets::{StatusLine, draw_text};
 use crate::units;
 
@@ -75,7 +76,20 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
     }
     label.draw(head, buf);
 
-    let rows = area.height.saturating_sub(1);
+    // A line for the axis, where the columns keep two.
+    let axis_height = u16::from(area.height >= 4);
+    let rows = area.height.saturating_sub(1 + axis_height);
+    let axis = Axis {
+        end: window.end,
+        span: window.span,
+    };
+    let below = Rect {
+        x: area.x + 1,
+        y: area.y + 1 + rows,
+        width: width as u16,
+        height: axis_height,
+    };
+    time_axis::draw(app, snapshot, axis, below, buf);
     let span = (high - low).max(high / 25).max(256 << 10) as f64;
     // The least value has one eighth, to be told from none at all.
     let eighths = f64::from(rows) * 8.0;
@@ -125,11 +139,11 @@ fn moment(
     (when, units::span(ago))
 }
 
-/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min for 58m, full in 5h02, 99% sure`.
+/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min, watched for 58m, at this pace full in 5.0 h, 99% sure`.
 fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
     let (sign, style): (&str, Style) = match judged.verdict {
-        Verdict::Unknown => return label.text(50, "  ·  too short to judge", theme.dim),
+        Verdict::Unknown => return label.text(50, "  ·  needs more history", theme.dim),
         Verdict::Steady => return label.text(50, "  ·  steady", theme.dim),
         Verdict::Shrinking => ("▽ ", theme.down),
         Verdict::Warming => ("~ ", theme.text),
@@ -149,13 +163,13 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
     }
     if let Some(since) = judged.flat_since.or(judged.since) {
         let long = units::span(snapshot.monotonic.saturating_sub(since));
-        label.text(65, format!(" for {long}"), theme.text);
+        label.text(65, format!(", watched for {long}"), theme.text);
     }
     if let Value::Seconds(eta) = (layout::ETA.get().value)(row)
         && eta < 3.15e7
     {
-        let eta = units::span(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());
-        label.text(75, format!(", full in {eta}"), theme.warning);
+        let eta = units::about(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());
+        label.text(75, format!(", at this pace full in {eta}"), theme.warning);
     }
     if judged.verdict == Verdict::Leaking {
         label.text(55, format!(", {:.0}% sure", judged.percent()), theme.dim);

@@ -84,6 +84,7 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
                 CellStyle::Down => theme.down,
                 CellStyle::Zero => theme.zero,
                 CellStyle::Missing => theme.missing,
+                CellStyle::Estimate => theme.stale,
                 CellStyle::Plain | CellStyle::Chart => theme.text,
             };
             (cell.text, style)

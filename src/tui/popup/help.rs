@@ -7,6 +7,8 @@
 //! └───────────────────────────────────────────────────────────────┘
 //! ```
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -79,6 +81,12 @@ impl Popup for Help {
     const TITLE: &'static str = " Help ";
     const WIDTH: u16 = 100;
     const HINTS: &'static [Hint] = READ;
+
+    fn title(&self, app: &App, height: usize) -> Cow<'static, str> {
+        let all = self.len(app);
+        let last = (self.list.cursor + height).min(all);
+        format!(" Help: lines {} to {last} of {all} ", self.list.cursor + 1).into()
+    }
 
     fn list(&mut self) -> &mut ListState {
         &mut self.list

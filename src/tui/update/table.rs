@@ -4,6 +4,8 @@ use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
 use crate::config::Action;
 use crate::history::Marks;
+use crate::model::ProcessSample;
+use crate::text;
 use crate::tui::app::App;
 use crate::tui::event::Effect;
 use crate::tui::prompt::{Prompt, PromptKind};
@@ -42,6 +44,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Users => pick_user(app),
         Action::Leaks => app.open(popup::leaks::LeakList::new(app)),
         Action::Alerts => app.open(popup::alerts::AlertList::default()),
+        Action::Diagnostics => app.open(popup::diagnostics::Diagnostics::default()),
         Action::Columns => app.open(popup::columns::ColumnChooser::new(app.chosen_columns())),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
         Action::Search => app.open(Prompt::new(PromptKind::Search, "")),
@@ -55,6 +58,14 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::HotCold => return act::open_coldness_dialog(app),
         Action::NiceUp => return act::step(app, Tunable::Nice, 1),
         Action::NiceDown => return act::step(app, Tunable::Nice, -1),
+
+        Action::CopyPid => return copy(app, |sample| sample.id.pid.to_string()),
+        Action::CopyCommand => return copy(app, |sample| text::lossless(&sample.facts.command()).into_owned()),
+        Action::Graph => {
+            app.screen.graph = app.screen.graph.next();
+            app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
+            app.scroll_to_selection();
+        }
 
         Action::Panel => panel::toggle(app),
         Action::SpanLonger
@@ -90,6 +101,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortPss => sort_by(app, &[layout::PSS]),
         Action::SortSwap => sort_by(app, &[layout::SWAP]),
         Action::SortGrowth => sort_by(app, layout::BY_GROWTH),
+        Action::SortCpu => sort_by_cpu(app),
 
         Action::Tree => toggle_tree(app),
         Action::Fold => fold(app),
@@ -130,6 +142,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
     app.tables.frozen = false;
     change(app.tables.current_mut());
+    app.apply_columns();
     rebuild(app);
 }
 
@@ -141,6 +154,27 @@ fn sort_by(app: &mut App, columns: &[ColumnId]) {
         table.sort = *column;
         table.descending = true;
     });
+}
+
+/// Sorts by CPU, or where it is sorted by that, by CPU time; the column is shown for as long.
+fn sort_by_cpu(app: &mut App) {
+    let is_by_cpu = app.tables.current().sort == layout::CPU;
+    sort(app, |table| {
+        table.sort = if is_by_cpu { layout::TIME } else { layout::CPU };
+        table.descending = true;
+    });
+}
+
+/// Copies what is said of the selected process.
+fn copy(app: &mut App, what: impl Fn(&ProcessSample) -> String) -> Vec<Effect> {
+    let snapshot = app.engine.snapshot.clone();
+    let Some(text) = snapshot.and_then(|snapshot| app.selected_sample(&snapshot).map(what)) else {
+        app.screen.say("no process is selected");
+        return Vec::new();
+    };
+    let shown = text::truncate(&text::safe(text.as_bytes()), 40);
+    app.screen.say(format!("copied, if the terminal allows it: {shown}"));
+    vec![Effect::Copy(text)]
 }
 
 /// Shows processes in a tree, or flat; groups are left for the tree.

@@ -1,7 +1,7 @@
 //! The line about the limit that is reached soonest, while there is one.
 //!
 //! ```text
-//!  ▲ DANGER  memory is full in 12m at this pace: 1.1G left, falling by 90M/min  27213 python3 +80M/min  mostly [heap] +136M
+//!  ▲ DANGER  memory is full in 12 min at this pace: 1.1G left, falling by 90M/min  27213 python3 +80M/min  mostly [heap] +136M
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -30,12 +30,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let left = units::bytes(forecast.left, app.screen.units);
     line.text(
         40,
-        format!(" at this pace: {left} left, falling by {}", units::pace(forecast.pace)),
+        format!(": {left} left, falling by {}", units::pace(forecast.pace)),
         theme.dim,
     );
     if let Some(snapshot) = &app.engine.snapshot {
         let long = units::span(snapshot.monotonic.saturating_sub(forecast.since));
-        line.text(30, format!(" for {long}"), theme.dim);
+        line.text(30, format!(", watched for {long}"), theme.dim);
     }
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
@@ -54,15 +54,18 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.draw(area, buf);
 }
 
-/// Says which limit is reached when: `memory is full in 12m`.
+/// Says which limit is reached when: `memory is full in 12 min at this pace`.
 fn sentence(danger: &Danger, width: usize) -> String {
-    let time = units::span(danger.forecast.time());
+    let time = units::about(danger.forecast.time());
     match &danger.limit {
-        Limit::Machine => format!("memory is full in {time}"),
-        Limit::AddressSpace(id) => format!("address space of {} is full in {time} (RLIMIT_AS)", id.pid),
+        Limit::Machine => format!("memory is full in {time} at this pace"),
+        Limit::AddressSpace(id) => format!("address space of {} is full in {time} at this pace (RLIMIT_AS)", id.pid),
         Limit::Cgroup(path) => {
             let path = text::safe(path);
-            format!("cgroup {} is full in {time}", text::truncate_start(&path, width))
+            format!(
+                "cgroup {} is full in {time} at this pace",
+                text::truncate_start(&path, width)
+            )
         }
     }
 }

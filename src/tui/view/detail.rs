@@ -51,7 +51,10 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
         line.text(40, format!("  ·  {place}"), theme.dim);
     }
     if !reasons.is_empty() {
-        line.text(80, format!("  ·  {reasons}"), theme.warning);
+        // That it is not the user's to read is said once, above.
+        let is_denied = sample.walk == Err(Missing::Denied);
+        let style = if is_denied { theme.dim } else { theme.warning };
+        line.text(80, format!("  ·  {reasons}"), style);
     }
     line
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  / filter  Tab group  s sort  M PSS  …  ? help  q quit
-//!  reading mappings ████████░░░░░░░░░░░░ 120 of 412 processes   Esc break off
+//!  reading mappings ████████░░░░░░░░░░░░ 120 of 412 processes   Esc stop
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -125,7 +125,7 @@ fn draw_progress(app: &App, scan: ScanProgress, area: Rect, buf: &mut Buffer) {
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Cancel).next() {
-        line.labeled(90, &format!("  {key} "), theme.key, "break off", theme.key_label);
+        line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
     }
     line.draw(area, buf);
 }

@@ -99,7 +99,7 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
     }
     line.labeled(60, "  avail ", theme.dim, amount(s.mem_available), theme.text);
     let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
-    line.text(30, format!("  {chart}"), theme.chart);
+    line.text_right(30, format!("  {chart} "), theme.chart);
     line.draw(area, buf);
 }
 
@@ -151,7 +151,7 @@ pub(super) fn swap(app: &App, area: Rect, buf: &mut Buffer) {
         let disk = amount(on_disk(s, used));
         line.labeled(45, "  disk ", theme.dim, disk, theme.bar_disk);
         let chart = sparkline(&system.swap(), SPARKLINE_WIDTH);
-        line.text(30, format!("  {chart}"), theme.chart);
+        line.text_right(30, format!("  {chart} "), theme.chart);
     }
     line.draw(area, buf);
 }

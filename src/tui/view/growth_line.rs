@@ -1,8 +1,8 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for 32m  full in 5h02  98% sure  mostly [heap] +136M   L shows all
-//!  △ 3 grow  812 redis-server  4.1M/min for 2m  mostly [anon] +9M   L shows all
+//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min, watched for 32m  at this pace full in 5.0 h  98% sure  mostly [heap] +136M   L shows all
+//!  △ 3 grow  812 redis-server  4.1M/min, watched for 2m  mostly [anon] +9M   L shows all
 //! ```
 
 use std::time::Duration;
@@ -76,11 +76,15 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     line.text(85, format!("  {pace}"), style);
     if let Some(since) = judgement.flat_since.or(judgement.since) {
         let duration = units::span(snapshot.monotonic.saturating_sub(since));
-        line.text(70, format!(" for {duration}"), theme.text);
+        line.text(70, format!(", watched for {duration}"), theme.text);
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
     if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
-        line.text(80, format!("  full in {}", units::span(eta)), theme.warning);
+        line.text(
+            80,
+            format!("  at this pace full in {}", units::about(eta)),
+            theme.warning,
+        );
     }
     if judgement.verdict == Verdict::Leaking {
         line.text(40, format!("  {:.0}% sure", judgement.percent()), theme.dim);

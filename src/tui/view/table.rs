@@ -117,6 +117,10 @@ fn draw_cell(
     }
     let width = usize::from(placed.width) + placed.skip;
     let mut cell = cell(&(column.value)(values), app.screen.units, width);
+    // A row whose memory is hidden shows what is known of it, and no dash for each of the rest.
+    if cell.style == CellStyle::Missing && values.counted_rss.is_some() {
+        cell.text.clear();
+    }
     if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
         cell.text = in_tree(row, values, &cell.text);
     }
@@ -146,6 +150,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
     let theme = &app.config.theme;
     match style {
         CellStyle::Zero => theme.zero,
+        CellStyle::Estimate => theme.stale,
         CellStyle::Up => theme.up,
         CellStyle::Down => theme.down,
         CellStyle::Chart => theme.chart,
@@ -157,6 +162,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
         CellStyle::Plain if row.folded && column.additive => theme.totals,
         CellStyle::Plain if values.sample.is_some_and(|s| s.stat.is_kernel_thread()) => theme.dim,
         CellStyle::Plain if column.additive && values.sample.is_some_and(|s| s.stale) => theme.stale,
+        CellStyle::Plain if column.unit == Unit::Bytes && values.counted_rss.is_some() => theme.stale,
         CellStyle::Plain => Style::default(),
     }
 }
@@ -164,10 +170,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
 /// Draws the sums of the rows that are shown.
 pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
-        (Scope::Processes | Scope::Members(_), _) => (
-            app.engine.snapshot.as_ref().map_or(0, |s| s.rows().len()),
-            ["process", "processes"],
-        ),
+        (Scope::Processes | Scope::Members(_), _) => (app.rows.listed, ["process", "processes"]),
         (Scope::Mappings(_), Some(scan)) => (scan.groups.len(), ["mapping", "mappings"]),
         (Scope::Groups(_) | Scope::Mappings(_), _) => (app.rows.groups.len(), ["group", "groups"]),
     };
@@ -212,11 +215,7 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
         return;
     };
     let width = span(run);
-    let notes: &[&str] = if totals.partial {
-        &[" (partial: some rows cannot be read)", " (partial)", "*"]
-    } else {
-        &[""]
-    };
+    let notes: &[&str] = if totals.partial { &[" (partial)", "*"] } else { &[""] };
     let label = labels
         .iter()
         .flat_map(|label| notes.iter().map(move |note| format!("{label}{note}")))

@@ -1,7 +1,7 @@
-//! The first line: whose machine, how many processes could be read, what zmtop costs.
+//! The first line: whose machine, how many processes, how old the figures are, what zmtop costs.
 //!
 //! ```text
-//!  zmtop db1  up 12d  1s  412 procs (412 readable)  walks 412/412  self 0.2% 11M      PAUSED  user alice
+//!  zmtop db1  412 processes  figures ≤ 9s old  zmtop: 0.2 % of a core, 11M      PAUSED  user alice  up 12d
 //! ```
 
 use std::time::Duration;
@@ -26,49 +26,34 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     };
     let host = text::truncate(&text::safe_prefix(&snapshot.host, 24), 24);
     line.text(60, format!(" {host}"), theme.title);
-    if let Ok(up) = snapshot.system.uptime {
-        let up = units::span(Duration::try_from_secs_f64(up).unwrap_or_default());
-        line.text(20, format!("  up {up}"), theme.dim);
-    }
-    line.text(35, format!("  {}", units::span_exact(app.requests.interval)), theme.dim);
-
-    let count = snapshot.rows().len();
+    let listed = app.rows.listed;
     let coverage = app.rows.coverage;
-    let (readable, of) = (coverage.readable, coverage.total());
     match &snapshot.processes {
         Err(why) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
-        Ok(_) if readable == of => {
-            line.text(55, format!("  {count} procs"), theme.text);
-            line.text(30, format!(" ({readable} readable)"), theme.dim);
-        }
-        Ok(_) if coverage.pending > 0 => {
-            line.text(55, format!("  {count} procs"), theme.text);
-            line.text(50, format!(" (reading {readable} of {of})"), theme.dim);
-        }
-        Ok(_) => {
-            line.text(85, format!("  {readable} of {of} readable"), theme.warning);
-            line.text(65, advice(app), theme.warning);
-        }
+        Ok(_) => line.text(55, format!("  {listed} processes"), theme.text),
     }
-    let sampling = &snapshot.sampling;
-    line.text(40, format!("  walks {}/{of}", sampling.walks), theme.dim);
-    if sampling.waiting > 0 {
-        line.text(38, format!(" +{} waiting", sampling.waiting), theme.dim);
+    if coverage.pending > 0 {
+        let read = coverage.total() - coverage.pending;
+        line.text(50, format!("  reading {read} of {}", coverage.total()), theme.dim);
+    } else {
+        let age = units::span(app.rows.age(snapshot));
+        line.text(48, format!("  figures ≤ {age} old"), theme.dim);
     }
-    if coverage.uncertain > 0 {
-        line.text(42, format!("  {} uncertain", coverage.uncertain), theme.dim);
+    if snapshot.sampling.stuck > 0 {
+        line.text(80, format!("  {} reads stuck", snapshot.sampling.stuck), theme.warning);
     }
-    if sampling.stuck > 0 {
-        line.text(80, format!("  {} reads stuck", sampling.stuck), theme.warning);
-    }
-    if sampling.doubtful > 0 {
-        let text = format!("  {} may count twice: grant CAP_SYS_PTRACE", sampling.doubtful);
-        line.text(64, text, theme.warning);
+    if snapshot.sampling.doubtful > 0 {
+        let text = format!("  {} may count twice: grant CAP_SYS_PTRACE", snapshot.sampling.doubtful);
+        line.text(46, text, theme.warning);
     }
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         line.text(66, format!("  {short} without history"), theme.warning);
     }
     add_own_cost(app, snapshot, &mut line);
+    if let Ok(up) = snapshot.system.uptime {
+        let up = units::span(Duration::try_from_secs_f64(up).unwrap_or_default());
+        line.text_right(20, format!(" up {up} "), theme.dim);
+    }
 
     for (on, label) in [
         (app.requests.paused, "PAUSED"),
@@ -116,20 +101,15 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.draw(area, buf);
 }
 
-/// Adds what zmtop itself costs: `self 0.2% 11M (walks 0.1 of 5%)`.
+/// Adds what zmtop itself costs: `zmtop: 0.2 % of a core, 11M`.
 fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
-    let system = app.engine.history.system();
-    let mut own = vec!["  self".to_owned()];
-    if let Some(cpu) = system.own_cpu {
-        own.push(format!("{:.1}%", cpu * 100.0));
+    let cpu = app.engine.history.system().own_cpu;
+    let cpu = cpu.map(|cpu| format!("{:.1} % of a core", cpu * 100.0));
+    let rss = snapshot.own.ok().map(|cost| units::bytes(cost.rss, Units::Auto));
+    let own: Vec<String> = cpu.into_iter().chain(rss).collect();
+    if !own.is_empty() {
+        line.text(45, format!("  zmtop: {}", own.join(", ")), app.config.theme.dim);
     }
-    if let Ok(cost) = snapshot.own {
-        own.push(units::bytes(cost.rss, Units::Auto));
-    }
-    if let (Some(budget), Some(spent)) = (snapshot.sampling.budget, system.walked) {
-        own.push(format!("(walks {:.1} of {}%)", spent * 100.0, budget * 100.0));
-    }
-    line.text(45, own.join(" "), app.config.theme.dim);
 }
 
 /// Adds what the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
@@ -144,15 +124,6 @@ fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     if let Some(key) = app.query.scope.opened_group() {
         let name = text::truncate(&text::safe_prefix(key.label(), 24), 24);
         line.text_right(76, format!(" {} {name} ", key.by.id()), theme.warning);
-    }
-}
-
-/// Returns what would let the user read the rest.
-fn advice(app: &App) -> String {
-    if app.privilege.root {
-        String::new()
-    } else {
-        format!(": run as root, or grant {}", app.privilege.capability)
     }
 }
 

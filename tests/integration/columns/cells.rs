@@ -153,6 +153,7 @@ fn every_kind_of_value() {
         let width = match value {
             Value::Chart(..) => 60,
             Value::Text(_) => 12,
+            Value::Trend(_) => 15,
             _ => 6,
         };
         let cell = cell(&value, Units::Auto, width);
@@ -162,6 +163,9 @@ fn every_kind_of_value() {
         };
         assert_eq!((shown, cell.style), (text, tone), "{value:?}");
     }
+    // Where nothing moves, the column is narrow.
+    let steady = Value::Trend(judged(Verdict::Steady, 0.0, 0.0));
+    assert_eq!(cell(&steady, Units::Auto, 5).text, "·");
     assert_eq!(cell(&Value::Count(4_200_000), Units::Auto, 7).text, "4200000");
     assert_eq!(cell(&Value::Bytes(120 * MIB), Units::K, 11).text, "122880K");
 }

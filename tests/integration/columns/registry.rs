@@ -179,6 +179,7 @@ fn known() -> (ProcessSample, RowHistory) {
         f.container = Some((*b"0123456789ab").into());
     });
     sample.oom_score = Ok(1);
+    sample.stat.vsize = 1 << 30;
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..LAST {
         sample.walk = Ok(walk((second + 1) << 20, second << 20));
@@ -284,6 +285,11 @@ fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
                 matches!(value, Value::Missing(Missing::Pending)),
                 "{}: {value:?}",
                 column.id
+            );
+        } else if column.id == "virt" {
+            assert!(
+                matches!(value, Value::Bytes(_)),
+                "stat may be read by everybody: {value:?}"
             );
         } else if matches!(column.unit, Unit::Bytes | Unit::Delta | Unit::Growth) || column.id == "age" {
             assert!(

@@ -22,8 +22,9 @@ fn chosen() -> UiSettings {
         units: Units::M,
         tree: true,
         two_tables: true,
-        kernel_threads: false,
+        kernel_threads: true,
         span: "1h".into(),
+        graph: "low".into(),
         ..Settings::default().ui
     }
 }
@@ -39,8 +40,9 @@ fn expected(mut settings: Settings) -> Settings {
     settings.ui.descending = false;
     settings.ui.tree = true;
     settings.ui.two_tables = true;
-    settings.ui.kernel_threads = false;
+    settings.ui.kernel_threads = true;
     settings.ui.span = "1h".into();
+    settings.ui.graph = "low".into();
     settings
 }
 
@@ -124,7 +126,8 @@ filter = "user:root | \U0000001b\"x\""
 units = "m"
 tree = true
 two_tables = true
-kernel_threads = false
+graph = "low"
+kernel_threads = true
 span = "1h"
 
 # the end

@@ -25,9 +25,10 @@ fn the_shipped_values_are_the_documented_ones() {
     assert_eq!(names.join(" "), expected);
     assert_eq!(s.ui.by, None);
     assert_eq!(s.ui.sort, columns::find("pss").unwrap());
-    assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "default"));
-    assert!(s.ui.descending && s.ui.mouse && s.ui.totals && s.ui.kernel_threads);
-    assert!(!s.ui.tree && !s.ui.two_tables && !s.ui.readonly);
+    assert_eq!((s.ui.units, &*s.ui.filter, &*s.ui.theme), (Units::Auto, "", "auto"));
+    assert!(s.ui.descending && s.ui.mouse && s.ui.totals);
+    assert!(!s.ui.tree && !s.ui.two_tables && !s.ui.kernel_threads && !s.ui.readonly);
+    assert_eq!(s.ui.charset, "auto");
     assert_eq!(s.ui.span, "5m");
     assert_eq!(s.ui.delta, Duration::from_secs(10));
     assert_eq!(
@@ -94,11 +95,13 @@ descending = false
 filter = "user:root | pss>100M"
 units = "bytes"
 theme = "light"
+charset = "ascii"
 mouse = false
 tree = true
 two_tables = true
 totals = false
-kernel_threads = false
+graph = "low"
+kernel_threads = true
 span = "30d"
 readonly = true
 delta = "1h"
@@ -218,8 +221,8 @@ level = "loud"
         "config.toml:12:8: ui.sort: unknown column `swp`; did you mean `swap`? Known: ",
         "config.toml:13:14: ui.descending: expected true or false, found \"yes\"",
         "config.toml:14:9: ui.units: unknown unit `KiB`",
-        "config.toml:15:9: ui.theme: unknown theme `defualt`; did you mean `default`? Known: default, light, mono, \
-         colorblind, or the file themes/defualt.toml",
+        "config.toml:15:9: ui.theme: unknown theme `defualt`; did you mean `default`? Known: auto, default, light, \
+         mono, colorblind, dracula, nord, gruvbox, solarized, catppuccin, monokai, ansi, ansi-light, or the file themes/defualt.toml",
         "config.toml:16:9: ui.mouse: expected true or false, found 1",
         "config.toml:17:9: ui.delta: -5 s is out of range: 1s to 1h",
         "config.toml:19:8: log.file: `~` is not expanded",

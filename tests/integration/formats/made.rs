@@ -278,6 +278,7 @@ fn sample() -> BoxedStrategy<ProcessSample> {
                 stale,
                 oom_score,
                 shares_mm: None,
+                vm_swap: None,
             },
         )
         .boxed()

@@ -15,7 +15,7 @@ fn who_is_new_is_read_although_the_others_take_all_the_time() {
     let mut pty = Pty::zmtop((120, 30), &args);
     pty.wait_for_table();
     pty.wait("everyone read once", |s| {
-        s.contains("4000 procs") && !s.contains("(reading ")
+        s.contains("4000 processes") && !s.contains("  reading ")
     });
     pty.send("/cmd:newcomer\r");
     pty.wait_for("no process matches");

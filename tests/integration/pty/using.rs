@@ -90,7 +90,7 @@ fn tab_groups_enter_opens_and_m_reads_mappings() {
     pty.wait("the members again", |s| s.contains("COMMAND") && s.contains("PID"));
     pty.send("\x7f");
     pty.wait("the groups again", |s| s.contains("by command") && !s.contains("PID"));
-    for (keys, shows) in [("\t", "by user"), ("\t", "by unit"), ("\x1b[Z", "by user")] {
+    for (keys, shows) in [("\t", "by user"), ("\x1b[Z", "by command")] {
         pty.send(keys);
         pty.wait_for(shows);
     }

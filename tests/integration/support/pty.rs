@@ -47,6 +47,7 @@ impl Pty {
         command.env("PATH", std::env::var("PATH").unwrap_or_default());
         command.env("HOME", home.path());
         command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
         command.env("PS1", "$ ");
         command.env("ZMTOP", ZMTOP);
         for (name, value) in env {

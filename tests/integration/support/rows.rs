@@ -41,6 +41,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
         stale: false,
         oom_score: Err(Missing::Pending),
         shares_mm: None,
+        vm_swap: None,
     }
 }
 

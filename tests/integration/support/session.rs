@@ -260,10 +260,11 @@ pub(crate) fn assert_tame(frame: &Buffer) {
     }
 }
 
-/// An environment with 256 colours and no files.
+/// An environment with 256 colours, UTF-8 and no files.
 pub(crate) fn env() -> Env {
     Env {
         term: Some("xterm-256color".into()),
+        utf8: true,
         ..Env::default()
     }
 }

@@ -225,12 +225,12 @@ fn readonly_has_none_of_it() {
     for _ in 0..20 {
         help.push_str(&session.keys("PageDown").picture());
     }
-    assert!(help.contains("Take all tags away"));
+    assert!(help.contains("Remove all tags"));
     for word in [
         "Send a signal",
         "nicer",
         "niceness",
-        "oom_score_adj: whom",
+        "Set oom_score_adj",
         "Hot and cold",
     ] {
         assert!(!help.contains(word), "{word}");

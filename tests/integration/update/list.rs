@@ -26,7 +26,7 @@ fn the_user_picker_filters_to_one_user_and_back() {
     session.minute().keys("u j Enter");
     assert_eq!(session.pids(), [900, 901], "alice holds most");
     session.keys("u Enter");
-    assert_eq!(session.pids().len(), 8, "everyone");
+    assert_eq!(session.pids().len(), 7, "everyone");
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn orders() {
         ("> <", &[900, 901, 400, 401, 402, 1, 2, 700]),
         // Already the leftmost.
         ("<", &[900, 901, 400, 401, 402, 1, 2, 700]),
+        // Kernel threads are hidden until they are asked for.
         ("K", &[900, 901, 400, 401, 402, 1, 700]),
         ("K K", &[900, 901, 400, 401, 402, 1, 2, 700]),
         // The tree: siblings by what they hold with all below them.
@@ -31,7 +32,7 @@ fn orders() {
     ];
     for (keys, pids) in table {
         let mut session = Session::new(120, 40);
-        session.minute().keys(keys);
+        session.minute().keys("K").keys(keys);
         assert_eq!(session.pids(), *pids, "after {keys:?}");
     }
 }
@@ -89,9 +90,9 @@ fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
     session.types("500M").keys("Enter");
     assert_eq!(session.pids(), [900]);
     session.keys("\\");
-    assert_eq!(session.pids().len(), 8);
+    assert_eq!(session.pids().len(), 7);
     session.keys("/").types("postgres").keys("Esc");
-    assert_eq!(session.pids().len(), 8, "Esc takes it back");
+    assert_eq!(session.pids().len(), 7, "Esc takes it back");
 }
 
 #[test]
@@ -124,4 +125,15 @@ fn the_two_tables_are_ordered_by_pss_and_by_swap() {
     assert_eq!(session.pids()[0], 402);
     session.keys("v");
     assert_eq!(session.app.tables.shown().len(), 1);
+}
+
+#[test]
+fn by_cpu_and_then_by_cpu_time_the_column_is_shown_for_as_long() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    for (key, shown, hidden) in [("P", "CPU%", "TIME"), ("P", "TIME", "CPU%"), ("P", "CPU%", "TIME")] {
+        let picture = session.keys(key).picture();
+        assert!(picture.contains(shown) && !picture.contains(hidden), "{picture}");
+    }
+    assert!(!session.keys("M").picture().contains("CPU%"));
 }

@@ -1,0 +1,137 @@
+//! Diagnostics: what could be read, how old the figures are, and what zmtop costs.
+//!
+//! ```text
+//! ┌ Diagnostics ─────────────────────────────────────────────────────────────┐
+//! │ Processes       412: 300 read, 5 being read, 107 not readable            │
+//! │ Figures         at most 9s old; 2 may be off by more than 1 % and 1 MiB  │
+//! │ Walks           12 in the last 1s, 3 waiting                             │
+//! └──────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{Popup, READ, wrap};
+use crate::tui::app::{App, Hint};
+use crate::tui::widgets::{ListState, draw_text};
+use crate::units::{self, Units};
+
+/// Where the figures begin.
+const LABEL_WIDTH: u16 = 18;
+
+/// The open popup; its cursor is the first line on screen.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: ListState,
+}
+
+/// Returns every line with its label, which only the first line of a figure has.
+fn lines(app: &App) -> Vec<(&'static str, String)> {
+    let Some(snapshot) = &app.engine.snapshot else {
+        return vec![("Processes", "none read yet".into())];
+    };
+    let (sampling, coverage) = (&snapshot.sampling, &app.rows.coverage);
+    let interval = units::span_exact(app.requests.interval);
+    let hidden = coverage.hidden - coverage.pending;
+    let mut figures = vec![
+        (
+            "Processes",
+            format!(
+                "{}: {} read, {} being read, {hidden} not readable",
+                coverage.total(),
+                coverage.readable,
+                coverage.pending
+            ),
+        ),
+        (
+            "Figures",
+            format!(
+                "at most {} old; {} may be off by more than 1 % and 1 MiB",
+                units::span(app.rows.age(snapshot)),
+                coverage.uncertain
+            ),
+        ),
+        (
+            "Interval",
+            format!("{interval}; the last scan took {} ms", sampling.took.as_millis()),
+        ),
+        (
+            "Walks",
+            format!(
+                "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
+                 it is made where the process's counters moved",
+                sampling.walks, sampling.waiting
+            ),
+        ),
+    ];
+    let system = app.engine.history.system();
+    if let (Some(budget), Some(spent)) = (sampling.budget, system.walked) {
+        let text = format!(
+            "{:.1} of at most {} % of a core (sampler.budget)",
+            spent * 100.0,
+            budget * 100.0
+        );
+        figures.push(("Cost of walks", text));
+    }
+    if let (Some(cpu), Ok(own)) = (system.own_cpu, snapshot.own) {
+        let rss = units::bytes(own.rss, Units::Auto);
+        figures.push(("zmtop itself", format!("{:.1} % of a core, {rss} of RSS", cpu * 100.0)));
+    }
+    figures.push((
+        "Reads",
+        format!(
+            "{} threads, {} reads stuck in the kernel",
+            sampling.threads, sampling.stuck
+        ),
+    ));
+    if sampling.doubtful > 0 {
+        let text = format!("{} processes: grant CAP_SYS_PTRACE", sampling.doubtful);
+        figures.push(("May count twice", text));
+    }
+    if let Some(short) = app.engine.history.shortfall().rows_text() {
+        figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
+    }
+    let width = app
+        .screen
+        .size
+        .0
+        .min(Diagnostics::WIDTH)
+        .saturating_sub(LABEL_WIDTH + 3);
+    let mut lines = Vec::new();
+    for (mut label, text) in figures {
+        for line in wrap(&text, usize::from(width)) {
+            lines.push((std::mem::take(&mut label), line));
+        }
+    }
+    lines
+}
+
+impl Popup for Diagnostics {
+    const TITLE: &'static str = " Diagnostics ";
+    const WIDTH: u16 = 84;
+    const HINTS: &'static [Hint] = READ;
+
+    fn list(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    fn len(&self, app: &App) -> usize {
+        lines(app).len()
+    }
+
+    /// The last position shows the last line at the bottom.
+    fn positions(&self, app: &App, height: usize) -> usize {
+        self.len(app).saturating_sub(height) + 1
+    }
+
+    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+        let theme = &app.config.theme;
+        let lines = lines(app);
+        for ((label, text), y) in lines.iter().skip(self.list.cursor).zip(area.y..area.bottom()) {
+            let width = usize::from(area.width.saturating_sub(1));
+            draw_text(buf, area.x + 1, y, label, width, theme.key);
+            let x = area.x.saturating_add(LABEL_WIDTH).min(area.right());
+            draw_text(buf, x, y, text, usize::from(area.right() - x), theme.popup);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The graph of the machine's memory.
+
+use crate::support::session::Session;
+
+#[test]
+fn the_graph_stands_on_zero_and_says_when() {
+    let mut session = Session::new(120, 50);
+    session.minute().keys("b").minute();
+    let picture = session.picture();
+    let lines: Vec<&str> = picture.lines().collect();
+    let top = lines.iter().position(|line| line.contains("23.5G │")).unwrap();
+    let zero = lines.iter().position(|line| line.contains("    0 │")).unwrap();
+    assert!(zero > top && lines[zero].contains('█'), "{picture}");
+    let axis = lines[zero + 1];
+    assert!(
+        axis.contains("5 min ago") && axis.ends_with("now") && axis.contains('b'),
+        "{picture}"
+    );
+}
+
+#[test]
+fn its_height_is_chosen_and_the_table_keeps_its_rows() {
+    let has_graph = |session: &mut Session| session.picture().contains("     0 │");
+    let mut low = Session::new(120, 30);
+    low.minute();
+    assert!(!has_graph(&mut low), "there is no room for it");
+    assert!(has_graph(low.keys("H")), "low");
+    let mut high = Session::new(120, 50);
+    high.minute();
+    assert!(has_graph(&mut high), "by the room there is");
+    assert!(has_graph(high.keys("H H")), "high");
+    assert!(!has_graph(high.keys("H")), "off");
+    let mut tiny = Session::new(80, 20);
+    tiny.minute().keys("H H");
+    assert!(!has_graph(&mut tiny), "the table comes first");
+}

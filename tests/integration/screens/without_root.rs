@@ -1,0 +1,126 @@
+//! What a user sees who may read only what is theirs, and machines without swap.
+
+use zmtop::model::{Missing, ProcessSample, Stat};
+
+use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::session::Session;
+
+/// A process whose memory may not be read, of so much RSS and swap.
+fn hidden(pid: u32, command: &str, rss: u64, swap: Option<u32>) -> ProcessSample {
+    let mut sample = process(pid, 1, command);
+    sample.walk = Err(Missing::Denied);
+    (sample.stat.rss, sample.stat.vsize) = (rss, 4 * rss);
+    sample.vm_swap = swap;
+    sample
+}
+
+fn session(width: u16, height: u16) -> Session {
+    let mut own = process(900, 1, "/usr/bin/python3 own.py");
+    own.walk = Ok(walk(40 * MIB, 0));
+    let own = with_facts(own, |f| f.user = Ok(std::sync::Arc::from(&b"alice"[..])));
+    let mut unseen = process(3, 0, "?");
+    unseen.walk = Err(Missing::Denied);
+    unseen.stat = Stat {
+        state: Stat::UNKNOWN_STATE,
+        ..Stat::default()
+    };
+    let mut kernel = process(2, 0, "");
+    kernel.stat.flags = Stat::PF_KTHREAD;
+    kernel.walk = Err(Missing::KernelThread);
+    let mut session = Session::new(width, height);
+    let rows = vec![
+        kernel,
+        unseen,
+        hidden(700, "/usr/sbin/mysqld", 2100 * MIB, Some(12 << 10)),
+        hidden(701, "/usr/sbin/small", 10 * MIB + 512 * 1024, Some(0)),
+        own,
+    ];
+    session.tick(1, rows.clone());
+    session.tick(1, rows);
+    session
+}
+
+#[test]
+fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
+    let mut session = session(120, 30);
+    let picture = session.picture();
+    assert_eq!(
+        session.pids(),
+        [700, 900, 701],
+        "by RSS where PSS is not allowed:\n{picture}"
+    );
+    let row = session.line("mysqld");
+    assert!(row.contains("≤2.1G") && row.contains("12.0M"), "{row}");
+    assert!(
+        session.line("small").contains("≤11M"),
+        "a bound is rounded up:\n{picture}"
+    );
+    assert!(!session.line("mysqld").contains(" - "), "{picture}");
+    let advice = session.line("run as root");
+    assert!(
+        advice.contains("2 of 4 shown by RSS (≤), 1 more unreadable"),
+        "{advice}"
+    );
+    // Kernel threads are no processes until they are listed.
+    assert!(session.line("zmtop db1").contains("4 processes"), "{picture}");
+    assert!(session.line("Σ").contains("3 of 4 processes"), "{picture}");
+    session.keys("K");
+    assert!(session.line("zmtop db1").contains("5 processes"));
+    // A filter that asks for what nothing is known of finds it.
+    session.keys("/").types("pid:3").keys("Enter");
+    assert_eq!(session.pids(), [3]);
+}
+
+#[test]
+fn a_bound_is_no_figure_for_a_filter() {
+    let mut session = session(120, 30);
+    session.keys("/").types("pss>1G").keys("Enter");
+    assert_eq!(session.pids(), [0_u32; 0]);
+    session.keys("/ C-u").types("rss>1G").keys("Enter");
+    assert_eq!(session.pids(), [700]);
+}
+
+#[test]
+fn groups_of_what_may_not_be_read_stand_by_their_rss() {
+    let mut session = session(120, 30);
+    session.keys("Tab");
+    assert!(session.line("mysqld").contains("≤2.1G"), "{}", session.picture());
+}
+
+#[test]
+fn without_swap_there_is_nothing_of_swap_until_there_is_some() {
+    let mut session = session(120, 30);
+    assert!(session.picture().contains("ΔSWAP"));
+    let rows = session.app.engine.snapshot.as_ref().unwrap().rows().to_vec();
+    session.tick_with(1, rows.clone(), |s| s.system.swap_total = Ok(0));
+    let picture = session.picture();
+    assert!(!picture.contains("SWAP") && !picture.contains("Swap"), "{picture}");
+    session.tick(1, rows);
+    assert!(session.picture().contains("ΔSWAP") && session.picture().contains(" Swap "));
+}
+
+#[test]
+fn changes_below_a_kib_are_none() {
+    use zmtop::columns::{Value, cell};
+    use zmtop::units::Units;
+    let text = |n, units| cell(&Value::Delta(n), units, 6).text;
+    assert_eq!(text(-610, Units::Auto), "0");
+    assert_eq!(text(-610, Units::K), "0");
+    assert_eq!(text(-610, Units::Bytes), "-610");
+    assert_eq!(text(1024, Units::Auto), "+1.0K");
+}
+
+#[test]
+fn bounds_fit_their_column() {
+    use zmtop::columns::{Value, cell};
+    use zmtop::units::Units;
+    for (n, expected) in [
+        (2 << 30, "≤2.0G"),
+        ((10 << 20) + 1, "≤11M"),
+        (512, "≤512B"),
+        (1010 << 20, "≤1.0G"),
+        (120 << 20, "≤120M"),
+    ] {
+        assert_eq!(cell(&Value::AtMost(n), Units::Auto, 5).text, expected);
+    }
+}

@@ -1,0 +1,73 @@
+//! What zmtop says to keys that lead nowhere, and what it copies.
+
+use zmtop::run::terminal::base64;
+use zmtop::tui::Effect;
+
+use crate::support::session::Session;
+
+fn message(session: &Session) -> &str {
+    session.app.screen.message.as_ref().map_or("", |message| &message.text)
+}
+
+#[test]
+fn a_key_that_is_not_bound_names_the_one_that_lists_them() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("Q");
+    assert_eq!(message(&session), "Q does nothing here: F1 lists the keys");
+    session.keys("Down");
+    assert_eq!(message(&session), "");
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_so() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("F3").types("nobody").keys("Enter n");
+    assert_eq!(message(&session), "no match for nobody");
+}
+
+#[test]
+fn the_pid_and_the_command_line_are_copied() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("y Y");
+    let copied: Vec<_> = session
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Copy(text) => Some(&**text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(copied, ["900", "/usr/bin/python3 train.py --epochs 40"]);
+    for (bytes, text) in [
+        (&b""[..], ""),
+        (b"f", "Zg=="),
+        (b"fo", "Zm8="),
+        (b"foo", "Zm9v"),
+        (b"foob\xff", "Zm9vYv8="),
+    ] {
+        assert_eq!(base64(bytes), text);
+    }
+}
+
+#[test]
+fn groupings_of_nobody_are_skipped() {
+    let mut session = Session::new(120, 40);
+    // Nobody of the made machine is in a unit or a container.
+    session.minute().keys("Tab Tab Tab");
+    assert!(session.line("zmtop db1").contains("by cgroup"), "{}", session.picture());
+}
+
+#[test]
+fn diagnostics_say_what_the_header_does_not() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("D");
+    let picture = session.picture();
+    for words in [
+        "7: 6 read, 0 being read, 1 not readable",
+        "6 in the last scan",
+        "of at most 5 % of a core",
+    ] {
+        assert!(picture.contains(words), "{words}:\n{picture}");
+    }
+    assert!(!session.keys("Esc").line("zmtop db1").contains("walk"));
+}
