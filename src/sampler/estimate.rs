@@ -130,8 +130,9 @@ pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS and `SwapPss` together, in bytes.
     pub bound: u64,
-    /// Bytes that faults without a new page may have changed at the very most, as far as they are more than ever proved
-    /// harmless.
+    /// Bytes that faults without a new page may have changed at the very most.
+    pub faulted: u64,
+    /// The same of those that are more than ever proved harmless.
     pub unproven: u64,
     /// Bytes that can change without a new page.
     mutable: u64,
@@ -203,6 +204,7 @@ impl Anchor {
         Estimate {
             memory: self.memory,
             bound: self.blur,
+            faulted: 0,
             unproven: 0,
             mutable: 0,
             ratios: Unexplained::default(),
@@ -225,9 +227,11 @@ impl Anchor {
         let swap = then.swap.zip(now.swap).map_or(0, |(then, now)| now.abs_diff(then));
         // Address space that comes or goes holds nothing yet, or held what RSS tells; but it may have been swapped out.
         let space = if now.vsize == then.vsize { 0 } else { PAGE };
+        let faulted = faults.saturating_mul(AROUND / PAGE);
         Estimate {
             bound: sum([self.blur, faults, pages, swap, space]),
-            unproven: faults.saturating_mul(AROUND / PAGE),
+            faulted,
+            unproven: faulted,
             ..self.unchanged()
         }
     }
@@ -275,7 +279,8 @@ impl Anchor {
             events,
             bound: bound.min(mutable),
         };
-        let unproven = margin.unproven(faults).saturating_mul(AROUND).min(mutable);
+        let most = |faults: u64| faults.saturating_mul(AROUND).min(mutable);
+        let (faulted, unproven) = (most(faults), most(margin.unproven(faults)));
         let faults = unexplained(faults, margin.of_faults(faults));
         let ticks = unexplained(ticks, margin.of_ticks(ticks));
         let inexactness = self.inexactness(&ratios);
@@ -291,6 +296,7 @@ impl Anchor {
         Estimate {
             memory,
             bound: sum([self.blur, inexactness, ratios.bound, faults.bound, ticks.bound]),
+            faulted,
             unproven,
             mutable,
             ratios,

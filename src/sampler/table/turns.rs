@@ -167,6 +167,7 @@ impl Process {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
         let in_focus = focus.contains(&self.id);
+        let estimate = in_focus.then(|| self.estimates.estimate()).flatten();
         let walked_at = walk.map(|w| w.at);
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),
@@ -187,7 +188,8 @@ impl Process {
                 self.error()
             },
             ran: self.estimates.ran_unseen(),
-            faulted: in_focus && self.estimates.estimate().is_some_and(|e| e.unproven > tolerance),
+            faulted: estimate.is_some_and(|e| e.faulted > tolerance),
+            proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
             externally_mutable: match (&walk, self.estimates.anchor()) {
                 (Some(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),

@@ -67,6 +67,11 @@ fn choices() {
         faulted: true,
         ..own(age)
     };
+    let proven = |age, micros| Candidate {
+        proven: true,
+        cost: Duration::from_micros(micros),
+        ..faulted(age)
+    };
     let large = |bound| Candidate {
         tolerance: 10 << 20,
         ..wrong(bound, idle(1.0, 50))
@@ -107,6 +112,13 @@ fn choices() {
         ("faulted, in sight", vec![seen(faulted(2.9))], vec![]),
         ("a while ago", vec![seen(faulted(3.0))], vec![(0, Due)]),
         ("the same, out of sight", vec![faulted(29.0)], vec![]),
+        (
+            "as many proved harmless, and a walk is cheap",
+            vec![seen(proven(3.0, 700))],
+            vec![(0, Due)],
+        ),
+        ("it is not", vec![seen(proven(7.9, 2000))], vec![]),
+        ("a while ago", vec![seen(proven(8.0, 2000))], vec![(0, Due)]),
         ("never walked", vec![new()], vec![(0, New)]),
         (
             "never walked goes first",

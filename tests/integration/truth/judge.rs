@@ -16,14 +16,10 @@ use crate::support::{block_on, long};
 const SLACK: u64 = 64 << 10;
 /// The longest that a row in sight may be wrong.
 const SIGHT: Duration = Duration::from_secs(6);
-/// The longest where pages of files are replaced at an even count: nothing but faults tells, and a process of which as many
-/// proved harmless before is met by age.
-const EVEN_COUNT: Duration = Duration::from_secs(36);
-const AT_EVEN_COUNT: [&str; 2] = ["file pages replaced at an even count", "and back"];
 /// The longest that any other may be wrong without saying so: what it does is seen within 8 s on the largest machine.
 const ELSEWHERE: Duration = Duration::from_secs(10);
 /// Time that a scene is given to be right in: more than any row may take, to say how long it took.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Ticks more that may be taken for each scene while the machine is too busy.
 const BUSY: usize = 100;
 
@@ -182,7 +178,6 @@ impl Judge {
                 *longest = (*longest).max(*beyond);
             }
             let most = match watched.place {
-                Place::InSight if AT_EVEN_COUNT.contains(&self.scene) => EVEN_COUNT,
                 Place::InSight => SIGHT,
                 Place::Elsewhere => ELSEWHERE,
             };

@@ -76,7 +76,8 @@ impl Process {
             cost: if self.walks > 0 { self.cost } else { self.predicted },
             bound: self.bound(now),
             // Each walk proves twice as many faults harmless.
-            faulted: self.bound(now) > 0 && self.walks < 8,
+            faulted: self.bound(now) > 0,
+            proven: self.walks >= 8,
             tolerance: self.tolerance(),
             externally_mutable: self.externally_mutable,
             focus: self.focus,
