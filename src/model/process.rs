@@ -229,7 +229,8 @@ pub struct ProcessSample {
     /// The part of its address space that it may write to and shares with nobody, touched or not: what it asked for. The
     /// field `data` of `statm`, or `VmData` and `VmStk` of `status`.
     pub data: Reading<u64>,
-    /// Its figures may be off by more than is [tolerated](Walk::tolerance).
+    /// Its figures may be off by more than is [tolerated](Walk::tolerance), or it could not be asked in time what it did, so
+    /// that they and their bound are those of the time before.
     pub stale: bool,
     /// `oom_score`; read only while it is shown.
     pub oom_score: Reading<u32>,

@@ -48,7 +48,7 @@ pub struct Scanner {
     /// The reason why none could be listed.
     list_fault: Option<Missing>,
     births: Births,
-    /// The answer has come that was asked for in this tick.
+    /// An answer has come in this tick.
     has_list: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
@@ -160,30 +160,30 @@ impl Scanner {
 
     async fn scan(&mut self, limits: WaitLimits) -> Arc<Snapshot> {
         let began = clock::monotonic();
+        // One that came after the last tick is worked off in this one, which still waits for its own.
+        self.has_list = false;
         let jobs = self.initial_jobs(began);
         self.pool.submit(jobs);
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
-        if std::mem::take(&mut self.has_list) {
-            self.take_in_list();
-            self.table.swap_use = self.swap_use();
-            let glances = self.table.glance_jobs(&GlanceOptions {
-                now: began,
-                focus: &self.focus,
-                oom_score: self.oom_score,
-                // Nothing but a made tree can keep a glance waiting.
-                batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
-                has_clocks: self.has_own_pids,
-                page_events: self.system.machine.page_events,
-                tasks: self.births.signs().map(|signs| signs.tasks),
-                pace: Pace {
-                    // A single table, and one without a budget, sees everything.
-                    all: limits.until.is_none() || self.planner.policy().budget.is_none(),
-                    link_interval: self.exe_check_interval,
-                    ..Pace::default()
-                },
-            });
-            self.pool.submit(glances);
-        }
+        self.take_in_list();
+        self.table.swap_use = self.swap_use();
+        let glances = self.table.glance_jobs(&GlanceOptions {
+            now: began,
+            focus: &self.focus,
+            oom_score: self.oom_score,
+            // Nothing but a made tree can keep a glance waiting.
+            batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
+            has_clocks: self.has_own_pids,
+            page_events: self.system.machine.page_events,
+            tasks: self.births.signs().filter(|_| self.has_list).map(|signs| signs.tasks),
+            pace: Pace {
+                // A single table, and one without a budget, sees everything.
+                all: limits.until.is_none() || self.planner.policy().budget.is_none(),
+                link_interval: self.exe_check_interval,
+                ..Pace::default()
+            },
+        });
+        self.pool.submit(glances);
         self.wait(Scope::Urgent, limits, |_| false).await;
         self.open_files.recover(began);
         if self.open_files.is_exceeded() {
@@ -249,7 +249,7 @@ impl Scanner {
         }
     }
 
-    /// Works off what was listed, if anything was.
+    /// Works off what was listed, if anything was; what is known is glanced at all the same.
     fn take_in_list(&mut self) {
         for (list, passed) in self.lists.drain(..) {
             self.table.set_list(&list, |pid| {

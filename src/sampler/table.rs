@@ -82,6 +82,8 @@ struct Entry {
     serial: u64,
     /// A glance is asked for and has not come.
     is_glancing: bool,
+    /// The last snapshot says that it had not come.
+    is_late: bool,
     /// The reason why the last glance failed.
     fault: Option<Missing>,
     /// By itself: the nodes of the table, filled in order of pid, stay half empty.
@@ -254,7 +256,7 @@ impl Table {
         };
         entry.is_glancing = false;
         let fault = result.glance.as_ref().err().copied();
-        if std::mem::replace(&mut entry.fault, fault) != fault {
+        if std::mem::replace(&mut entry.fault, fault) != fault || std::mem::take(&mut entry.is_late) {
             entry.touch(pid, &mut self.buffers.touched);
         }
         let glance = match result.glance {

@@ -42,6 +42,8 @@ pub(super) struct Glances {
     recent: BTreeMap<u32, Duration>,
     /// The processes glanced at in the next tick, whatever their clock says: new ones, and pids that may be another's by now.
     pub(super) unseen: Vec<u32>,
+    /// The processes of which a glance was asked for since the last snapshot.
+    pub(super) asked: Vec<u32>,
     /// The processes that ended, of which the children have another parent.
     pub(super) ended: Vec<u32>,
     /// The processes whose turn came in this tick and that ran since their last one: their own facts may have changed.
@@ -96,12 +98,14 @@ impl Table {
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let (entries, recent, swap_use) = (&mut self.entries, &self.glances.recent, self.swap_use);
+        let (entries, swap_use) = (&mut self.entries, self.swap_use);
+        let Glances { recent, asked, .. } = &mut self.glances;
         let requests = wanted.iter().filter_map(|pid| {
             let entry = entries.get_mut(pid)?;
             if std::mem::replace(&mut entry.is_glancing, true) {
                 return None;
             }
+            asked.push(*pid);
             entry.glanced_at = options.now;
             let holds = !options.has_clocks || recent.contains_key(pid);
             Some(Process::glance_request(

@@ -59,6 +59,7 @@ impl Entry {
         Self {
             serial,
             is_glancing: false,
+            is_late: false,
             fault: None,
             process: None,
             is_touched: true,

@@ -49,6 +49,7 @@ impl Table {
             self.set_user(uid, &Err(Missing::TimedOut));
         }
         let first = self.first_of_shared();
+        self.touch_awaited();
         let (mut rows, stale, last) = self.take_buffer();
         let Some(last) = last.filter(|last| !last.rows().is_empty()) else {
             let pids = self.pids();
@@ -116,6 +117,15 @@ impl Table {
         }
     }
 
+    /// Touches the processes of which a glance has not come in time: their rows say so until it has.
+    fn touch_awaited(&mut self) {
+        for pid in self.glances.asked.drain(..) {
+            if let Some(entry) = self.entries.get_mut(&pid).filter(|entry| entry.is_glancing) {
+                entry.touch(pid, &mut self.buffers.touched);
+            }
+        }
+    }
+
     /// Returns the first process of each address space that several share; touches them all, as their rows depend on
     /// each other.
     fn first_of_shared(&mut self) -> HashMap<u64, Identity> {
@@ -160,6 +170,9 @@ impl Table {
             return Some(row);
         };
         let mut row = process.row(entry.fault, running, deadline);
+        // It was to be asked what it did, and has not answered: its bound is of the time before.
+        entry.is_late = entry.is_glancing;
+        row.stale |= entry.is_late && row.walk.is_ok();
         if let Some(mm) = process.shared_mm.filter(|_| !row.stat.is_zombie()) {
             row.shares_mm = first.get(&mm).copied().filter(|id| *id != row.id);
         }
@@ -201,6 +214,9 @@ impl Edit {
                 }
             }
             rows.truncate(to);
+            if rows.capacity() > 4 * rows.len() + 1024 {
+                rows.shrink_to_fit();
+            }
         }
         self.new.sort_unstable_by_key(|row| row.id.pid);
         let mut from = rows.len();

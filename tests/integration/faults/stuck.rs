@@ -179,6 +179,69 @@ fn a_stat_that_never_comes() {
 }
 
 #[test]
+fn a_figure_that_is_not_current_says_so() {
+    let tree = ProcTree::new();
+    for pid in [7, 8] {
+        tree.process(pid).pss_kb(500).write();
+    }
+    let stat = tree.process(8).pss_kb(500).stat();
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(&tree.options());
+        assert!(scanner.full().await.rows().iter().all(|row| !row.stale));
+        tree.fifo(8, "stat");
+        for _ in 0..3 {
+            let snapshot = tick_until(&mut scanner, &tree, &[7], |_| true).await;
+            // What it was is still shown, but not as what it is.
+            assert_eq!(row(&snapshot, 8).memory().map(|m| m.pss), Ok(500 * KB));
+            assert!(row(&snapshot, 8).stale && Coverage::of(&snapshot).uncertain >= 1);
+        }
+        assert!(tree.feed(8, "stat", stat));
+        tree.process(8).pss_kb(500).write();
+        tick_until(&mut scanner, &tree, &[7], |s| !row(s, 8).stale).await;
+    });
+}
+
+/// Every thread that there may be is stuck, the list is late; then it comes.
+#[test]
+fn a_list_that_came_late_holds_up_no_later_one() {
+    let tree = ProcTree::new();
+    let options = Options {
+        threads: 1,
+        max_stuck: 1,
+        ..tree.options()
+    };
+    for pid in 1..=4 {
+        tree.process(pid).write();
+    }
+    let stat = |pid| tree.process(pid).stat();
+    crate::support::block_on(async {
+        let mut scanner = Scanner::new(&options);
+        scanner.full().await;
+        (2..=4).for_each(|pid| tree.fifo(pid, "stat"));
+        for _ in 0..3 {
+            scanner.tick().await;
+        }
+        let began = Instant::now();
+        for pid in 2..=4 {
+            let content = stat(pid);
+            while !tree.feed(pid, "stat", &content) {
+                scanner.tick().await;
+                assert!(began.elapsed() < HANG, "nobody reads the stat of {pid}");
+            }
+            tree.process(pid).write();
+        }
+        while scanner.tick().await.rows().iter().any(|row| row.stale) {
+            assert!(began.elapsed() < HANG);
+        }
+        // From now on each tick shows who is there.
+        for pid in 10..15 {
+            tree.process(pid).write();
+            assert_eq!(scanner.tick().await.rows().last().unwrap().id.pid, pid);
+        }
+    });
+}
+
+#[test]
 fn a_file_of_the_systems_that_never_comes() {
     let tree = ProcTree::new();
     tree.process(7).write();
