@@ -7,12 +7,12 @@
 //!
 //! | | in focus, or changed or new within 10 s | others |
 //! | --- | --- | --- |
-//! | what a process does itself | next tick | 4 s; 8 s from 10 000 processes |
+//! | what a process does itself | next tick | 2 s; 4 s from 5000 processes, 8 s from 10 000 |
 //! | its faults in more than 1 MiB, where no others were sought for within 8 s | next tick | 3 ticks |
 //! | another parent, as its own has ended | next tick | next tick after that is seen |
-//! | what others do to it, unseen by itself: pages taken back or collapsed | 3 s, or 240 s | 30 s; 240 s from 1200 processes |
+//! | what others do to it, unseen by itself: pages taken back or collapsed | 3 s, or 480 s | 30 s; 240 s from 1200 processes, 480 s from 2400 |
 //! | the same, while the machine takes anonymous pages back | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
-//! | its end | next tick | the tick after next; 4 s where others come and go, 8 s from 10 000 processes |
+//! | its end | next tick | the tick after next; where others come and go, as what it does itself |
 //! | who has its pid then | next tick | next tick |
 //!
 //! # Faults
@@ -29,7 +29,8 @@
 //! # Cost
 //! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, with what the caches miss: a CPU clock
 //! 1.0, a glance with the file held open 6, by path 12. So at most 1250 clocks a second up to
-//! 10 000 processes, and 42 glances at what did nothing.
+//! 10 000 processes, and 21 glances at what did nothing. The link to a program's file is read at such a glance, when the
+//! kernel has just looked the process up by its pid: of both, that costs most.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -43,20 +44,20 @@ pub const RECENT: Duration = Duration::from_secs(10);
 pub const FOCUS_GLANCE: Duration = Duration::from_millis(2500);
 
 /// The shortest and the longest round in which all are asked; the facts of a process that ran must be read within 10 s.
-const ROUND: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(8)];
+const ROUND: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
 /// Clocks asked in a second, between the two: they take a thousandth of a core.
 const ASKED_PER_SECOND: usize = 1250;
 /// The shortest times within which all are glanced at, calm and while the machine takes pages back. They are doubled while
 /// that makes more glances a second than the second figure, up to the longest. As each is a multiple of the one
 /// before, nobody misses a turn when it changes.
 const GLANCES: [(Duration, usize); 2] = [(Duration::from_secs(30), 10), (Duration::from_secs(15), 250)];
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(480);
 /// Pages that matter: 1 MiB of the least size, below which any figure is shown as right.
 const MANY_PAGES: u64 = 256;
 /// Time between two searches for who faulted, so that they take no more than the rounds where programs come and go that
 /// nobody waits for.
 const SEEK_PAUSE: Duration = Duration::from_secs(8);
-/// Time between two searches for who ended, as between two questions in the shortest round.
+/// Time between two searches for who ended, in which the shortest rounds find them too.
 const ENDED_PAUSE: Duration = Duration::from_secs(4);
 /// Links to programs' files checked in a second, where that takes longer than it was asked for: some 7 µs each.
 const LINKS_PER_SECOND: usize = 25;
@@ -144,7 +145,7 @@ impl Round {
             self.pressed_until = now + glance_period(count, true) + round;
         }
         let glance_period = glance_period(count, now < self.pressed_until);
-        let link_period = pace.link_interval.max(seconds(count, LINKS_PER_SECOND));
+        let link_period = link_period(count, pace.link_interval);
         for turn in 0..count {
             let Some(mut next) = self.turns.front().copied() else {
                 return;
@@ -184,6 +185,17 @@ fn glance_period(count: usize, is_pressed: bool) -> Duration {
         period *= 2;
     }
     period
+}
+
+/// Returns the time in which the links of `count` processes are checked, where `interval` was asked for. If that is too
+/// short for so many, it is a multiple of the time between two glances, so that each check comes with one.
+fn link_period(count: usize, interval: Duration) -> Duration {
+    let least = seconds(count, LINKS_PER_SECOND);
+    if interval >= least {
+        return interval;
+    }
+    let glances = glance_period(count, false);
+    glances * least.div_duration_f64(glances).ceil() as u32
 }
 
 /// Returns the time that `count` take at `rate` a second.

@@ -87,7 +87,16 @@ fn the_young_are_looked_at_a_second_and_three_later() {
 
 #[test]
 fn long_lists_of_cgroups_are_read_less_often() {
-    let cases = [(0, 8), (2496, 8), (2497, 16), (4992, 16), (4993, 32), (1_000_000, 32)];
+    let cases = [
+        (0, 8),
+        (2496, 8),
+        (2497, 16),
+        (4992, 16),
+        (4993, 32),
+        (9984, 32),
+        (9985, 64),
+        (1_000_000, 64),
+    ];
     for (processes, seconds) in cases {
         assert_eq!(list_period(processes), Duration::from_secs(seconds), "{processes}");
         assert!(
