@@ -297,6 +297,11 @@ impl History {
         self.groups.table.iter(by)
     }
 
+    /// Returns how many processes of the last snapshot a group has; 0 of a family of one, which is no group.
+    pub(crate) fn members(&self, by: GroupBy, name: Option<&[u8]>) -> usize {
+        self.groups.members(by, name)
+    }
+
     /// Returns how many groups have a history.
     pub const fn groups(&self) -> usize {
         self.groups.table.len()

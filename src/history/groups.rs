@@ -187,6 +187,11 @@ impl GroupHistories {
         membership.groups()[GroupBy::Family as usize] != NO_GROUP
     }
 
+    /// Returns how many processes a group has.
+    pub(super) fn members(&self, by: GroupBy, name: Option<&[u8]>) -> usize {
+        self.table.members(self.table.find(by, name)) as usize
+    }
+
     /// Returns the name of the group by command that a process is in.
     pub(super) fn command(&self, membership: &Membership) -> Option<Arc<[u8]>> {
         let at = GroupBy::OF_PROCESSES.iter().position(|by| *by == GroupBy::Command)?;

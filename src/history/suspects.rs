@@ -1,12 +1,13 @@
 //! Suspects: what grows or leaks, worst first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, process_headroom};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
+use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
@@ -172,7 +173,11 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
     for (name, row) in history.groups_by(by).filter(|(_, row)| is_suspect(row, least)) {
         let name = name.cloned();
         let key = GroupKey { by, name: name.clone() };
-        found.push(Suspect::new(RowKey::Group(key), name, row));
+        let count = history.members(by, name.as_deref());
+        found.push(Suspect {
+            count,
+            ..Suspect::new(RowKey::Group(key), name, row)
+        });
     }
     let names = GroupNames::new(snapshot.rows());
     if by == GroupBy::Family {
@@ -187,37 +192,57 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
             };
             let name: Option<Arc<[u8]>> = Some(name.as_ref().into());
             let key = GroupKey { by, name: name.clone() };
-            found.push(Suspect::new(RowKey::Group(key), name, row));
+            found.push(Suspect {
+                count: 1,
+                ..Suspect::new(RowKey::Group(key), name, row)
+            });
         }
     }
-    let places: HashMap<Option<Arc<[u8]>>, usize> =
-        (from..found.len()).map(|at| (found[at].command.clone(), at)).collect();
-    if places.is_empty() {
+    if found.len() == from {
         return;
     }
-    // The cgroup that all members of a group are in; `None` where they are in several.
-    let mut cgroups: HashMap<usize, Option<&[u8]>> = HashMap::new();
+    // Where no cgroup has a limit, it is no matter which they are in.
+    let has_limit = |figures: &CgroupFigures| matches!(figures.limit, Ok(Some(_)));
+    let cgroups = if by != GroupBy::Cgroup && snapshot.cgroups.values().any(has_limit) {
+        common_cgroups(history, snapshot, by, &found[from..])
+    } else {
+        HashMap::new()
+    };
+    for suspect in &mut found[from..] {
+        let cgroup = if by == GroupBy::Cgroup {
+            suspect.command.as_deref()
+        } else {
+            cgroups.get(&suspect.command).copied().flatten()
+        };
+        suspect.eta = suspect.judgement.eta(headroom(snapshot, cgroup));
+    }
+}
+
+/// Returns the cgroup that all members of each of these groups are in, by the name of the group; `None` where they are in
+/// several.
+fn common_cgroups<'a>(
+    history: &History,
+    snapshot: &'a Snapshot,
+    by: GroupBy,
+    groups: &[Suspect],
+) -> HashMap<Option<Arc<[u8]>>, Option<&'a [u8]>> {
+    let names = GroupNames::new(snapshot.rows());
+    let wanted: HashSet<Option<&[u8]>> = groups.iter().map(|group| group.command.as_deref()).collect();
+    let mut cgroups = HashMap::new();
     // A history may be of chosen processes alone.
     let is_member = |sample: &&ProcessSample| !sample.stat.is_kernel_thread() && history.get(sample.id).is_some();
     for sample in snapshot.rows().iter().filter(is_member) {
-        let Some(at) = places.get(&names.name_of(sample, by).as_deref().map(Arc::from)) else {
+        let name = names.name_of(sample, by);
+        if !wanted.contains(&name.as_deref()) {
             continue;
-        };
-        found[*at].count += 1;
+        }
         let own = sample.facts.cgroup.as_deref().ok();
-        let common = cgroups.entry(*at).or_insert(own);
+        let common = cgroups.entry(name.as_deref().map(Arc::from)).or_insert(own);
         if *common != own {
             *common = None;
         }
     }
-    for (at, suspect) in found.iter_mut().enumerate().skip(from) {
-        let cgroup = if by == GroupBy::Cgroup {
-            suspect.command.as_deref()
-        } else {
-            cgroups.get(&at).copied().flatten()
-        };
-        suspect.eta = suspect.judgement.eta(headroom(snapshot, cgroup));
-    }
+    cgroups
 }
 
 /// Takes the processes of a program that grows out of those found, where nearly all of them grow alike: one line says it.

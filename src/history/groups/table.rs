@@ -229,6 +229,11 @@ impl GroupTable {
         lack
     }
 
+    /// Returns how many processes a group has.
+    pub(super) fn members(&self, number: u32) -> u32 {
+        self.sums.get(number as usize).map_or(0, |sums| sums.members)
+    }
+
     /// Returns the sums of a group in this snapshot.
     pub(super) fn sums(&mut self, number: u32) -> &mut GroupSums {
         &mut self.sums[number as usize]
