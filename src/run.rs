@@ -6,7 +6,7 @@ pub mod alert;
 mod completions;
 pub mod configure;
 mod grown;
-mod heap;
+pub mod heap;
 mod leaks;
 mod man;
 mod maps;

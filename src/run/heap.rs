@@ -1,5 +1,7 @@
 //! The allocator of programs that run for long.
 
+use std::time::Duration;
+
 /// Bytes from which on an allocation has pages of its own, which go back to the kernel when it is freed. It is what glibc
 /// begins with, and raises after the first large one that is freed; set, it stays.
 #[cfg(target_env = "gnu")]
@@ -15,5 +17,48 @@ pub(super) fn share() {
         // Where it is refused, more memory is used.
         libc::mallopt(libc::M_ARENA_MAX, 1);
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
+    }
+}
+
+/// Gives memory back to the kernel once most processes have ended: what was freed lies between what is still used, and the
+/// allocator keeps it.
+#[derive(Debug, Default)]
+pub struct GiveBack {
+    /// The most processes since it was given back last.
+    most: usize,
+    due: Option<Duration>,
+}
+
+/// The least number of processes for which that is done: some kilobytes each.
+const MANY: usize = 1000;
+/// Time after which it is done: snapshots that are still held, and ends that follow, are through by then.
+const PAUSE: Duration = Duration::from_secs(10);
+
+impl GiveBack {
+    /// Takes in how many processes there are `now`; returns true if memory was given back.
+    pub fn count(&mut self, processes: usize, now: Duration) -> bool {
+        self.most = self.most.max(processes);
+        if self.most < MANY || processes > self.most / 2 {
+            self.due = None;
+            return false;
+        }
+        if now < *self.due.get_or_insert(now + PAUSE) {
+            return false;
+        }
+        *self = Self {
+            most: processes,
+            due: None,
+        };
+        trim();
+        true
+    }
+}
+
+fn trim() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers malloc_trim(3)")]
+    // SAFETY: it takes a number, and leaves alone what is in use.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }

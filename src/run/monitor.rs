@@ -26,8 +26,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use self::coldness::Looker;
 use self::mappings::Mappings;
-use super::alert::Notifier;
-use super::{secure, terminal};
+use super::{alert::Notifier, heap::GiveBack, secure, terminal};
 use crate::act;
 use crate::alert::AlertEvent;
 use crate::config::{Config, UiSettings, save as write};
@@ -185,7 +184,9 @@ fn on_snapshot(
     send: SyncSender<Input>,
     notices: Arc<Notices>,
 ) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
+    let mut memory = GiveBack::default();
     move |snapshot, events| {
+        memory.count(snapshot.rows().len(), snapshot.monotonic);
         for event in events {
             if notifier.notify(event, &snapshot.host) {
                 notices.bell.store(true, Ordering::SeqCst);

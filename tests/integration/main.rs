@@ -14,6 +14,7 @@ mod filter;
 mod formats;
 mod groups;
 mod hard;
+mod heap;
 mod history;
 mod kernel;
 mod mapping_diff;
