@@ -29,8 +29,7 @@
 //! # Cost
 //! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, with what the caches miss: a CPU clock
 //! 1.0, a glance with the file held open 6, by path 12. So at most 1250 clocks a second up to
-//! 10 000 processes, and 21 glances at what did nothing. The link to a program's file is read at such a glance, when the
-//! kernel has just looked the process up by its pid: of both, that costs most.
+//! 10 000 processes, and 21 glances at what did nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -145,7 +144,7 @@ impl Round {
             self.pressed_until = now + glance_period(count, true) + round;
         }
         let glance_period = glance_period(count, now < self.pressed_until);
-        let link_period = link_period(count, pace.link_interval);
+        let link_period = pace.link_interval.max(seconds(count, LINKS_PER_SECOND));
         for turn in 0..count {
             let Some(mut next) = self.turns.front().copied() else {
                 return;
@@ -185,17 +184,6 @@ fn glance_period(count: usize, is_pressed: bool) -> Duration {
         period *= 2;
     }
     period
-}
-
-/// Returns the time in which the links of `count` processes are checked, where `interval` was asked for. If that is too
-/// short for so many, it is a multiple of the time between two glances, so that each check comes with one.
-fn link_period(count: usize, interval: Duration) -> Duration {
-    let least = seconds(count, LINKS_PER_SECOND);
-    if interval >= least {
-        return interval;
-    }
-    let glances = glance_period(count, false);
-    glances * least.div_duration_f64(glances).ceil() as u32
 }
 
 /// Returns the time that `count` take at `rate` a second.

@@ -178,38 +178,6 @@ fn a_stat_that_never_comes() {
     });
 }
 
-#[test]
-fn a_figure_that_is_not_current_says_so() {
-    let tree = ProcTree::new();
-    for pid in [7, 8] {
-        tree.process(pid).pss_kb(500).write();
-    }
-    let stat = tree.process(8).pss_kb(500).stat();
-    crate::support::block_on(async {
-        let mut scanner = Scanner::new(&tree.options());
-        assert!(scanner.full().await.rows().iter().all(|row| !row.stale));
-        tree.fifo(8, "stat");
-        let mut said = 0;
-        for _ in 0..3 {
-            let snapshot = scanner.tick().await;
-            // What it was is still shown, but not as what it is; in the end it is not even that.
-            let shown = row(&snapshot, 8);
-            match shown.memory().map(|m| m.pss) {
-                Ok(pss) => assert!(pss == 500 * KB && shown.stale && Coverage::of(&snapshot).uncertain > 0),
-                Err(why) => assert_eq!(why, Missing::TimedOut),
-            }
-            said += usize::from(shown.stale);
-        }
-        assert!(said > 0);
-        assert!(tree.feed(8, "stat", stat));
-        tree.process(8).pss_kb(500).write();
-        tick_until(&mut scanner, &tree, &[7], |s| {
-            row(s, 8).memory().is_ok() && !row(s, 8).stale
-        })
-        .await;
-    });
-}
-
 /// Every thread that there may be is stuck, the list is late; then it comes.
 #[test]
 fn a_list_that_came_late_holds_up_no_later_one() {
