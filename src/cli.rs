@@ -1,6 +1,7 @@
 //! The command line: the options of each command, and their effect on the settings.
 
 mod exit;
+pub mod kernel;
 pub mod leaks;
 pub mod maps;
 pub mod mem;
@@ -51,6 +52,8 @@ pub enum Command {
     Maps(maps::MapsArgs),
     /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
     Leaks(Box<leaks::LeaksArgs>),
+    /// Look into the kernel's own memory
+    Kernel(kernel::KernelArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
     /// Write what completes this command line in a shell

@@ -11,6 +11,7 @@ pub mod mapping;
 mod needs;
 mod process;
 mod row;
+pub mod slab;
 pub mod suspect;
 pub mod system;
 mod value;

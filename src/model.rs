@@ -10,6 +10,7 @@ pub mod mapping;
 pub mod memory;
 pub mod process;
 pub mod reading;
+pub mod slab;
 pub mod snapshot;
 pub mod system;
 

@@ -14,6 +14,7 @@ pub mod maps;
 pub mod mem;
 pub mod prove;
 pub mod row_table;
+pub mod slab;
 pub mod table;
 pub mod text_table;
 

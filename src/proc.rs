@@ -17,6 +17,7 @@ pub mod limits;
 pub mod objects;
 pub(crate) mod parse;
 pub mod pids;
+pub mod slabinfo;
 pub mod smaps;
 pub mod stat;
 pub mod statm;

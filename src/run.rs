@@ -7,6 +7,7 @@ mod completions;
 pub mod configure;
 mod grown;
 pub mod heap;
+mod kernel;
 mod leaks;
 mod man;
 mod maps;
@@ -66,6 +67,7 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
         Command::Mem(args) => mem::run(args, env),
         Command::Maps(args) => maps::run(args, env),
         Command::Leaks(args) => leaks::run(args, env),
+        Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
             let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());
             Ok(done.unwrap_or_else(|error| written(Err(error))))

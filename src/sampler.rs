@@ -32,6 +32,7 @@ pub mod accounting;
 pub mod activity;
 pub mod births;
 pub mod estimate;
+pub mod kernel;
 pub mod mappings;
 pub mod one_shot;
 pub mod plan;

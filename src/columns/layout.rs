@@ -4,6 +4,7 @@
 //! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
 
 use super::mapping::{self, Mappings};
+use super::slab::{self, Slab};
 use super::{Column, ColumnId};
 use crate::group::GroupBy;
 
@@ -108,6 +109,22 @@ const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
         at += 1;
     }
     columns
+}
+
+/// Returns the columns of `kernel slab`.
+pub fn slab() -> Vec<&'static Column<Slab>> {
+    let ids = [
+        "size",
+        "used",
+        "waste",
+        "use",
+        "active",
+        "objects",
+        "object_size",
+        "slabs",
+        "cache",
+    ];
+    ids.iter().filter_map(|id| slab::find(id)).collect()
 }
 
 /// Returns the columns of `maps`: of single areas, or of mappings merged by name.

@@ -29,6 +29,7 @@ mod pty;
 mod sampler;
 mod screens;
 mod sharers;
+mod slab;
 mod support;
 mod text;
 mod tree;

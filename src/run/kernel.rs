@@ -1,0 +1,83 @@
+//! `zmtop kernel`: the kernel's own memory.
+
+use super::{Failure, complain, output_style, print, sampler_options};
+use crate::cli::kernel::{KernelArgs, KernelPart, SlabArgs};
+use crate::cli::{Exit, Format, UsageError};
+use crate::columns::slab::{self, COLUMNS, Slab};
+use crate::columns::{Column, layout};
+use crate::config::{Config, Env, Settings};
+use crate::filter::Filter;
+use crate::model::Missing;
+use crate::output::slab::{SlabLayout, SlabReport};
+use crate::sampler::kernel;
+
+/// Reads a part of the kernel's memory, and writes it.
+pub(super) fn run(args: &KernelArgs, env: &Env) -> Result<Exit, Failure> {
+    match &args.part {
+        KernelPart::Slab(args) => slab_caches(args, env),
+    }
+}
+
+fn slab_caches(args: &SlabArgs, env: &Env) -> Result<Exit, Failure> {
+    let mut settings = Config::load(args.paths.config.as_deref(), env)
+        .map_err(UsageError::from)?
+        .settings;
+    args.table.units.apply(&mut settings)?;
+    let layout = slab_layout(args, &settings, env)?;
+    let filter = Filter::parse(&args.filter.join(" "), &COLUMNS)
+        .map_err(|error| UsageError::option("FILTER", error.to_string()))?;
+    let found = kernel::slab(&sampler_options(&settings.sampler, args.paths.proc_root.as_deref()));
+    if let Err(why) = found.caches {
+        complain(&slab_reason(why));
+    }
+    let report = SlabReport::new(
+        found.caches.as_ref().map_err(|why| *why),
+        &found.system,
+        &filter,
+        layout,
+    );
+    // The sums are written all the same.
+    Ok(match print(&report, args.format) {
+        Exit::Done if found.caches.is_err() => Exit::Unread,
+        exit => exit,
+    })
+}
+
+/// Returns why there are no caches to show, in words.
+fn slab_reason(why: Missing) -> String {
+    match why {
+        Missing::Denied => "the slab caches can be read by root alone".into(),
+        Missing::Unsupported => "this kernel has no slabinfo".into(),
+        other => format!("the slab caches cannot be read: {other}"),
+    }
+}
+
+fn slab_layout(args: &SlabArgs, settings: &Settings, env: &Env) -> Result<SlabLayout, UsageError> {
+    let table = &args.table;
+    let columns = match &table.columns {
+        Some(typed) => {
+            let ids = typed.split(',').map(|id| slab_column("--columns", id.trim()));
+            ids.collect::<Result<Vec<_>, _>>()?
+        }
+        // Data has it all.
+        None if args.format != Format::Table => COLUMNS.iter().collect(),
+        None => layout::slab(),
+    };
+    let key = table.sort.as_deref().unwrap_or("size");
+    let sort = slab_column("--sort", key.strip_prefix('-').unwrap_or(key))?;
+    Ok(SlabLayout {
+        columns,
+        sort,
+        descending: (sort.ascending == key.starts_with('-')) != table.reverse,
+        top: args.top.map(|n| n as usize),
+        style: output_style(settings.ui.units, table.color.no_color, env),
+    })
+}
+
+fn slab_column(option: &'static str, id: &str) -> Result<&'static Column<Slab>, UsageError> {
+    slab::find(id).ok_or_else(|| {
+        let known: Vec<_> = COLUMNS.iter().map(|c| c.id).collect();
+        let id = crate::text::safe(id.as_bytes());
+        UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
+    })
+}

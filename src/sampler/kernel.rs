@@ -1,0 +1,94 @@
+//! Reads the kernel's own figures, once: its slab caches, and the sums of the system beside them.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::Options;
+use super::pool::{Pool, Priority, Work, Worker};
+use crate::model::slab::SlabCaches;
+use crate::model::{Missing, Reading, SystemSample};
+use crate::proc::files::{self, Roots};
+use crate::proc::slabinfo;
+use crate::proc::system::{Machine, MachineUpdate, SystemFile};
+
+/// Maximum size of `slabinfo`, in bytes: some 16,000 caches. A line that is cut off is counted as malformed.
+const MAX_SLABINFO: usize = 2 << 20;
+
+/// The slab caches, and the figures of the system that their sum is compared with.
+#[derive(Clone, Debug)]
+pub struct SlabReading {
+    /// The caches; all but root may not read them.
+    pub caches: Reading<SlabCaches>,
+    /// The system, of which nothing but `meminfo` was read.
+    pub system: SystemSample,
+}
+
+/// A file to read; each for itself, so that one that never returns costs its own figures only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum File {
+    Slabinfo,
+    Meminfo,
+}
+
+/// The content of a file.
+enum Content {
+    Slabinfo(Reading<SlabCaches>),
+    Meminfo(MachineUpdate),
+}
+
+struct Job(File);
+
+impl Work for Job {
+    type Context = Roots;
+    type Key = File;
+    type Output = Content;
+
+    fn key(&self) -> File {
+        self.0
+    }
+
+    fn profile(&self) -> (Priority, Duration) {
+        // Enough to give each file a thread.
+        (Priority::Urgent, Duration::from_millis(5))
+    }
+
+    fn run(self, roots: &Roots, buf: &mut [u8], _: &Worker<'_, Self>) -> Content {
+        match self.0 {
+            File::Slabinfo => Content::Slabinfo(read_slabinfo(roots)),
+            File::Meminfo => Content::Meminfo(SystemFile::Meminfo.read(roots, buf)),
+        }
+    }
+}
+
+fn read_slabinfo(roots: &Roots) -> Reading<SlabCaches> {
+    let path = roots.proc.join("slabinfo");
+    let mut buf = vec![0; MAX_SLABINFO];
+    let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
+    slabinfo::parse(bytes, rustix::param::page_size() as u64)
+}
+
+/// Reads the slab caches, and blocks the caller no longer than the deadline: what has not come by then is
+/// [`Missing::TimedOut`], and its thread is left behind.
+pub fn slab(options: &Options) -> SlabReading {
+    let mut machine = Machine::default();
+    let mut caches = Err(Missing::TimedOut);
+    let jobs = [File::Slabinfo, File::Meminfo];
+    let pool = Pool::new(options, jobs.len(), options.roots());
+    pool.submit(jobs.map(Job));
+    let missing = |file, why| match file {
+        File::Slabinfo => Content::Slabinfo(Err(why)),
+        File::Meminfo => Content::Meminfo(SystemFile::Meminfo.parse(Err(why))),
+    };
+    // It is never broken off.
+    let _ = pool.collect(options.deadline, missing, |content| {
+        match content {
+            Content::Slabinfo(read) => caches = read,
+            Content::Meminfo(update) => update(&mut machine),
+        }
+        ControlFlow::Continue(())
+    });
+    SlabReading {
+        caches,
+        system: machine.sample,
+    }
+}
