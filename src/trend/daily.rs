@@ -3,7 +3,7 @@
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::lowest;
 use crate::trend::parameters::{
-    DAY, DAY_STANDING_SHARE, DAYS, MIN_DAILY_SHARE, MIN_PAIRS, MIN_PAIRS_BEFORE, MIN_RISEN, MIN_RISEN_ONCE,
+    DAY, DAY_STANDING_SHARE, DAYS, MIN_DAILY_SHARE, MIN_PAIRS, MIN_PAIRS_BEFORE, MIN_RISEN,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
@@ -93,17 +93,16 @@ impl Days {
     pub(super) fn leak(&self, params: &Params) -> Option<Finding> {
         let least = min_growth(lowest(&self.0), params) * MIN_DAILY_SHARE;
         let (last, before) = (self.rise(0), self.rise(1));
-        let rises = |rise: &Rise, share: f64| rise.share() >= share && rise.median >= least;
+        let rises = |rise: &Rise| rise.share() >= MIN_RISEN && rise.median >= least;
         let is_once = before.pairs < MIN_PAIRS_BEFORE;
-        let share = if is_once { MIN_RISEN_ONCE } else { MIN_RISEN };
         let goes_on = || {
             if is_once {
                 self.rises_by_blocks(least)
             } else {
-                rises(&before, share)
+                rises(&before)
             }
         };
-        if last.pairs < MIN_PAIRS || !rises(&last, share) || !goes_on() {
+        if last.pairs < MIN_PAIRS || !rises(&last) || !goes_on() {
             return None;
         }
         let (days, growth) = if is_once {

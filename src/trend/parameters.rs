@@ -94,7 +94,7 @@ parameters! {
             "floors made of a single value, in sparse series", "corpus: gaps";
         /// Values that a span must hold on average for a window to show a leak.
         MIN_POINTS_PER_SPAN: u64 = 2, "points",
-            "floors made of a single value, in sparse series", "corpus: day";
+            "floors made of a single value, in sparse series: without it 0.20 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
         /// Observed time before any verdict.
         MIN_OBSERVED_MS: u64 = 65_000, "ms",
             "verdicts on next to nothing", "cases::nothing_is_said_of_what_was_hardly_seen";
@@ -103,16 +103,13 @@ parameters! {
             "infinite certainty where a series has no noise", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
         /// Added to the autocorrelation of the residuals, which so few values underestimate.
         AUTOCORRELATION_BIAS: f64 = 0.2, "1",
-            "slow wander taken for a trend", "corpus: walk";
-        /// Minimum t-statistic of a longer window that may show growth to level off.
-        MIN_T_STATISTIC: f64 = 4.0, "1",
-            "a slowdown read into noise", "corpus: w-frees w-cycle";
+            "slow wander taken for a trend or a slowdown: without it recall falls from 0.984 to 0.978", "corpus: walk w-cycle";
         /// Minimum t-statistic of a curvature for a slowdown to count.
         MIN_CURVATURE: f64 = 1.0, "1",
-            "noise taken for a slowdown", "corpus: leak-slow";
+            "noise taken for a slowdown: with 0 recall falls from 0.984 to 0.981; with 2 6 harmless series are called instead of 1", "corpus: leak-slow w-fill-slow-exp";
         /// Longer horizons whose older halves give the earlier peak: seven times the length together.
         PEAK_HORIZONS: usize = 3, "horizons",
-            "what comes back every hour", "corpus: churn teeth";
+            "what comes back every hour: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
         /// Floors of the windows that are looked at for a leak, of each horizon: 16 min, 21 min, 32 min and so on.
         WINDOWS: [usize; 2] = [12, 16], "floors",
             "a leak that is late for the want of a window that fits", "corpus: leak-late w-line";
@@ -136,7 +133,7 @@ parameters! {
             "a filling cache whose last part looks straight: with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
-            "what comes back, and wander within what the series reached before", "corpus: walk w-load-cycle w-triangle";
+            "what comes back, and wander within what the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
         /// Minimum share of its growth that a leak must have asked for within its window.
         MIN_ASKED_SHARE: f64 = 0.5, "1",
             "buffer pools and virtual machines, which fill what they asked for long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
@@ -173,15 +170,12 @@ parameters! {
         /// Share of the hours that must stand above the same hour of the day before, two days running.
         MIN_RISEN: f64 = 0.85, "1",
             "a day that was busier at some hours", "corpus: day leak-day";
-        /// That share where a single pair of days is known.
-        MIN_RISEN_ONCE: f64 = 0.9, "1",
-            "one busy day", "corpus: day leak-day";
         /// Minimum rise from day to day, as a share of the minimum growth.
         MIN_DAILY_SHARE: f64 = 0.5, "1",
             "days that differ by next to nothing", "corpus: steady";
         /// Length of the window, in days, that a leak of days counts as for [`STANDING_SHARE`].
         DAY_STANDING_SHARE: f64 = 0.5, "days",
-            "an hour at which two days happen to differ", "corpus: day";
+            "an hour at which two days happen to differ: without it 0.29 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
         /// Time that a program may take to warm up; it is left out of the look for a leak.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
             "even growth that looks as if it levelled off, after a start that was faster", "services::services_that_leak_are_told_from_those_that_fill";

@@ -12,7 +12,7 @@ use crate::trend::fit::{Fit, PreparedRow, lowest};
 use crate::trend::floors::{Floors, span_seconds};
 use crate::trend::parameters::{
     CLEAR_CURVATURE, DAY, HORIZONS, LEAST_LEAK, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK,
-    MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, MIN_T_STATISTIC, SHORTEST_WINDOW, WINDOWS,
+    MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, SHORTEST_WINDOW, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
@@ -169,9 +169,7 @@ impl<'a> Look<'a> {
         windows.any(|(horizon, count)| {
             self.window(horizon, count).is_some_and(|window| {
                 let fit = Fit::new(window);
-                fit.t_statistic >= MIN_T_STATISTIC
-                    && fit.curvature < -CLEAR_CURVATURE
-                    && fit.slows_down(self.params.level_off)
+                fit.curvature < -CLEAR_CURVATURE && fit.slows_down(self.params.level_off)
             })
         })
     }
