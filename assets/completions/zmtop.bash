@@ -25,6 +25,9 @@ _zmtop() {
             zmtop,help)
                 cmd="zmtop__subcmd__help"
                 ;;
+            zmtop,kernel)
+                cmd="zmtop__subcmd__kernel"
+                ;;
             zmtop,leaks)
                 cmd="zmtop__subcmd__leaks"
                 ;;
@@ -79,6 +82,9 @@ _zmtop() {
             zmtop__subcmd__help,help)
                 cmd="zmtop__subcmd__help__subcmd__help"
                 ;;
+            zmtop__subcmd__help,kernel)
+                cmd="zmtop__subcmd__help__subcmd__kernel"
+                ;;
             zmtop__subcmd__help,leaks)
                 cmd="zmtop__subcmd__help__subcmd__leaks"
                 ;;
@@ -106,6 +112,21 @@ _zmtop() {
             zmtop__subcmd__help__subcmd__config,show)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__show"
                 ;;
+            zmtop__subcmd__help__subcmd__kernel,slab)
+                cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__slab"
+                ;;
+            zmtop__subcmd__kernel,help)
+                cmd="zmtop__subcmd__kernel__subcmd__help"
+                ;;
+            zmtop__subcmd__kernel,slab)
+                cmd="zmtop__subcmd__kernel__subcmd__slab"
+                ;;
+            zmtop__subcmd__kernel__subcmd__help,help)
+                cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__help"
+                ;;
+            zmtop__subcmd__kernel__subcmd__help,slab)
+                cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__slab"
+                ;;
             *)
                 ;;
         esac
@@ -113,7 +134,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps leaks config completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps leaks kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -136,7 +157,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -148,7 +169,7 @@ _zmtop() {
                     return 0
                     ;;
                 --theme)
-                    COMPREPLY=($(compgen -W "default light mono colorblind" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "default light mono colorblind dracula nord gruvbox solarized catppuccin monokai ansi ansi-light" -- "${cur}"))
                     return 0
                     ;;
                 --log)
@@ -363,7 +384,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps leaks config completions man help"
+            opts="ps mem maps leaks kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -474,6 +495,34 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__help__subcmd__kernel)
+            opts="slab"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__kernel__subcmd__slab)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__help__subcmd__leaks)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -537,6 +586,108 @@ _zmtop() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel)
+            opts="-h --config --help slab help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__help)
+            opts="slab help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__help__subcmd__slab)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__slab)
+            opts="-r -h --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --sort)
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -712,7 +863,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

@@ -74,7 +74,7 @@ impl GrowthLog {
             return None;
         }
         let rate = |work: f32, time: Duration| f64::from(work) / time.as_secs_f64();
-        let (half, rest) = (middle.at - first.at, last.at - middle.at);
+        let (half, rest) = (middle.at.saturating_sub(first.at), last.at.saturating_sub(middle.at));
         let (early, late) = (
             rate(middle.work - first.work, half),
             rate(last.work - middle.work, rest),

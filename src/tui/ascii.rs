@@ -19,6 +19,7 @@ fn replace(cell: &mut Cell) {
 }
 
 /// Returns what stands for a character; a letter of a foreign name is only known to be one.
+#[expect(clippy::match_same_arms, reason = "grouped by what they are")]
 const fn ascii(c: char) -> char {
     match c {
         // Lines: horizontal, vertical, and all corners and crossings.

@@ -61,11 +61,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 
         Action::CopyPid => return copy(app, |sample| sample.id.pid.to_string()),
         Action::CopyCommand => return copy(app, |sample| text::lossless(&sample.facts.command()).into_owned()),
-        Action::Graph => {
-            app.screen.graph = app.screen.graph.next();
-            app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
-            app.scroll_to_selection();
-        }
+        Action::Graph => next_graph(app),
 
         Action::Panel => panel::toggle(app),
         Action::SpanLonger
@@ -75,13 +71,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::CursorLeftFast
         | Action::CursorRightFast => panel::on_action(app, action),
 
-        Action::ClearFilter => {
-            app.query.filter.set("");
-            if !app.query.shows_mappings() {
-                app.query.user = None;
-            }
-            rebuild(app);
-        }
+        Action::ClearFilter => clear_filter(app),
         Action::Open if app.screen.picking && app.query.scope.lists_processes() => return act::pick(app),
         Action::NextGroups | Action::PreviousGroups | Action::Open | Action::Back | Action::Cancel => {
             return navigation::on_action(app, action).into_iter().collect();
@@ -136,6 +126,21 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::DeleteLine => {}
     }
     Vec::new()
+}
+
+/// Makes the graph of memory in the header as high as the next choice says.
+fn next_graph(app: &mut App) {
+    app.screen.graph = app.screen.graph.next();
+    app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
+    app.scroll_to_selection();
+}
+
+fn clear_filter(app: &mut App) {
+    app.query.filter.set("");
+    if !app.query.shows_mappings() {
+        app.query.user = None;
+    }
+    rebuild(app);
 }
 
 /// Changes the order, which ends a frozen one.

@@ -100,7 +100,7 @@ fn every_role_of_every_theme_is_legible() {
 fn with_16_colours_shades_give_way_to_the_terminals_own() {
     let home = Home::new();
     let load = |theme: &str| {
-        home.write("config.toml", &format!("ui.theme = '{theme}'"));
+        home.write("config.toml", format!("ui.theme = '{theme}'"));
         let env = Env {
             term: Some("xterm".into()),
             colorterm: None,
@@ -122,7 +122,7 @@ fn with_16_colours_shades_give_way_to_the_terminals_own() {
 fn the_background_is_asked_for_only_where_it_may_be_told_and_matters() {
     let home = Home::new();
     let load = |theme: &str, term: &str, colorfgbg: Option<&str>| {
-        home.write("config.toml", &format!("ui.theme = '{theme}'"));
+        home.write("config.toml", format!("ui.theme = '{theme}'"));
         let env = Env {
             term: Some(term.into()),
             colorfgbg: colorfgbg.map(Into::into),

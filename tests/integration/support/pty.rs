@@ -154,7 +154,9 @@ impl Pty {
     /// Waits for the monitor's table.
     #[track_caller]
     pub(crate) fn wait_for_table(&self) {
-        self.wait("the table", |screen| screen.contains("COMMAND") && screen.contains('Σ'));
+        // The sums of it, where there is nothing but ASCII with another sign.
+        let has_sums = |screen: &str| screen.contains("Σ ") || screen.contains("= ");
+        self.wait("the table", |screen| screen.contains("COMMAND") && has_sums(screen));
     }
 
     /// Sets another size.
