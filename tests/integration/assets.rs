@@ -125,7 +125,7 @@ fn bash_completes_commands_options_and_values() {
         ("zmtop ps --format ", &["table", "json", "ndjson", "csv"]),
         ("zmtop ps --by con", &["container"]),
         ("zmtop leaks --by map", &[""]),
-        ("zmtop --theme mo", &["mono"]),
+        ("zmtop --theme drac", &["dracula"]),
         ("zmtop mem --units by", &["bytes"]),
         ("zmtop ps --sort footp", &["footprint"]),
         ("zmtop maps --sort addr", &["address"]),

@@ -78,7 +78,9 @@ impl Popup for LeakList {
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
-                Metric::Heap => "its heap grows, which a collection may free: what collections left so far does not",
+                Metric::Heap => {
+                    "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
+                }
                 Metric::LiveSet | Metric::Held | Metric::Footprint => {
                     "it grows; a fill, a warm-up or a load may still explain it"
                 }
