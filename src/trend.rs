@@ -44,17 +44,18 @@
 //!
 //! | | precision, recall | calls dropped |
 //! |---|---|---|
-//! | 34 shapes of four hours, 20 series each | 0.98, 0.98 | 23 of 313 |
+//! | 34 shapes of four hours, 20 series each | 1.00, 0.98 | 19 of 314 |
 //! | 19 shapes of minutes to days, 30 series each | 0.97, 0.99 | 51 of 238 |
 //!
 //! In 200 MB with the noise of recorded programs, 10 MB a minute are said to grow after one minute, at most two; 3 MB a
 //! minute are called a leak after 15 to 22 minutes, beside a heap that goes up and down by 3 % after 22 to 36.
 //!
-//! No shape is below 0.8: weakest are caches that fill as an exponential with a time constant of half an hour. Of leaks of
-//! 0.5 to 4 % an hour planted in 27 real machines, 81 in 100 were called after two days and all after five. Of 30
-//! processes of real services under load that do not leak, among them redis, memcached, mariadb, postgres and Java, none was
-//! called within 36 minutes; of nine that leak seven were, within twenty minutes where they grew evenly, and eight were said
-//! to grow within 90 seconds.
+//! No shape is below 0.8: weakest are leaks on teeth of an hour. Of leaks of 0.5 to 4 % an hour planted in 27 real machines,
+//! 83 in 100 were called after two days and all after five. Of 22 processes of real services under load that do not leak,
+//! among them redis, memcached, mariadb, postgres and Java, one was called within 42 minutes: a cache that fills evenly for
+//! more than 16. Of nine that leak seven were called, within twenty minutes where they grew evenly, and all that grow by
+//! themselves were said to within two. Of 420 quiet servers (redis, memcached, nginx, Python, node) none was called in two
+//! hours: 34 process-days.
 //!
 //! The processor time of a row tells if its load rose while it grew, and is told with the reasons. It decides nothing: in
 //! the recorded services leaks and filling caches alike grew at a load that changed by -30 to +5 %.
@@ -64,8 +65,10 @@
 //! Not to be told from a leak before it ends: a cache that fills at an even pace for more than a quarter of an hour, one
 //! tooth that takes longer than all that was seen before it, a rise of load steeper than [`Params::day_rate`]. Told late: a
 //! leak that is small beside the program's own noise, or slower than the load of the day, or of a program whose allocator
-//! asks for far more than it uses, when that is used up. Not told: a leak within a heap
-//! that has reached its maximum, where the program does not say itself what is alive in it, as Java virtual machines do.
+//! asks for far more than it uses, when that is used up. Told late too: leaks of runtimes whose heaps grow by leaps that get
+//! rarer, as those of node do, and of Java with G1, which may collect old objects but twice in the first quarter of an hour.
+//! Not told: a leak within a heap that has reached its maximum, where the program does not say itself what is alive in it, as
+//! Java virtual machines do.
 
 mod daily;
 mod fill;
