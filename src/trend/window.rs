@@ -11,7 +11,7 @@ use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, PreparedRow, lowest};
 use crate::trend::floors::{Floors, span_seconds};
 use crate::trend::parameters::{
-    CLEAR_CURVATURE, DAY, HORIZONS, LEAST_LEAK, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK,
+    CLEAR_CURVATURE, DAY, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK,
     MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, SHORTEST_WINDOW, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
@@ -147,7 +147,8 @@ impl<'a> Look<'a> {
 
     fn leaks_in(&self, movement: &Movement<'_>) -> Option<Finding> {
         let params = self.params;
-        let is_daily = movement.pace() * 3600.0 < params.day_rate * movement.from && movement.length() < DAY;
+        let least_pace = (params.day_rate * movement.from).max(LEAST_PACE);
+        let is_daily = movement.pace() * 3600.0 < least_pace && movement.length() < DAY;
         if movement.by < min_growth(movement.from, params).max(LEAST_LEAK) || is_daily {
             return None;
         }
