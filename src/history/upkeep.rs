@@ -26,6 +26,10 @@ impl History {
                 RowNumber::Process(id) => {
                     if let Some(process) = self.processes.get_mut(&id) {
                         process.judge(self.wakeups.clock, &mut self.scheduler);
+                        // What is noted of growth is counted with the rest, or the bound would be found too late.
+                        let counted = process.bytes() as u32;
+                        self.process_bytes += counted as usize;
+                        self.process_bytes -= std::mem::replace(&mut process.counted_bytes, counted) as usize;
                         if process.row.trend().verdict.is_growth() {
                             self.growing.insert(id);
                         } else {
