@@ -8,6 +8,7 @@ pub mod configure;
 mod grown;
 pub mod heap;
 mod kernel;
+mod layout;
 mod leaks;
 mod man;
 mod maps;

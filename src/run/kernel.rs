@@ -3,8 +3,8 @@
 use super::{Failure, complain, output_style, print, sampler_options};
 use crate::cli::kernel::{KernelArgs, KernelPart, SlabArgs};
 use crate::cli::{Exit, Format, UsageError};
-use crate::columns::slab::{self, COLUMNS, Slab};
-use crate::columns::{Column, layout};
+use crate::columns::layout;
+use crate::columns::slab::COLUMNS;
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::model::Missing;
@@ -53,31 +53,17 @@ fn slab_reason(why: Missing) -> String {
 }
 
 fn slab_layout(args: &SlabArgs, settings: &Settings, env: &Env) -> Result<SlabLayout, UsageError> {
-    let table = &args.table;
-    let columns = match &table.columns {
-        Some(typed) => {
-            let ids = typed.split(',').map(|id| slab_column("--columns", id.trim()));
-            ids.collect::<Result<Vec<_>, _>>()?
-        }
+    let usual = || match args.format {
+        Format::Table => layout::slab(),
         // Data has it all.
-        None if args.format != Format::Table => COLUMNS.iter().collect(),
-        None => layout::slab(),
+        _ => COLUMNS.iter().collect(),
     };
-    let key = table.sort.as_deref().unwrap_or("size");
-    let sort = slab_column("--sort", key.strip_prefix('-').unwrap_or(key))?;
+    let layout = super::layout::layout(&args.table, COLUMNS, usual, "size")?;
     Ok(SlabLayout {
-        columns,
-        sort,
-        descending: (sort.ascending == key.starts_with('-')) != table.reverse,
+        columns: layout.columns,
+        sort: layout.sort,
+        descending: layout.descending,
         top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, table.color.no_color, env),
-    })
-}
-
-fn slab_column(option: &'static str, id: &str) -> Result<&'static Column<Slab>, UsageError> {
-    slab::find(id).ok_or_else(|| {
-        let known: Vec<_> = COLUMNS.iter().map(|c| c.id).collect();
-        let id = crate::text::safe(id.as_bytes());
-        UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
+        style: output_style(settings.ui.units, args.table.color.no_color, env),
     })
 }

@@ -3,8 +3,8 @@
 use super::{Failure, complain, named, output_style, print, sampler_options};
 use crate::cli::maps::MapsArgs;
 use crate::cli::{Exit, Format, UsageError};
-use crate::columns::mapping::{self, COLUMNS, MapRow, Mappings};
-use crate::columns::{AppliesTo, Column, layout};
+use crate::columns::mapping::{COLUMNS, MapRow};
+use crate::columns::{AppliesTo, layout};
 use crate::config::{Config, Env, Settings};
 use crate::model::Reading;
 use crate::output::maps::{MapsReport, ProcessMappings, reason};
@@ -68,35 +68,21 @@ fn configure(args: &MapsArgs, env: &Env) -> Result<Settings, UsageError> {
 
 /// Returns the report of no process yet.
 fn empty_report(args: &MapsArgs, settings: &Settings, env: &Env) -> Result<MapsReport<'static>, UsageError> {
-    let table = &args.table;
-    let columns = match &table.columns {
-        Some(typed) => {
-            let ids = typed.split(',').map(|id| column("--columns", id.trim()));
-            ids.collect::<Result<Vec<_>, _>>()?
-        }
+    let usual = || match args.format {
+        Format::Table => layout::maps(args.areas),
         // Data has it all.
-        None if args.format != Format::Table => COLUMNS
+        _ => COLUMNS
             .iter()
             .filter(|c| args.areas || c.applies_to != AppliesTo::Areas)
             .collect(),
-        None => layout::maps(args.areas),
     };
-    let key = table.sort.as_deref().unwrap_or("pss");
-    let sort = column("--sort", key.strip_prefix('-').unwrap_or(key))?;
+    let layout = super::layout::layout(&args.table, COLUMNS, usual, "pss")?;
     Ok(MapsReport {
         processes: Vec::new(),
-        columns,
-        sort,
-        descending: (sort.ascending == key.starts_with('-')) != table.reverse,
+        columns: layout.columns,
+        sort: layout.sort,
+        descending: layout.descending,
         top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, table.color.no_color, env),
-    })
-}
-
-fn column(option: &'static str, id: &str) -> Result<&'static Column<Mappings>, UsageError> {
-    mapping::find(id).ok_or_else(|| {
-        let known: Vec<_> = COLUMNS.iter().map(|c| c.id).collect();
-        let id = crate::text::safe(id.as_bytes());
-        UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
+        style: output_style(settings.ui.units, args.table.color.no_color, env),
     })
 }

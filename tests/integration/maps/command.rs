@@ -1,7 +1,7 @@
 //! `zmtop maps`, as tables and as data.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use zmtop::cli::maps::MapsArgs;
@@ -14,18 +14,7 @@ use crate::support::tree::ProcTree;
 
 /// The exit code, and what was said on stdout and on stderr.
 fn maps(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
-    let done = Command::new(ZMTOP)
-        .arg("maps")
-        .args(line.split_whitespace())
-        .arg("--proc-root")
-        .arg(tree.root())
-        .env_clear()
-        .env("HOME", tree.path("home"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (done.status.code(), text(done.stdout), text(done.stderr))
+    tree.zmtop(&format!("maps {line}"))
 }
 
 /// Two processes; the first maps what was removed, and what has no nice name.

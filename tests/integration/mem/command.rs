@@ -7,18 +7,7 @@ use crate::support::tree::ProcTree;
 
 /// The exit code, and what was said on stdout and on stderr.
 fn mem(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
-    let done = Command::new(ZMTOP)
-        .arg("mem")
-        .args(line.split_whitespace())
-        .arg("--proc-root")
-        .arg(tree.root())
-        .env_clear()
-        .env("HOME", tree.path("home"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (done.status.code(), text(done.stdout), text(done.stderr))
+    tree.zmtop(&format!("mem {line}"))
 }
 
 /// A machine with two processes, swap on zram and on a file whose name is not nice.

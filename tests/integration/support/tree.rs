@@ -10,8 +10,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::pty::ZMTOP;
 pub(crate) use super::tree_process::Process;
 use tempfile::TempDir;
 use zmtop::sampler::{Options, Policy};
@@ -23,6 +25,22 @@ pub(crate) struct ProcTree {
 }
 
 impl ProcTree {
+    /// Runs zmtop on it with these words, separated by blanks; returns the exit code, and what was said on stdout and on
+    /// stderr.
+    pub(crate) fn zmtop(&self, line: &str) -> (Option<i32>, String, String) {
+        let done = Command::new(ZMTOP)
+            .args(line.split_whitespace())
+            .arg("--proc-root")
+            .arg(self.root())
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+
     /// A tree with the system's files and no process.
     pub(crate) fn new() -> Self {
         let tree = Self::empty();
