@@ -15,6 +15,7 @@ pub mod log;
 pub mod save;
 pub mod setting;
 pub mod settings;
+pub mod state;
 pub mod theme;
 mod trust;
 mod value_kind;

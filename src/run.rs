@@ -32,10 +32,11 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
 use crate::columns::COLUMNS;
 use crate::config::settings::{LogSettings, SamplerSettings};
-use crate::config::{Env, Settings, log};
+use crate::config::{Env, Settings, log, state};
 use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
+use crate::tui::Opening;
 use crate::units::Units;
 
 /// Does what the command line asks; the value is the process's exit code.
@@ -209,12 +210,17 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         }
     };
     let options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
+    let opening = match args.pick {
+        true => Opening::Pick,
+        false if state::is_first_start(env) => Opening::First,
+        false => Opening::Usual,
+    };
     match monitor::run(
         config,
         Setup {
             options,
             config_path: file,
-            picking: args.pick,
+            opening,
         },
     ) {
         Ok(End::Quit) if args.pick => Exit::Found.into(),

@@ -28,6 +28,7 @@ pub mod layout;
 mod mappings;
 mod marks;
 mod navigation;
+mod opening;
 mod panel;
 pub mod popup;
 pub mod prompt;
@@ -43,5 +44,6 @@ pub mod widgets;
 
 pub use app::App;
 pub use event::{Effect, Event};
+pub use opening::Opening;
 pub use update::update;
 pub use view::view;

@@ -10,6 +10,8 @@ pub struct Env {
     pub home: Option<OsString>,
     /// `XDG_CONFIG_HOME`.
     pub xdg_config_home: Option<OsString>,
+    /// `XDG_STATE_HOME`.
+    pub xdg_state_home: Option<OsString>,
     /// `NO_COLOR`; the option `--no-color` is the same as setting it.
     pub no_color: Option<OsString>,
     /// `COLORTERM`.
@@ -28,6 +30,7 @@ impl Env {
         Self {
             home: std::env::var_os("HOME"),
             xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
+            xdg_state_home: std::env::var_os("XDG_STATE_HOME"),
             no_color: std::env::var_os("NO_COLOR"),
             colorterm: std::env::var_os("COLORTERM"),
             term: std::env::var_os("TERM"),
@@ -62,10 +65,21 @@ impl Env {
     /// Returns the path of `config.toml`: in `$XDG_CONFIG_HOME/zmtop`, otherwise in `$HOME/.config/zmtop`. The
     /// XDG base directory specification says to ignore relative paths there.
     pub fn config_file(&self) -> Option<PathBuf> {
-        let absolute = |v: &Option<OsString>| v.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
-        absolute(&self.xdg_config_home)
-            .or_else(|| absolute(&self.home).map(|home| home.join(".config")))
-            .map(|dir| dir.join("zmtop/config.toml"))
+        self.folder(self.xdg_config_home.as_ref(), ".config")
+            .map(|dir| dir.join("config.toml"))
+    }
+
+    /// Returns the folder of what is kept from one start to the next: `$XDG_STATE_HOME/zmtop`, otherwise
+    /// `$HOME/.local/state/zmtop`.
+    pub fn state_folder(&self) -> Option<PathBuf> {
+        self.folder(self.xdg_state_home.as_ref(), ".local/state")
+    }
+
+    fn folder(&self, xdg: Option<&OsString>, in_home: &str) -> Option<PathBuf> {
+        let absolute = |v: Option<&OsString>| v.map(PathBuf::from).filter(|p| p.is_absolute());
+        absolute(xdg)
+            .or_else(|| absolute(self.home.as_ref()).map(|home| home.join(in_home)))
+            .map(|dir| dir.join("zmtop"))
     }
 }
 

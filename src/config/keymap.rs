@@ -78,6 +78,12 @@ impl Keymap {
         bindings.find(|b| b.on.contains(&chord)).map(|b| b.run)
     }
 
+    /// Returns the key of an action that is shown where there is room for one: a single character, if there is one.
+    pub fn shown_key(&self, context: Context, action: Action) -> Option<&Chord> {
+        let keys = || self.keys(context, action);
+        keys().find(|key| key.to_string().len() == 1).or_else(|| keys().next())
+    }
+
     /// Returns the keys of an action, in the order of the file.
     pub fn keys(&self, context: Context, action: Action) -> impl Iterator<Item = &Chord> {
         let bindings = self.bindings.iter();

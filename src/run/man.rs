@@ -202,6 +202,10 @@ const FILES: &[(&str, &str)] = &[
         "Keys that do something else than in the shipped keymap.",
     ),
     ("~/.config/zmtop/themes/NAME.toml", "Themes of one's own."),
+    (
+        "~/.local/state/zmtop/",
+        "What is kept from one start to the next. It may be removed at any time.",
+    ),
 ];
 
 /// Environment variables.
@@ -209,6 +213,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "XDG_CONFIG_HOME",
         "The directory of zmtop/config.toml instead of ~/.config.",
+    ),
+    (
+        "XDG_STATE_HOME",
+        "The directory of the folder zmtop of what is kept, instead of ~/.local/state.",
     ),
     ("NO_COLOR", "Set to anything: no colours."),
     ("COLORTERM", "truecolor or 24bit: the terminal has all colours."),

@@ -34,7 +34,7 @@ use crate::engine::Engine;
 use crate::model::Snapshot;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::App;
-use crate::tui::{Effect, Event, update, view};
+use crate::tui::{Effect, Event, Opening, update, view};
 
 /// Why the monitor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ pub struct Setup {
     pub options: Options,
     /// Where `W` saves to.
     pub config_path: PathBuf,
-    /// Enter on a process chooses it and ends the monitor.
-    pub picking: bool,
+    /// The reason that it is opened for.
+    pub opening: Opening,
 }
 
 /// Runs the monitor until it ends.
@@ -155,7 +155,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         notices,
         mouse,
         config_path: setup.config_path,
-        picking: setup.picking,
+        opening: setup.opening,
         mappings,
         looker,
         act_worker: (!readonly).then_some(act_worker),
@@ -218,7 +218,7 @@ struct Screen {
     notices: Arc<Notices>,
     mouse: bool,
     config_path: PathBuf,
-    picking: bool,
+    opening: Opening,
     mappings: Mappings,
     looker: Looker,
     /// `None` if zmtop is read-only.
@@ -238,8 +238,8 @@ impl Screen {
         // shows the cursor.
         let mut terminal = ManuallyDrop::new(terminal);
         let mut app = App::new(config, secure::privilege(), (size.width, size.height));
-        app.screen.picking = self.picking;
         app.screen.zone = jiff::tz::TimeZone::system();
+        app.begin(self.opening);
         let mut first = feeds::until_background(inputs, app.config.if_light.is_some());
         loop {
             // Draws once for all that has come meanwhile.

@@ -5,7 +5,7 @@ mod table;
 
 use std::collections::HashSet;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::app::{App, Response};
 use super::event::{Effect, Event};
@@ -64,7 +64,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = app.modal.as_ref().map_or(Context::Table, |modal| modal.context());
     let action = app.config.keymap.action(context, key);
-    if action.is_some() {
+    if key.kind == KeyEventKind::Press {
         app.screen.message = None;
     }
     match action {
@@ -74,7 +74,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         Some(action) => table::on_action(app, action),
         None => match key.code {
             KeyCode::Char(c) if app.modal.is_none() => {
-                let help = app.config.keymap.keys(context, Action::Help).next();
+                let help = app.config.keymap.shown_key(context, Action::Help);
                 let help = help.map_or_else(String::new, |key| format!(": {key} lists the keys"));
                 let shown = text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2).into_owned();
                 app.screen.say(format!("{shown} does nothing here{help}"));

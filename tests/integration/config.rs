@@ -103,6 +103,32 @@ fn the_place_follows_the_xdg_rules() {
     assert_eq!(at("", ""), None);
 }
 
+#[test]
+fn the_first_start_is_the_one_that_finds_nothing_in_the_state_folder() {
+    use zmtop::config::state::is_first_start;
+    let home = tempfile::tempdir().unwrap();
+    let env = |state: &str| Env {
+        home: Some(home.path().into()),
+        xdg_state_home: Some(state.into()),
+        ..Env::default()
+    };
+    let folder = env("").state_folder();
+    assert_eq!(folder, Some(home.path().join(".local/state/zmtop")));
+    assert_eq!(env("/s").state_folder(), Some("/s/zmtop".into()));
+    assert!(is_first_start(&env("")));
+    assert!(!is_first_start(&env("")));
+    // Whatever else is kept says the same.
+    std::fs::create_dir_all(home.path().join("other/zmtop/history")).unwrap();
+    let other = home.path().join("other");
+    assert!(!is_first_start(&env(other.to_str().unwrap())));
+    // Where nothing can be written: no folder can be made below a file, and without a home there is none.
+    std::fs::write(home.path().join("file"), "").unwrap();
+    let file = home.path().join("file");
+    for env in [env(file.to_str().unwrap()), Env::default()] {
+        assert!(is_first_start(&env) && is_first_start(&env));
+    }
+}
+
 /// Returns the dotted keys of all settings, in order.
 fn keys() -> Vec<String> {
     let mut settings = Settings::default();

@@ -69,9 +69,7 @@ fn draw_hints(app: &App, context: Context, hints: &[Hint], area: Rect, buf: &mut
             Hint::Key(key, label) => (key.to_owned(), label, 98),
             Hint::Action(action, _) if context == Context::Table && is_idle(app, action) => continue,
             Hint::Action(action, label) => {
-                let keys = || app.config.keymap.keys(context, action);
-                let short = keys().find(|key| key.to_string().len() == 1);
-                let Some(key) = short.or_else(|| keys().next()) else {
+                let Some(key) = app.config.keymap.shown_key(context, action) else {
                     continue;
                 };
                 let label = match action {
@@ -124,7 +122,7 @@ fn draw_progress(app: &App, scan: ScanProgress, area: Rect, buf: &mut Buffer) {
     ];
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
-    if let Some(key) = app.config.keymap.keys(Context::Table, Action::Cancel).next() {
+    if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::Cancel) {
         line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
     }
     line.draw(area, buf);

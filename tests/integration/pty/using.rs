@@ -1,6 +1,6 @@
 //! Using it.
 
-use crate::support::pty::{PATIENCE, Pty};
+use crate::support::pty::{PATIENCE, Pty, ZMTOP};
 
 #[test]
 fn it_shows_a_real_process_filters_and_quits() {
@@ -19,6 +19,23 @@ fn it_shows_a_real_process_filters_and_quits() {
     pty.wait_for("no process matches");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn the_first_start_says_what_is_on_the_screen_and_the_second_does_not() {
+    let state = tempfile::tempdir().unwrap();
+    let env = [("XDG_STATE_HOME", state.path().to_str().unwrap())];
+    for (start, shows, hides) in [
+        (1, "Memory by process, largest first", "columns"),
+        (2, "columns", "largest first"),
+    ] {
+        let mut pty = Pty::run((120, 30), ZMTOP, &[], &env);
+        pty.wait_for_table();
+        let text = pty.text();
+        assert!(text.contains(shows) && !text.contains(hides), "start {start}:\n{text}");
+        pty.send("q");
+        assert_eq!(pty.exit_code(), 0);
+    }
 }
 
 #[test]

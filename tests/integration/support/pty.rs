@@ -32,6 +32,8 @@ impl Pty {
     /// Runs `program` with `args` on a terminal of that size, with a home of its own.
     pub(crate) fn run(size: (u16, u16), program: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().unwrap();
+        // Not the first start, but where a test wants that.
+        std::fs::create_dir_all(home.path().join(".local/state/zmtop/started")).unwrap();
         let (cols, rows) = size;
         let pair = native_pty_system()
             .openpty(PtySize {

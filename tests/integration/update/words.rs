@@ -1,7 +1,7 @@
 //! What zmtop says to keys that lead nowhere, and what it copies.
 
 use zmtop::run::terminal::base64;
-use zmtop::tui::Effect;
+use zmtop::tui::{Effect, Opening};
 
 use crate::support::session::Session;
 
@@ -13,9 +13,24 @@ fn message(session: &Session) -> &str {
 fn a_key_that_is_not_bound_names_the_one_that_lists_them() {
     let mut session = Session::new(120, 40);
     session.minute().keys("Q");
-    assert_eq!(message(&session), "Q does nothing here: F1 lists the keys");
+    assert_eq!(message(&session), "Q does nothing here: ? lists the keys");
     session.keys("Down");
     assert_eq!(message(&session), "");
+}
+
+#[test]
+fn the_first_screen_says_in_a_line_what_is_on_it_and_which_keys_matter() {
+    for (opening, begins) in [(Opening::First, true), (Opening::Usual, false), (Opening::Pick, false)] {
+        let mut session = Session::new(80, 24);
+        session.app.begin(opening);
+        session.minute();
+        let says = "Memory by process, largest first: / filters, Enter shows details, ? helps";
+        let last = session.picture().lines().last().unwrap().trim().to_owned();
+        assert_eq!(last == says, begins, "{last}");
+        // Also a key that does nothing.
+        let last = session.keys("Insert").picture();
+        assert!(last.lines().last().unwrap().contains("filter "), "{last}");
+    }
 }
 
 #[test]
