@@ -34,7 +34,8 @@
 //! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
-//! touched of its memory. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
+//! touched of its memory. [`kept`] writes a history as bytes, for the next time that zmtop
+//! runs. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
 //! what is alive in the heap of a Java virtual machine.
 
 pub mod coldness;
@@ -44,6 +45,7 @@ pub mod evaluation;
 mod figures;
 mod groups;
 pub mod growth_log;
+pub mod kept;
 mod live_set;
 pub mod mapping_diff;
 pub mod marks;
@@ -72,6 +74,7 @@ use ended::EndedProcesses;
 use evaluation::EvaluationScheduler;
 pub use figures::{MemorySample, Rates, Tick};
 use groups::GroupHistories;
+use kept::Kept;
 pub use marks::{Mark, Marks};
 use origin::Origin;
 use process::ProcessHistory;
@@ -124,6 +127,8 @@ pub struct History {
     ended: EndedProcesses,
     groups: GroupHistories,
     system: SystemHistory,
+    /// The past that was kept when zmtop ended, as far as no row has it yet.
+    kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
     scheduler: EvaluationScheduler,
     retention: RetentionPolicy,
@@ -164,6 +169,7 @@ impl History {
             ended: EndedProcesses::default(),
             groups: GroupHistories::new(),
             system: SystemHistory::default(),
+            kept: None,
             danger_watch: DangerWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),

@@ -69,17 +69,17 @@ const fn constant(verdict: Verdict) -> Judgement {
 
 /// The last judgement of a series that changed.
 #[derive(Clone, Debug)]
-struct Latest {
-    judgement: Judgement,
+pub(super) struct Latest {
+    pub(super) judgement: Judgement,
     /// The load since it was first said to grow, and what it asked for; empty where it does not.
-    log: GrowthLog,
+    pub(super) log: GrowthLog,
 }
 
 /// The last judgement of a series, and when the next is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evaluation {
     /// `None` for the judgement of a series that never changed, as most are.
-    latest: Option<Box<Latest>>,
+    pub(super) latest: Option<Box<Latest>>,
     /// A series that never changed was seen for long enough to be steady.
     is_steady: bool,
     /// The second from which on it is due; 0 before it was first scheduled, [`NEVER`] where nothing but a change asks for it.

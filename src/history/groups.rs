@@ -6,6 +6,7 @@
 //! the process's.
 
 mod membership;
+mod sums;
 mod table;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use membership::Changed;
 pub(super) use membership::{Contribution, Membership};
-pub(super) use table::GroupNumbers;
+pub(super) use table::{GroupDigest, GroupNumbers, GroupPast};
 use table::{GroupTable, NO_GROUP};
 
 use crate::group::{GroupBy, GroupNames};

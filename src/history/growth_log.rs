@@ -14,9 +14,11 @@ const MARKS: usize = 48;
 #[derive(Clone, Debug, Default)]
 pub struct GrowthLog {
     /// Seconds of processor time.
-    work: f32,
+    pub(super) work: f32,
+    /// Since when all of the work is known.
+    pub(super) known_since: Duration,
     /// Oldest first.
-    marks: Vec<Mark>,
+    pub(super) marks: Vec<Mark>,
 }
 
 impl GrowthLog {
@@ -68,8 +70,9 @@ impl GrowthLog {
     /// Returns by how much more work was done in the second half of that time than in the first, as a share of that; `None`
     /// where too little of it is known. A second of processor time is too little to matter.
     pub(super) fn rise(&self) -> Option<f64> {
-        let (first, last) = self.marks.first().zip(self.marks.last())?;
-        let middle = self.marks.iter().find(|mark| mark.at >= (first.at + last.at) / 2)?;
+        let known = &self.marks[self.marks.partition_point(|mark| mark.at < self.known_since)..];
+        let (first, last) = known.first().zip(known.last())?;
+        let middle = known.iter().find(|mark| mark.at >= (first.at + last.at) / 2)?;
         if middle.at == first.at || middle.at == last.at {
             return None;
         }

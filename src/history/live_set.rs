@@ -17,16 +17,16 @@ const MIN_CLIMB: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LiveSet {
     /// The count of collections when they were last taken in.
-    collections: Option<u64>,
+    pub(super) collections: Option<u64>,
     /// When the cycle began: the time since the last collection.
-    began: Duration,
+    pub(super) began: Duration,
     /// The lowest and the highest use of the old generation in this cycle.
-    lowest: u64,
-    highest: u64,
+    pub(super) lowest: u64,
+    pub(super) highest: u64,
     /// The part that was found alive last.
-    alive: Option<u64>,
+    pub(super) alive: Option<u64>,
     /// The part of its heap that is committed.
-    capacity: u64,
+    pub(super) capacity: u64,
 }
 
 impl LiveSet {

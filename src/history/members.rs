@@ -13,7 +13,7 @@ const AROUND: Duration = Duration::from_secs(60);
 
 /// The number of members of a group that have memory, since it began.
 #[derive(Debug, Default)]
-pub(super) struct MemberCounts(TimeSeries);
+pub(super) struct MemberCounts(pub(super) TimeSeries);
 
 impl MemberCounts {
     /// Takes in their number.

@@ -35,7 +35,7 @@ pub(super) struct ProcessHistory {
     counters: [u64; 3],
     pub(super) row: RowHistory,
     /// The live part of its heap, if it is a Java virtual machine that tells.
-    live_set: Option<Box<LiveSet>>,
+    pub(super) live_set: Option<Box<LiveSet>>,
     pub(super) membership: Membership,
     /// Nothing but time changes at it while its sample is the same.
     pub(super) is_resting: bool,
@@ -44,6 +44,15 @@ pub(super) struct ProcessHistory {
     /// Its memory in bytes, and if it was without a past, as of its last push.
     pub(super) counted_bytes: u32,
     pub(super) is_counted_without_past: bool,
+}
+
+/// The past of a process that was kept when zmtop ended.
+#[derive(Debug)]
+pub(super) struct ProcessPast {
+    /// The program that it ran, as [`Stat::image`](crate::model::process::Stat::image) tells it.
+    pub(super) image: u64,
+    pub(super) row: RowHistory,
+    pub(super) live_set: Option<Box<LiveSet>>,
 }
 
 /// Returns when a process started, on the monotonic clock; zero if before that.
@@ -70,6 +79,13 @@ impl ProcessHistory {
             wakes_at: 0,
             counted_bytes: 0,
             is_counted_without_past: false,
+        }
+    }
+
+    /// Goes on from a past, unless that is of another program: it made an exec since then.
+    pub(super) fn resume(&mut self, past: ProcessPast, sample: &ProcessSample) {
+        if past.image == sample.stat.image {
+            (self.row, self.live_set) = (past.row, past.live_set);
         }
     }
 

@@ -53,6 +53,7 @@ impl History {
         if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
             *self = Self::with_config(self.config);
         }
+        self.check_kept(snapshot);
         let tick = self.start_tick(snapshot);
         self.system.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else { return };
@@ -153,6 +154,7 @@ impl History {
     ) -> bool {
         let tick = pass.tick;
         let shared = sample.shares_mm.map(|id| (id, self.counted_in(id, sample, pass)));
+        let kept = self.kept_of(sample.id);
         let entry = self.processes.entry(sample.id);
         let is_chosen = |known: &ProcessHistory| known.is_chosen && known.exec == sample.exec;
         let choice = match &entry {
@@ -167,7 +169,14 @@ impl History {
         }
         let process = entry.or_insert_with(|| {
             let started_at = start_time(sample, pass.snapshot);
-            Box::new(ProcessHistory::new(sample, started_at, pass.is_first))
+            let mut process = Box::new(ProcessHistory::new(sample, started_at, pass.is_first));
+            if let Some(past) = kept {
+                process.resume(past, sample);
+                if process.row.trend().verdict.is_growth() {
+                    self.growing.insert(sample.id);
+                }
+            }
+            process
         });
         let mut before = None;
         if !pass.is_whole {

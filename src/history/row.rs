@@ -60,17 +60,17 @@ pub struct RowHistory {
     /// The changes of PSS and of swap, while something changed within the window.
     windows: Option<Box<[ChangeWindow; 2]>>,
     /// The figures last known, and when.
-    known: Option<MemorySample>,
-    known_at: Cell<Duration>,
-    footprint: TimeSeries,
-    held: TimeSeries,
+    pub(super) known: Option<MemorySample>,
+    pub(super) known_at: Cell<Duration>,
+    pub(super) footprint: TimeSeries,
+    pub(super) held: TimeSeries,
     /// The series of what is held is of that which collections leave of a heap.
-    is_live_set: bool,
+    pub(super) is_live_set: bool,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,
     /// The number of that one.
     common: u8,
-    evaluation: Evaluation,
+    pub(super) evaluation: Evaluation,
     /// The second of the last tick; 32 bits, as there are many rows.
     now: Cell<u32>,
     /// The interval of the ticks, in milliseconds.

@@ -43,6 +43,16 @@ impl SystemHistory {
         SeriesView::new(&self.swap, self.now, self.interval)
     }
 
+    /// Returns its series: of RAM and of swap in use.
+    pub(super) const fn series(&self) -> [&TimeSeries; 2] {
+        [&self.mem, &self.swap]
+    }
+
+    /// Goes on from series that were kept.
+    pub(super) fn resume(&mut self, [mem, swap]: [TimeSeries; 2]) {
+        (self.mem, self.swap) = (mem, swap);
+    }
+
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
         let now = snapshot.monotonic;
         let s = &snapshot.system;

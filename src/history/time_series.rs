@@ -97,19 +97,19 @@ impl Retention {
 #[derive(Clone, Debug, Default)]
 pub struct TimeSeries {
     /// The newest value, while it stays the same. A cell, as time passes in a series that nobody pushes to.
-    current: Cell<Option<CurrentValue>>,
+    pub(super) current: Cell<Option<CurrentValue>>,
     /// The second of the first value.
-    first: u32,
+    pub(super) first: u32,
     /// A value was unknown since the newest one.
-    has_gap: bool,
+    pub(super) has_gap: bool,
     /// The past, allocated with the first change.
-    past: Option<Box<Past>>,
+    pub(super) past: Option<Box<Past>>,
 }
 
 /// The buckets of each resolution, without the newest value.
 #[derive(Clone, Debug, Default)]
-struct Past {
-    rings: [VecDeque<Run>; RESOLUTIONS.len()],
+pub(super) struct Past {
+    pub(super) rings: [VecDeque<Run>; RESOLUTIONS.len()],
     retention: Retention,
     /// Its memory in bytes.
     bytes: u32,
@@ -378,7 +378,7 @@ impl Past {
         self.count();
     }
 
-    fn count(&mut self) {
+    pub(super) fn count(&mut self) {
         let runs: usize = self.rings.iter().map(VecDeque::capacity).sum();
         self.bytes = (size_of::<Self>() + runs * size_of::<Run>()) as u32;
     }

@@ -82,6 +82,9 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 5] = [Self::Footprint, Self::Held, Self::File, Self::LiveSet, Self::Heap];
+
     /// Returns its name in JSON.
     pub const fn id(self) -> &'static str {
         match self {
@@ -98,11 +101,11 @@ impl Metric {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// When it was judged last, on the monotonic clock.
-    pub(super) at: Duration,
+    pub at: Duration,
     /// The share of the time that a leak must stand for: 1 where it is called.
-    pub(super) score: f64,
+    pub score: f64,
     /// The floor at the beginning of the growth that was called, in bytes.
-    pub(super) base: f64,
+    pub base: f64,
 }
 
 impl Standing {

@@ -5,6 +5,7 @@ mod dangers;
 mod flat;
 mod headroom;
 mod java;
+mod kept;
 mod load;
 mod many;
 mod processes;

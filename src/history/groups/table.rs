@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::group::GroupBy;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
+use crate::history::groups::sums::GroupSums;
 use crate::history::members::MemberCounts;
 use crate::history::row::RowHistory;
 
@@ -22,46 +23,6 @@ const MAX_GROUPS: usize = 10_000;
 const MAX_EMPTY: usize = 1024;
 /// Time that a group without members is remembered: what runs every night is known the next one, even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
-
-/// The sums of one group in one snapshot.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GroupSums {
-    pub(super) members: u32,
-    /// Members whose memory is known.
-    pub(super) known: u32,
-    /// Members that the group began with and that wait for their first walk.
-    pub(super) waiting: u32,
-    /// The start of the oldest member.
-    pub(super) started_at: Option<Duration>,
-    /// The number of members with that start that left.
-    pub(super) starts_lost: u32,
-    /// The sums of [`MemorySample::figures`]: wide enough that what was added can be subtracted.
-    pub(super) memory: [u128; MemorySample::COUNT],
-    /// The rates of the members that were pushed in this snapshot; those of the others are 0.
-    pub(super) rates: Rates,
-    pub(super) pushed: u32,
-    /// A member was added or subtracted in this snapshot.
-    pub(super) is_touched: bool,
-}
-
-impl GroupSums {
-    /// Takes the start of a member into account.
-    pub(super) fn add_start(&mut self, started_at: Option<Duration>) {
-        self.started_at = match (self.started_at, started_at) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-    }
-
-    /// Returns the rates of all members.
-    fn all_rates(&self) -> Rates {
-        let mut rates = self.rates;
-        if self.pushed < self.members {
-            rates.add(&Rates::RESTING);
-        }
-        rates
-    }
-}
 
 /// A group and its history.
 #[derive(Debug)]
@@ -90,6 +51,16 @@ impl GroupHistory {
         size_of::<Option<Self>>() - size_of::<RowHistory>() - size_of::<MemberCounts>() + series + name
     }
 }
+
+/// The past of a group that was kept when zmtop ended.
+#[derive(Debug)]
+pub(in crate::history) struct GroupPast {
+    pub(in crate::history) row: RowHistory,
+    pub(in crate::history) members: MemberCounts,
+}
+
+/// A group that was kept, by its kind and a digest of its name.
+pub(in crate::history) type GroupDigest = (u8, u64);
 
 /// The groups of one kind, by name.
 #[derive(Debug, Default)]
@@ -130,6 +101,8 @@ pub(in crate::history) struct GroupTable {
     /// The sums, apart from the histories: these few bytes are written for every process, and stay in the cache.
     sums: Vec<GroupSums>,
     free: Vec<u32>,
+    /// Groups that were kept, and that no process is in so far.
+    pub(in crate::history) pasts: HashMap<GroupDigest, GroupPast>,
     /// The time that resting groups have rested until.
     clock: Clock,
 }
@@ -181,13 +154,15 @@ impl GroupTable {
             waiting: u32::from(by == GroupBy::Family),
             ..GroupSums::default()
         };
+        let past = self.pasts.remove(&digest(by, name));
+        let (row, members) = past.map_or_else(Default::default, |past| (past.row, past.members));
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
         self.groups[number as usize] = Some(GroupHistory {
             by,
             name,
-            row: RowHistory::default(),
-            members: MemberCounts::default(),
+            row,
+            members,
             is_new: true,
             is_complete: false,
             is_resting: false,
@@ -360,6 +335,19 @@ impl GroupTable {
         groups.map(|group| (group.name.as_ref(), self.rested(group)))
     }
 
+    /// Returns what is to be kept of every group that has memory.
+    pub(in crate::history) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts)> {
+        let known = self.groups.iter().flatten().map(|group| {
+            let digest = digest(group.by, group.name.as_deref());
+            (digest, self.rested(group), &group.members)
+        });
+        let pasts = self
+            .pasts
+            .iter()
+            .map(|(digest, past)| (*digest, &past.row, &past.members));
+        known.chain(pasts)
+    }
+
     /// Returns the histories of all groups, with their numbers.
     pub(in crate::history) fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
         let clock = self.clock;
@@ -393,4 +381,17 @@ impl GroupTable {
 /// Returns the place of a kind in [`GroupBy::OF_PROCESSES`].
 fn kind(by: GroupBy) -> Option<usize> {
     GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
+}
+
+/// Returns the digest that a group is kept by, so that no name is: FNV-1a, which is the same in every build.
+fn digest(by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
+    let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
+    // A name that is empty is another one than none.
+    let bytes = [name.is_some().into()]
+        .into_iter()
+        .chain(name.unwrap_or_default().iter().copied());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (kind, hash)
 }

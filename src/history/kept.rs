@@ -1,0 +1,243 @@
+//! The past that is kept while zmtop does not run: histories as bytes, and back.
+//!
+//! [`History::keep`] writes what is known of the rows of its last snapshot; [`Kept::read`] and [`History::resume`] go on
+//! from that. To a history the time in between is one in which nothing was seen: a gap, over which nothing is drawn, and
+//! verdicts are as over any other gap. What the load was in it is not known, so that only later work counts.
+//!
+//! Only what is still true comes back. A process is known by its identity and the addresses of its program, as an exec
+//! changes them; a group by its kind and a digest of its name. No name and no command line is kept. What was kept counts
+//! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
+//!
+//! # Format
+//! `zmtop history 1`, a line feed, and a zstd frame with a checksum, of numbers as in LEB128. It is not an interface: a
+//! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
+//! before it is compressed: rows that grow or are large come first, and of the others those that fit.
+
+mod codec;
+mod row;
+mod series;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::history::History;
+use crate::history::groups::{GroupDigest, GroupPast};
+use crate::history::members::MemberCounts;
+use crate::history::process::{ProcessHistory, ProcessPast};
+use crate::history::row::RowHistory;
+use crate::history::time_series::TimeSeries;
+use crate::model::process::Identity;
+use crate::model::snapshot::Snapshot;
+use codec::{Reader, Writer};
+
+/// The beginning of every version.
+const MAGIC: &[u8] = b"zmtop history ";
+/// The version: to be raised with every change of the format.
+const VERSION: &[u8] = b"1";
+/// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
+pub const MAX_BYTES: usize = 2 << 20;
+/// The level of compression: the fastest; higher ones save a tenth of the space.
+const LEVEL: i32 = 1;
+
+/// The reason not to go on from what was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unusable {
+    /// It is no such history.
+    #[error("is no history of zmtop")]
+    Foreign,
+    /// Another version wrote it.
+    #[error("is of another version of zmtop")]
+    Version,
+    /// It is not whole.
+    #[error("is damaged")]
+    Damaged,
+}
+
+/// A history that was kept.
+#[derive(Debug)]
+pub struct Kept {
+    boot_id: String,
+    namespaces: String,
+    /// The time of its last snapshot.
+    at: Duration,
+    system: [TimeSeries; 2],
+    processes: HashMap<Identity, ProcessPast>,
+    groups: HashMap<GroupDigest, GroupPast>,
+}
+
+/// A row to keep.
+enum Candidate<'a> {
+    Process(Identity, u64, &'a ProcessHistory),
+    Group(GroupDigest, &'a RowHistory, &'a MemberCounts),
+}
+
+impl Candidate<'_> {
+    /// Returns what tells it from every other.
+    const fn number(&self) -> (u8, u64, u64) {
+        match *self {
+            Self::Process(id, _, _) => (0, id.pid as u64, id.starttime),
+            Self::Group((kind, name), _, _) => (1, kind as u64, name),
+        }
+    }
+
+    fn row(&self) -> &RowHistory {
+        match self {
+            Self::Process(_, _, process) => &process.row,
+            Self::Group(_, row, _) => row,
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        match *self {
+            Self::Process(id, image, process) => {
+                out.number(1);
+                out.number(id.pid.into());
+                out.number(id.starttime);
+                out.number(image);
+                row::write(&process.row, out);
+                out.option(process.live_set.as_deref(), row::write_live_set);
+            }
+            Self::Group((kind, name), row, members) => {
+                out.number(2);
+                out.number(kind.into());
+                out.number(name);
+                row::write(row, out);
+                series::write(&members.0, out);
+            }
+        }
+    }
+}
+
+impl History {
+    /// Returns what is known of the past, as [`pack`] wants it; `namespaces` name those in which pids and clocks mean what
+    /// they do now. `None` before the first snapshot, and where the boot is not known.
+    pub fn keep(&self, snapshot: &Snapshot, namespaces: &str) -> Option<Vec<u8>> {
+        let boot_id = snapshot.boot_id.as_ref().ok()?;
+        let at = self.last.as_ref()?.monotonic;
+        let mut out = Writer::default();
+        out.text(boot_id);
+        out.text(namespaces);
+        out.time(at);
+        for series in self.system.series() {
+            series::write(series, &mut out);
+        }
+        let clock = self.wakeups.clock;
+        let processes = self.processes.iter().filter_map(|(id, process)| {
+            process.rested(clock);
+            let image = snapshot.row(*id)?.stat.image;
+            (image != 0).then_some(Candidate::Process(*id, image, process))
+        });
+        let groups = self.groups.table.all();
+        let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
+        let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
+        let mut all: Vec<_> = processes.chain(groups).filter(|one| is_known(one.row())).collect();
+        all.sort_by_cached_key(|one| (Reverse(one.row().worth()), one.number()));
+        for one in &all {
+            let before = out.bytes.len();
+            if before + row::least_bytes(one.row()) < MAX_BYTES {
+                one.write(&mut out);
+            }
+            if out.bytes.len() >= MAX_BYTES {
+                out.bytes.truncate(before);
+            }
+        }
+        out.number(0);
+        Some(out.bytes)
+    }
+
+    /// Goes on from what was kept, if the first snapshot shows that it is of the same machine and boot.
+    pub fn resume(&mut self, kept: Kept) {
+        self.kept = Some(Box::new(kept));
+    }
+
+    /// Takes in what was kept of the system and the groups, before the first snapshot; forgets what nobody asked for until
+    /// all groups are complete.
+    pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
+        let Some(kept) = &mut self.kept else { return };
+        if self.first.is_none() && kept.precedes(snapshot) {
+            self.system.resume(std::mem::take(&mut kept.system));
+            self.groups.table.pasts = std::mem::take(&mut kept.groups);
+        } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
+            self.kept = None;
+            self.groups.table.pasts = HashMap::new();
+        }
+    }
+
+    /// Takes out what was kept of a process.
+    pub(super) fn kept_of(&mut self, id: Identity) -> Option<ProcessPast> {
+        self.kept.as_mut()?.processes.remove(&id)
+    }
+}
+
+impl Kept {
+    /// Reads what [`pack`] returned, in these namespaces; `None` where pids and clocks meant something else then.
+    ///
+    /// # Errors
+    /// It is not what this version of zmtop writes. Nothing of it is used then.
+    pub fn read(bytes: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(Unusable::Foreign)?;
+        let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Unusable::Damaged)?;
+        if &rest[..end] != VERSION {
+            return Err(Unusable::Version);
+        }
+        let raw = zstd::bulk::decompress(&rest[end + 1..], MAX_BYTES + 1).map_err(|_| Unusable::Damaged)?;
+        let kept = Self::decode(&mut Reader { rest: &raw }).ok_or(Unusable::Damaged)?;
+        Ok(Some(kept).filter(|kept| kept.namespaces == namespaces))
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Option<Self> {
+        let (boot_id, namespaces, at) = (input.text()?, input.text()?, input.time()?);
+        let until = u32::try_from(at.as_secs()).ok()?;
+        let mut kept = Self {
+            boot_id,
+            namespaces,
+            at,
+            system: [series::read(input, until)?, series::read(input, until)?],
+            processes: HashMap::new(),
+            groups: HashMap::new(),
+        };
+        loop {
+            match input.number()? {
+                0 => return input.rest.is_empty().then_some(kept),
+                1 => {
+                    let (pid, starttime) = (input.small()?, input.number()?);
+                    let past = ProcessPast {
+                        image: input.number()?,
+                        row: row::read(input, at)?,
+                        live_set: input.option(|input| row::read_live_set(input, at).map(Box::new))?,
+                    };
+                    kept.processes.insert(Identity { pid, starttime }, past);
+                }
+                2 => {
+                    let digest = (input.number()?.try_into().ok()?, input.number()?);
+                    let past = GroupPast {
+                        row: row::read(input, at)?,
+                        members: MemberCounts(series::read(input, until)?),
+                    };
+                    kept.groups.insert(digest, past);
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Returns true if the snapshot is a later one of the same boot.
+    fn precedes(&self, snapshot: &Snapshot) -> bool {
+        let is_same = snapshot.boot_id.as_ref().is_ok_and(|id| **id == *self.boot_id);
+        is_same && snapshot.monotonic >= self.at
+    }
+}
+
+/// Compresses what [`History::keep`] returned: the bytes of a file.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn pack(kept: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    compressor.include_checksum(true)?;
+    let frame = compressor.compress(kept)?;
+    Ok([MAGIC, VERSION, b"\n", &frame].concat())
+}
