@@ -120,10 +120,10 @@ const fn style_of(verdict: Verdict) -> CellStyle {
     }
 }
 
-/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`, `▲ flat 98%`.
+/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`, `▲ paused 98%`.
 fn trend(judged: &Judgement) -> String {
     let pace = match judged.flat_since {
-        Some(_) => "flat".into(),
+        Some(_) => "paused".into(),
         None => units::pace(judged.slope),
     };
     match judged.verdict {
@@ -139,7 +139,7 @@ fn trend(judged: &Judgement) -> String {
 /// Writes a slope with a sign only if it falls.
 fn signed_pace(judged: &Judgement) -> String {
     match judged.slope {
-        _ if judged.flat_since.is_some() => "flat".into(),
+        _ if judged.flat_since.is_some() => "paused".into(),
         0.0 => "0".into(),
         slope if slope < 0.0 => format!("-{}", units::pace(slope)),
         slope => units::pace(slope),

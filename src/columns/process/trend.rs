@@ -9,9 +9,9 @@ use crate::trend::{Metric, Verdict};
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 15, |r| trend(r, |t| Value::Trend(*t)))
         .help(
-            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is; △ it grows, ~ it \
-             grows but has only started or slows down, ▽ it shrinks; flat where it has stopped by now. Leaks sort first. Filter: trend>1M/min \
-             verdict:leaking.",
+            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is, or paused while that leak \
+             does not grow; △ it grows, ~ it grows but has only started or slows down, ▽ it shrinks. Leaks sort first. \
+             Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
         .needs(OVER_TIME),
@@ -27,7 +27,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })
-    .help("How fast the floor of the footprint moves, of what is not steady or flat. Filter: slope>1M/h.")
+    .help("How fast the floor of the footprint moves, of what is not steady or paused. Filter: slope>1M/h.")
     .needs(OVER_TIME),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))

@@ -69,14 +69,14 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     let judgement = &suspect.judgement;
     let width = if app.screen.size.0 < 100 { 16 } else { 36 };
     line.text(90, format!("  {}", name(suspect, width)), theme.text);
-    let pace = match judgement.flat_since {
-        Some(_) => "flat".into(),
-        None => units::pace(judgement.slope),
-    };
-    line.text(85, format!("  {pace}"), style);
-    if let Some(since) = judgement.flat_since.or(judgement.since) {
-        let duration = units::span(snapshot.monotonic.saturating_sub(since));
-        line.text(70, format!(", watched for {duration}"), theme.text);
+    let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
+    if let Some(since) = judgement.flat_since {
+        line.text(85, format!("  paused for {}", span(since)), style);
+    } else {
+        line.text(85, format!("  {}", units::pace(judgement.slope)), style);
+        if let Some(since) = judgement.since {
+            line.text(70, format!(", watched for {}", span(since)), theme.text);
+        }
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
     if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {

@@ -49,13 +49,13 @@ fn what_is_flat_has_a_verdict_and_no_pace() {
         ..judged(verdict, 0.0, 0.98)
     };
     for (verdict, trend) in [
-        (Verdict::Leaking, "▲ flat 98%"),
-        (Verdict::Growing, "△ flat"),
-        (Verdict::Warming, "~ flat"),
-        (Verdict::Shrinking, "▽ flat"),
+        (Verdict::Leaking, "▲ paused 98%"),
+        (Verdict::Growing, "△ paused"),
+        (Verdict::Warming, "~ paused"),
+        (Verdict::Shrinking, "▽ paused"),
     ] {
         assert_eq!(cell(&Value::Trend(flat(verdict)), Units::Auto, 15).text, trend);
-        assert_eq!(cell(&Value::Pace(flat(verdict)), Units::Auto, 9).text, "flat");
+        assert_eq!(cell(&Value::Pace(flat(verdict)), Units::Auto, 9).text, "paused");
     }
 }
 

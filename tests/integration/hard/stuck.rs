@@ -66,7 +66,11 @@ fn others_go_on(file: &str, count: u32) {
     // The stuck ones are the last.
     pty.send("\x1b[F");
     pty.wait_for("timed out");
-    pty.wait("all of them counted", |s| s.contains(&format!("{count} reads stuck")));
+    let told = match count {
+        1 => "1 read stuck".into(),
+        n => format!("{n} reads stuck"),
+    };
+    pty.wait("all of them counted", |s| s.contains(&told));
     keys_answer(&mut pty);
     threads_are_capped(&pty, u64::from(count));
     quit(&mut pty);

@@ -234,7 +234,7 @@ fn what_is_flat_has_no_pace() {
     suspects[0].eta = None;
     let text = written(&suspects, Format::Table, None);
     let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(words[..5], ["leaking", "flat", "98%", "1h00", "-"]);
+    assert_eq!(words[..5], ["leaking", "paused", "98%", "1h00", "-"]);
     let json: serde_json::Value = serde_json::from_str(&written(&suspects, Format::Json, None)).unwrap();
     assert_eq!(json["leaks"][0]["slope_bytes_per_s"], 0.0);
     assert_eq!(json["leaks"][0]["flat_since"], "2027-01-15T07:57:00.000Z");
