@@ -22,7 +22,7 @@ pub use needs::Needs;
 pub use process::{COLUMNS, ColumnId, Processes, find};
 pub use row::Row;
 use unicode_width::UnicodeWidthStr;
-pub use value::{DataValue, SortKey, Value, order};
+pub use value::{DataValue, OrderKey, SortKey, Value, order};
 
 use crate::text::Align;
 pub use crate::units::Unit;
@@ -32,6 +32,11 @@ use crate::units::Units;
 pub trait TableKind: 'static {
     /// The row that a column takes its value from.
     type Row<'a>;
+
+    /// Returns the key by which rows that are equal in the column sorted by are ordered, the greatest first.
+    fn tie<'a>(_row: &'a Self::Row<'a>) -> SortKey {
+        SortKey::Missing
+    }
 }
 
 /// The way a column takes its value from a row.
@@ -209,5 +214,13 @@ impl<T: TableKind> Column<T> {
     /// Returns the key that a row is sorted by in this column.
     pub fn sort_key<'a>(&self, row: &'a T::Row<'a>) -> SortKey {
         (self.value)(row).sort_key()
+    }
+
+    /// Returns the key of a row among others.
+    pub fn order_key<'a>(&self, row: &'a T::Row<'a>) -> OrderKey {
+        OrderKey {
+            key: self.sort_key(row),
+            tie: T::tie(row),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{AppliesTo, Column, Label, TableKind, Unit, Value};
+use super::{AppliesTo, Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::{Memory, Missing, Reading};
 
@@ -52,6 +52,10 @@ pub enum Mappings {}
 
 impl TableKind for Mappings {
     type Row<'a> = MapRow<'a>;
+
+    fn tie<'a>(row: &'a MapRow<'a>) -> SortKey {
+        memory(row, |m| Ok(m.pss)).sort_key()
+    }
 }
 
 type Entry = Column<Mappings>;

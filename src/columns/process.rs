@@ -8,7 +8,7 @@ mod memory;
 mod read;
 mod trend;
 
-use super::{Column, Needs, Row, TableKind};
+use super::{Column, Needs, Row, SortKey, TableKind};
 
 /// Processes, groups, mappings of all processes, and totals.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,14 @@ pub enum Processes {}
 
 impl TableKind for Processes {
     type Row<'a> = Row<'a>;
+
+    fn tie<'a>(row: &'a Row<'a>) -> SortKey {
+        PSS.get().sort_key(row)
+    }
 }
+
+/// The column that orders rows that are equal in the one sorted by.
+const PSS: ColumnId = ColumnId::named("pss");
 
 /// An entry of the table.
 type Entry = Column<Processes>;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Column, Label, TableKind, Unit, Value};
+use super::{Column, Label, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::model::slab::{SlabCache, SlabFigures};
 
@@ -39,6 +39,10 @@ pub enum Slab {}
 
 impl TableKind for Slab {
     type Row<'a> = SlabRow<'a>;
+
+    fn tie<'a>(row: &'a SlabRow<'a>) -> SortKey {
+        Value::Bytes(row.figures.size).sort_key()
+    }
 }
 
 type Entry = Column<Slab>;

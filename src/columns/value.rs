@@ -149,9 +149,32 @@ impl SortKey {
     }
 }
 
-/// Returns the indices `0..keys.len()` in order of their keys. Equal keys keep the order they came in, so rows
-/// (which come by pid) do not jump.
-pub fn order(keys: &[SortKey], descending: bool) -> Vec<usize> {
+/// The key of a row among others: that of the column sorted by, and what comes first among equals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderKey {
+    /// The key in the column sorted by.
+    pub key: SortKey,
+    /// The figure of which the greater comes first, in either direction, where that is equal: PSS.
+    pub tie: SortKey,
+}
+
+impl OrderKey {
+    /// The key of a row of which nothing is known.
+    pub const MISSING: Self = Self {
+        key: SortKey::Missing,
+        tie: SortKey::Missing,
+    };
+
+    /// Compares two keys in the direction asked for.
+    pub fn compare(&self, other: &Self, descending: bool) -> Ordering {
+        let order = self.key.compare(&other.key, descending);
+        order.then_with(|| self.tie.compare(&other.tie, true))
+    }
+}
+
+/// Returns the indices `0..keys.len()` in order of their keys. Rows that are equal in all keep the order they came in
+/// (which is by pid), so that they do not jump.
+pub fn order(keys: &[OrderKey], descending: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_by(|a, b| keys[*a].compare(&keys[*b], descending));
     order

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::table::{TableOptions, count_label, partial_label};
 use super::text_table::{TextColumn, word};
-use crate::columns::{Cell, CellStyle, Column, Row, SortKey, Unit, Value, order};
+use crate::columns::{Cell, CellStyle, Column, OrderKey, Row, SortKey, Unit, Value, order};
 use crate::group::RowKey;
 use crate::query::{Query, Rows};
 use crate::text::Align;
@@ -62,7 +62,7 @@ struct ChangedRow {
     /// Bytes a second; `None` where either end is unknown.
     rates: Vec<Option<f64>>,
     cells: Vec<Cell>,
-    sort_key: SortKey,
+    order_key: OrderKey,
 }
 
 /// Returns true if a column is shown as what it changed by.
@@ -126,7 +126,7 @@ impl ChangeTracker {
         if !self.all {
             changed.retain(is_changed);
         }
-        let keys: Vec<SortKey> = changed.iter().map(|row| row.sort_key.clone()).collect();
+        let keys: Vec<OrderKey> = changed.iter().map(|row| row.order_key.clone()).collect();
 
         let mut table = options.text_table([TextColumn::new(Align::Left)]);
         if options.heading {
@@ -174,9 +174,12 @@ impl ChangeTracker {
             .as_secs_f64()
             .max(1e-3);
         let sort = query.sort.get();
-        let sort_key = |rates: &[Option<f64>], own: SortKey| match rates.last() {
-            Some(rate) if is_compared(sort) => rate.map_or(SortKey::Missing, |x| SortKey::Number(x.abs())),
-            _ => own,
+        let order_key = |rates: &[Option<f64>], own: OrderKey| OrderKey {
+            key: match rates.last() {
+                Some(rate) if is_compared(sort) => rate.map_or(SortKey::Missing, |x| SortKey::Number(x.abs())),
+                _ => own.key,
+            },
+            tie: own.tie,
         };
         let rate = |then: Option<i64>, now: Option<i64>| Some((now? - then?) as f64 / seconds);
         let mut changed = Vec::new();
@@ -194,7 +197,7 @@ impl ChangeTracker {
                     } else {
                         Status::New
                     },
-                    sort_key: sort_key(&rates, sort.sort_key(&row)),
+                    order_key: order_key(&rates, sort.order_key(&row)),
                     cells: options.cells(columns, &row),
                     rates,
                 });
@@ -211,7 +214,7 @@ impl ChangeTracker {
             let rates: Vec<_> = previous.figures.iter().map(|then| rate(*then, Some(0))).collect();
             ChangedRow {
                 status: Status::Ended,
-                sort_key: sort_key(&rates, SortKey::Missing),
+                order_key: order_key(&rates, OrderKey::MISSING),
                 cells: previous.cells.clone(),
                 rates,
             }

@@ -84,7 +84,7 @@ impl MappingTotals {
 impl MapsReport<'_> {
     /// Returns the rows of a process in order, no more than are wanted.
     fn sorted<'p, 'a>(&self, process: &'p ProcessMappings<'a>) -> Vec<&'p MapRow<'a>> {
-        let keys: Vec<_> = process.rows.iter().map(|r| self.sort.sort_key(r)).collect();
+        let keys: Vec<_> = process.rows.iter().map(|r| self.sort.order_key(r)).collect();
         let mut sorted = order(&keys, self.descending);
         sorted.truncate(self.top.unwrap_or(usize::MAX));
         sorted.into_iter().map(|at| &process.rows[at]).collect()

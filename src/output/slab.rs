@@ -56,7 +56,7 @@ impl<'a> SlabReport<'a> {
     pub fn new(caches: Reading<&'a SlabCaches>, system: &'a SystemSample, filter: &Filter, layout: SlabLayout) -> Self {
         let all = caches.map_or(&[][..], |found| &found.caches).iter().map(SlabRow::new);
         let passing: Vec<_> = all.filter(|row| filter.matches(row)).collect();
-        let keys: Vec<_> = passing.iter().map(|row| layout.sort.sort_key(row)).collect();
+        let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
         let mut sorted = order(&keys, layout.descending);
         sorted.truncate(layout.top.unwrap_or(usize::MAX));
         Self {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Query, RowFilter, RowSource};
-use crate::columns::{Row, SortKey, order};
+use crate::columns::{OrderKey, Row, order};
 use crate::group::tree::{Forest, Node};
 use crate::group::{Group, GroupBy, RowKey, Totals, groups};
 use crate::model::{ProcessSample, Snapshot};
@@ -253,8 +253,8 @@ impl Selection {
     /// Sorts places by the column of the query; a frozen order goes before it.
     fn sorted(&self, places: &[usize], source: &RowSource<'_>, query: &Query<'_>) -> Vec<usize> {
         let column = query.sort.get();
-        let key = |i: &usize| column.sort_key(&self.row(source, *i, true));
-        let keys: Vec<SortKey> = places.iter().map(key).collect();
+        let key = |i: &usize| column.order_key(&self.row(source, *i, true));
+        let keys: Vec<OrderKey> = places.iter().map(key).collect();
         let mut sorted: Vec<usize> = order(&keys, query.descending).into_iter().map(|i| places[i]).collect();
         if let Some(frozen) = query.frozen {
             sorted.sort_by_cached_key(|i| {

@@ -1,7 +1,7 @@
 //! The sums and the order of a plain list of all processes, kept from snapshot to snapshot.
 
 use super::table::Table;
-use crate::columns::SortKey;
+use crate::columns::OrderKey;
 use crate::group::{Coverage, RowKey, Totals};
 use crate::history::RowHistory;
 use crate::model::ProcessSample;
@@ -24,7 +24,7 @@ pub(super) struct Kept {
     pids: Vec<u32>,
     blocks: Vec<Block>,
     /// The keys of the rows of each table, by their place in the snapshot.
-    pub(super) keys: Vec<Vec<SortKey>>,
+    pub(super) keys: Vec<Vec<OrderKey>>,
 }
 
 /// The sums of some rows that follow each other.
@@ -120,7 +120,7 @@ impl Kept {
                 row.index = places[row.index];
                 row.index != GONE
             });
-            let mut shifted = vec![SortKey::Missing; rows.len()];
+            let mut shifted = vec![OrderKey::MISSING; rows.len()];
             for (key, place) in keys.drain(..).zip(&places).filter(|(_, place)| **place != GONE) {
                 shifted[*place] = key;
             }
@@ -137,8 +137,8 @@ impl Kept {
     }
 }
 
-/// Sorts the rows of a table; of equal ones, the lower pid comes first.
-pub(super) fn sort(table: &mut Table, keys: &[SortKey]) {
+/// Sorts the rows of a table; of those that are equal in all, the lower pid comes first.
+pub(super) fn sort(table: &mut Table, keys: &[OrderKey]) {
     let descending = table.descending;
     table.rows.sort_by(|a, b| {
         let order = keys[a.index].compare(&keys[b.index], descending);
@@ -147,9 +147,9 @@ pub(super) fn sort(table: &mut Table, keys: &[SortKey]) {
 }
 
 /// Puts one row in the place that its key has now; one that is `new` has none yet.
-pub(super) fn put(table: &mut Table, keys: &mut [SortKey], at: usize, key: SortKey, new: Option<RowKey>) {
+pub(super) fn put(table: &mut Table, keys: &mut [OrderKey], at: usize, key: OrderKey, new: Option<RowKey>) {
     let descending = table.descending;
-    let place = |rows: &[RowRef], keys: &[SortKey], key: &SortKey| {
+    let place = |rows: &[RowRef], keys: &[OrderKey], key: &OrderKey| {
         rows.partition_point(|row| {
             let order = keys[row.index].compare(key, descending);
             order.then(row.index.cmp(&at)).is_lt()

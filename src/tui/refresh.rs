@@ -97,7 +97,7 @@ fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
     let mut kept = Kept::new(&source, kernel_threads);
     let keys_of = |table: &Table| {
         let column = table.sort.get();
-        let key = |row| column.sort_key(&source.process(row));
+        let key = |row| column.order_key(&source.process(row));
         snapshot.rows().iter().map(key).collect()
     };
     kept.keys = app.tables.shown().iter().map(keys_of).collect();
@@ -147,7 +147,7 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let shown = app.tables.shown().iter().zip(&kept.keys);
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();
-        let key = |at: &usize| (*at, column.sort_key(&source.process(&rows[*at])));
+        let key = |at: &usize| (*at, column.order_key(&source.process(&rows[*at])));
         let news = looked
             .iter()
             .map(key)

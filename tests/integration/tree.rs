@@ -3,3 +3,4 @@
 mod forest;
 mod shared;
 mod sums;
+mod ties;

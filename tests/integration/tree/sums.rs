@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zmtop::columns::{Row, SortKey, order};
+use zmtop::columns::{OrderKey, Row, SortKey, order};
 use zmtop::group::{Change, Totals};
 use zmtop::model::{Memory, Missing, Walk};
 
@@ -117,14 +117,24 @@ fn totals_of_processes() {
     assert_eq!(extreme.pss, Some(i64::MAX));
 }
 
-fn texts(words: &[&str]) -> Vec<SortKey> {
-    words.iter().map(|w| SortKey::Text((*w).to_owned())).collect()
+/// Keys without anything that comes first among equals.
+fn keys(keys: &[SortKey]) -> Vec<OrderKey> {
+    let key = |key: &SortKey| OrderKey {
+        key: key.clone(),
+        ..OrderKey::MISSING
+    };
+    keys.iter().map(key).collect()
+}
+
+fn texts(words: &[&str]) -> Vec<OrderKey> {
+    let words: Vec<_> = words.iter().map(|w| SortKey::Text((*w).to_owned())).collect();
+    keys(&words)
 }
 
 #[test]
 fn rows_are_ordered_and_dashes_come_last() {
     let n = SortKey::Number;
-    let keys = [n(2.0), SortKey::Missing, n(-1.0), n(3.0), SortKey::Missing, n(0.0)];
+    let keys = keys(&[n(2.0), SortKey::Missing, n(-1.0), n(3.0), SortKey::Missing, n(0.0)]);
     assert_eq!(order(&keys, false), [2, 5, 0, 3, 1, 4]);
     assert_eq!(order(&keys, true), [3, 0, 5, 2, 1, 4]);
     assert_eq!(order(&texts(&["b", "a", "c"]), false), [1, 0, 2]);
@@ -133,9 +143,32 @@ fn rows_are_ordered_and_dashes_come_last() {
 
 #[test]
 fn equal_rows_keep_their_places_in_both_directions() {
-    let keys = [0.0, -0.0, 1.0, 0.0, 1.0].map(SortKey::Number);
+    let keys = keys(&[0.0, -0.0, 1.0, 0.0, 1.0].map(SortKey::Number));
     assert_eq!(order(&keys, false), [0, 1, 3, 2, 4]);
     assert_eq!(order(&keys, true), [2, 4, 0, 1, 3]);
+}
+
+#[test]
+fn the_greatest_comes_first_among_equals_in_both_directions() {
+    let n = SortKey::Number;
+    let keys = [
+        (1.0, n(5.0)),
+        (1.0, SortKey::Missing),
+        (0.0, n(1.0)),
+        (1.0, n(7.0)),
+        (0.0, n(2.0)),
+    ]
+    .map(|(key, tie)| OrderKey { key: n(key), tie });
+    assert_eq!(order(&keys, false), [4, 2, 3, 0, 1]);
+    assert_eq!(order(&keys, true), [3, 0, 1, 4, 2]);
+}
+
+fn any_key() -> impl Strategy<Value = SortKey> {
+    prop_oneof![
+        any::<f64>().prop_map(SortKey::Number),
+        "[a-c]{0,2}".prop_map(SortKey::Text),
+        Just(SortKey::Missing),
+    ]
 }
 
 proptest! {
@@ -143,23 +176,17 @@ proptest! {
 
     #[test]
     fn any_keys_have_a_total_order(
-        keys in prop::collection::vec(
-            prop_oneof![
-                any::<f64>().prop_map(SortKey::Number),
-                "[a-c]{0,2}".prop_map(SortKey::Text),
-                Just(SortKey::Missing),
-            ],
-            0..50,
-        ),
+        keys in prop::collection::vec((any_key(), any_key()), 0..50),
         descending: bool,
     ) {
+        let keys: Vec<_> = keys.into_iter().map(|(key, tie)| OrderKey { key, tie }).collect();
         let order = order(&keys, descending);
         let mut sorted = order.clone();
         sorted.sort_unstable();
         prop_assert_eq!(sorted, (0..keys.len()).collect::<Vec<_>>());
         prop_assert!(order.is_sorted_by(|a, b| keys[*a].compare(&keys[*b], descending).is_le()));
-        let dashes = order.iter().skip_while(|i| keys[**i] != SortKey::Missing);
-        prop_assert!(dashes.into_iter().all(|i| keys[*i] == SortKey::Missing));
+        let dashes = order.iter().skip_while(|i| keys[**i].key != SortKey::Missing);
+        prop_assert!(dashes.into_iter().all(|i| keys[*i].key == SortKey::Missing));
     }
 }
 

@@ -182,7 +182,7 @@ fn a_program_and_one_that_ended() {
     };
     let picture = session.picture();
     session.keys("Esc Tab L").click(60, row_of(&picture, "VERDICT"));
-    assert!(session.app.modal::<LeakList>().is_some());
+    assert!(session.app.popup::<LeakList>().is_some());
     session.click(60, row_of(&picture, "(12 processes)"));
     assert!(session.app.modal.is_none());
     assert_eq!(session.selected_group().as_deref(), Some("worker"));
@@ -193,7 +193,7 @@ fn the_cursor_stays_with_whom_it_is_on() {
     let mut session = leaking(120, 40, CALLED);
     session.keys("L j");
     let at = |session: &Session| {
-        let cursor = session.app.modal::<LeakList>().unwrap().list.cursor;
+        let cursor = session.app.popup::<LeakList>().unwrap().list.cursor;
         session.app.engine.suspects[cursor].key.clone()
     };
     let who = at(&session);
@@ -212,7 +212,7 @@ fn the_order_by_trend_has_leaks_first() {
     session.keys("I");
     // What is not known yet comes last, either way.
     let known: Vec<u32> = session.pids().into_iter().filter(|pid| *pid < 1000).collect();
-    assert_eq!(known, [1, 400, 600, 500]);
+    assert_eq!(known, [400, 1, 600, 500]);
 }
 
 #[test]
