@@ -356,7 +356,7 @@ impl Screen {
             Effect::Save(saved) => self.save(saved),
             Effect::ScanMappings(number, ids) => self.mappings.read(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
-            Effect::Copy(text) => terminal::copy(text.as_bytes())?,
+            Effect::Copy(text) => terminal::copy(&text)?,
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Look(looks) => self.looker.turn_to(looks, &self.send),

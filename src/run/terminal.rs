@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crossterm::clipboard::CopyToClipboard;
 use ratatui::layout::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs;
@@ -52,25 +53,9 @@ pub fn ask(query: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Gives bytes to the terminal for the clipboard, by OSC 52.
-pub fn copy(bytes: &[u8]) -> io::Result<()> {
-    ask(format!("\x1b]52;c;{}\x07", base64(bytes)).as_bytes())
-}
-
-/// Writes bytes in base64, RFC 4648.
-pub fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let mut three = [0; 3];
-        three[..chunk.len()].copy_from_slice(chunk);
-        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
-        for at in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
-            out.push(if at > chunk.len() { '=' } else { digit.into() });
-        }
-    }
-    out
+/// Gives a text to the terminal for the clipboard, by OSC 52.
+pub fn copy(text: &str) -> io::Result<()> {
+    crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
 /// Gives the terminal back: safe to call from any thread, at any time, any number of times, and from the

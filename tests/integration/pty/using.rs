@@ -86,6 +86,26 @@ impl Drop for Sleeper {
 }
 
 #[test]
+fn a_command_line_is_given_to_the_terminals_clipboard() {
+    let _sleeper = Sleeper::new("4321.5");
+    let mut pty = Pty::zmtop((100, 30), &["--interval", "200ms"]);
+    pty.wait_for_table();
+    pty.send("/cmd:4321.5");
+    pty.wait_for("1 match");
+    pty.send("\r");
+    pty.wait_for("Σ 1 of");
+    pty.send("Y");
+    pty.wait_for("copied, if the terminal allows it: sleep 4321.5");
+    // RFC 4648 of "sleep 4321.5".
+    let wanted = b"\x1b]52;c;c2xlZXAgNDMyMS41\x1b\\";
+    let start = std::time::Instant::now();
+    while !pty.raw().windows(wanted.len()).any(|bytes| bytes == wanted) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", String::from_utf8_lossy(&pty.raw()));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn tab_groups_enter_opens_and_m_reads_mappings() {
     let _sleepers = [Sleeper::new("2345.6"), Sleeper::new("2345.6"), Sleeper::new("2345.6")];
     let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms", "--by", "command"]);

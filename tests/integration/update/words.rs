@@ -1,6 +1,5 @@
 //! What zmtop says to keys that lead nowhere, and what it copies.
 
-use zmtop::run::terminal::base64;
 use zmtop::tui::{Effect, Opening};
 
 use crate::support::session::Session;
@@ -53,15 +52,6 @@ fn the_pid_and_the_command_line_are_copied() {
         })
         .collect();
     assert_eq!(copied, ["900", "/usr/bin/python3 train.py --epochs 40"]);
-    for (bytes, text) in [
-        (&b""[..], ""),
-        (b"f", "Zg=="),
-        (b"fo", "Zm8="),
-        (b"foo", "Zm9v"),
-        (b"foob\xff", "Zm9vYv8="),
-    ] {
-        assert_eq!(base64(bytes), text);
-    }
 }
 
 #[test]
