@@ -16,8 +16,10 @@
 pub mod alerts;
 pub mod columns;
 pub mod diagnostics;
+mod find;
 pub mod help;
 pub mod leaks;
+mod opened;
 pub mod sort;
 pub mod users;
 
@@ -25,15 +27,14 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use ratatui::Frame;
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::widgets::{Block, Clear};
+use ratatui::layout::Rect;
+use ratatui::widgets::Block;
 
-use super::app::{App, Hint, Modal, Response};
-use super::widgets::{ListState, draw_line, line};
+use super::app::{App, Hint, Response};
+use super::widgets::ListState;
 use crate::columns::Column;
-use crate::config::{Action, Context};
+use crate::config::Action;
 use crate::text;
 
 /// Lines below the entries that explain the selected one: a rule and three lines of text.
@@ -41,47 +42,50 @@ const NOTE_LINES: usize = 4;
 /// A popup with fewer lines inside has no note, unless all entries have room beside it.
 const MIN_LINES_WITH_NOTE: usize = 10;
 
+/// The hint that an entry is found by its name.
+const TYPE: Hint = Hint::Key("letters", "find");
 /// The keys of a list from which an entry is chosen.
 const CHOOSE: &[Hint] = &[
+    TYPE,
     Hint::Action(Action::Accept, "choose"),
     Hint::Action(Action::Cancel, "close"),
 ];
-/// The keys of a list that is only read.
+/// The keys of a text.
 const READ: &[Hint] = &[
+    Hint::Action(Action::Search, "search"),
     Hint::Action(Action::Down, "down"),
     Hint::Action(Action::Up, "up"),
     Hint::Action(Action::PageDown, "page"),
     Hint::Action(Action::Cancel, "close"),
 ];
-
-/// A list in a frame.
+/// A list or a text in a frame.
 pub trait Popup: Any + Debug {
     /// The title in the frame.
     const TITLE: &'static str;
     /// The terminal columns it would like to have, the frame included.
     const WIDTH: u16;
+    /// It is a text: its cursor is the first line on screen, and nothing is chosen from it.
+    const IS_TEXT: bool = false;
+    /// Its entries are switched on and off, and moved.
+    const SWITCHES: bool = false;
     /// The keys that the footer names.
-    const HINTS: &'static [Hint] = CHOOSE;
+    const HINTS: &'static [Hint] = if Self::IS_TEXT { READ } else { CHOOSE };
     /// Lines of its own above the entries.
     const HEADING_LINES: usize = 0;
     /// A click on an entry accepts it; otherwise it only goes there.
     const CLICK_ACCEPTS: bool = false;
 
-    /// Returns the title in the frame, with `height` entries on screen.
-    fn title(&self, _app: &App, _height: usize) -> Cow<'static, str> {
-        Self::TITLE.into()
-    }
-
     /// Returns the cursor.
-    fn list(&mut self) -> &mut ListState;
+    fn list(&self) -> ListState;
+
+    /// Returns the cursor, to change.
+    fn list_mut(&mut self) -> &mut ListState;
+
+    /// Returns the text of each entry, in which is searched.
+    fn texts(&self, app: &App) -> Vec<String>;
 
     /// Returns how many entries there are.
     fn len(&self, app: &App) -> usize;
-
-    /// Returns how many places the cursor can take, with `height` entries on screen.
-    fn positions(&self, app: &App, _height: usize) -> usize {
-        self.len(app)
-    }
 
     /// Returns what is said of the selected entry below the entries.
     fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
@@ -146,99 +150,17 @@ fn entries_of<P: Popup>(popup: &P, app: &App) -> Rect {
     }
 }
 
-/// Moves the cursor, no further than the last entry.
+/// Moves the cursor, no further than the last entry, or than the last lines of a text.
 fn move_to<P: Popup>(popup: &mut P, app: &App, to: impl FnOnce(usize, usize) -> usize) {
     let height = usize::from(entries_of(popup, app).height);
-    let positions = popup.positions(app, height).max(1);
-    let from = popup.list().cursor;
-    let to = to(from, height.max(1)).min(positions - 1);
-    popup.list().select(to, positions, height);
-}
-
-impl<P: Popup> Modal for P {
-    fn context(&self) -> Context {
-        Context::List
-    }
-
-    fn hints(&self) -> &[Hint] {
-        P::HINTS
-    }
-
-    fn on_action(&mut self, app: &mut App, action: Action) -> Response {
-        match action {
-            Action::Cancel => {
-                self.cancel(app);
-                return Response::close();
-            }
-            Action::Accept => return self.accept(app),
-            Action::Up => move_to(self, app, |at, _| at.saturating_sub(1)),
-            Action::Down => move_to(self, app, |at, _| at + 1),
-            Action::PageUp => move_to(self, app, usize::saturating_sub),
-            Action::PageDown => move_to(self, app, |at, page| at + page),
-            Action::First => move_to(self, app, |_, _| 0),
-            Action::Last => move_to(self, app, |_, _| usize::MAX),
-            _ => {
-                let height = usize::from(entries_of(self, app).height);
-                Popup::on_action(self, app, action, height);
-            }
-        }
-        Response::stay()
-    }
-
-    fn on_wheel(&mut self, app: &mut App, down: bool) {
-        move_to(self, app, |at, _| if down { at + 1 } else { at.saturating_sub(1) });
-    }
-
-    /// Goes to the entry, and accepts it where that is meant; a click beside the popup closes it.
-    fn on_click(&mut self, app: &mut App, at: Position) -> Response {
-        if !area_of(self, app).contains(at) {
-            self.cancel(app);
-            return Response::close();
-        }
-        let entries = entries_of(self, app);
-        if !(entries.y..entries.bottom()).contains(&at.y) {
-            return Response::stay();
-        }
-        let to = self.list().offset + usize::from(at.y - entries.y);
-        move_to(self, app, |_, _| to);
-        if P::CLICK_ACCEPTS {
-            return self.accept(app);
-        }
-        Response::stay()
-    }
-
-    fn on_snapshot(&mut self, app: &App) {
-        let height = usize::from(entries_of(self, app).height);
-        Popup::on_snapshot(self, app, height);
-    }
-
-    fn is_about_rows(&self) -> bool {
-        Popup::is_about_rows(self)
-    }
-
-    fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
-        let theme = &app.config.theme;
-        // The state's size may lag behind the terminal's for a moment.
-        let area = area_of(self, app).intersection(frame.area());
-        frame.render_widget(Clear, area);
-        let block = Block::bordered().border_style(theme.frame).style(theme.popup);
-        let inside = block.inner(area);
-        let (list, note) = split(self, app, inside);
-        let shown = usize::from(list.height).saturating_sub(P::HEADING_LINES);
-        frame.render_widget(block.title(self.title(app, shown)), area);
-        let buf = frame.buffer_mut();
-        Popup::draw(self, app, list, buf);
-        if let (Some(words), false) = (self.note(app), note.is_empty()) {
-            let width = usize::from(note.width);
-            draw_line(buf, note, &"─".repeat(width), theme.frame);
-            let lines = wrap(&words, width.saturating_sub(2));
-            for (at, text) in lines.iter().take(NOTE_LINES - 1).enumerate() {
-                let below = line(note, at as u16 + 1);
-                draw_line(buf, below, &format!(" {text}"), theme.dim);
-            }
-        }
-        None
-    }
+    let len = popup.len(app);
+    let positions = if P::IS_TEXT {
+        len.saturating_sub(height) + 1
+    } else {
+        len
+    };
+    let to = to(popup.list().cursor, height.max(1)).min(positions.saturating_sub(1));
+    popup.list_mut().select(to, positions.max(1), height);
 }
 
 /// Writes a column as a menu lists it: its name, its title and the beginning of its help.

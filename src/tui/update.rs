@@ -64,6 +64,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = app.modal.as_ref().map_or(Context::Table, |modal| modal.context());
     let action = app.config.keymap.action(context, key);
+    let action = action.filter(|action| app.modal.as_ref().is_none_or(|modal| modal.takes(*action)));
     if key.kind == KeyEventKind::Press {
         app.screen.message = None;
     }

@@ -2,6 +2,7 @@
 
 mod act;
 mod chart;
+mod find;
 mod groups;
 mod input;
 mod kept;

@@ -171,7 +171,13 @@ impl Modal for SignalDialog {
         });
         match found {
             Some(found) => self.select(app, found),
-            None => self.query.clear(),
+            None => {
+                self.query.clear();
+                app.screen.say(format!(
+                    "no match for {}",
+                    text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2)
+                ));
+            }
         }
         Response::stay()
     }

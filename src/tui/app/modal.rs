@@ -64,6 +64,11 @@ pub trait Modal: Any + Debug {
         &[]
     }
 
+    /// Returns false if an action means nothing to it: its key is then a character like any other.
+    fn takes(&self, _action: Action) -> bool {
+        true
+    }
+
     /// Performs the action of a key.
     fn on_action(&mut self, app: &mut App, action: Action) -> Response;
 

@@ -11,12 +11,13 @@ use std::collections::HashSet;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
-use super::{Popup, READ};
-use crate::alert::{AlertEvent, Alerts, Transition};
+use super::Popup;
+use crate::alert::{Alerts, Transition};
 use crate::text::{self, Align, fit};
-use crate::tui::app::{App, Hint};
-use crate::tui::widgets::{ListState, draw_list};
+use crate::tui::app::App;
+use crate::tui::widgets::{ListState, draw_line, line};
 use crate::units;
 
 /// The open list.
@@ -28,10 +29,18 @@ pub struct AlertList {
 impl Popup for AlertList {
     const TITLE: &'static str = " Alerts ";
     const WIDTH: u16 = 120;
-    const HINTS: &'static [Hint] = READ;
+    const IS_TEXT: bool = true;
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        lines(app).into_iter().map(|(text, _)| text).collect()
     }
 
     fn len(&self, app: &App) -> usize {
@@ -39,43 +48,43 @@ impl Popup for AlertList {
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
-        let theme = &app.config.theme;
-        let alerts = &app.engine.alerts;
-        let notes = notes(app);
-        // The newest event about a target says how it is with that one now.
-        let mut seen = HashSet::new();
-        let events: Vec<(&AlertEvent, bool)> = alerts
-            .events()
-            .iter()
-            .map(|e| {
-                let newest = seen.insert((e.rule, &e.target));
-                (e, newest && alerts.rule_is_firing(e.rule, &e.target))
-            })
-            .collect();
-        let now = app.engine.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
-        let len = notes.len() + events.len();
-        let selected = if events.is_empty() { theme.popup } else { theme.selected };
-        draw_list(buf, area, self.list, len, selected, |at| {
-            if let Some(note) = notes.get(at) {
-                let says_none = events.is_empty() && at + 1 == notes.len();
-                return (note.clone(), if says_none { theme.dim } else { theme.alert });
-            }
-            let (event, firing) = events[at - notes.len()];
-            let what = match event.transition {
-                Transition::Fired if event.flapping => "flapping",
-                Transition::Fired => "fired",
-                Transition::Resolved(reason) => reason.id(),
-            };
-            let text = format!(
-                " {} {:>5} ago  {what:<8} {}  {}",
-                if firing { '!' } else { ' ' },
-                units::span(now.saturating_sub(event.monotonic)),
-                fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
-                event.summary(),
-            );
-            (text, if firing { theme.alert } else { theme.popup })
-        });
+        let width = usize::from(area.width);
+        for ((text, style), y) in lines(app).into_iter().skip(self.list.cursor).zip(0..area.height) {
+            draw_line(buf, line(area, y), &fit(&text, width, Align::Left), style);
+        }
     }
+}
+
+/// Returns every line.
+fn lines(app: &App) -> Vec<(String, Style)> {
+    let theme = &app.config.theme;
+    let alerts = &app.engine.alerts;
+    let mut lines: Vec<_> = notes(app).into_iter().map(|note| (note, theme.alert)).collect();
+    if let Some((_, style)) = lines.last_mut().filter(|_| alerts.events().is_empty()) {
+        // That there are none is no fault.
+        *style = theme.dim;
+    }
+    let now = app.engine.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
+    // The newest event about a target says how it is with that one now.
+    let mut seen = HashSet::new();
+    lines.extend(alerts.events().iter().map(|event| {
+        let is_newest = seen.insert((event.rule, &event.target));
+        let is_firing = is_newest && alerts.rule_is_firing(event.rule, &event.target);
+        let what = match event.transition {
+            Transition::Fired if event.flapping => "flapping",
+            Transition::Fired => "fired",
+            Transition::Resolved(reason) => reason.id(),
+        };
+        let text = format!(
+            " {} {:>5} ago  {what:<8} {}  {}",
+            if is_firing { '!' } else { ' ' },
+            units::span(now.saturating_sub(event.monotonic)),
+            fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
+            event.summary(),
+        );
+        (text, if is_firing { theme.alert } else { theme.popup })
+    }));
+    lines
 }
 
 /// Returns lines to show above the events: what the list lacks, and why.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Popup, column_label};
+use super::{Popup, TYPE, column_label};
 use crate::columns::ColumnId;
 use crate::config::Action;
 use crate::tui::app::{App, Hint};
@@ -82,7 +82,9 @@ impl ColumnChooser {
 impl Popup for ColumnChooser {
     const TITLE: &'static str = " Columns ";
     const WIDTH: u16 = 100;
+    const SWITCHES: bool = true;
     const HINTS: &'static [Hint] = &[
+        TYPE,
         Hint::Action(Action::Toggle, "show or hide"),
         Hint::Action(Action::MoveUp, "left"),
         Hint::Action(Action::MoveDown, "right"),
@@ -90,8 +92,16 @@ impl Popup for ColumnChooser {
         Hint::Action(Action::Cancel, "take back"),
     ];
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, _app: &App) -> Vec<String> {
+        self.order.iter().map(|column| column_label(column.get())).collect()
     }
 
     fn len(&self, _app: &App) -> usize {

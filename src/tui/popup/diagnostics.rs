@@ -11,8 +11,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Popup, READ, wrap};
-use crate::tui::app::{App, Hint};
+use super::{Popup, wrap};
+use crate::tui::app::App;
 use crate::tui::widgets::{ListState, draw_text};
 use crate::units::{self, Units};
 
@@ -109,19 +109,23 @@ fn lines(app: &App) -> Vec<(&'static str, String)> {
 impl Popup for Diagnostics {
     const TITLE: &'static str = " Diagnostics ";
     const WIDTH: u16 = 84;
-    const HINTS: &'static [Hint] = READ;
+    const IS_TEXT: bool = true;
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        let lines = lines(app).into_iter();
+        lines.map(|(label, text)| format!("{label} {text}")).collect()
     }
 
     fn len(&self, app: &App) -> usize {
         lines(app).len()
-    }
-
-    /// The last position shows the last line at the bottom.
-    fn positions(&self, app: &App, height: usize) -> usize {
-        self.len(app).saturating_sub(height) + 1
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {

@@ -7,15 +7,13 @@
 //! └───────────────────────────────────────────────────────────────┘
 //! ```
 
-use std::borrow::Cow;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Popup, READ, wrap};
+use super::{Popup, wrap};
 use crate::columns::COLUMNS;
 use crate::config::Context;
-use crate::tui::app::{App, Hint};
+use crate::tui::app::App;
 use crate::tui::widgets::{ListState, draw_text};
 use crate::{filter, text};
 
@@ -77,28 +75,35 @@ fn lines(app: &App, width: usize) -> Vec<HelpLine> {
     lines
 }
 
+fn all_lines(app: &App) -> Vec<HelpLine> {
+    lines(app, usize::from(app.screen.size.0.min(Help::WIDTH).saturating_sub(2)))
+}
+
 impl Popup for Help {
     const TITLE: &'static str = " Help ";
     const WIDTH: u16 = 100;
-    const HINTS: &'static [Hint] = READ;
+    const IS_TEXT: bool = true;
 
-    fn title(&self, app: &App, height: usize) -> Cow<'static, str> {
-        let all = self.len(app);
-        let last = (self.list.cursor + height).min(all);
-        format!(" Help: lines {} to {last} of {all} ", self.list.cursor + 1).into()
+    fn list(&self) -> ListState {
+        self.list
     }
 
-    fn list(&mut self) -> &mut ListState {
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
     }
 
-    fn len(&self, app: &App) -> usize {
-        lines(app, usize::from(app.screen.size.0.min(Self::WIDTH).saturating_sub(2))).len()
+    fn texts(&self, app: &App) -> Vec<String> {
+        let lines = all_lines(app).into_iter();
+        lines
+            .map(|line| match line {
+                HelpLine::Heading(title) => title.into(),
+                HelpLine::Entry(term, about) => format!("{term} {about}"),
+            })
+            .collect()
     }
 
-    /// The last position shows the last line at the bottom.
-    fn positions(&self, app: &App, height: usize) -> usize {
-        self.len(app).saturating_sub(height) + 1
+    fn len(&self, app: &App) -> usize {
+        all_lines(app).len()
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {

@@ -61,8 +61,23 @@ impl Popup for LeakList {
     const HEADING_LINES: usize = 1;
     const CLICK_ACCEPTS: bool = true;
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        let suspects = app.engine.suspects.iter();
+        let name = |suspect: &Suspect| match (&suspect.key, &suspect.facts) {
+            (RowKey::Group(key), _) => text::safe(key.label()).into_owned(),
+            (RowKey::Process(_), facts) => facts
+                .as_ref()
+                .map_or_else(String::new, |facts| text::safe(&facts.short_command()).into_owned()),
+        };
+        suspects.map(name).collect()
     }
 
     fn len(&self, app: &App) -> usize {

@@ -23,7 +23,8 @@ use crate::tui::widgets::{ListState, draw_list};
 /// The open menu.
 #[derive(Debug)]
 pub struct SortMenu {
-    list: ListState,
+    /// The cursor.
+    pub list: ListState,
 }
 
 impl SortMenu {
@@ -40,8 +41,16 @@ impl Popup for SortMenu {
     const WIDTH: u16 = 100;
     const CLICK_ACCEPTS: bool = true;
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, _app: &App) -> Vec<String> {
+        COLUMNS.iter().map(column_label).collect()
     }
 
     fn len(&self, _app: &App) -> usize {

@@ -67,8 +67,17 @@ impl Popup for UserPicker {
     const WIDTH: u16 = 44;
     const CLICK_ACCEPTS: bool = true;
 
-    fn list(&mut self) -> &mut ListState {
+    fn list(&self) -> ListState {
+        self.list
+    }
+
+    fn list_mut(&mut self) -> &mut ListState {
         &mut self.list
+    }
+
+    fn texts(&self, _app: &App) -> Vec<String> {
+        let names = self.users.iter().map(|user| text::safe(&user.name).into_owned());
+        std::iter::once("everyone".into()).chain(names).collect()
     }
 
     fn len(&self, _app: &App) -> usize {

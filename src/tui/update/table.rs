@@ -39,13 +39,13 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
-        Action::Help => app.open(popup::help::Help::default()),
-        Action::SortMenu => app.open(popup::sort::SortMenu::new(app)),
+        Action::Help => app.open_popup(popup::help::Help::default()),
+        Action::SortMenu => app.open_popup(popup::sort::SortMenu::new(app)),
         Action::Users => pick_user(app),
-        Action::Leaks => app.open(popup::leaks::LeakList::new(app)),
-        Action::Alerts => app.open(popup::alerts::AlertList::default()),
-        Action::Diagnostics => app.open(popup::diagnostics::Diagnostics::default()),
-        Action::Columns => app.open(popup::columns::ColumnChooser::new(app.chosen_columns())),
+        Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
+        Action::Alerts => app.open_popup(popup::alerts::AlertList::default()),
+        Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics::default()),
+        Action::Columns => app.open_popup(popup::columns::ColumnChooser::new(app.chosen_columns())),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
         Action::Search => app.open(Prompt::new(PromptKind::Search, "")),
         Action::Interval => {
@@ -254,6 +254,6 @@ fn pick_user(app: &mut App) {
         app.screen
             .say("a user is picked before the mappings are read: Esc goes back");
     } else {
-        app.open(popup::users::UserPicker::new(app));
+        app.open_popup(popup::users::UserPicker::new(app));
     }
 }

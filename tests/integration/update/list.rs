@@ -91,11 +91,11 @@ fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
 fn the_help_scrolls_within_its_lines() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? k");
-    assert_eq!(session.app.modal::<Help>().unwrap().list.cursor, 0);
+    assert_eq!(session.app.popup::<Help>().unwrap().list.cursor, 0);
     session.keys("End");
-    let end = session.app.modal::<Help>().unwrap().list.cursor;
+    let end = session.app.popup::<Help>().unwrap().list.cursor;
     session.keys("j PageDown");
-    assert_eq!(session.app.modal::<Help>().unwrap().list.cursor, end);
+    assert_eq!(session.app.popup::<Help>().unwrap().list.cursor, end);
     session.keys("q");
     assert!(session.app.modal.is_none(), "q closes the help, not the monitor");
     assert!(session.effects.is_empty());

@@ -1,0 +1,190 @@
+//! Searching in the help, and finding entries of menus by typing.
+
+use ratatui::style::Style;
+use zmtop::columns::find;
+use zmtop::tui::popup::columns::ColumnChooser;
+use zmtop::tui::popup::help::Help;
+use zmtop::tui::popup::sort::SortMenu;
+
+use crate::support::session::{Session, busy};
+
+/// The last line of the screen.
+fn footer(session: &mut Session) -> String {
+    session.picture().lines().last().unwrap_or_default().trim().to_owned()
+}
+
+/// The words on screen in a style, line by line.
+fn in_style(session: &mut Session, style: Style) -> Vec<String> {
+    let frame = session.frame();
+    let area = frame.area;
+    let has = |x, y| {
+        let cell = &frame[(x, y)];
+        style.fg.is_none_or(|fg| cell.fg == fg)
+            && style.bg.is_none_or(|bg| cell.bg == bg)
+            && cell.modifier.contains(style.add_modifier)
+    };
+    let lines = (0..area.height).map(|y| {
+        let cells = (0..area.width).filter(|x| has(*x, y));
+        cells.map(|x| frame[(x, y)].symbol()).collect::<String>()
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+fn top(session: &Session) -> usize {
+    session.app.popup::<Help>().expect("the help is open").list.cursor
+}
+
+#[test]
+fn the_help_is_searched_as_it_is_typed_and_step_by_step() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("? /").types("OOM_");
+    let line = session.line("oom_score_adj");
+    assert!(line.contains("which process"), "{line}");
+    assert!(
+        footer(&mut session).starts_with("Search  OOM_  1 of "),
+        "{}",
+        footer(&mut session)
+    );
+    let (found, others) = (session.app.config.theme.selected, session.app.config.theme.found);
+    assert_eq!(in_style(&mut session, found), ["oom_"]);
+    session.keys("Enter");
+    let first = top(&session);
+    assert!(footer(&mut session).contains("next match"), "{}", footer(&mut session));
+    session.keys("n");
+    assert!(
+        top(&session) > first,
+        "the next one is far below, in the filters or columns"
+    );
+    assert_eq!(in_style(&mut session, found), ["oom_"]);
+    assert!(!in_style(&mut session, others).is_empty(), "{}", session.picture());
+    session.keys("N");
+    assert_eq!(top(&session).min(first), top(&session), "back to the first");
+    let lines = session.line(" Help: lines ");
+    assert!(lines.contains(" of "), "{lines}");
+    // From the last match round to the first.
+    session.keys("N");
+    assert!(top(&session) > first, "round and round");
+    session.keys("Esc");
+    assert!(session.app.modal.is_some(), "Esc ends the search first");
+    assert_eq!(in_style(&mut session, found), [""; 0]);
+    assert!(footer(&mut session).contains("search"));
+    session.keys("Esc");
+    assert!(session.app.modal.is_none());
+}
+
+#[test]
+fn what_is_scrolled_away_is_searched_from_where_one_is() {
+    let mut session = Session::new(80, 24);
+    session
+        .minute()
+        .keys("? /")
+        .types("pss")
+        .keys("Enter PageDown PageDown PageDown PageDown");
+    let before = top(&session);
+    session.keys("n");
+    assert!(top(&session) >= before, "not back to what was found long before");
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_so_and_changes_nothing() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("? PageDown");
+    let before = top(&session);
+    session.keys("/").types("nowhere");
+    assert_eq!(footer(&mut session), "Search  nowhere  no match");
+    session.keys("Enter");
+    assert_eq!(footer(&mut session), "Search  nowhere  no match", "to be mended");
+    assert_eq!(top(&session), before);
+    session.keys("Esc");
+    assert!(session.app.modal.is_some());
+    assert_eq!(top(&session), before);
+    // An empty text that is deleted once more is no search.
+    session.keys("/ x Backspace Backspace Esc");
+    assert!(session.app.modal.is_none());
+}
+
+#[test]
+fn the_position_stays_beside_the_search() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("? / k e y Enter");
+    let title = session.line(" Help: lines ");
+    let number = |after: &str| {
+        let rest = title.split(after).nth(1)?;
+        rest.split(' ').next()?.parse::<usize>().ok()
+    };
+    assert_eq!(number("lines "), Some(top(&session) + 1), "{title}");
+    assert!(number(" of ") > number(" to "), "{title}");
+}
+
+/// Keys in the sort menu, and the column that the table is sorted by then.
+#[test]
+fn an_entry_of_the_sort_menu_is_found_by_its_name() {
+    for (keys, column) in [
+        ("s w a p Enter", "swap"),
+        ("r s s Enter", "rss"),
+        // Letters that are keys here: after another letter, or after `/`.
+        ("a g e Enter", "age"),
+        ("/ g r o u p Enter", "group"),
+        ("/ d p s s Enter", "dpss"),
+        // Case does not matter; Backspace takes a letter back.
+        ("U S S x Backspace Enter", "uss"),
+        // The words that explain it are found, too, but after names.
+        ("o o m _ s c Enter", "oom_score"),
+        // What was not found is not chosen.
+        ("x x x Enter Esc Enter", "pss"),
+        ("s w a p Esc Enter", "pss"),
+        // Arrows go on from there.
+        ("/ p s s Down Enter", "dpss"),
+    ] {
+        let mut session = Session::new(120, 40);
+        session.minute().keys("s").keys(keys);
+        assert!(session.app.modal.is_none(), "{keys}:\n{}", session.picture());
+        assert_eq!(session.app.tables.current().sort, find(column).unwrap(), "{keys}");
+    }
+}
+
+#[test]
+fn a_name_that_nothing_has_is_told() {
+    for open in ["s", "C", "u", "L"] {
+        let mut session = Session::new(120, 40);
+        session.minute().keys(open).types("xyz");
+        assert_eq!(footer(&mut session), "Search  xyz  no match", "{open}");
+    }
+    let mut session = Session::new(120, 40);
+    session.minute().keys("F9").types("xyz");
+    assert_eq!(footer(&mut session), "no match for z");
+}
+
+#[test]
+fn f3_goes_to_the_next_entry_of_that_name() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("s").types("swap");
+    let cursor = |session: &Session| session.app.popup::<SortMenu>().unwrap().list.cursor;
+    let first = cursor(&session);
+    session.keys("F3");
+    assert!(cursor(&session) != first);
+    let line = session.line("goes to the next");
+    assert!(line.contains("of "), "{line}");
+}
+
+#[test]
+fn columns_are_switched_while_a_name_is_typed() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("C").types("cg_limit").keys("Space");
+    let shown = |session: &Session, id| session.app.tables.single.columns.contains(&find(id).unwrap());
+    assert!(shown(&session, "cg_limit"), "{}", session.picture());
+    assert!(session.app.popup::<ColumnChooser>().is_some());
+    session.keys("C-u").types("uss").keys("Space Enter");
+    assert!(!shown(&session, "uss") && session.app.modal.is_none());
+}
+
+#[test]
+fn a_user_is_found_by_name_and_keys_of_the_menu_stay_keys() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("u").types("post").keys("Enter");
+    assert_eq!(session.pids(), [400, 401, 402]);
+    session.keys("u j");
+    assert!(!footer(&mut session).contains("Search"), "j goes down");
+    session.keys("q");
+    assert!(session.app.modal.is_none(), "q closes");
+}
