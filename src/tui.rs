@@ -7,6 +7,7 @@
 //! update                 view                 events in, frames out; neither uses the other
 //!    popup  prompt  act                       what takes the keys: each its state, keys and drawing
 //!    panel  navigation  mappings  marks  search  rows      what changes or finds rows
+//!    hints                                    the keys that the last line names
 //!    app                                      the state, in parts
 //!    layout  table  scope  chart  growth  widgets  event   no file here knows the state
 //! ```
@@ -22,6 +23,7 @@ mod ascii;
 pub mod chart;
 pub mod event;
 pub mod growth;
+pub mod hints;
 mod kept;
 mod labels;
 pub mod layout;

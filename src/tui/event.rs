@@ -1,6 +1,7 @@
 //! The events that `update` takes, and the effects that it asks for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -16,8 +17,8 @@ use crate::sampler::mappings::Mappings;
 pub enum Event {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The wheel or a button of the mouse was moved.
-    Mouse(MouseEvent),
+    /// The wheel or a button of the mouse was moved, at that moment of some clock.
+    Mouse(MouseEvent, Duration),
     /// Text was pasted.
     Paste(String),
     /// The terminal has another size, in columns and rows.

@@ -21,7 +21,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match event {
         Event::Key(key) => effects = on_key(app, key),
-        Event::Mouse(mouse) => effects = mouse::on_mouse(app, mouse),
+        Event::Mouse(mouse, at) => effects = mouse::on_mouse(app, mouse, at),
         Event::Paste(text) => {
             app.with_modal(|modal, app| {
                 modal.on_paste(app, &text);
@@ -69,10 +69,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         app.screen.message = None;
     }
     match action {
-        Some(Action::Quit) => vec![Effect::Quit],
-        Some(Action::Redraw) => vec![Effect::Redraw],
-        Some(action) if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
-        Some(action) => table::on_action(app, action),
+        Some(action) => perform(app, action),
         None => match key.code {
             KeyCode::Char(c) if app.modal.is_none() => {
                 let help = app.config.keymap.shown_key(context, Action::Help);
@@ -86,6 +83,16 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
             }
             _ => Vec::new(),
         },
+    }
+}
+
+/// Has the open modal, or else the table, perform an action.
+fn perform(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Quit => vec![Effect::Quit],
+        Action::Redraw => vec![Effect::Redraw],
+        action if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
+        action => table::on_action(app, action),
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<
     runtime.spawn(async move {
         let mut stream = EventStream::new();
         let mut failures = 0;
+        let begun = Instant::now();
         let mut answers = AnswerPicker::default();
         while let Some(event) = stream.next().await {
             let event = match event {
@@ -41,7 +42,7 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<
                     }
                     continue;
                 }
-                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse),
+                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse, begun.elapsed()),
                 Ok(Raw::Paste(text)) => Event::Paste(text),
                 Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
                 Ok(Raw::FocusGained | Raw::FocusLost) => continue,

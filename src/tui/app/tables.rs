@@ -1,6 +1,7 @@
 //! The tables on the screen, and what they have in common.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::columns::{ColumnId, layout};
 use crate::config::settings::UiSettings;
@@ -28,6 +29,8 @@ pub struct Tables {
     pub scroll: usize,
     /// The tagged processes and groups.
     pub tags: HashSet<RowKey>,
+    /// The row that was clicked last, and when.
+    pub clicked: Option<(RowKey, Duration)>,
     /// The selection is followed even at the first row.
     pub follow: bool,
     /// The order of rows is kept.
@@ -47,6 +50,7 @@ impl Tables {
             mapping_columns: layout::MAPPINGS.to_vec(),
             scroll: 0,
             tags: HashSet::new(),
+            clicked: None,
             follow: false,
             frozen: false,
         }

@@ -202,7 +202,8 @@ impl<P: Popup> Modal for Opened<P> {
         );
     }
 
-    /// Goes to the entry, and accepts it where that is meant; a click beside the popup closes it.
+    /// Goes to the entry, and accepts it where that is meant, or switches it if it was selected already; a click beside
+    /// the popup closes it.
     fn on_click(&mut self, app: &mut App, at: Position) -> Response {
         let popup = &mut self.popup;
         if !area_of(popup, app).contains(at) {
@@ -214,9 +215,16 @@ impl<P: Popup> Modal for Opened<P> {
             return Response::stay();
         }
         let to = popup.list().offset + usize::from(at.y - entries.y);
+        if to >= popup.len(app) {
+            return Response::stay();
+        }
+        let was_selected = to == popup.list().cursor;
         move_to(popup, app, |_, _| to);
         if P::CLICK_ACCEPTS {
             return popup.accept(app);
+        }
+        if P::SWITCHES && was_selected {
+            popup.on_action(app, Action::Toggle, entries.height.into());
         }
         Response::stay()
     }

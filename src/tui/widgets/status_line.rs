@@ -9,15 +9,22 @@ use crate::text;
 
 /// A part of the line: spans that stay or go together.
 struct Segment {
+    /// Its number among those of its side.
+    part: usize,
     priority: u8,
     spans: Vec<(String, Style)>,
     width: usize,
 }
 
 impl Segment {
-    fn new(priority: u8, spans: Vec<(String, Style)>) -> Self {
+    fn new(part: usize, priority: u8, spans: Vec<(String, Style)>) -> Self {
         let width = spans.iter().map(|(text, _)| text::width(text)).sum();
-        Self { priority, spans, width }
+        Self {
+            part,
+            priority,
+            spans,
+            width,
+        }
     }
 }
 
@@ -38,7 +45,7 @@ impl StatusLine {
 
     /// Adds spans; of the segments that do not all fit, those of lowest priority are left out.
     pub fn spans(&mut self, priority: u8, spans: Vec<(String, Style)>) {
-        self.left.push(Segment::new(priority, spans));
+        self.left.push(Segment::new(self.left.len(), priority, spans));
     }
 
     /// Adds a text.
@@ -53,19 +60,18 @@ impl StatusLine {
 
     /// Adds a text at the right edge.
     pub fn text_right(&mut self, priority: u8, text: impl Into<String>, style: Style) {
-        self.right.push(Segment::new(priority, vec![(text.into(), style)]));
+        let part = self.right.len();
+        self.right
+            .push(Segment::new(part, priority, vec![(text.into(), style)]));
     }
 
     fn width(&self) -> usize {
         self.left.iter().chain(&self.right).map(|s| s.width).sum()
     }
 
-    /// Draws what fits.
-    pub fn draw(mut self, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
-        while self.width() > usize::from(area.width) && self.left.len() + self.right.len() > 1 {
+    /// Leaves out what does not fit.
+    fn fit(&mut self, width: u16) {
+        while self.width() > usize::from(width) && self.left.len() + self.right.len() > 1 {
             let lowest = self.left.iter().chain(&self.right).map(|s| s.priority).min();
             let last = |list: &[Segment]| list.iter().rposition(|s| Some(s.priority) == lowest);
             if let Some(at) = last(&self.left) {
@@ -74,6 +80,26 @@ impl StatusLine {
                 self.right.remove(at);
             }
         }
+    }
+
+    /// Returns which of the parts at the left edge, as they were added, is drawn at a column of the screen.
+    pub fn part_at(mut self, area: Rect, x: u16) -> Option<usize> {
+        self.fit(area.width);
+        let mut end = usize::from(area.x);
+        let mut parts = self.left.iter().filter(|_| area.left() <= x && x < area.right());
+        let hit = parts.find(|segment| {
+            end += segment.width;
+            usize::from(x) < end
+        });
+        hit.map(|segment| segment.part)
+    }
+
+    /// Draws what fits.
+    pub fn draw(mut self, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        self.fit(area.width);
         let mut x = area.x;
         let mut write = |from: u16, segments: &[Segment]| {
             x = x.max(from);

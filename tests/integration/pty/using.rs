@@ -169,6 +169,32 @@ fn a_click_on_a_heading_sorts() {
 }
 
 #[test]
+fn a_hint_is_clicked_and_a_row_clicked_twice() {
+    let _sleeper = Sleeper::new("5432.1");
+    let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms"]);
+    pty.wait_for_table();
+    let place = |pty: &Pty, text: &str| {
+        let screen = pty.text();
+        let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).unwrap();
+        (line[..line.find(text).unwrap()].chars().count() + 2, y + 1)
+    };
+    let click = |(x, y): (usize, usize)| format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m");
+    pty.send(&click(place(&pty, "/ filter")));
+    pty.wait_for(" Filter ");
+    pty.send("cmd:5432.1");
+    pty.wait_for("1 match");
+    pty.send("\r");
+    pty.wait("the sleeper", |s| s.contains("Σ 1 of") && s.contains("sleep 5432.1"));
+    let row = click(place(&pty, "sleep 5432.1"));
+    pty.send(&(row.clone() + &row));
+    pty.wait_for("footprint over");
+    pty.send(&click(place(&pty, "Enter close")));
+    pty.wait("the panel closed", |s| !s.contains("footprint over"));
+    pty.send(&click(place(&pty, "q quit")));
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
 fn it_follows_the_terminals_size() {
     let mut pty = Pty::zmtop((80, 24), &["--interval", "100ms"]);
     pty.wait_for_table();

@@ -36,6 +36,8 @@ pub(crate) struct Session {
     handle: Handle,
     changes: watch::Receiver<Wanted>,
     now: Duration,
+    /// The moment of the last event of the mouse.
+    moused: Duration,
 }
 
 impl Session {
@@ -67,6 +69,7 @@ impl Session {
             },
             changes,
             now: Duration::from_secs(1000),
+            moused: Duration::ZERO,
         };
         session.want();
         session
@@ -135,19 +138,26 @@ impl Session {
         self
     }
 
-    /// A click of the left button.
+    /// A click of the left button, long after the one before.
     pub(crate) fn click(&mut self, column: u16, row: u16) -> &mut Self {
+        self.click_after(1000, column, row)
+    }
+
+    /// A click of the left button so many milliseconds after the last event of the mouse.
+    pub(crate) fn click_after(&mut self, millis: u64, column: u16, row: u16) -> &mut Self {
+        self.moused += Duration::from_millis(millis);
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row)
     }
 
     /// Any mouse event.
     pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
-        self.feed(Event::Mouse(MouseEvent {
+        let event = MouseEvent {
             kind,
             column,
             row,
             modifiers: KeyModifiers::NONE,
-        }))
+        };
+        self.feed(Event::Mouse(event, self.moused))
     }
 
     /// A snapshot of these processes, `after` the last one.

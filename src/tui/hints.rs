@@ -1,0 +1,148 @@
+//! The keys that the last line names, each a button for the mouse, too.
+//!
+//! ```text
+//!  / filter  Tab group  s sort  M PSS  …  ? help  q quit
+//!  reading mappings ████████░░░░░░░░░░░░ 120 of 412 processes   Esc stop
+//! ```
+
+use ratatui::layout::Position;
+
+use super::app::{App, Hint, ScanProgress};
+use super::scope::Scope;
+use super::widgets::StatusLine;
+use crate::config::{Action, Context};
+
+/// The keys of the table, the most needed first.
+const TABLE_KEYS: &[Hint] = &[
+    Hint::Action(Action::Filter, "filter"),
+    Hint::Action(Action::Open, "open"),
+    Hint::Action(Action::Panel, "panel"),
+    Hint::Action(Action::Back, "back"),
+    Hint::Action(Action::Mappings, "read again"),
+    Hint::Action(Action::NextGroups, "group"),
+    Hint::Action(Action::SortMenu, "sort"),
+    Hint::Action(Action::SortPss, "PSS"),
+    Hint::Action(Action::SortSwap, "swap"),
+    Hint::Action(Action::Leaks, "leaks"),
+    Hint::Action(Action::SortGrowth, "trend"),
+    Hint::Action(Action::Users, "user"),
+    Hint::Action(Action::Tree, "tree"),
+    Hint::Action(Action::Fold, "fold"),
+    Hint::Action(Action::TwoTables, "two tables"),
+    Hint::Action(Action::Columns, "columns"),
+    Hint::Action(Action::Tag, "tag"),
+    Hint::Action(Action::Signal, "signal"),
+    Hint::Action(Action::Freeze, "freeze"),
+    Hint::Action(Action::Pause, "pause"),
+    Hint::Action(Action::Save, "save"),
+    Hint::Action(Action::Help, "help"),
+    Hint::Action(Action::Quit, "quit"),
+];
+
+/// The width of the bar that shows how far a scan is.
+const BAR_WIDTH: usize = 20;
+
+/// The key that a part of the line stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Button {
+    /// The key of an action.
+    Action(Action),
+    /// A character that is bound to nothing.
+    Char(char),
+}
+
+/// Returns the key whose hint lies there.
+pub fn button_at(app: &App, at: Position) -> Option<Button> {
+    let area = app.layout().footer;
+    if !area.contains(at) || app.screen.message.is_some() {
+        return None;
+    }
+    let (line, buttons) = line(app);
+    *buttons.get(line.part_at(area, at.x)?)?
+}
+
+/// Returns the line, and the key that each of its parts stands for.
+pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Button>>) {
+    match (&app.modal, app.requests.scan) {
+        (None, Some(scan)) => progress(app, scan),
+        (None, None) => hints(app, Context::Table, TABLE_KEYS),
+        (Some(modal), _) => hints(app, modal.context(), modal.hints()),
+    }
+}
+
+fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option<Button>>) {
+    let theme = &app.config.theme;
+    let mut line = StatusLine::default();
+    let mut buttons = Vec::new();
+    for (at, hint) in (0_u8..).zip(hints) {
+        let (key, label, priority, button) = match *hint {
+            // Typed keys stand first, and stay.
+            Hint::Key(key, label) => {
+                let mut chars = key.chars();
+                let only = chars.next().filter(|_| chars.next().is_none());
+                (key.to_owned(), label, 98, only.map(Button::Char))
+            }
+            Hint::Action(action, _) if context == Context::Table && is_idle(app, action) => continue,
+            Hint::Action(action, label) => {
+                let Some(key) = app.config.keymap.shown_key(context, action) else {
+                    continue;
+                };
+                let label = match action {
+                    Action::Open if picks(app) => "pick",
+                    Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
+                    _ => label,
+                };
+                // Help and quit stay longest.
+                let stays = matches!(action, Action::Help | Action::Quit | Action::Cancel);
+                let priority = if stays { 99 } else { 90 - at };
+                (key.to_string(), label, priority, Some(Button::Action(action)))
+            }
+        };
+        let (key, label) = (format!(" {key} "), format!("{label} "));
+        line.labeled(priority, &key, theme.key, label, theme.key_label);
+        buttons.push(button);
+    }
+    (line, buttons)
+}
+
+/// Returns the line about how far the scan of mappings is.
+fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Button>>) {
+    let theme = &app.config.theme;
+    let mut line = StatusLine::default();
+    let full = (BAR_WIDTH * scan.done)
+        .checked_div(scan.all)
+        .unwrap_or(0)
+        .min(BAR_WIDTH);
+    line.text(70, " reading mappings ", theme.text);
+    let bar = vec![
+        ("█".repeat(full), theme.bar_anon),
+        ("░".repeat(BAR_WIDTH - full), theme.bar_free),
+    ];
+    line.spans(60, bar);
+    line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
+    let mut buttons = vec![None; 3];
+    if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::Cancel) {
+        line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
+        buttons.push(Some(Button::Action(Action::Cancel)));
+    }
+    (line, buttons)
+}
+
+/// Returns true if Enter chooses what is selected.
+const fn picks(app: &App) -> bool {
+    app.screen.picking && app.query.scope.lists_processes()
+}
+
+/// Returns true if an action does nothing with the rows that are shown.
+const fn is_idle(app: &App, action: Action) -> bool {
+    let scope = &app.query.scope;
+    match action {
+        Action::Fold => !app.query.shows_tree(),
+        Action::Open => !matches!(scope, Scope::Groups(_)) && !app.shows_panel() && !picks(app),
+        Action::Panel => !matches!(scope, Scope::Groups(_)),
+        Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
+        Action::Mappings => !app.query.shows_mappings(),
+        Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings(),
+        _ => false,
+    }
+}
