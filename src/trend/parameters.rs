@@ -138,7 +138,7 @@ parameters! {
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "what comes back, and wander within what the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
         /// Minimum share of its growth that a leak must have asked for within its window.
-        MIN_ASKED_SHARE: f64 = 0.5, "1",
+        MIN_ASKED_SHARE: f64 = 0.75, "1",
             "buffer pools and virtual machines, which fill what they asked for long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
         /// Share of its window that a leak must stand for to be called.
         STANDING_SHARE: f64 = 0.15, "1",

@@ -68,7 +68,9 @@ fn what_was_asked_for_before_is_filled() {
         ("nearly all of it", |s| 900 * MB + s * MB / 30, false),
         ("as it grows", |s| 110 * MB + s * MB / 6, true),
         ("in steps of 64 MB", |s| 128 * MB + s / 400 * 64 * MB, true),
-        ("a part of it", |s| 300 * MB + s * MB / 10, true),
+        ("most of it", |s| 300 * MB + s * MB / 7, true),
+        // A buffer that comes late, while another is being filled.
+        ("one step", |s| 300 * MB + u64::from(s > 500) * 100 * MB, false),
         // As threads come and go, with their stacks.
         ("and gives it back", |s| 900 * MB - s / 60 % 2 * 200 * MB, true),
     ] as [(&str, fn(u64) -> u64, bool); 6]
