@@ -73,7 +73,7 @@ fn what_was_asked_for_before_is_filled() {
         ("one step", |s| 300 * MB + u64::from(s > 500) * 100 * MB, false),
         // As threads come and go, with their stacks.
         ("and gives it back", |s| 900 * MB - s / 60 % 2 * 200 * MB, true),
-    ] as [(&str, fn(u64) -> u64, bool); 6]
+    ] as [(&str, fn(u64) -> u64, bool); 7]
     {
         let judgement = watched_asking(&series, asked);
         assert_eq!(judgement.verdict == Verdict::Leaking, leaks, "{what}: {judgement:?}");
