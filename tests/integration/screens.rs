@@ -3,6 +3,7 @@
 mod characters;
 mod graph;
 mod leaks;
+mod pictures;
 mod sizes;
 mod without_root;
 
@@ -280,7 +281,7 @@ fn colours_say_what_figures_mean() {
         theme.dim.fg,
         "what nobody can mend is no warning"
     );
-    assert_eq!(style_of(&mut session, "zmtop db1").fg, theme.title.fg, "title");
+    assert_eq!(style_of(&mut session, "zmtop on db1").fg, theme.title.fg, "title");
     assert_ne!(theme.up.fg, theme.down.fg);
     assert_ne!(theme.up.fg, None);
 }

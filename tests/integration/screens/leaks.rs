@@ -6,10 +6,8 @@ use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::tui::Event;
 
-use crate::support::kept::assert_kept;
 use crate::support::rows::{MIB, walk};
 use crate::support::session::{Session, busy, cgroups, grouped};
-use crate::support::svg::svg;
 
 macro_rules! photograph {
     ($name:literal, $session:expr) => {
@@ -108,9 +106,4 @@ fn a_group_in_full() {
 #[test]
 fn whom_it_names() {
     photograph!("leak-panel-120x40", session(120, 40, CALLED).keys("L Enter"));
-}
-
-#[test]
-fn the_picture_in_the_readme() {
-    assert_kept("screen.svg", &svg(&session(120, 30, CALLED).frame()));
 }

@@ -1,8 +1,9 @@
-//! A frame of the screen as an SVG picture.
+//! Frames of the screen as SVG pictures: one, or several one after another.
 
 use std::fmt::Write;
 
 use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 /// Width and height of a cell in pixels: those of most monospaced fonts at 14 pixels.
@@ -20,18 +21,69 @@ const SIXTEEN: [&str; 16] = [
     "#8fd694", "#f0c674", "#7fb5ff", "#c9a6e0", "#8fd3de", "#ffffff",
 ];
 
-/// Returns the picture.
+/// How long each scene of a moving picture stands, in seconds.
+const SCENE_SECONDS: usize = 5;
+
+/// A frame of a moving picture, and the line below it.
+pub(crate) struct Scene {
+    pub(crate) frame: Buffer,
+    pub(crate) caption: &'static str,
+}
+
+/// Returns the picture of a frame.
 pub(crate) fn svg(frame: &Buffer) -> String {
-    let area = frame.area;
+    let mut out = head(frame.area, 0.0);
+    screen(&mut out, frame);
+    out + "</svg>\n"
+}
+
+/// Returns a picture that shows one scene after another, over and over; only the first where nothing may move.
+pub(crate) fn moving(scenes: &[Scene]) -> String {
+    let area = scenes[0].frame.area;
+    let mut out = head(area, 1.5 * CELL.1);
+    let seconds = scenes.len() * SCENE_SECONDS;
+    let _ = writeln!(
+        out,
+        "<style>@keyframes scene{{0%{{visibility:visible}}{:.3}%{{visibility:hidden}}}}\n\
+         .scene{{visibility:hidden;animation:scene {seconds}s step-end infinite}}.scene:first-of-type{{visibility:visible}}\n\
+         @media (prefers-reduced-motion){{.scene{{animation:none}}}}</style>",
+        100.0 / scenes.len() as f64
+    );
+    for (at, scene) in scenes.iter().enumerate() {
+        assert_eq!(scene.frame.area, area, "scenes of one size");
+        let _ = writeln!(
+            out,
+            "<g class=\"scene\" style=\"animation-delay:{}s\">",
+            at * SCENE_SECONDS
+        );
+        screen(&mut out, &scene.frame);
+        let _ = writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{:.1}\" font-weight=\"bold\" fill=\"{}\">{}</text></g>",
+            MARGIN + f64::from(area.height) * CELL.1 + CELL.1,
+            SIXTEEN[11],
+            escaped(scene.caption)
+        );
+    }
+    out + "</svg>\n"
+}
+
+/// Returns the beginning of a picture of a screen with that much room below it.
+fn head(area: Rect, below: f64) -> String {
     let (width, height) = (
         f64::from(area.width) * CELL.0 + 2.0 * MARGIN,
-        f64::from(area.height) * CELL.1 + 2.0 * MARGIN,
+        f64::from(area.height) * CELL.1 + 2.0 * MARGIN + below,
     );
-    let mut out = format!(
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace, \
          'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
-    );
+    )
+}
+
+/// Draws a screen, one run of cells that look alike after another.
+fn screen(out: &mut String, frame: &Buffer) {
+    let area = frame.area;
     for y in 0..area.height {
         let mut x = 0;
         while x < area.width {
@@ -42,11 +94,10 @@ pub(crate) fn svg(frame: &Buffer) -> String {
                 .last()
                 .map_or(x + 1, |last| last + 1);
             let text: String = (x..end).map(|at| frame[(at, y)].symbol()).collect();
-            run(&mut out, (x, end, y), &text, &Look::of(first));
+            run(out, (x, end, y), &text, &Look::of(first));
             x = end;
         }
     }
-    out + "</svg>\n"
 }
 
 /// The colours and the font of a cell.
@@ -104,7 +155,7 @@ fn run(out: &mut String, (start, end, y): (u16, u16, u16), text: &str, look: &Lo
             font.push_str(attribute);
         }
     }
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let escaped = escaped(text);
     let _ = writeln!(
         out,
         "<text x=\"{:.1}\" y=\"{:.1}\" textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" \
@@ -114,6 +165,10 @@ fn run(out: &mut String, (start, end, y): (u16, u16, u16), text: &str, look: &Lo
         columns as f64 * CELL.0,
         look.text,
     );
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn color(color: Color) -> Option<String> {
