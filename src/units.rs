@@ -198,6 +198,7 @@ pub fn span(d: Duration) -> String {
         0..=99 => format!("{s}s"),
         100..=3599 => format!("{}m{:02}", s / 60, s % 60),
         3600..=86_399 => format!("{}h{:02}", s / 3600, s / 60 % 60),
+        _ if s / DAY <= 9 => format!("{}d{:02}h", s / DAY, s / 3600 % 24),
         _ if s / DAY <= 9999 => format!("{}d", s / DAY),
         _ if s / YEAR <= 9999 => format!("{}y", s / YEAR),
         _ => ">9ky".into(),

@@ -120,17 +120,17 @@ const fn style_of(verdict: Verdict) -> CellStyle {
     }
 }
 
-/// Writes a verdict as a sign, its slope, and the confidence of a leak: `▲ 12.0M/min 98%`, `▲ paused 98%`.
+/// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`.
 fn trend(judged: &Judgement) -> String {
     let pace = match judged.flat_since {
         Some(_) => "paused".into(),
         None => units::pace(judged.slope),
     };
     match judged.verdict {
-        Verdict::Leaking => format!("▲ {pace} {:.0}%", judged.percent()),
-        Verdict::Growing => format!("△ {pace}"),
-        Verdict::Warming => format!("~ {pace}"),
-        Verdict::Shrinking => format!("▽ {pace}"),
+        Verdict::Leaking => format!("▲ leak {pace}"),
+        Verdict::Growing => format!("△ grow {pace}"),
+        Verdict::Warming => format!("~ warm {pace}"),
+        Verdict::Shrinking => format!("▽ fall {pace}"),
         Verdict::Steady => "· steady".into(),
         Verdict::Unknown => "…".into(),
     }
@@ -146,7 +146,8 @@ fn signed_pace(judged: &Judgement) -> String {
     }
 }
 
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Not up to the top, so that the charts of two rows do not flow together.
+const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 /// Draws values as bars, from the lowest to the highest. The scale spans at least 4 % of the highest and 256 KiB,
 /// so that the noise of a steady process does not look like growth.
@@ -165,7 +166,7 @@ pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
         .iter()
         .map(|v| {
             v.map_or(' ', |v| {
-                BARS[(((v - low) as f64 / span) * 7.0).round().clamp(0.0, 7.0) as usize]
+                BARS[(((v - low) as f64 / span) * 6.0).round().clamp(0.0, 6.0) as usize]
             })
         })
         .collect()

@@ -51,13 +51,13 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("The confidence that it leaks, of what is called a leak: growth is a fact and has none.")
     .priority(Priority::Low),
-    Entry::figure("since", "SINCE", Unit::Seconds, 6, |r| {
+    Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
-    .help("How long it has been growing.")
+    .help("How long it has been growing, at least: what grew before zmtop began is not known.")
     .priority(Priority::High),
-    Entry::figure("eta", "ETA", Unit::Seconds, 6, |r| match r.suspect.eta {
+    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
         None => DASH,
         Some(eta) if (0.0..NEVER).contains(&eta) => Value::Seconds(eta),
         Some(_) => Value::text(Ok(b"never")),

@@ -14,24 +14,24 @@ use crate::config::{Action, Context};
 
 /// The keys of the table, the most needed first.
 const TABLE_KEYS: &[Hint] = &[
-    Hint::Action(Action::Filter, "filter"),
     Hint::Action(Action::Open, "open"),
+    Hint::Action(Action::Filter, "filter"),
     Hint::Action(Action::Panel, "panel"),
     Hint::Action(Action::Back, "back"),
     Hint::Action(Action::Mappings, "read again"),
     Hint::Action(Action::NextGroups, "group"),
     Hint::Action(Action::SortMenu, "sort"),
-    Hint::Action(Action::SortPss, "PSS"),
-    Hint::Action(Action::SortSwap, "swap"),
     Hint::Action(Action::Leaks, "leaks"),
-    Hint::Action(Action::SortGrowth, "trend"),
+    Hint::Action(Action::SortPss, "by PSS"),
+    Hint::Action(Action::SortGrowth, "by trend"),
     Hint::Action(Action::Users, "user"),
     Hint::Action(Action::Tree, "tree"),
     Hint::Action(Action::Fold, "fold"),
-    Hint::Action(Action::TwoTables, "two tables"),
-    Hint::Action(Action::Columns, "columns"),
-    Hint::Action(Action::Tag, "tag"),
     Hint::Action(Action::Signal, "signal"),
+    Hint::Action(Action::Columns, "columns"),
+    Hint::Action(Action::TwoTables, "two tables"),
+    Hint::Action(Action::SortSwap, "by swap"),
+    Hint::Action(Action::Tag, "tag"),
     Hint::Action(Action::Freeze, "freeze"),
     Hint::Action(Action::Pause, "pause"),
     Hint::Action(Action::Save, "save"),
@@ -90,6 +90,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 let label = match action {
                     Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
+                    Action::Open if app.query.scope.lists_processes() => "details",
                     _ => label,
                 };
                 // Help and quit stay longest.
@@ -138,7 +139,7 @@ const fn is_idle(app: &App, action: Action) -> bool {
     let scope = &app.query.scope;
     match action {
         Action::Fold => !app.query.shows_tree(),
-        Action::Open => !matches!(scope, Scope::Groups(_)) && !app.shows_panel() && !picks(app),
+        Action::Open => !matches!(scope, Scope::Groups(_)) && !scope.lists_processes(),
         Action::Panel => !matches!(scope, Scope::Groups(_)),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => !app.query.shows_mappings(),

@@ -7,10 +7,10 @@ use crate::columns::{Needs, Priority, Unit, Value};
 use crate::trend::{Metric, Verdict};
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure("trend", "TREND", Unit::Trend, 15, |r| trend(r, |t| Value::Trend(*t)))
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t)))
         .help(
-            "What the footprint does: ▲ it leaks, how fast its floor rises, and how sure that is, or paused while that leak \
-             does not grow; △ it grows, ~ it grows but has only started or slows down, ▽ it shrinks. Leaks sort first. \
+            "What the footprint does, and how fast its floor moves: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
+             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. \
              Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -37,12 +37,12 @@ pub(super) const COLUMNS: &[Entry] = &[
          (trend.confidence) nothing is called a leak.",
     )
     .needs(OVER_TIME),
-    Entry::figure("since", "SINCE", Unit::Seconds, 7, |r| {
+    Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
-    .help("How long ago the footprint began to grow, of what grows.")
+    .help("How long the footprint has been growing, at least, of what grows.")
     .needs(OVER_TIME),
-    Entry::figure("eta", "ETA", Unit::Seconds, 7, |r| {
+    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
         let eta = growth_time(r, |r, t| {
             let cgroup = r.limiting_cgroup();
             let is_live_set = t.metric == Metric::LiveSet;

@@ -124,7 +124,7 @@ impl App {
         placed
     }
 
-    /// Returns the width that the verdicts on screen need: a pace is told only of what moves, a confidence only of leaks.
+    /// Returns the width that the verdicts on screen need: a pace is told only of what moves.
     fn trend_width(&self, table: &Table) -> u16 {
         let column = layout::TREND.get();
         let Some(snapshot) = &self.engine.snapshot else {
@@ -133,8 +133,7 @@ impl App {
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let verdict = |row| Some(self.row(snapshot, row)?.trend?.verdict);
         let width = |verdict| match verdict {
-            Verdict::Leaking => column.width,
-            Verdict::Growing | Verdict::Warming | Verdict::Shrinking => column.width - 4,
+            Verdict::Leaking | Verdict::Growing | Verdict::Warming | Verdict::Shrinking => column.width,
             Verdict::Steady | Verdict::Unknown => 0,
         };
         let widest = shown.filter_map(verdict).map(width).max();

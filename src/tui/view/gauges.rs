@@ -14,10 +14,8 @@ use crate::columns::cell::sparkline;
 use crate::model::{Reading, SystemSample};
 use crate::tui::app::App;
 use crate::tui::widgets::StatusLine;
-use crate::units::{self, Units, growth};
+use crate::units::{self, Units};
 
-/// A change of the footprint below that, in bytes a second, is noise.
-const MIN_GROWTH: f64 = 1024.0;
 /// Columns of the sparklines of memory and swap.
 const SPARKLINE_WIDTH: usize = 10;
 
@@ -98,8 +96,11 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
         line.labeled(priority, label, theme.dim, amount(n), style);
     }
     line.labeled(60, "  avail ", theme.dim, amount(s.mem_available), theme.text);
-    let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
-    line.text_right(30, format!("  {chart} "), theme.chart);
+    // The graph below shows the same, and more of it.
+    if app.layout().graph.is_empty() {
+        let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
+        line.text_right(30, format!("  {chart} "), theme.chart);
+    }
     line.draw(area, buf);
 }
 
@@ -194,9 +195,6 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
     if let Ok([one, five, fifteen]) = snapshot.system.loadavg {
         let load = format!("{one:.2} {five:.2} {fifteen:.2}");
         line.labeled(30, "  load ", theme.dim, load, theme.text);
-    }
-    if let Some(rate) = app.rows.totals.change.growth.filter(|r| r.abs() >= MIN_GROWTH) {
-        line.labeled(40, "  footprint ", theme.dim, growth(rate), theme.text);
     }
     line.draw(area, buf);
 }

@@ -75,7 +75,7 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     } else {
         line.text(85, format!("  {}", units::pace(judgement.slope)), style);
         if let Some(since) = judgement.since {
-            line.text(70, format!(", watched for {}", span(since)), theme.text);
+            line.text(70, format!(" for at least {}", span(since)), theme.text);
         }
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());

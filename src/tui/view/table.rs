@@ -180,15 +180,32 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
         format!("{} of {all}", app.rows.matching)
     };
     let what = names[usize::from(count != "1")];
-    let labels = [format!("Σ {count} {what}"), format!("Σ {count}")];
+    let mut labels = labels_of_sums([format!("Σ {count} {what}"), format!("Σ {count}")], &app.rows.totals);
+    let unread = app.rows.coverage.hidden - app.rows.coverage.pending;
+    let is_known = app.rows.matching == all && app.query.scope == Scope::Processes;
+    if unread > 0 && is_known {
+        labels.insert(0, format!("Σ {count} {what}, {unread} unreadable"));
+    }
     draw_sums(app, table, &app.rows.totals, &labels, area, buf);
 }
 
 /// Draws the sums of the tagged rows.
 pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
-    let labels = [format!("Σ {count} tagged"), format!("Σ {count}")];
+    let labels = labels_of_sums([format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
     draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
+}
+
+/// Returns what sums may be called, each with a note where they are too small.
+fn labels_of_sums(labels: [String; 2], totals: &Totals) -> Vec<String> {
+    let notes: &[&str] = if totals.partial { &[" (partial)", "*"] } else { &[""] };
+    let noted = |label: &String| {
+        notes
+            .iter()
+            .map(move |note| format!("{label}{note}"))
+            .collect::<Vec<_>>()
+    };
+    labels.iter().flat_map(noted).collect()
 }
 
 /// Draws sums below their columns, and the first of the labels that fits below the others.
@@ -215,13 +232,8 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
         return;
     };
     let width = span(run);
-    let notes: &[&str] = if totals.partial { &[" (partial)", "*"] } else { &[""] };
-    let label = labels
-        .iter()
-        .flat_map(|label| notes.iter().map(move |note| format!("{label}{note}")))
-        .find(|label| text::width(label) <= usize::from(width));
-    if let Some(label) = label {
+    if let Some(label) = labels.iter().find(|label| text::width(label) <= usize::from(width)) {
         let place = PlacedColumn { width, ..run[0] };
-        place.draw_at(buf, area, 0, &label, theme.totals);
+        place.draw_at(buf, area, 0, label, theme.totals);
     }
 }

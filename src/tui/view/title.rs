@@ -25,7 +25,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         return line.draw(area, buf);
     };
     let host = text::truncate(&text::safe_prefix(&snapshot.host, 24), 24);
-    line.text(60, format!(" {host}"), theme.title);
+    line.text(60, format!(" on {host}"), theme.title);
     let listed = app.rows.listed;
     let coverage = app.rows.coverage;
     match &snapshot.processes {

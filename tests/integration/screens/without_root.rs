@@ -62,10 +62,10 @@ fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
         "{advice}"
     );
     // Kernel threads are no processes until they are listed.
-    assert!(session.line("zmtop db1").contains("4 processes"), "{picture}");
+    assert!(session.line("zmtop on db1").contains("4 processes"), "{picture}");
     assert!(session.line("Σ").contains("3 of 4 processes"), "{picture}");
     session.keys("K");
-    assert!(session.line("zmtop db1").contains("5 processes"));
+    assert!(session.line("zmtop on db1").contains("5 processes"));
     // A filter that asks for what nothing is known of finds it.
     session.keys("/").types("pid:3").keys("Enter");
     assert_eq!(session.pids(), [3]);

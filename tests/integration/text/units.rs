@@ -240,6 +240,7 @@ proptest! {
 let step = match seconds {
             0..3600 => 1,
             3600..86_400 => 60,
+            86_400..864_000 => 3600,
             _ => 86_400,
         };
         prop_assert_eq!(back, seconds / step * step, "{}", text);

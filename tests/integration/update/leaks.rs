@@ -115,7 +115,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
     let line = session.line("▲");
     assert!(line.contains("leak") && line.contains("500 python3 train.py"), "{line}");
     assert!(
-        line.contains("9.9M/min, watched for") || line.contains("10.0M/min, watched for"),
+        line.contains("9.9M/min for at least") || line.contains("10.0M/min for at least"),
         "{line}"
     );
     assert!(line.contains("mostly [heap] +11.0M"), "{line}");

@@ -68,7 +68,10 @@ fn it_is_drawn_at_every_size() {
             assert_tame(&frame);
             if width >= 80 {
                 let picture = session.picture();
-                assert!(picture.starts_with(" zmtop db1"), "{width}×{height} {keys}:\n{picture}");
+                assert!(
+                    picture.starts_with(" zmtop on db1"),
+                    "{width}×{height} {keys}:\n{picture}"
+                );
                 assert_eq!(picture.lines().count(), usize::from(height));
             }
         }

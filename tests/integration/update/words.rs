@@ -59,7 +59,11 @@ fn groupings_of_nobody_are_skipped() {
     let mut session = Session::new(120, 40);
     // Nobody of the made machine is in a unit or a container.
     session.minute().keys("Tab Tab Tab");
-    assert!(session.line("zmtop db1").contains("by cgroup"), "{}", session.picture());
+    assert!(
+        session.line("zmtop on db1").contains("by cgroup"),
+        "{}",
+        session.picture()
+    );
 }
 
 #[test]
@@ -74,5 +78,5 @@ fn diagnostics_say_what_the_header_does_not() {
     ] {
         assert!(picture.contains(words), "{words}:\n{picture}");
     }
-    assert!(!session.keys("Esc").line("zmtop db1").contains("walk"));
+    assert!(!session.keys("Esc").line("zmtop on db1").contains("walk"));
 }
