@@ -4,6 +4,7 @@
 //! `--columns`, the names in JSON and CSV, the in-app help, and what is read from the kernel. Alerts and every
 //! face use this module; it derives values from rows and never reads a file.
 
+pub mod callers;
 pub mod cell;
 mod filtering;
 pub mod layout;
@@ -11,6 +12,7 @@ pub mod mapping;
 mod needs;
 mod process;
 mod row;
+pub mod sites;
 pub mod slab;
 pub mod suspect;
 pub mod system;

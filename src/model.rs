@@ -4,6 +4,8 @@
 //! several readings stands in the modules above ([`group`](crate::group), [`account`](crate::account),
 //! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
 
+pub mod allocinfo;
+pub mod callers;
 pub mod cgroup;
 pub mod jvm;
 pub mod mapping;

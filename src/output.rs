@@ -5,6 +5,7 @@
 //!
 //! For `run` alone. Nothing here reads the machine, and no byte that it did not make safe reaches a terminal.
 
+pub mod callers;
 pub mod changes;
 pub mod csv;
 pub mod data;
@@ -14,6 +15,7 @@ pub mod maps;
 pub mod mem;
 pub mod prove;
 pub mod row_table;
+pub mod sites;
 pub mod slab;
 pub mod table;
 pub mod text_table;

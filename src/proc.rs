@@ -4,6 +4,7 @@
 //! [`Missing`](crate::model::Missing) reason, never a panic and never a zero. Reads may block: only the sampler's
 //! reader threads call them. Nothing here keeps state between reads.
 
+pub mod allocinfo;
 pub mod areas;
 pub mod cgroup;
 pub mod clock;
@@ -12,6 +13,7 @@ pub mod descriptors;
 pub mod exe;
 pub mod files;
 pub mod hsperfdata;
+pub mod kallsyms;
 pub mod kcmp;
 pub mod limits;
 pub mod objects;
@@ -23,4 +25,5 @@ pub mod stat;
 pub mod statm;
 pub mod status;
 pub mod system;
+pub mod tracefs;
 pub mod users;

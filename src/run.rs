@@ -3,6 +3,7 @@
 //! A subcommand is one file here with a `run`, one arm in `subcommand`, and its options in `cli`.
 
 pub mod alert;
+mod callers;
 mod completions;
 pub mod configure;
 mod grown;

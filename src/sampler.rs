@@ -24,6 +24,8 @@
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
 //! accounting    the inputs of the account of the system
+//! kernel        the slab caches and allocation sites, once
+//! callers       who takes memory from the kernel, traced for a while
 //! ```
 //!
 //! The last three are called by themselves, block their caller, and have a pool of their own.
@@ -31,6 +33,7 @@
 pub mod accounting;
 pub mod activity;
 pub mod births;
+pub mod callers;
 pub mod estimate;
 pub mod kernel;
 pub mod mappings;

@@ -112,17 +112,35 @@ _zmtop() {
             zmtop__subcmd__help__subcmd__config,show)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__show"
                 ;;
+            zmtop__subcmd__help__subcmd__kernel,callers)
+                cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__callers"
+                ;;
+            zmtop__subcmd__help__subcmd__kernel,sites)
+                cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__sites"
+                ;;
             zmtop__subcmd__help__subcmd__kernel,slab)
                 cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__slab"
+                ;;
+            zmtop__subcmd__kernel,callers)
+                cmd="zmtop__subcmd__kernel__subcmd__callers"
                 ;;
             zmtop__subcmd__kernel,help)
                 cmd="zmtop__subcmd__kernel__subcmd__help"
                 ;;
+            zmtop__subcmd__kernel,sites)
+                cmd="zmtop__subcmd__kernel__subcmd__sites"
+                ;;
             zmtop__subcmd__kernel,slab)
                 cmd="zmtop__subcmd__kernel__subcmd__slab"
                 ;;
+            zmtop__subcmd__kernel__subcmd__help,callers)
+                cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__callers"
+                ;;
             zmtop__subcmd__kernel__subcmd__help,help)
                 cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__help"
+                ;;
+            zmtop__subcmd__kernel__subcmd__help,sites)
+                cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__sites"
                 ;;
             zmtop__subcmd__kernel__subcmd__help,slab)
                 cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__slab"
@@ -496,8 +514,36 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__kernel)
-            opts="slab"
+            opts="slab callers sites"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__kernel__subcmd__callers)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__kernel__subcmd__sites)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -594,7 +640,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__kernel)
-            opts="-h --config --help slab help"
+            opts="-h --config --help slab callers sites help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -611,9 +657,73 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        zmtop__subcmd__kernel__subcmd__help)
-            opts="slab help"
+        zmtop__subcmd__kernel__subcmd__callers)
+            opts="-r -h --for --by --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "command user unit container cgroup family" -- "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__help)
+            opts="slab callers sites help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__help__subcmd__callers)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -639,6 +749,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__kernel__subcmd__help__subcmd__sites)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__kernel__subcmd__help__subcmd__slab)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -646,6 +770,48 @@ _zmtop() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__kernel__subcmd__sites)
+            opts="-r -h --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --sort)
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

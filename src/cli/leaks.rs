@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Format;
-use super::shared::{ColorArgs, PathArgs, ProcessArg, SourceArgs, UnitsArgs, UsageError, set};
+use super::shared::{ColorArgs, PathArgs, ProcessArg, SourceArgs, UnitsArgs, UsageError, set, watching_time};
 use crate::config::Settings;
 use crate::group::GroupBy;
-use crate::units::{parse_span, span_exact};
 
 /// The options of `zmtop leaks`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -79,13 +78,7 @@ impl LeaksArgs {
     /// # Errors
     /// It is no length of time, or too short or too long.
     pub fn watching_time(&self, range: RangeInclusive<Duration>, default: Duration) -> Result<Duration, UsageError> {
-        let Some(typed) = &self.time else { return Ok(default) };
-        parse_span(typed).filter(|time| range.contains(time)).ok_or_else(|| {
-            let (shortest, longest) = (span_exact(*range.start()), span_exact(*range.end()));
-            let such = span_exact(default);
-            let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
-            UsageError::option("--for", what)
-        })
+        watching_time(self.time.as_deref(), range, default)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Options that several commands share, and how options change the settings.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 
 use crate::config::{ConfigError, Env, Settings, column};
+use crate::units::{parse_span, span_exact};
 
 /// The options for the order and the look of a table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -168,4 +171,22 @@ pub(super) fn set(
         (Some(mut setting), Some(value)) => setting.parse(value).map_err(wrong(option)),
         _ => Ok(()),
     }
+}
+
+/// Returns the length of time that `--for` asks for; `default` where it was not typed.
+///
+/// # Errors
+/// It is no length of time, or too short or too long.
+pub(super) fn watching_time(
+    typed: Option<&str>,
+    range: RangeInclusive<Duration>,
+    default: Duration,
+) -> Result<Duration, UsageError> {
+    let Some(typed) = typed else { return Ok(default) };
+    parse_span(typed).filter(|time| range.contains(time)).ok_or_else(|| {
+        let (shortest, longest) = (span_exact(*range.start()), span_exact(*range.end()));
+        let such = span_exact(default);
+        let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
+        UsageError::option("--for", what)
+    })
 }

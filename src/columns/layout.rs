@@ -3,6 +3,7 @@
 //!
 //! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
 
+use super::callers::{self, CallSites};
 use super::mapping::{self, Mappings};
 use super::slab::{self, Slab};
 use super::{Column, ColumnId};
@@ -125,6 +126,22 @@ pub fn slab() -> Vec<&'static Column<Slab>> {
         "cache",
     ];
     ids.iter().filter_map(|id| slab::find(id)).collect()
+}
+
+/// Returns the columns of `kernel callers`.
+pub fn callers() -> Vec<&'static Column<CallSites>> {
+    let ids = [
+        "allocated",
+        "requested",
+        "wasted",
+        "hits",
+        "rate",
+        "request",
+        "size",
+        "growth",
+        "caller",
+    ];
+    ids.iter().filter_map(|id| callers::find(id)).collect()
 }
 
 /// Returns the columns of `maps`: of single areas, or of mappings merged by name.

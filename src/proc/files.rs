@@ -130,7 +130,7 @@ pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u
 }
 
 /// Returns the number that a name is.
-pub(super) fn number(name: &[u8]) -> Option<u32> {
+pub(crate) fn number(name: &[u8]) -> Option<u32> {
     // The kernel writes no leading zeros; a made tree's would name the same process twice.
     let is_number = name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit);
     let number = is_number.then(|| super::parse::number(name)).flatten();

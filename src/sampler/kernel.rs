@@ -1,18 +1,22 @@
-//! Reads the kernel's own figures, once: its slab caches, and the sums of the system beside them.
+//! Reads the kernel's own figures, once: its slab caches, the sums of the system beside them, and its allocation sites.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::Options;
 use super::pool::{Pool, Priority, Work, Worker};
+use crate::model::allocinfo::AllocSites;
 use crate::model::slab::SlabCaches;
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::files::{self, Roots};
-use crate::proc::slabinfo;
 use crate::proc::system::{Machine, MachineUpdate, SystemFile};
+use crate::proc::{allocinfo, slabinfo};
 
 /// Maximum size of `slabinfo`, in bytes: some 16,000 caches. A line that is cut off is counted as malformed.
 const MAX_SLABINFO: usize = 2 << 20;
+
+/// Maximum size of `allocinfo`, in bytes: some 80,000 lines of source.
+const MAX_ALLOCINFO: usize = 8 << 20;
 
 /// The slab caches, and the figures of the system that their sum is compared with.
 #[derive(Clone, Debug)]
@@ -27,12 +31,14 @@ pub struct SlabReading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum File {
     Slabinfo,
+    Allocinfo,
     Meminfo,
 }
 
 /// The content of a file.
 enum Content {
     Slabinfo(Reading<SlabCaches>),
+    Allocinfo(Reading<AllocSites>),
     Meminfo(MachineUpdate),
 }
 
@@ -55,6 +61,7 @@ impl Work for Job {
     fn run(self, roots: &Roots, buf: &mut [u8], _: &Worker<'_, Self>) -> Content {
         match self.0 {
             File::Slabinfo => Content::Slabinfo(read_slabinfo(roots)),
+            File::Allocinfo => Content::Allocinfo(read_allocinfo(roots)),
             File::Meminfo => Content::Meminfo(SystemFile::Meminfo.read(roots, buf)),
         }
     }
@@ -67,6 +74,41 @@ fn read_slabinfo(roots: &Roots) -> Reading<SlabCaches> {
     slabinfo::parse(bytes, rustix::param::page_size() as u64)
 }
 
+fn read_allocinfo(roots: &Roots) -> Reading<AllocSites> {
+    let path = roots.proc.join("allocinfo");
+    let mut buf = vec![0; MAX_ALLOCINFO];
+    let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
+    let mut found = allocinfo::parse(bytes)?;
+    let switch = roots.proc.join("sys/vm/mem_profiling");
+    let state = files::slurp(switch.as_os_str().as_encoded_bytes(), &mut buf);
+    found.running = state.map_or(true, |state| !state.starts_with(b"0"));
+    Ok(found)
+}
+
+/// Returns what a file's content is where it could not be read.
+fn missing(file: File, why: Missing) -> Content {
+    match file {
+        File::Slabinfo => Content::Slabinfo(Err(why)),
+        File::Allocinfo => Content::Allocinfo(Err(why)),
+        File::Meminfo => Content::Meminfo(SystemFile::Meminfo.parse(Err(why))),
+    }
+}
+
+/// Reads the allocation sites, and blocks the caller no longer than the deadline.
+pub fn sites(options: &Options) -> Reading<AllocSites> {
+    let mut sites = Err(Missing::TimedOut);
+    let pool = Pool::new(options, 1, options.roots());
+    pool.submit([Job(File::Allocinfo)]);
+    // It is never broken off.
+    let _ = pool.collect(options.deadline, missing, |content| {
+        if let Content::Allocinfo(read) = content {
+            sites = read;
+        }
+        ControlFlow::Continue(())
+    });
+    sites
+}
+
 /// Reads the slab caches, and blocks the caller no longer than the deadline: what has not come by then is
 /// [`Missing::TimedOut`], and its thread is left behind.
 pub fn slab(options: &Options) -> SlabReading {
@@ -75,15 +117,12 @@ pub fn slab(options: &Options) -> SlabReading {
     let jobs = [File::Slabinfo, File::Meminfo];
     let pool = Pool::new(options, jobs.len(), options.roots());
     pool.submit(jobs.map(Job));
-    let missing = |file, why| match file {
-        File::Slabinfo => Content::Slabinfo(Err(why)),
-        File::Meminfo => Content::Meminfo(SystemFile::Meminfo.parse(Err(why))),
-    };
     // It is never broken off.
     let _ = pool.collect(options.deadline, missing, |content| {
         match content {
             Content::Slabinfo(read) => caches = read,
             Content::Meminfo(update) => update(&mut machine),
+            Content::Allocinfo(_) => {}
         }
         ControlFlow::Continue(())
     });

@@ -1,0 +1,158 @@
+//! The columns of the kernel's allocation call sites.
+
+use std::borrow::Cow;
+
+use super::{Column, Label, TableKind, Unit, Value};
+use crate::filter::{Filterable, TextField};
+use crate::model::callers::{CallFigures, CallSite};
+
+/// A call site, or the sum of some.
+#[derive(Clone, Copy, Debug)]
+pub struct CallerRow<'a> {
+    /// The place in the kernel.
+    pub place: Place<'a>,
+    /// Its figures.
+    pub figures: CallFigures,
+    /// The time that they are of, in seconds.
+    pub seconds: f64,
+}
+
+/// A place in the kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// A call site.
+    Site(&'a CallSite),
+    /// The function that this call site is in, with all others in it.
+    Function(&'a CallSite),
+    /// Several.
+    Total,
+}
+
+impl<'a> CallerRow<'a> {
+    /// Returns its call site, or one of them.
+    const fn site(&self) -> Option<&'a CallSite> {
+        match self.place {
+            Place::Site(site) | Place::Function(site) => Some(site),
+            Place::Total => None,
+        }
+    }
+
+    /// Returns its name: `function+0x1f [module]`, and of a whole function without the offset; the address of an unknown
+    /// one.
+    pub fn name(&self) -> Option<Cow<'a, [u8]>> {
+        let site = self.site()?;
+        let (symbol, address) = match (&site.symbol, site.address) {
+            (Some(symbol), Some(address)) => (symbol, address),
+            (_, Some(address)) => return Some(format!("{address:#x}").into_bytes().into()),
+            (_, None) => return Some(Cow::Borrowed(b"(further call sites)")),
+        };
+        let mut name = symbol.name.to_vec();
+        if let Place::Site(_) = self.place {
+            name.extend_from_slice(format!("+{:#x}", address.saturating_sub(symbol.address)).as_bytes());
+        }
+        if let Some(module) = &symbol.module {
+            name.extend_from_slice(&[b" [", &module[..], b"]"].concat());
+        }
+        Some(name.into())
+    }
+
+    /// Divides by the number of allocations.
+    const fn each(&self, bytes: u64) -> Value<'static> {
+        match bytes.checked_div(self.figures.hits) {
+            Some(each) => Value::Count(each),
+            None => Value::Blank,
+        }
+    }
+}
+
+/// The allocation call sites.
+#[derive(Clone, Copy, Debug)]
+pub enum CallSites {}
+
+impl TableKind for CallSites {
+    type Row<'a> = CallerRow<'a>;
+}
+
+type Entry = Column<CallSites>;
+
+/// Returns the column of that id.
+pub fn find(id: &str) -> Option<&'static Entry> {
+    COLUMNS.iter().find(|c| c.id == id)
+}
+
+type Get = for<'a> fn(&'a CallerRow<'a>) -> Value<'a>;
+
+const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
+    Entry::figure(id, title, Unit::Count, 5, value).additive(true)
+}
+
+/// Every column there is.
+pub static COLUMNS: &[Entry] = &[
+    Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated))
+        .help("Memory taken by the allocations that were seen. Kernel: Σ bytes_alloc of the events kmem:kmalloc and kmem:kmem_cache_alloc."),
+    Entry::bytes("requested", "REQ", |r| Value::Bytes(r.figures.requested))
+        .help("Memory asked for by them. Kernel: Σ bytes_req of the same events."),
+    Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted()))
+        .help("Memory taken and not asked for: objects have sizes of their own, and requests are rounded up. Formula: ALLOC − REQ."),
+    Entry::figure("frag", "FRAG%", Unit::Share, 5, |r| match r.figures.allocated {
+        0 => Value::Blank,
+        allocated => Value::Share(r.figures.wasted() as f64 / allocated as f64),
+    })
+    .help("Internal fragmentation, the part that is wasted. Formula: WASTE ÷ ALLOC."),
+    count("hits", "HITS", |r| Value::Count(r.figures.hits))
+        .help("Allocations that were seen."),
+    Entry::figure("rate", "HIT/S", Unit::PerSecond, 5, |r| {
+        if r.seconds > 0.0 {
+            Value::PerSecond(r.figures.hits as f64 / r.seconds)
+        } else {
+            Value::Blank
+        }
+    })
+    .help("Allocations a second. Formula: HITS ÷ the time traced.")
+    .additive(true),
+    count("request", "REQSZ", |r| r.each(r.figures.requested))
+        .help("Bytes that an allocation asks for, on average. Formula: REQ ÷ HITS.")
+        .additive(false),
+    count("size", "SIZE", |r| r.each(r.figures.allocated))
+        .help("Bytes that an allocation takes, on average. Formula: ALLOC ÷ HITS.")
+        .additive(false),
+    Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth()))
+        .help("Growth: memory taken and not freed while it was traced. Each free is matched by its pointer; those that the kernel does not report, such as in bulk after an RCU grace period, count once the memory is taken again.")
+        .additive(true),
+    count("frees", "FREES", |r| Value::Count(r.figures.frees))
+        .help("Allocations that were seen and freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
+    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed))
+        .help("Memory freed with them."),
+    count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu))
+        .help("Ping-pong: frees on another CPU than the allocation, which cost more."),
+    Entry::text("address", "ADDRESS", 18, |r| {
+        r.site()
+            .and_then(|site| site.address)
+            .map_or(Value::Blank, |address| Value::Text(format!("{address:#x}").into_bytes().into()))
+    })
+    .help("The address behind the call; of a function, of one call in it."),
+    Entry::text("module", "MODULE", 8, |r| {
+        let module = r.site().and_then(|site| site.symbol.as_ref()?.module.as_ref());
+        module.map_or(Value::Blank, |module| Value::text(Ok(module)))
+    })
+    .help("The module of the kernel that it is in."),
+    Entry::text("caller", "CALLER", 20, |r| r.name().map_or(Value::Blank, Value::Text))
+        .help("The function that takes the memory, with the offset of the call in it. Kernel: call_site of the events, by /proc/kallsyms.")
+        .label(Label::Group),
+];
+
+/// A call site has a name and figures.
+impl Filterable for CallerRow<'_> {
+    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
+        let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
+        is_name.then(|| self.name()).flatten()
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        (COLUMNS.get(column)?.value)(self).number()
+    }
+}

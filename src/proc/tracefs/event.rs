@@ -1,0 +1,100 @@
+//! The events of the kernel's allocator: memory taken at a call site, and given back.
+
+use super::format::{Field, Format, FormatError};
+
+/// The events by their names below `events/kmem`, and which are memory taken. Kernels before 6.1 have those with a node
+/// apart.
+pub const EVENTS: [(&str, bool); 6] = [
+    ("kfree", false),
+    ("kmem_cache_free", false),
+    ("kmalloc", true),
+    ("kmalloc_node", true),
+    ("kmem_cache_alloc", true),
+    ("kmem_cache_alloc_node", true),
+];
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Memory was taken.
+    Alloc {
+        /// The address of the instruction behind the call.
+        site: u64,
+        /// The address of the memory; 0 if there was none left.
+        pointer: u64,
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes taken.
+        allocated: u64,
+    },
+    /// The memory at this address was given back.
+    Free {
+        /// The address; 0 where there was none to give back.
+        pointer: u64,
+    },
+}
+
+/// The fields of one kind of events.
+#[derive(Clone, Copy, Debug)]
+enum Fields {
+    Alloc {
+        site: Field,
+        pointer: Field,
+        requested: Field,
+        allocated: Field,
+    },
+    Free {
+        pointer: Field,
+    },
+}
+
+/// Reads events by the formats of the running kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    /// Each kind's number, where a record names it, and its fields.
+    kinds: Vec<(u16, Field, Fields)>,
+}
+
+impl Decoder {
+    /// Takes in the `format` file of a kind of events; memory is `taken` by it, or else given back.
+    pub fn add(&mut self, taken: bool, file: &[u8]) -> Result<(), FormatError> {
+        let format = Format::parse(file);
+        let kind = format.number("common_type")?;
+        let fields = if taken {
+            Fields::Alloc {
+                site: format.number("call_site")?,
+                pointer: format.number("ptr")?,
+                requested: format.number("bytes_req")?,
+                allocated: format.number("bytes_alloc")?,
+            }
+        } else {
+            Fields::Free {
+                pointer: format.number("ptr")?,
+            }
+        };
+        self.kinds.push((format.id()?, kind, fields));
+        Ok(())
+    }
+
+    /// Returns the event that a record holds; `None` for one of another kind, or too short.
+    pub fn decode(&self, payload: &[u8]) -> Option<Event> {
+        let is_of = |(id, kind, _): &&(u16, Field, Fields)| kind.get(payload) == Some(u64::from(*id));
+        let (_, _, fields) = self.kinds.iter().find(is_of)?;
+        Some(match fields {
+            Fields::Alloc {
+                site,
+                pointer,
+                requested,
+                allocated,
+            } => Event::Alloc {
+                site: site.get(payload)?,
+                pointer: pointer.get(payload)?,
+                requested: requested.get(payload)?,
+                allocated: allocated.get(payload)?,
+            },
+            Fields::Free { pointer } => Event::Free {
+                pointer: pointer.get(payload)?,
+            },
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Traces who takes memory from the kernel's allocator, for a while: what `perf kmem stat --caller` tells.
+//!
+//! ```text
+//! instance   the kernel's side: a directory below tracefs, made, read and removed
+//! merge      pure: the events of all CPUs in one order
+//! tally      pure: their sums by call site, and each allocation followed to its free
+//! refusal    why it cannot be done, and what would grant it
+//! ```
+//!
+//! Nothing is traced unless [`trace`] is called, and nothing but its own instance is changed.
+
+mod instance;
+pub mod merge;
+mod refusal;
+pub mod tally;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use instance::Instance;
+pub use instance::remove;
+use merge::Merge;
+pub use refusal::Refusal;
+use rustix::time::{ClockId, clock_gettime};
+use tally::Tally;
+
+use crate::model::Reading;
+use crate::model::callers::{CallSite, Callers, Symbol, Trace};
+use crate::proc::files::{self, Roots};
+use crate::proc::kallsyms::Lookup;
+use crate::proc::tracefs;
+use crate::proc::tracefs::event::{Decoder, Event};
+use crate::proc::tracefs::page::Missed;
+
+/// Time between two looks at the buffers. The kernel's default of 1.4 MB a CPU holds some 25,000 events: a million a second
+/// on one CPU do not fill it in that time.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Size of the pieces in which files are read.
+const PIECE: usize = 64 << 10;
+
+/// Traces for some time, or until there is a message or no sender left, and returns what was seen.
+///
+/// # Errors
+/// [`Refusal`]. Even then no instance is left behind.
+pub fn trace(roots: &Roots, time: Duration, stop: &Receiver<()>) -> Result<Callers, Refusal> {
+    if cfg!(target_endian = "big") {
+        return Err(Refusal::BigEndian);
+    }
+    let tracefs = find(roots)?;
+    let made = instance::decoder(&tracefs).and_then(|decoder| Ok((decoder, Instance::new(&tracefs, &roots.proc)?)));
+    let (decoder, instance) = made.map_err(|why| match why {
+        Refusal::Denied(_) if is_locked_down(roots) => Refusal::LockedDown,
+        other => other,
+    })?;
+    let mut reader = Reader {
+        decoder,
+        page: vec![0; instance.layout.size()],
+        lost: 0,
+        torn: 0,
+        refused: None,
+    };
+    let mut merge = Merge::new(instance.cpus.len());
+    let mut tally = Tally::default();
+    let mut step = || {
+        let read = |at, queue: &mut VecDeque<_>| reader.read(&instance, at, queue);
+        let busy = merge.step(read, |at, event| tally.push(instance.cpus[at], event));
+        reader.refused.take().map_or(Ok(busy), Err)
+    };
+    let before = cpu_time();
+    let began = Instant::now();
+    instance.start()?;
+    loop {
+        let left = time.saturating_sub(began.elapsed());
+        let pause = if step()? { Duration::ZERO } else { PAUSE.min(left) };
+        if left.is_zero() || stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
+    }
+    instance.stop()?;
+    let took = began.elapsed();
+    while step()? {}
+    let lost = instance.lost().map(|lost| lost.max(reader.lost));
+    let buffers = instance.buffers();
+    drop(instance);
+    let trace = Trace {
+        time: took,
+        events: tally.events,
+        lost,
+        torn: reader.torn,
+        failed: tally.failed,
+        older_frees: tally.older_frees,
+        unseen_frees: tally.unseen_frees,
+        unfollowed: tally.unfollowed,
+        cpu: cpu_time().saturating_sub(before),
+        buffers,
+    };
+    Ok(named(roots, tally, trace))
+}
+
+/// The processor time of this thread.
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Reads the pages of an instance.
+struct Reader {
+    decoder: Decoder,
+    page: Vec<u8>,
+    /// Events that pages say were lost before them.
+    lost: u64,
+    torn: u64,
+    refused: Option<Refusal>,
+}
+
+impl Reader {
+    /// Appends the events of a CPU's next page; returns false if there is none.
+    fn read(&mut self, instance: &Instance, at: usize, queue: &mut VecDeque<(u64, Event)>) -> bool {
+        let length = match instance.read(at, &mut self.page) {
+            Ok(0) => return false,
+            Ok(length) => length,
+            Err(why) => {
+                self.refused = Some(why);
+                return false;
+            }
+        };
+        let Some(page) = instance.layout.open(&self.page[..length]) else {
+            self.torn += 1;
+            return true;
+        };
+        if let Missed::Count(missed) = page.missed {
+            self.lost = self.lost.saturating_add(missed);
+        }
+        for record in page.records {
+            match record {
+                Ok(record) => queue.extend(self.decoder.decode(record.payload).map(|event| (record.time, event))),
+                Err(_) => self.torn += 1,
+            }
+        }
+        true
+    }
+}
+
+/// Returns where tracefs is mounted: the first place that is there.
+fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
+    let mountinfo = slurp(&roots.proc.join("self/mountinfo")).unwrap_or_default();
+    let within = |path: PathBuf| match &roots.sys {
+        _ if roots.is_own() => Some(path),
+        // A captured tree must not lead to this machine.
+        Some(sys) => path.strip_prefix("/sys").ok().map(|rest| sys.join(rest)),
+        None => None,
+    };
+    let mut mounts = tracefs::mounts(&mountinfo).into_iter().filter_map(within).peekable();
+    if mounts.peek().is_none() {
+        let known = slurp(&roots.proc.join("filesystems")).unwrap_or_default();
+        let has = known.split(|b| b.is_ascii_whitespace()).any(|word| word == b"tracefs");
+        return Err(if has { Refusal::NotMounted } else { Refusal::NoTracefs });
+    }
+    // Who may not look into a directory is told so by the kernel later.
+    let mut first = None;
+    for mount in mounts {
+        if mount.join("instances").is_dir() {
+            return Ok(mount);
+        }
+        first.get_or_insert(mount);
+    }
+    first.ok_or(Refusal::NotMounted)
+}
+
+/// Reads a whole file.
+fn slurp(path: &Path) -> Reading<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pieces(path, |piece| bytes.extend_from_slice(piece))?;
+    Ok(bytes)
+}
+
+/// Gives `each` a file in pieces.
+fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Reading<()> {
+    let fd = files::open(path.as_os_str().as_encoded_bytes()).map_err(files::optional_reason)?;
+    let mut buf = vec![0; PIECE];
+    loop {
+        match files::read_once(&fd, &mut buf).map_err(files::optional_reason)? {
+            0 => return Ok(()),
+            length => each(&buf[..length]),
+        }
+    }
+}
+
+/// Returns true if the kernel is locked down so that tracing is forbidden.
+fn is_locked_down(roots: &Roots) -> bool {
+    let sys = roots.sys.as_ref().map(|sys| sys.join("kernel/security/lockdown"));
+    let modes = sys.and_then(|path| slurp(&path).ok()).unwrap_or_default();
+    modes
+        .split(|b| *b == b' ')
+        .any(|mode| mode.trim_ascii() == b"[confidentiality]")
+}
+
+/// Returns the call sites with the functions that they are in.
+fn named(roots: &Roots, tally: Tally, trace: Trace) -> Callers {
+    let sites = tally.into_sites();
+    let mut lookup = Lookup::new(sites.iter().filter_map(|(address, _)| *address).collect());
+    let read = pieces(&roots.proc.join("kallsyms"), |piece| lookup.feed(piece));
+    let (symbols, mut known): (_, HashMap<u64, Option<Symbol>>) = match read.and_then(|()| lookup.finish()) {
+        Ok(known) => (Ok(()), known.into_iter().collect()),
+        Err(why) => (Err(why), HashMap::new()),
+    };
+    let site = |(address, figures)| CallSite {
+        address,
+        symbol: address.and_then(|address| known.remove(&address)).flatten(),
+        figures,
+    };
+    Callers {
+        sites: sites.into_iter().map(site).collect(),
+        symbols,
+        trace,
+    }
+}
