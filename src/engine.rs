@@ -136,6 +136,11 @@ impl Engine {
         })
     }
 
+    /// Returns the state for another thread; the engine waits while it is held, so it must be held briefly.
+    pub fn shared(&self) -> Arc<Mutex<State>> {
+        Arc::clone(&self.state)
+    }
+
     /// Returns the state; the engine waits while it is held, so it must be held briefly.
     pub fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)

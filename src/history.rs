@@ -223,6 +223,13 @@ impl History {
             .map(|process| process.rested(self.wakeups.clock))
     }
 
+    /// Returns when the program that a process of the last snapshot runs started: the process, or its last exec that was
+    /// seen; `None` where the machine does not tell.
+    pub fn started_at(&self, id: Identity) -> Option<Duration> {
+        // Zero stands for any time before the clock began.
+        self.processes.get(&id)?.started_at.filter(|at| !at.is_zero())
+    }
+
     /// Returns the places in the last snapshot of the processes whose rows, changes or judgements may differ from those of
     /// the snapshot before; `None` for all.
     pub fn pushed(&self) -> Option<&[u32]> {

@@ -211,6 +211,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         }
     };
     let options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
+    let history_file = state::history_file(env).filter(|_| config.settings.history.keep);
     let opening = match args.pick {
         true => Opening::Pick,
         false if state::is_first_start(env) => Opening::First,
@@ -221,6 +222,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
         Setup {
             options,
             config_path: file,
+            history_file,
             opening,
         },
     ) {

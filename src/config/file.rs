@@ -68,13 +68,13 @@ pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
 }
 
 /// Opens a file for reading, without waiting for the other end of a FIFO and without taking a terminal.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
 }
 
 /// Returns true if the file does not exist, or a directory on its path is not one, as with `HOME=/dev/null`.
-fn absent(e: &io::Error) -> bool {
+pub(super) fn absent(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

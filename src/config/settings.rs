@@ -105,6 +105,8 @@ settings! {
     pub struct HistorySettings {
         /// Maximum memory of all histories, in bytes.
         pub max_memory: u64 = Size(MIB..=4 * GIB),
+        /// The past is kept from one start to the next.
+        pub keep: bool = Switch,
     }
 }
 

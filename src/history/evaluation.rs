@@ -81,7 +81,7 @@ pub(super) struct Evaluation {
     /// `None` for the judgement of a series that never changed, as most are.
     pub(super) latest: Option<Box<Latest>>,
     /// A series that never changed was seen for long enough to be steady.
-    is_steady: bool,
+    pub(super) is_steady: bool,
     /// The second from which on it is due; 0 before it was first scheduled, [`NEVER`] where nothing but a change asks for it.
     due: u32,
     /// The series changed since the last evaluation.

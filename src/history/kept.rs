@@ -113,9 +113,12 @@ impl Candidate<'_> {
 
 impl History {
     /// Returns what is known of the past, as [`pack`] wants it; `namespaces` name those in which pids and clocks mean what
-    /// they do now. `None` before the first snapshot, and where the boot is not known.
+    /// they do now. `None` before the first snapshot, and where neither the boot nor the processes
+    /// are known.
     pub fn keep(&self, snapshot: &Snapshot, namespaces: &str) -> Option<Vec<u8>> {
-        let boot_id = snapshot.boot_id.as_ref().ok()?;
+        let (Ok(boot_id), Ok(_)) = (&snapshot.boot_id, &snapshot.processes) else {
+            return None;
+        };
         let at = self.last.as_ref()?.monotonic;
         let mut out = Writer::default();
         out.text(boot_id);

@@ -204,7 +204,8 @@ const FILES: &[(&str, &str)] = &[
     ("~/.config/zmtop/themes/NAME.toml", "Themes of one's own."),
     (
         "~/.local/state/zmtop/",
-        "What is kept from one start to the next. It may be removed at any time.",
+        "What is kept from one start to the next: in history, the past of processes, groups and the system, without names \
+         and command lines, unless history.keep is false. It may be removed at any time.",
     ),
 ];
 

@@ -8,7 +8,9 @@ pub mod background;
 mod coldness;
 mod feeds;
 mod inspect;
+mod keep;
 mod mappings;
+mod notices;
 mod signals;
 
 use std::io::{self, BufWriter, Write};
@@ -25,13 +27,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use self::coldness::Looker;
+use self::keep::Keeper;
 use self::mappings::Mappings;
-use super::{alert::Notifier, heap::GiveBack, secure, terminal};
+use self::notices::{Notices, on_snapshot};
+use super::{alert::Notifier, secure, terminal};
 use crate::act;
-use crate::alert::AlertEvent;
 use crate::config::{Config, UiSettings, save as write};
 use crate::engine::Engine;
-use crate::model::Snapshot;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::App;
 use crate::tui::{Effect, Event, Opening, update, view};
@@ -78,6 +80,8 @@ pub struct Setup {
     pub options: Options,
     /// Where `W` saves to.
     pub config_path: PathBuf,
+    /// The file that the history is kept in from one start to the next; `None` to keep none.
+    pub history_file: Option<PathBuf>,
     /// The reason that it is opened for.
     pub opening: Opening,
 }
@@ -132,8 +136,12 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     });
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);
+    let mut keeper = None;
     if roots.is_own() {
         state.history.set_own_pid(std::process::id());
+        keeper = setup
+            .history_file
+            .and_then(|file| Keeper::open(file, &mut state.history, &send));
     }
     let engine = Engine::spawn(
         state,
@@ -142,6 +150,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         on_snapshot(notifier, send.clone(), Arc::clone(&notices)),
     )
     .context("cannot start the engine")?;
+    let kept = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone()).ok());
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
         // Blocks while the screen is stuck: no reply is lost. Ends with the screen.
@@ -166,37 +175,10 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     terminal::leave();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
-    end.context("cannot draw")
-}
-
-/// Notices that the engine's thread leaves for the screen, however long that is stuck.
-#[derive(Debug, Default)]
-struct Notices {
-    /// A notice of a new snapshot waits among the inputs.
-    pending: AtomicBool,
-    /// The next frame comes with a bell.
-    bell: AtomicBool,
-}
-
-/// Returns what the engine's thread does after each snapshot: it notifies of alerts, and wakes the screen.
-fn on_snapshot(
-    notifier: Notifier,
-    send: SyncSender<Input>,
-    notices: Arc<Notices>,
-) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
-    let mut memory = GiveBack::default();
-    move |snapshot, events| {
-        memory.count(snapshot.rows().len(), snapshot.monotonic);
-        for event in events {
-            if notifier.notify(event, &snapshot.host) {
-                notices.bell.store(true, Ordering::SeqCst);
-            }
-        }
-        // The latest wins: at most one notice waits.
-        if !notices.pending.swap(true, Ordering::SeqCst) && send.try_send(Input::Snapshot).is_err() {
-            notices.pending.store(false, Ordering::SeqCst);
-        }
+    if let Some(what) = kept.and_then(keep::Running::finish) {
+        super::complain(&what);
     }
+    end.context("cannot draw")
 }
 
 /// Tells the main thread of an event; one that finds the queue full is lost.

@@ -19,6 +19,7 @@ use zmtop::config::{Config, Env};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy};
 use zmtop::history::History;
+use zmtop::history::kept::{Kept, pack};
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::tui::app::Privilege;
 use zmtop::tui::scope::Scope;
@@ -52,6 +53,11 @@ fn main() {
         });
         println!("{size:>6} processes: a push with its verdicts: {}", push.join(", "));
         println!("{:>17} grouped by {}", "", sums.join(", "));
+        println!(
+            "{:>17} kept for the next start: {}",
+            "",
+            SHARES.map(|share| kept(size, share)).join(", ")
+        );
         println!("{:>17} rows made anew: {}", "", screen(&snap).join(", "));
         let told = RULES.map(|(what, on, rules)| format!("{what} {:.1?}", judged(size, on, &rules)));
         println!("{:>17} alerts, five rules on {}", "", told.join(", "));
@@ -113,6 +119,22 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
     }
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// Times what is kept of an hour of such snapshots: as bytes, compressed, and read back.
+fn kept(size: u32, (what, every, takes_turns): (&str, u64, bool)) -> String {
+    let (_, history) = run(size, if size > 1000 { 300 } else { 3600 }, every, takes_turns);
+    let last = snapshot(Duration::ZERO, (0..size).map(one).collect());
+    let begun = Instant::now();
+    let raw = history.keep(&last, "here").unwrap();
+    let kept = begun.elapsed();
+    let packed = pack(&raw).unwrap();
+    let written = begun.elapsed();
+    Kept::read(&packed, "here").unwrap();
+    let read = begun.elapsed() - written;
+    let [raw, packed] = [raw.len(), packed.len()].map(|bytes| bytes / 1024);
+    let compressed = written - kept;
+    format!("{what} {kept:.1?} for {raw} KiB, {compressed:.1?} to {packed} KiB, back in {read:.1?}")
 }
 
 /// Times making the monitor's rows anew, in each of its views: the processes, and every kind of group.
@@ -189,7 +211,9 @@ fn run(size: u32, ticks: u64, every: u64, takes_turns: bool) -> (Vec<Duration>, 
 /// A process in the middle of a plausible machine: a command for every thirty processes, a unit for fifty.
 fn one(n: u32) -> ProcessSample {
     let command = format!("/usr/bin/program{} --number {n}", n / 30 + n % 7);
-    with_facts(process(n + 1, n / 20, &command), |facts| {
+    let mut sample = process(n + 1, n / 20, &command);
+    sample.stat.image = 1;
+    with_facts(sample, |facts| {
         let unit = format!("service{}.service", n / 50);
         let text = |text: String| -> Arc<[u8]> { Arc::from(text.into_bytes()) };
         facts.exe = Ok(text(format!("/usr/bin/program{}", n / 30 + n % 7)));

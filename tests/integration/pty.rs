@@ -7,6 +7,7 @@ mod background;
 mod coldness;
 mod endings;
 mod held;
+mod kept;
 mod panel;
 mod pick;
 mod refusals;

@@ -28,6 +28,7 @@ pub(super) fn write(row: &RowHistory, out: &mut Writer) {
     series::write(&row.footprint, out);
     series::write(&row.held, out);
     out.number(row.is_live_set.into());
+    out.number(row.evaluation.is_steady.into());
     out.option(row.evaluation.latest.as_ref(), |out, latest| {
         write_judgement(&latest.judgement, out);
         out.float(latest.log.work.into());
@@ -55,6 +56,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
     row.footprint = series::read(input, until)?;
     row.held = series::read(input, until)?;
     row.is_live_set = input.flag()?;
+    row.evaluation.is_steady = input.flag()?;
     row.evaluation.latest = input.option(|input| {
         let judgement = read_judgement(input, at)?;
         let work = input.float()? as f32;

@@ -107,6 +107,7 @@ readonly = true
 delta = "1h"
 [history]
 max_memory = "100M"
+keep = false
 [trend]
 confidence = 0.95
 least_bytes = 4_194_304
