@@ -3,7 +3,7 @@
 //! ```text
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
 //! leaking  11.4M/min   98%    3h12    5h02   2.1G  27213  alice     python3 train.py
-//!   grew in 15 of 15 parts of 2h50, gave nothing back; mostly [heap] +2.0G
+//!   grew all through 2h50, gave nothing back; mostly [heap] +2.0G
 //! growing    768K/h    71%      2d       -   310M         nginx     nginx (12 processes)
 //!   11 of its 12 processes grow
 //! ```
@@ -16,7 +16,7 @@
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
-//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"reasons":["grew in 15 of 15 parts of 2h50","gave nothing back"]}]}
+//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"reasons":["grew all through 2h50","gave nothing back"]}]}
 //! ```
 //!
 //! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:

@@ -200,11 +200,15 @@ impl Reasons {
                     percent => format!("gave back {percent:.0}% of it at most"),
                 };
                 let load = load.map(|rise| match (rise * 100.0).round() {
-                    _ if rise.abs() <= EVEN_LOAD => "at even load".into(),
-                    percent if percent > 0.0 => format!("while its load rose by {percent:.0}%"),
-                    percent => format!("while its load fell by {:.0}%", -percent),
+                    _ if rise.abs() <= EVEN_LOAD => "with no more work than before".into(),
+                    percent if percent > 0.0 => format!("while its work rose by {percent:.0}%"),
+                    percent => format!("while its work fell by {:.0}%", -percent),
                 });
-                let grew = format!("grew in {grew} of {parts} parts of {long}");
+                let grew = if grew == parts {
+                    format!("grew all through {long}")
+                } else {
+                    format!("grew in {grew} of {parts} parts of {long}")
+                };
                 [Some(grew), Some(back), load].into_iter().flatten().collect()
             }
             Self::Days { days, hours, risen } => {

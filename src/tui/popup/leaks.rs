@@ -5,7 +5,7 @@
 //! │ VERDICT         PACE  SURE   SINCE     ETA  FOOTP      PID  USER      WHO                              │
 //! │ leaking    11.4M/min   98%   32m00    5h02   1.3G    27213  alice     python3 train.py  mostly [heap] +136M │
 //! │────────────────────────────────────────────────────────────────────────────────────────────────────────│
-//! │ grew in 15 of 16 parts of 32m, gave nothing back                                                        │
+//! │ grew in 15 of 16 parts of 32m00, gave nothing back                                                        │
 //! └──────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 

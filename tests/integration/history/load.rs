@@ -62,10 +62,10 @@ fn what_was_asked_for_before_is_no_leak() {
 
 #[test]
 fn a_leak_tells_if_its_load_rose() {
-    assert_eq!(reason(1500, |_| 5), "at even load");
-    assert_eq!(reason(1500, |_| 0), "at even load");
+    assert_eq!(reason(1500, |_| 5), "with no more work than before");
+    assert_eq!(reason(1500, |_| 0), "with no more work than before");
     // Marks that were thinned out tell the same.
-    assert_eq!(reason(9000, |_| 5), "at even load");
-    assert!(reason(1500, |second| second / 20).starts_with("while its load rose by"));
-    assert!(reason(1500, |second| (1500 - second) / 20).starts_with("while its load fell by"));
+    assert_eq!(reason(9000, |_| 5), "with no more work than before");
+    assert!(reason(1500, |second| second / 20).starts_with("while its work rose by"));
+    assert!(reason(1500, |second| (1500 - second) / 20).starts_with("while its work fell by"));
 }

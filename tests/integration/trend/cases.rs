@@ -174,10 +174,10 @@ fn reasons_in_words() {
     let (grew, back) = ("grew in 10 of 11 parts of 16m00", "gave back 3% of it at most");
     assert_eq!(window.texts(), [grew, back]);
     for (rise, text) in [
-        (-0.08, "at even load"),
-        (0.1, "at even load"),
-        (0.42, "while its load rose by 42%"),
-        (-0.25, "while its load fell by 25%"),
+        (-0.08, "with no more work than before"),
+        (0.1, "with no more work than before"),
+        (0.42, "while its work rose by 42%"),
+        (-0.25, "while its work fell by 25%"),
     ] {
         assert_eq!(window.at_load(Some(rise)).texts(), [grew, back, text]);
     }
