@@ -41,6 +41,7 @@ mod search;
 pub mod table;
 mod time_axis;
 pub mod update;
+pub mod value_axis;
 pub mod view;
 pub mod widgets;
 

@@ -24,7 +24,8 @@ const fn ascii(c: char) -> char {
     match c {
         // Lines: horizontal, vertical, and all corners and crossings.
         '─' | '━' => '-',
-        '│' | '┃' => '|',
+        '┄' => '.',
+        '│' | '┃' | '┊' => '|',
         '\u{2500}'..='\u{257f}' => '+',
         // Eighths of a column from the bottom, in order of height.
         '▁' => '_',

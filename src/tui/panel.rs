@@ -26,6 +26,7 @@ use ratatui::layout::Rect;
 
 use super::app::App;
 use super::event::{Effect, Inspect};
+use super::value_axis;
 use super::widgets::{StatusLine, draw_line, line};
 use crate::columns::Row;
 use crate::config::Action;
@@ -33,6 +34,7 @@ use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::model::{Identity, Snapshot};
 use crate::trend::{Judgement, Verdict};
+use crate::units::Units;
 
 /// Maximum number of growing processes whose mappings are tracked: each costs a read of `smaps` now and then.
 const MAX_TRACKED: usize = 8;
@@ -94,7 +96,7 @@ pub(super) fn on_action(app: &mut App, action: Action) {
         _ => return,
     };
     if let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| app.shows_panel()) {
-        let width = chart_width(app.screen.size.0);
+        let width = chart_width(app.screen.size.0, app.screen.units);
         app.screen.chart.step(columns, snapshot.monotonic, width);
     }
 }
@@ -116,9 +118,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Returns how many columns a chart has on a screen of that width: a space is left at both edges.
-fn chart_width(width: u16) -> usize {
-    usize::from(width.saturating_sub(2))
+/// Returns how many columns a chart has on a screen of that width: beside the axis, a space is left at the right edge.
+fn chart_width(width: u16, units: Units) -> usize {
+    usize::from(width.saturating_sub(1 + value_axis::width(width, units)))
 }
 
 /// Draws lines below the heading and a chart below them; returns what is left of the area for the rest, or nothing

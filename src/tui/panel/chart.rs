@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min, watched for 58m, at this pace full in 5.0 h, 99% sure
-//!                                                  ▂▄▆█████
-//!                       ▁▂▃▄▅▆▇████████████████████████████
+//!  1.4G ┤                                          ▂▄▆█████
+//!       │               ▁▂▃▄▅▆▇████████████████████████████
+//!  0.8G └1 hour ago ┄┄┄┄┄┄ 45m ┄┄▲ leak begins ┄┄┄┄┄┄┄┄ now
 //! ```
 //!
 //! A column is as high as the last value of its time; `░` above it says how high it was in between.
@@ -19,18 +20,20 @@ use crate::history::view::Band;
 use crate::model::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
 use crate::tui::app::App;
-use crate::tui::time_axis::{self, Axis};
+use crate::tui::time_axis::{self, Axis, Happening};
+use crate::tui::value_axis::{self, Scale};
 use crate::tui::widgets::{StatusLine, draw_text};
 use crate::units;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a line that says what is drawn, and the chart below it. It spans from the least value to the greatest, and
-/// as a sparkline at least 4 % of that and 256 KiB, so that the noise of a steady process is no mountain.
+/// Draws a line that says what is drawn, and the chart below it. As a sparkline it spans at least 4 % of the greatest value
+/// and 256 KiB, so that the noise of a steady process is no mountain.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let footprint = history.footprint();
-    let width = super::chart_width(area.width);
+    let gutter = value_axis::width(area.width, app.screen.units);
+    let width = super::chart_width(area.width, app.screen.units);
     let window = app.screen.chart.window(snapshot.monotonic, width);
     let bands = footprint.bands(window.end, window.span, width);
     let known = || bands.iter().flatten();
@@ -79,24 +82,17 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
     // A line for the axis, where the columns keep two.
     let axis_height = u16::from(area.height >= 4);
     let rows = area.height.saturating_sub(1 + axis_height);
-    let axis = Axis {
-        end: window.end,
-        span: window.span,
-    };
-    let below = Rect {
-        x: area.x + 1,
-        y: area.y + 1 + rows,
+    let scale = Scale::over(low, high, (high / 25).max(256 << 10), rows);
+    let inside = Rect {
+        x: area.x + gutter,
+        y: area.y + 1,
         width: width as u16,
-        height: axis_height,
+        height: rows,
     };
-    time_axis::draw(app, snapshot, axis, below, buf);
-    let span = (high - low).max(high / 25).max(256 << 10) as f64;
-    // The least value has one eighth, to be told from none at all.
-    let eighths = f64::from(rows) * 8.0;
-    let filled = |value: u64| (((value - low) as f64 / span) * (eighths - 1.0)).round() as u16 + 1;
     for (x, band) in bands.iter().enumerate() {
-        let at = area.x + 1 + x as u16;
+        let at = inside.x + x as u16;
         let marked = window.cursor == Some(x);
+        let filled = |value| scale.eighths(value, rows);
         let (last, max) = band.map_or((0, 0), |band| (filled(band.last), filled(band.max)));
         for row in 0..rows {
             let below = (rows - 1 - row) * 8;
@@ -108,9 +104,58 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
                 _ => (BARS[usize::from(part)].to_string(), theme.chart),
             };
             let style = if marked { style.patch(theme.selected) } else { style };
-            draw_text(buf, at, area.y + 1 + row, &text, 1, style);
+            draw_text(buf, at, inside.y + row, &text, 1, style);
         }
     }
+    if axis_height == 0 {
+        return;
+    }
+    let below = Rect {
+        height: rows + 1,
+        ..inside
+    };
+    let left = Rect {
+        x: area.x,
+        width: gutter,
+        ..below
+    };
+    value_axis::draw(&scale, app.screen.units, theme, left, buf);
+    let axis = Axis {
+        end: window.end,
+        span: window.span,
+        is_cut: scale.base > 0,
+    };
+    let mut happenings = time_axis::common(app, snapshot);
+    happenings.extend(own(app, history, row));
+    time_axis::draw(app, snapshot, axis, &happenings, below, buf);
+}
+
+/// Returns what happened to the row itself: its program began, and it began to grow.
+fn own(app: &App, history: &RowHistory, row: &Row<'_>) -> impl Iterator<Item = Happening> {
+    let theme = &app.config.theme;
+    let started = row.sample.and_then(|sample| app.engine.history.started_at(sample.id));
+    let started = started.map(|at| Happening {
+        at,
+        sign: "*",
+        name: "program starts".into(),
+        style: theme.title,
+    });
+    let trend = history.trend();
+    let grows = trend.since.map(|at| match trend.verdict {
+        Verdict::Leaking => Happening {
+            at,
+            sign: "▲",
+            name: "leak begins".into(),
+            style: theme.leak,
+        },
+        _ => Happening {
+            at,
+            sign: "△",
+            name: "grows".into(),
+            style: theme.up,
+        },
+    });
+    started.into_iter().chain(grows)
 }
 
 /// Returns the wall-clock time of a column's end, and how long ago that was.

@@ -8,19 +8,24 @@ fn the_graph_stands_on_zero_and_says_when() {
     session.minute().keys("b").minute();
     let picture = session.picture();
     let lines: Vec<&str> = picture.lines().collect();
-    let top = lines.iter().position(|line| line.contains("23.5G │")).unwrap();
-    let zero = lines.iter().position(|line| line.contains("    0 │")).unwrap();
-    assert!(zero > top && lines[zero].contains('█'), "{picture}");
-    let axis = lines[zero + 1];
-    assert!(
-        axis.contains("5 min ago") && axis.ends_with("now") && axis.contains('b'),
-        "{picture}"
-    );
+    let top = lines.iter().position(|line| line.contains("23.5G ┤")).unwrap();
+    let zero = lines.iter().position(|line| line.contains("    0 └")).unwrap();
+    assert!(zero > top && lines[zero - 1].contains('█'), "{picture}");
+    let axis = lines[zero];
+    assert!(axis.contains("└5 min ago ───") && axis.ends_with("now"), "{picture}");
+    for time in ["4m", "3m", "2m", "b mark ─"] {
+        assert!(
+            axis.contains(&format!(" {time}")) || axis.contains(&format!("─{time}")),
+            "{picture}"
+        );
+    }
+    let between = lines[top + 1..zero].iter().filter(|line| line.contains("G ┤")).count();
+    assert!(between > 0 && between < zero - top - 1, "{picture}");
 }
 
 #[test]
 fn its_height_is_chosen_and_the_table_keeps_its_rows() {
-    let has_graph = |session: &mut Session| session.picture().contains("     0 │");
+    let has_graph = |session: &mut Session| session.picture().contains("     0 └");
     let mut low = Session::new(120, 30);
     low.minute();
     assert!(!has_graph(&mut low), "there is no room for it");

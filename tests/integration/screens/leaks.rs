@@ -18,6 +18,23 @@ macro_rules! photograph {
     };
 }
 
+#[test]
+fn the_chart_says_when_the_leak_began() {
+    let chart = |width, height| {
+        let mut session = session(width, height, CALLED);
+        session.keys("x x b Enter");
+        session
+    };
+    photograph!("leak-chart-80x24", chart(80, 24));
+    photograph!("leak-chart-200x50", chart(200, 50));
+    let mut wide = chart(120, 40);
+    let axis = wide.line("1 hour ago");
+    assert!(axis.contains("▲ leak begins"), "{axis}");
+    let at = axis.chars().position(|c| c == '▲').unwrap();
+    let share = (at - 8) as f64 / 111.0;
+    assert!((share - 2.0 / 3.0).abs() < 0.03, "20 min ago: {share}");
+}
+
 /// The second by which what leaks from the fifth minute on is called a leak.
 const CALLED: u64 = 1500;
 

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use zmtop::config::settings::Settings;
 use zmtop::tui::chart::{Chart, SPANS};
+use zmtop::tui::value_axis::Scale;
+use zmtop::units::Units;
 
 use crate::support::session::{Session, busy};
 
 fn session() -> Session {
-    let mut session = Session::new(122, 40);
+    let mut session = Session::new(129, 40);
     for second in 0..400 {
         session.tick(1, busy(second / 12));
     }
@@ -82,7 +84,7 @@ fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
 
 #[test]
 fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
-    let mut app = Session::new(102, 40);
+    let mut app = Session::new(109, 40);
     app.tick(1_000_000, busy(0));
     let now = app.app.engine.snapshot.as_ref().unwrap().monotonic;
     let mut chart = Chart::over("1d");
@@ -105,6 +107,58 @@ fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
         for width in [0, 1, 7, 300] {
             let cursor = app.app.screen.chart.window(now, width).cursor.unwrap();
             assert!(cursor < width.max(1), "{cursor} of {width}");
+        }
+    }
+}
+
+#[test]
+fn axes_are_labelled_with_round_values() {
+    const MIB: u64 = 1 << 20;
+    let over = |low: u64, high: u64, lines| Scale::over(low * MIB, high * MIB, (high * MIB / 25).max(MIB / 4), lines);
+    // A third of it changed: from 0. Less: from a round value near the least.
+    for (scale, labels) in [
+        (over(0, 0, 4), "0 100K 200K 300K"),
+        (over(0, 90, 4), "0 50M 100M"),
+        (over(60, 90, 4), "0 50M 100M"),
+        (over(61, 90, 4), "60M 70M 80M 90M"),
+        (over(310, 310, 3), "310M 315M 320M 325M"),
+        (over(310, 310, 2), "310M 320M 330M"),
+        (over(1000, 1300, 3), "0.8G 1.0G 1.2G 1.4G"),
+        (over(1000, 1300, 12), "0.95G 1.00G 1.05G 1.10G 1.15G 1.20G 1.25G 1.30G"),
+        (over(900, 1020, 3), "900M 950M 1000M 1050M"),
+        (over(700_000, 1_000_000, 6), "600G 700G 800G 900G 1000G"),
+        (Scale::whole(24_064 * MIB, 5), "0 10.0G 20.0G 23.5G"),
+        (Scale::whole(24_064 * MIB, 11), "0 5.0G 10.0G 15.0G 20.0G 23.5G"),
+        (Scale::whole(512 * MIB, 2), "0 500M 512M"),
+    ] {
+        let found: Vec<_> = scale
+            .labels
+            .iter()
+            .map(|value| scale.label(*value, Units::Auto))
+            .collect();
+        assert_eq!(found.join(" "), labels);
+    }
+    let scale = over(61, 90, 4);
+    assert_eq!((scale.base, scale.top), (60 * MIB, 90 * MIB));
+    // What is known has an eighth at least, and what is above has no more than there is.
+    let heights = [0, 60, 75, 90, 999].map(|mib| scale.eighths(mib * MIB, 4));
+    assert_eq!(heights, [1, 1, 16, 32, 32]);
+    // Whatever the values, it holds them.
+    for (low, high) in [
+        (0, u64::MAX),
+        (u64::MAX, u64::MAX),
+        (u64::MAX / 2, u64::MAX),
+        (0, 1),
+        (1, 1),
+    ] {
+        for lines in [0, 1, 2, 3, 12, 500] {
+            let scale = Scale::over(low, high, high / 25, lines);
+            assert!(
+                scale.base <= low && scale.top >= high,
+                "{low} {high} {lines}: {scale:?}"
+            );
+            assert!(scale.labels.len() < 600, "{scale:?}");
+            assert_eq!(Scale::whole(high, lines).top, high.max(1));
         }
     }
 }
