@@ -23,6 +23,9 @@ use crate::units::span;
 /// Time beyond the one asked for after which the kernel is not waited for any longer: another tool may hold its lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The niceness of the thread that reads: on a machine with more to do than CPUs it would come too late, and lose events.
+const NICE: i32 = -10;
+
 /// Time that who ends the program has for that.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -58,7 +61,11 @@ fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
             });
         }
         let thread = std::thread::Builder::new().name("zmtop-callers".into());
-        let work = move || send.send(callers::trace(&roots, time, &stopped));
+        let work = move || {
+            // Where it is denied, events may be lost sooner, which is told.
+            let _ = rustix::process::setpriority_process(None, NICE);
+            send.send(callers::trace(&roots, time, &stopped))
+        };
         thread.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut progress = Progress::new(time);
         let patience = tokio::time::sleep(time.saturating_add(PATIENCE));

@@ -77,14 +77,17 @@ fn perf(text: &str) -> Sites {
     sites.filter(|(address, _)| address.starts_with("0xf")).collect()
 }
 
-/// Returns where the two differ; `None` if perf lost events itself.
+/// Returns where the two differ; `None` if either lost events, which explains it.
 fn differences(out: &str) -> Option<Vec<String>> {
     let (ours, theirs) = out.split_once("\n--\n").unwrap();
     if !ours.starts_with('{') {
         return None;
     }
     let json: Value = serde_json::from_str(ours).unwrap();
-    assert_eq!((&json["lost"], &json["torn"]), (&0.into(), &0.into()));
+    assert_eq!(json["torn"], 0);
+    if json["lost"] != 0 {
+        return None;
+    }
     let site = |site: &Value| {
         let figure = |id: &str| site[id].as_f64().unwrap();
         let address = site["address"].as_str().unwrap().to_owned();
@@ -120,7 +123,7 @@ fn the_greatest_call_sites_are_those_of_perf() {
         match differences(&out) {
             Some(found) if found.is_empty() => return,
             Some(found) => last = found,
-            None => {}
+            None => last = vec!["events were lost".into()],
         }
     }
     panic!("{last:#?}");
