@@ -99,6 +99,7 @@ impl Reader<'_> {
     }
 
     /// Reads what [`Writer::option`] wrote.
+    #[expect(clippy::option_option, reason = "the outer one says that it could be read")]
     pub(super) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { read(self).map(Some) } else { Some(None) }
     }

@@ -1,5 +1,7 @@
 //! A time series as bytes: each run as its difference from the one before.
 
+use std::collections::VecDeque;
+
 use super::codec::{Reader, Writer};
 use crate::history::runs::{CurrentValue, Run};
 use crate::history::time_series::{Past, TimeSeries};
@@ -9,10 +11,7 @@ const MIN_RUN: usize = 5;
 
 /// Returns about the least number of bytes that a series takes.
 pub(super) fn least_bytes(series: &TimeSeries) -> usize {
-    let rings = series
-        .past
-        .as_ref()
-        .map(|past| past.rings.iter().map(|ring| ring.len()));
+    let rings = series.past.as_ref().map(|past| past.rings.iter().map(VecDeque::len));
     rings.map_or(1, |lengths| lengths.sum::<usize>() * MIN_RUN)
 }
 
