@@ -11,6 +11,10 @@ use crate::group::GroupBy;
 
 /// The column that tables are sorted by unless another is chosen.
 pub const PSS: ColumnId = ColumnId::named("pss");
+/// The resident pages, which the kernel counts for everyone.
+pub const RSS: ColumnId = ColumnId::named("rss");
+/// The columns of memory that are known where PSS may not be read, and the verdict on the rest.
+pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "rss", "swap", "trend"]);
 /// The column that the right one of two tables is sorted by.
 pub const SWAP: ColumnId = ColumnId::named("swap");
 /// The column after which changes since a mark are shown.

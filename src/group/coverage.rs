@@ -19,8 +19,8 @@ pub struct Coverage {
     pub uncertain: usize,
     /// The time of the oldest walk of those.
     pub uncertain_since: Option<Duration>,
-    /// Hidden processes of which nothing can be read but that they are there.
-    pub unseen: usize,
+    /// Hidden processes, beside those that wait, whose resident pages the kernel counts for everyone.
+    pub by_rss: usize,
     /// The age of the oldest walk.
     pub oldest: Option<Duration>,
 }
@@ -51,7 +51,7 @@ impl Coverage {
                 Err(e) if e.hides_memory() => {
                     coverage.hidden += 1;
                     coverage.pending += usize::from(e == Missing::Pending);
-                    coverage.unseen += usize::from(row.is_unseen());
+                    coverage.by_rss += usize::from(e != Missing::Pending && row.counted_rss().is_some());
                 }
                 Err(_) => {}
             }
@@ -66,7 +66,7 @@ impl Coverage {
         self.pending += other.pending;
         self.uncertain += other.uncertain;
         self.uncertain_since = earlier(self.uncertain_since, other.uncertain_since);
-        self.unseen += other.unseen;
+        self.by_rss += other.by_rss;
         self.oldest = self.oldest.max(other.oldest);
     }
 

@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::alert::Rule;
-use crate::columns::{AppliesTo, ColumnId, Label, Needs, layout, needs_of_filter};
+use crate::columns::{AppliesTo, ColumnId, Label, Needs, Priority, layout, needs_of_filter};
 use crate::group::GroupBy;
 use crate::trend::Verdict;
 use crate::tui::scope::Scope;
@@ -88,18 +88,29 @@ impl App {
     /// Places the columns of a table in its width, one from its left edge.
     pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
         let by = self.query.scope.grouped_by();
+        let is_blind = self.is_blind();
         // The name of a unit or a path is of no use if only a few letters of it are seen; nor is `python3 …`.
         let min_name_width = match by {
             Some(GroupBy::User) => 0,
             Some(GroupBy::Command | GroupBy::Family) => 20,
             // Half a screen has room for the figures, or for it.
             None if width < 72 => 0,
+            // Better than figures of which few are known; at 80 columns the others have room beside it.
+            None if is_blind && self.screen.has_swap => 36,
+            None if is_blind => 41,
             None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
         };
         let layout = |id: &ColumnId| {
             let column = id.get();
             let grows = column.grows || column.label == Label::Group && by.is_some();
             let stays = grows || *id == table.sort;
+            let priority = match *id {
+                layout::RSS if is_blind => Priority::High,
+                id if is_blind && !layout::WITHOUT_PSS.contains(&id) && column.needs.contains(Needs::MEMORY) => {
+                    Priority::Low
+                }
+                _ => column.priority,
+            };
             let width = if *id == layout::TREND {
                 self.trend_width(table)
             } else {
@@ -108,11 +119,7 @@ impl App {
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
                 grows,
-                priority: if stays {
-                    ColumnLayout::ALWAYS
-                } else {
-                    column.priority as u8
-                },
+                priority: if stays { ColumnLayout::ALWAYS } else { priority as u8 },
                 align: column.align(),
             }
         };
@@ -122,6 +129,12 @@ impl App {
             column.x += 1;
         }
         placed
+    }
+
+    /// Returns true if of most processes no more may be read than everyone may.
+    const fn is_blind(&self) -> bool {
+        let coverage = &self.rows.coverage;
+        self.hides_memory() && coverage.hidden - coverage.pending > coverage.readable
     }
 
     /// Returns the width that the verdicts on screen need: a pace is told only of what moves.

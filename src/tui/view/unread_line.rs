@@ -1,7 +1,7 @@
 //! The line about what the user may not read, and how to see more.
 //!
 //! ```text
-//!  317 of 318 shown by RSS (≤), 5 more unreadable: for PSS run as root, or grant CAP_PERFMON
+//!  317 processes shown by RSS (≤), 5 not at all: for PSS run as root, or grant CAP_PERFMON
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -14,16 +14,16 @@ use crate::tui::widgets::StatusLine;
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let coverage = &app.rows.coverage;
-    let hidden = coverage.hidden - coverage.pending;
-    let by_rss = hidden.saturating_sub(coverage.unseen);
+    let dashes = coverage.hidden - coverage.pending - coverage.by_rss;
     let mut line = StatusLine::default();
-    if by_rss > 0 {
-        let text = format!(" {by_rss} of {} shown by RSS (≤)", coverage.total());
-        line.text(90, text, theme.dim);
+    let plural = |n: usize| format!("{n} process{}", if n == 1 { "" } else { "es" });
+    if coverage.by_rss > 0 {
+        line.text(90, format!(" {} shown by RSS (≤)", plural(coverage.by_rss)), theme.dim);
     }
-    if coverage.unseen > 0 {
-        let comma = if by_rss > 0 { "," } else { "" };
-        line.text(80, format!("{comma} {} more unreadable", coverage.unseen), theme.dim);
+    match (coverage.by_rss, dashes) {
+        (_, 0) => {}
+        (0, _) => line.text(80, format!(" {} not readable", plural(dashes)), theme.dim),
+        _ => line.text(80, format!(", {dashes} not at all"), theme.dim),
     }
     line.text(95, ": for PSS run as root", theme.dim);
     line.text(70, format!(", or grant {}", app.privilege.capability), theme.dim);

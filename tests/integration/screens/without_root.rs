@@ -58,7 +58,7 @@ fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
     assert!(!session.line("mysqld").contains(" - "), "{picture}");
     let advice = session.line("run as root");
     assert!(
-        advice.contains("2 of 4 shown by RSS (≤), 1 more unreadable"),
+        advice.contains("2 processes shown by RSS (≤), 1 not at all: for PSS run as root"),
         "{advice}"
     );
     // Kernel threads are no processes until they are listed.
@@ -69,6 +69,43 @@ fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
     // A filter that asks for what nothing is known of finds it.
     session.keys("/").types("pid:3").keys("Enter");
     assert_eq!(session.pids(), [3]);
+}
+
+#[test]
+fn columns_that_have_values_come_before_those_that_have_none() {
+    let heading = |session: &mut Session| {
+        session
+            .line("COMMAND")
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let mut narrow = session(80, 24);
+    let shown = heading(&mut narrow);
+    assert!(shown.contains(&"RSS".to_owned()), "{shown:?}");
+    for empty in ["ΔPSS", "USS", "5", "ΔSWAP"] {
+        assert!(!shown.contains(&empty.to_owned()), "{empty} of {shown:?}");
+    }
+    // Where there is room all are there, and where all may be read nothing is different.
+    let mut wide = session(160, 24);
+    assert!(heading(&mut wide).contains(&"ΔPSS".to_owned()));
+    let mut all = Session::new(80, 24);
+    assert!(heading(all.minute()).contains(&"ΔPSS".to_owned()));
+}
+
+#[test]
+fn a_row_of_dashes_is_not_said_to_be_shown_by_rss() {
+    let mut session = Session::new(120, 30);
+    let mut dashes = process(800, 1, "/usr/bin/dashes");
+    dashes.walk = Err(Missing::Denied);
+    let rows = vec![hidden(700, "/usr/sbin/mysqld", 2100 * MIB, None), dashes];
+    session.tick(1, rows);
+    assert!(session.line("dashes").contains(" - "), "{}", session.picture());
+    assert!(
+        session
+            .line("run as root")
+            .contains(" 1 process shown by RSS (≤), 1 not at all:")
+    );
 }
 
 #[test]
