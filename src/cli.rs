@@ -56,7 +56,7 @@ pub enum Command {
     Kernel(kernel::KernelArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
-    /// Write what completes this command line in a shell
+    /// Write the completions of a shell
     Completions(CompletionsArgs),
     /// Write the manual page; zmtop man | man -l - shows it
     Man,

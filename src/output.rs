@@ -33,9 +33,9 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
-    /// A single object; processes as a snapshot that --from reads, unless --columns chooses.
+    /// One object. Without --columns that of processes is a snapshot, which --from reads.
     Json,
-    /// The same in one line, with --every a line each time.
+    /// The same on one line; with --every one line each time.
     Ndjson,
     /// RFC 4180, safe for spreadsheets.
     Csv,

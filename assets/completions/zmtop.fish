@@ -130,7 +130,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the map
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "kernel" -d 'Look into the kernel\'s own memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Write what completes this command line in a shell'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Write the completions of a shell'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum up by command, user, unit, container, cgroup, family or mapping' -r -f -a "command\t''
@@ -209,9 +209,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List no more than the first N' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
+json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Go on and print, this often, what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'End after N tables' -r
@@ -234,9 +234,9 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'For people'
+json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
@@ -275,9 +275,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List no more than the first N of each process' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
+json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read another proc tree than /proc' -r -F
@@ -286,7 +286,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s r -l reverse -d 'Re
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for so long before telling: 2m to 24h (20m); growth shows after two minutes, a leak after 16 at the soonest. With --prove 1s to 24h (1m). Ctrl-C tells at once' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Tell what this process, by pid or name, does not touch of its memory, as leaked memory is never touched: clears its referenced bits, waits, and looks' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show which memory this process, by pid or name, does not touch meanwhile, as leaked memory is never touched: clears the kernel\'s marks on its pages, waits, and looks' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
 user\t''
@@ -295,9 +295,9 @@ container\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Tell of no more than the first N' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'For people'
+json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
@@ -335,9 +335,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List no more than the first N' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'For people'
+json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read another proc tree than /proc' -r -F
@@ -541,7 +541,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "kernel" -d 'Look into the kernel\'s own memory'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "completions" -d 'Write what completes this command line in a shell'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "completions" -d 'Write the completions of a shell'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps leaks kernel config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'

@@ -42,7 +42,7 @@ pub enum ActError {
     #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
     TooMany,
     /// Earlier requests of the kind still wait for the kernel.
-    #[error("others are still being waited for")]
+    #[error("too many processes are being waited for")]
     Busy,
     /// A file of `/proc` has not the format that the kernel documents.
     #[error("/proc cannot be understood")]

@@ -29,8 +29,8 @@ pub struct LeaksArgs {
         help = "Watch for so long before telling: 2m to 24h (20m); growth shows after two minutes, a leak after 16 at the soonest. With --prove 1s to 24h (1m). Ctrl-C tells at once"
     )]
     pub time: Option<String>,
-    /// Tell what this process, by pid or name, does not touch of its memory, as leaked memory is never touched: clears its
-    /// referenced bits, waits, and looks
+    /// Show which memory this process, by pid or name, does not touch meanwhile, as leaked memory is never touched:
+    /// clears the kernel's marks on its pages, waits, and looks
     #[arg(long, value_name = "PROCESS",
         conflicts_with_all = ["filter", "interval", "by", "all", "check", "from"])]
     pub prove: Option<ProcessArg>,
@@ -49,7 +49,7 @@ pub struct LeaksArgs {
     /// Tell of no more than the first N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Write it as
+    /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
     #[command(flatten)]

@@ -28,7 +28,7 @@ pub struct MapsArgs {
     /// List no more than the first N of each process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// Write it as
+    /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
     #[command(flatten)]

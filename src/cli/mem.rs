@@ -15,7 +15,7 @@ use super::shared::{ColorArgs, PathArgs, SourceArgs, UnitsArgs};
 pub struct MemArgs {
     #[command(flatten)]
     pub units: UnitsArgs,
-    /// Write it as
+    /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
         let all = selection.processes.len();
         if all > MAX_ASKED {
             app.screen
-                .fail(format!("that is {all} processes: {MAX_ASKED} at once at the most"));
+                .fail(format!("these are {all} processes: at most {MAX_ASKED} at once"));
             return Vec::new();
         }
         let pin = selection.pin();
@@ -79,7 +79,7 @@ pub(super) fn step(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
     let of_groups = app.query.scope.grouped_by().is_some_and(|by| by != GroupBy::Mapping);
     if of_groups && !app.config.settings.ui.readonly {
         app.screen
-            .fail("a step is for processes: open the group, or type the niceness of all");
+            .fail("steps are for single processes: open the group, or press i to set all of it");
         return Vec::new();
     }
     select(app, |app, selection| {

@@ -20,7 +20,7 @@ pub(super) const COLUMNS: &[Entry] = &[
             Value::Seconds(r.now().saturating_sub(at).as_secs_f64())
         })
     })
-    .help("How old the shown walk is; of a group, its oldest.")
+    .help("How long ago the figures of smaps_rollup were read; of a group, the oldest of them.")
     .needs(Needs::MEMORY),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         process(r, |s| Value::Id(u64::from(s.id.pid)))

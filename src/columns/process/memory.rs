@@ -60,7 +60,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     })
         .help(
             "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
-             in smaps_rollup, from the same walk as PSS; where that may not be read, field 24 of stat.",
+             in smaps_rollup, read together with PSS; where that may not be read, field 24 of stat.",
         )
         .metric("zmtop_rss_bytes")
         .priority(Priority::Low),
@@ -98,8 +98,8 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
         .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss."),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
-        "Bound on the error of PSS and SwapPss: 0 at a walk, more as the process, or others that share memory with it, \
-         change what only a walk can tell. USS may be off by twice as much. Of a sum, that of its members together.",
+        "The most that PSS and SwapPss of smaps_rollup may be off by: 0 when they are read, more as the process, or others that share \
+         memory with it, change since. USS may be off by twice as much. Of a sum, that of its members together.",
     ),
     Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")

@@ -9,7 +9,7 @@ use crate::trend::{Metric, Verdict};
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t)))
         .help(
-            "What the footprint does, and how fast its floor moves: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
+            "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
              up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. \
              Filter: trend>1M/min verdict:leaking.",
         )
@@ -27,13 +27,13 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })
-    .help("How fast the floor of the footprint moves, of what is not steady or paused. Filter: slope>1M/h.")
+    .help("How fast the lowest values of the footprint move, of what is not steady or paused. Filter: slope>1M/h.")
     .needs(OVER_TIME),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))
     })
     .help(
-        "How sure it is that the floor of the footprint rises for good: a score, not a probability. Below 90 \
+        "How sure it is that the lowest values of the footprint rise for good: a score, not a probability. Below 90 \
          (trend.confidence) nothing is called a leak.",
     )
     .needs(OVER_TIME),

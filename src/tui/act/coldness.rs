@@ -5,11 +5,11 @@
 //! │ 27213 alice  python3 train.py --epochs 40                          │
 //! │ started 3m ago                                                     │
 //! │────────────────────────────────────────────────────────────────────│
-//! │ Clears the kernel's notes of which pages it touched, and looks     │
-//! │ every 1m which it noted again: those are hot, the rest cold.       │
-//! │ For about 13 ms its page faults wait, and until pages are          │
-//! │ touched again reclaim takes them for idle. Nothing else changes.   │
-//! │ Enter does it, Esc leaves it                                       │
+//! │ Clears the kernel's marks on the pages it touched, and looks       │
+//! │ every 1m which are marked again: those are hot, the rest cold.     │
+//! │ For about 13 ms its page faults wait. The kernel takes pages       │
+//! │ for idle until they are touched again. Nothing else changes.       │
+//! │ Enter starts it, Esc cancels                                       │
 //! └────────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -65,10 +65,10 @@ impl ColdnessDialog {
         };
         let wait = units::span_exact(app.config.settings.sampler.cold_interval);
         [
-            format!("Clears the kernel's notes of which pages {it} touched, and looks"),
-            format!("every {wait} which it noted again: those are hot, the rest cold."),
-            format!("For {} {its} page faults wait, and until pages are", self.stall(app)),
-            "touched again reclaim takes them for idle. Nothing else changes.".into(),
+            format!("Clears the kernel's marks on the pages {it} touched, and looks"),
+            format!("every {wait} which are marked again: those are hot, the rest cold."),
+            format!("For {} {its} page faults wait. The kernel takes pages", self.stall(app)),
+            "for idle until they are touched again. Nothing else changes.".into(),
         ]
     }
 
@@ -89,8 +89,8 @@ impl Modal for ColdnessDialog {
 
     fn hints(&self) -> &[Hint] {
         &[
-            Hint::Action(Action::Accept, "does it"),
-            Hint::Action(Action::Cancel, "leaves it"),
+            Hint::Action(Action::Accept, "start"),
+            Hint::Action(Action::Cancel, "cancel"),
         ]
     }
 
@@ -132,7 +132,7 @@ impl Modal for ColdnessDialog {
         for (y, text) in (0..last).zip(self.explanation(app)) {
             put(y, &text, theme.text);
         }
-        put(last, "Enter does it, Esc leaves it", theme.key);
+        put(last, "Enter starts it, Esc cancels", theme.key);
         None
     }
 }

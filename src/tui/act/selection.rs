@@ -60,7 +60,7 @@ impl Selection {
         }
         if samples.len() > MAX_PROCESSES {
             let all = samples.len();
-            return Err(format!("that is {all} processes: {MAX_PROCESSES} at once at the most"));
+            return Err(format!("these are {all} processes: at most {MAX_PROCESSES} at once"));
         }
         let group = match rows.as_slice() {
             [RowKey::Group(key)] => Some(group_name(key)),

@@ -117,9 +117,9 @@ impl Modal for SignalDialog {
             ]
         } else {
             &[
-                Hint::Key("a number or a name", "goes to it"),
-                Hint::Action(Action::Accept, "send it"),
-                Hint::Action(Action::Cancel, "close"),
+                Hint::Key("a number or name", "find"),
+                Hint::Action(Action::Accept, "send"),
+                Hint::Action(Action::Cancel, "cancel"),
             ]
         }
     }

@@ -127,7 +127,7 @@ impl Modal for TunableDialog {
     fn hints(&self) -> &[Hint] {
         &[
             Hint::Action(Action::Accept, "set"),
-            Hint::Action(Action::Cancel, "leave as it is"),
+            Hint::Action(Action::Cancel, "cancel"),
         ]
     }
 

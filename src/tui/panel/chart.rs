@@ -196,8 +196,9 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         Verdict::Leaking => ("▲ ", theme.leak),
     };
     label.text(70, "  ·  ", theme.dim);
+    let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     let pace = match judged.flat_since {
-        Some(_) => ", now flat".into(),
+        Some(since) => format!(", paused for {}", span(since)),
         None => format!(" {}", units::pace(judged.slope)),
     };
     label.text(90, format!("{sign}{}{pace}", judged.verdict.id()), style);
@@ -206,9 +207,8 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint => {}
     }
-    if let Some(since) = judged.flat_since.or(judged.since) {
-        let long = units::span(snapshot.monotonic.saturating_sub(since));
-        label.text(65, format!(", watched for {long}"), theme.text);
+    if let (None, Some(since)) = (judged.flat_since, judged.since) {
+        label.text(65, format!(", watched for {}", span(since)), theme.text);
     }
     if let Value::Seconds(eta) = (layout::ETA.get().value)(row)
         && eta < 3.15e7

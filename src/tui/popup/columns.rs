@@ -89,7 +89,7 @@ impl Popup for ColumnChooser {
         Hint::Action(Action::MoveUp, "left"),
         Hint::Action(Action::MoveDown, "right"),
         Hint::Action(Action::Accept, "keep"),
-        Hint::Action(Action::Cancel, "take back"),
+        Hint::Action(Action::Cancel, "cancel"),
     ];
 
     fn list(&self) -> ListState {

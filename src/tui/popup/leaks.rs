@@ -152,7 +152,7 @@ impl Popup for LeakList {
             return;
         }
         let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
-            let text = " nothing grows or leaks so far; growth is told in two minutes, a leak in 16";
+            let text = " nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16";
             return draw_line(buf, area, text, theme.dim);
         };
         let width = usize::from(area.width);

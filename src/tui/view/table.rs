@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::columns::{CellStyle, Column, Label, Row, Unit, cell, layout};
+use crate::config::{Action, Context};
 use crate::group::{Group, Totals};
 use crate::model::Missing;
 use crate::query::RowRef;
@@ -51,7 +52,12 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             Scope::Groups(_) => "no group matches",
             Scope::Mappings(_) => "no mapping matches",
         };
-        draw_line(buf, line(area, 1), &format!(" {why}"), app.config.theme.dim);
+        let is_filtered = app.query.user.is_some() || !app.query.filter.filter.is_empty();
+        let key = app.config.keymap.shown_key(Context::Table, Action::ClearFilter);
+        let hint = key
+            .filter(|_| is_filtered)
+            .map_or_else(String::new, |key| format!("; {key} clears the filter"));
+        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), app.config.theme.dim);
     }
 }
 

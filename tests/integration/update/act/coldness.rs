@@ -72,8 +72,8 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
         "looks",
         "every 1m",
         "its page faults wait",
-        "reclaim takes them for idle. Nothing else changes.",
-        "Enter does it, Esc leaves it",
+        "for idle until they are touched again. Nothing else changes.",
+        "Enter starts it, Esc cancels",
     ] {
         assert!(picture.contains(text), "{text}:\n{picture}");
     }
@@ -158,6 +158,6 @@ fn no_more_than_a_few_are_asked_for_at_once() {
         session.keys("Space");
     }
     session.keys("c");
-    assert_eq!(message(&session), "that is 17 processes: 16 at once at the most");
+    assert_eq!(message(&session), "these are 17 processes: at most 16 at once");
     assert!(session.app.modal.is_none());
 }
