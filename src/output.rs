@@ -33,7 +33,7 @@ pub enum Format {
     /// For people.
     #[default]
     Table,
-    /// One object. Without --columns that of processes is a snapshot, which --from reads.
+    /// A single object. Without --columns that of processes is a snapshot, which --from reads.
     Json,
     /// The same on one line; with --every one line each time.
     Ndjson,

@@ -1,7 +1,7 @@
 //! The chart of a footprint over the chosen span, with what is judged of it.
 //!
 //! ```text
-//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min, watched for 58m, at this pace full in 5.0 h, 99% sure
+//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure
 //!  1.4G ┤                                          ▂▄▆█████
 //!       │               ▁▂▃▄▅▆▇████████████████████████████
 //!  0.8G └1 hour ago ┄┄┄┄┄┄ 45m ┄┄▲ leak begins ┄┄┄┄┄┄┄┄ now
@@ -184,7 +184,7 @@ fn moment(
     (when, units::span(ago))
 }
 
-/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min, watched for 58m, at this pace full in 5.0 h, 99% sure`.
+/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure`.
 fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
     let (sign, style): (&str, Style) = match judged.verdict {
@@ -208,7 +208,7 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         Metric::LiveSet | Metric::Held | Metric::Footprint => {}
     }
     if let (None, Some(since)) = (judged.flat_since, judged.since) {
-        label.text(65, format!(", watched for {}", span(since)), theme.text);
+        label.text(65, format!(" for at least {}", span(since)), theme.text);
     }
     if let Value::Seconds(eta) = (layout::ETA.get().value)(row)
         && eta < 3.15e7

@@ -11,6 +11,7 @@ use ratatui::widgets::{Block, Clear};
 use super::find::Find;
 use super::{NOTE_LINES, Popup, area_of, entries_of, move_to, split, wrap};
 use crate::config::{Action, Context};
+use crate::text;
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::widgets::{TextInput, draw_line, line};
 
@@ -181,6 +182,9 @@ impl<P: Popup> Modal for Opened<P> {
                 self.find = Find::from(self.popup.list().cursor);
             }
             self.search(app, |input| input.insert(c.encode_utf8(&mut [0; 4])));
+        } else {
+            let shown = text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2).into_owned();
+            app.screen.say(format!("{shown} does nothing here"));
         }
         Response::stay()
     }
@@ -271,11 +275,23 @@ impl<P: Popup> Modal for Opened<P> {
         if !self.find.is_typing || footer.is_empty() {
             return None;
         }
-        let hint = if P::IS_TEXT {
-            "Enter keeps it, then n and N"
-        } else {
-            "Enter chooses, F3 goes to the next"
+        let key = |context, action| {
+            let key = app.config.keymap.shown_key(context, action);
+            key.map_or_else(|| "?".into(), ToString::to_string)
         };
-        Some(self.find.draw(&popup.texts(app), hint, footer, theme, buf))
+        let (enter, next) = (
+            key(Context::Input, Action::Accept),
+            key(Context::Input, Action::SearchNext),
+        );
+        let hint = if P::IS_TEXT {
+            let steps = [Action::SearchNext, Action::SearchPrevious].map(|step| key(Context::List, step));
+            format!("{enter} keeps it, then {}", steps.join(" and "))
+        } else if P::SWITCHES {
+            let switch = key(Context::List, Action::Toggle);
+            format!("{switch} shows or hides it, {next} goes to the next")
+        } else {
+            format!("{enter} chooses, {next} goes to the next")
+        };
+        Some(self.find.draw(&popup.texts(app), &hint, footer, theme, buf))
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     );
     if let Some(snapshot) = &app.engine.snapshot {
         let long = units::span(snapshot.monotonic.saturating_sub(forecast.since));
-        line.text(30, format!(", watched for {long}"), theme.dim);
+        line.text(30, format!(" for at least {long}"), theme.dim);
     }
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),

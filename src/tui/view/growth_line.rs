@@ -1,8 +1,8 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min, watched for 32m  at this pace full in 5.0 h  98% sure  mostly [heap] +136M   L shows all
-//!  △ 3 grow  812 redis-server  4.1M/min, watched for 2m  mostly [anon] +9M   L shows all
+//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for at least 32m  at this pace full in 5.0 h  98% sure  mostly [heap] +136M   L shows all
+//!  △ 3 grow  812 redis-server  4.1M/min for at least 2m  mostly [anon] +9M   L shows all
 //! ```
 
 use std::time::Duration;

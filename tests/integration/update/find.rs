@@ -104,6 +104,15 @@ fn a_search_that_finds_nothing_says_so_and_changes_nothing() {
 }
 
 #[test]
+fn a_key_that_does_nothing_in_the_help_is_told() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("? x");
+    assert_eq!(footer(&mut session), "x does nothing here");
+    session.keys("j");
+    assert!(footer(&mut session).contains("search"));
+}
+
+#[test]
 fn the_position_stays_beside_the_search() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? / k e y Enter");
@@ -170,7 +179,12 @@ fn f3_goes_to_the_next_entry_of_that_name() {
 #[test]
 fn columns_are_switched_while_a_name_is_typed() {
     let mut session = Session::new(120, 40);
-    session.minute().keys("C").types("cg_limit").keys("Space");
+    session.minute().keys("C").types("cg_limit");
+    assert_eq!(
+        footer(&mut session),
+        "Search  cg_limit  1 of 1; Space shows or hides it, F3 goes to the next"
+    );
+    session.keys("Space");
     let shown = |session: &Session, id| session.app.tables.single.columns.contains(&find(id).unwrap());
     assert!(shown(&session, "cg_limit"), "{}", session.picture());
     assert!(session.app.popup::<ColumnChooser>().is_some());
