@@ -210,7 +210,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List no more than the first N' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Go on and print, this often, what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
@@ -235,7 +235,7 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end' -r
@@ -276,7 +276,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List no more than the first N of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
@@ -296,7 +296,7 @@ cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Tell of no more than the first N' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -336,7 +336,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List no more than the first N' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'One object. Without --columns that of processes is a snapshot, which --from reads'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
@@ -421,8 +421,8 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List no more than the first N' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read another proc tree than /proc' -r -F
@@ -499,8 +499,8 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List no more than the first N' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'Write it as' -r -f -a "table\t'For people'
-json\t'A single object; processes as a snapshot that --from reads, unless --columns chooses'
-ndjson\t'The same in one line, with --every a line each time'
+json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
+ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read another proc tree than /proc' -r -F

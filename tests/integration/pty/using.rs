@@ -26,8 +26,8 @@ fn the_first_start_says_what_is_on_the_screen_and_the_second_does_not() {
     let state = tempfile::tempdir().unwrap();
     let env = [("XDG_STATE_HOME", state.path().to_str().unwrap())];
     for (start, shows, hides) in [
-        (1, "Memory by process, largest first", "columns"),
-        (2, "columns", "largest first"),
+        (1, "Memory by process, largest first", "s sort"),
+        (2, "s sort", "largest first"),
     ] {
         let mut pty = Pty::run((120, 30), ZMTOP, &[], &env);
         pty.wait_for_table();

@@ -85,13 +85,14 @@ fn in_footer(session: &mut Session, text: &str) -> Option<(u16, u16)> {
 fn each_hint_of_the_last_line_does_what_its_key_does() {
     // Keys before, the hint as it is written, and its key.
     let table: &[(&str, &str, &str)] = &[
+        ("", " Enter details ", "Enter"),
         ("", " / filter ", "/"),
         ("", " Tab group ", "Tab"),
         ("", " s sort ", "s"),
-        ("", " M PSS ", "M"),
-        ("", " S swap ", "S"),
+        ("", " M by PSS ", "M"),
+        ("", " S by swap ", "S"),
         ("", " L leaks ", "L"),
-        ("", " T trend ", "T"),
+        ("", " T by trend ", "T"),
         ("", " u user ", "u"),
         ("", " t tree ", "t"),
         ("", " v two tables ", "v"),
