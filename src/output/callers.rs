@@ -94,9 +94,9 @@ impl<'a> CallersReport<'a> {
     /// Returns what the totals are the sums of: `187 call sites, 20 shown`.
     fn label(&self) -> String {
         let what = if self.layout.by_symbol { "function" } else { "call site" };
-        let mut label = counted(self.passing as u64, what);
+        let label = counted(self.passing as u64, what);
         if self.rows.len() < self.passing {
-            label += &format!(", {} shown", self.rows.len());
+            return format!("{label}, {} shown", self.rows.len());
         }
         label
     }
@@ -134,7 +134,7 @@ impl<'a> CallersReport<'a> {
             counted(trace.events, "event")
         );
         if let Some(size) = trace.buffers {
-            first += &format!(", and their buffers {}", bytes(size, units));
+            first = format!("{first}, and their buffers {}", bytes(size, units));
         }
         let mut notes = vec![first];
         let mut note = |count: u64, what: &str, rest: &str| {

@@ -70,9 +70,12 @@ impl<'a> SitesReport<'a> {
 
     fn cells(&self, row: &SiteRow<'_>) -> Vec<Cell> {
         let units = self.layout.style.units;
-        let cell = |column: &&Column<Sites>| match column.additive || row.site.is_some() {
-            true => value_cell(&(column.value)(row), units, usize::MAX),
-            false => word(""),
+        let cell = |column: &&Column<Sites>| {
+            if column.additive || row.site.is_some() {
+                value_cell(&(column.value)(row), units, usize::MAX)
+            } else {
+                word("")
+            }
         };
         self.layout.columns.iter().map(cell).collect()
     }
@@ -82,10 +85,10 @@ impl<'a> SitesReport<'a> {
         let plural = if self.passing == 1 { "" } else { "s" };
         let mut label = format!("{} site{plural}", self.passing);
         if self.rows.len() < self.passing {
-            label += &format!(", {} shown", self.rows.len());
+            label = format!("{label}, {} shown", self.rows.len());
         }
         if self.found.malformed > 0 {
-            label += &format!(", partial: {} malformed", self.found.malformed);
+            label = format!("{label}, partial: {} malformed", self.found.malformed);
         }
         label
     }

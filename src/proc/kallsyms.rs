@@ -65,7 +65,8 @@ impl Lookup {
         // A function that several addresses are in was noted at the first.
         for at in 1..nearest.len() {
             if nearest[at].is_none() {
-                nearest[at] = nearest[at - 1].clone();
+                let before = nearest[at - 1].clone();
+                nearest[at] = before;
             }
         }
         let near = |address: u64, symbol: &Symbol| address - symbol.address < MAX_OFFSET;

@@ -64,7 +64,8 @@ fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
         let work = move || {
             // Where it is denied, events may be lost sooner, which is told.
             let _ = rustix::process::setpriority_process(None, NICE);
-            send.send(callers::trace(&roots, time, &stopped))
+            // Nobody waits for it any longer where that fails.
+            let _ = send.send(callers::trace(&roots, time, &stopped));
         };
         thread.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut progress = Progress::new(time);

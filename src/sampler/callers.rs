@@ -155,7 +155,7 @@ fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
     let mut mounts = tracefs::mounts(&mountinfo).into_iter().filter_map(within).peekable();
     if mounts.peek().is_none() {
         let known = slurp(&roots.proc.join("filesystems")).unwrap_or_default();
-        let has = known.split(|b| b.is_ascii_whitespace()).any(|word| word == b"tracefs");
+        let has = known.split(u8::is_ascii_whitespace).any(|word| word == b"tracefs");
         return Err(if has { Refusal::NotMounted } else { Refusal::NoTracefs });
     }
     // Who may not look into a directory is told so by the kernel later.

@@ -79,7 +79,7 @@ impl Format {
     }
 }
 
-/// Parses `field:TYPE NAME;	offset:N;	size:N;	signed:N;`. An array has its length behind its name.
+/// Parses `field:TYPE NAME; offset:N; size:N; signed:N;`, with tabs. An array has its length behind its name.
 fn field(line: &[u8]) -> Option<(Box<[u8]>, Field)> {
     let mut parts = line
         .strip_prefix(b"field:")?

@@ -89,7 +89,7 @@ pub enum Missed {
 }
 
 /// A page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Page<'a> {
     /// The records that were lost before it.
     pub missed: Missed,
@@ -98,7 +98,7 @@ pub struct Page<'a> {
 }
 
 /// The records of a page, from the oldest on. After one that is torn there are no more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Records<'a> {
     /// The time of the record before.
     time: u64,
@@ -149,10 +149,10 @@ impl<'a> Records<'a> {
         self.take(length)
     }
 
-    /// Returns the next event; `Ok(None)` after the last one.
-    fn step(&mut self) -> Option<Option<Record<'a>>> {
+    /// Returns the next event; `None` after the last one.
+    fn step(&mut self) -> Result<Option<Record<'a>>, Torn> {
         while !self.rest.is_empty() {
-            let head = self.word()?;
+            let head = self.word().ok_or(Torn)?;
             let (kind, delta) = (head & 31, u64::from(head >> 5));
             let payload = match kind {
                 PADDING if delta == 0 => {
@@ -160,31 +160,31 @@ impl<'a> Records<'a> {
                     continue;
                 }
                 PADDING => {
-                    self.take_counted()?;
+                    self.take_counted().ok_or(Torn)?;
                     // One tick may stand for none, so that this is not the end of the page.
                     self.time = self.time.wrapping_add(if delta == 1 { 0 } else { delta });
                     continue;
                 }
                 TIME_EXTEND => {
-                    let more = u64::from(self.word()?) << 27;
+                    let more = u64::from(self.word().ok_or(Torn)?) << 27;
                     self.time = self.time.wrapping_add(more | delta);
                     continue;
                 }
                 TIME_STAMP => {
-                    let more = u64::from(self.word()?) << 27;
+                    let more = u64::from(self.word().ok_or(Torn)?) << 27;
                     self.time = self.time & TIME_TOP | more | delta;
                     continue;
                 }
-                0 => self.take_counted()?,
-                words => self.take(words as usize * RECORD)?,
+                0 => self.take_counted().ok_or(Torn)?,
+                words => self.take(words as usize * RECORD).ok_or(Torn)?,
             };
             self.time = self.time.wrapping_add(delta);
-            return Some(Some(Record {
+            return Ok(Some(Record {
                 time: self.time,
                 payload,
             }));
         }
-        Some(None)
+        Ok(None)
     }
 }
 
@@ -192,12 +192,10 @@ impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>, Torn>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step().map_or_else(
-            || {
-                self.rest = &[];
-                Some(Err(Torn))
-            },
-            |found| found.map(Ok),
-        )
+        let found = self.step();
+        if found.is_err() {
+            self.rest = &[];
+        }
+        found.transpose()
     }
 }
