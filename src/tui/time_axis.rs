@@ -141,7 +141,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
         {
             let label = format!(" {} ", units::span_exact(age));
             line.put(
-                (column(age - newest) + 1).saturating_sub(label.len() / 2),
+                (column(age.saturating_sub(newest)) + 1).saturating_sub(label.len() / 2),
                 &label,
                 theme.dim,
                 buf,

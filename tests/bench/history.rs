@@ -131,9 +131,9 @@ fn kept(size: u32, (what, every, takes_turns): (&str, u64, bool)) -> String {
     let packed = pack(&raw).unwrap();
     let written = begun.elapsed();
     Kept::read(&packed, "here").unwrap();
-    let read = begun.elapsed() - written;
+    let read = begun.elapsed().saturating_sub(written);
     let [raw, packed] = [raw.len(), packed.len()].map(|bytes| bytes / 1024);
-    let compressed = written - kept;
+    let compressed = written.saturating_sub(kept);
     format!("{what} {kept:.1?} for {raw} KiB, {compressed:.1?} to {packed} KiB, back in {read:.1?}")
 }
 

@@ -169,15 +169,13 @@ impl Modal for SignalDialog {
             self.query = c.into();
             signals::find(&self.query)
         });
-        match found {
-            Some(found) => self.select(app, found),
-            None => {
-                self.query.clear();
-                app.screen.say(format!(
-                    "no match for {}",
-                    text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2)
-                ));
-            }
+        if let Some(found) = found {
+            self.select(app, found);
+        } else {
+            self.query.clear();
+            let typed = c.to_string();
+            app.screen
+                .say(format!("no match for {}", text::safe_prefix(typed.as_bytes(), 2)));
         }
         Response::stay()
     }

@@ -95,13 +95,12 @@ impl<P: Popup> Opened<P> {
     /// Performs an action while the search is typed; returns `None` if it means what it does otherwise.
     fn on_typing(&mut self, app: &mut App, action: Action) -> Option<Response> {
         match action {
-            Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
             // Whatever was selected before is not what was typed.
             Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept if P::IS_TEXT => self.find.is_typing = false,
-            Action::Accept => return None,
+            Action::Accept | Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
             Action::Backspace if self.find.is_empty() => self.find = Find::default(),
             Action::Cancel => {
                 let from = std::mem::take(&mut self.find).from;

@@ -186,7 +186,7 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
         format!("{} of {all}", app.rows.matching)
     };
     let what = names[usize::from(count != "1")];
-    let mut labels = labels_of_sums([format!("Σ {count} {what}"), format!("Σ {count}")], &app.rows.totals);
+    let mut labels = labels_of_sums(&[format!("Σ {count} {what}"), format!("Σ {count}")], &app.rows.totals);
     let unread = app.rows.coverage.hidden - app.rows.coverage.pending;
     let is_known = app.rows.matching == all && app.query.scope == Scope::Processes;
     if unread > 0 && is_known {
@@ -198,12 +198,12 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
 /// Draws the sums of the tagged rows.
 pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
-    let labels = labels_of_sums([format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
+    let labels = labels_of_sums(&[format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
     draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
 }
 
 /// Returns what sums may be called, each with a note where they are too small.
-fn labels_of_sums(labels: [String; 2], totals: &Totals) -> Vec<String> {
+fn labels_of_sums(labels: &[String; 2], totals: &Totals) -> Vec<String> {
     let notes: &[&str] = if totals.partial { &[" (partial)", "*"] } else { &[""] };
     let noted = |label: &String| {
         notes

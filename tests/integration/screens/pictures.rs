@@ -28,7 +28,6 @@ fn recorded() -> Session {
 #[test]
 fn the_pictures_in_the_readme() {
     let mut session = recorded();
-    assert_kept("screen.svg", &svg(&session.frame()));
     let mut scenes = Vec::new();
     let mut scene = |session: &mut Session, caption| {
         scenes.push(Scene {
@@ -42,6 +41,7 @@ fn the_pictures_in_the_readme() {
         "L: what grows or leaks, since when, how fast, how sure",
     );
     scene(session.keys("Enter"), "Enter: one process in full");
+    assert_kept("screen.svg", &svg(&session.frame()));
     scene(
         session.keys("Esc Tab"),
         "Tab: summed by program, then user, systemd unit, container, cgroup",
