@@ -70,6 +70,7 @@ struct Found {
     rss: f64,
 }
 
+#[expect(clippy::zombie_processes, reason = "wait4 below waits for it")]
 fn trace(seconds: u64) -> Found {
     let mut child = Command::new("unshare")
         .args([

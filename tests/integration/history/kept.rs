@@ -76,9 +76,9 @@ fn the_past_is_there_at_once_and_the_gap_is_a_gap() {
     // A minute later; nothing was walked so far.
     let unread = || {
         let mut samples = vec![one(7, 0.0), one(8, 0.0)];
-        samples
-            .iter_mut()
-            .for_each(|sample| sample.walk = Err(Missing::Pending));
+        for sample in &mut samples {
+            sample.walk = Err(Missing::Pending);
+        }
         samples
     };
     history.push(&at(418, unread()));
@@ -127,12 +127,15 @@ fn a_change_over_the_window_reaches_across_a_short_gap() {
     }
 }
 
+/// A change of the machine, and who is still known after it: the process, its group, the machine.
+type Case = (&'static str, fn(&mut Snapshot), [bool; 3]);
+
 #[test]
 fn what_is_no_longer_true_is_forgotten() {
     let (history, last) = six_minutes();
     let bytes = pack(&history.keep(&last, HERE).unwrap()).unwrap();
     assert!(Kept::read(&bytes, "pid:[9] time:[2]").unwrap().is_none());
-    let cases: [(&str, fn(&mut Snapshot), [bool; 3]); 7] = [
+    let cases: [Case; 7] = [
         ("all the same", |_| {}, [true; 3]),
         ("another boot", |snap| snap.boot_id = Ok("other".into()), [false; 3]),
         (

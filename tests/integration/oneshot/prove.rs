@@ -118,6 +118,20 @@ fn wait_until_cleared(pid: u32) {
     }
 }
 
+/// Waits until a process has a handler for SIGINT, which ends it before.
+fn wait_until_int_is_caught(pid: u32) {
+    let began = Instant::now();
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0 {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "SIGINT is never caught");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn ctrl_c_tells_at_once() {
     child::be(ENDS);
@@ -126,6 +140,7 @@ fn ctrl_c_tells_at_once() {
     let mut waits = command(home.path(), &format!("--prove {} --for 1h", target.pid()));
     let mut waits = waits.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     wait_until_cleared(target.pid());
+    wait_until_int_is_caught(waits.id());
     let pid = rustix::process::Pid::from_raw(waits.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let done = waits.wait().unwrap();
