@@ -9,7 +9,7 @@
 //! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
-//! `zmtop history 1`, a line feed, and a zstd frame with a checksum, of numbers as in LEB128. It is not an interface: a
+//! `zmtop history 1`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
 //! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
 //! before it is compressed: rows that grow or are large come first, and of the others those that fit.
 
@@ -21,6 +21,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use thiserror::Error;
 
 use crate::history::History;
@@ -39,8 +41,8 @@ const MAGIC: &[u8] = b"zmtop history ";
 const VERSION: &[u8] = b"1";
 /// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
 pub const MAX_BYTES: usize = 2 << 20;
-/// The level of compression: the fastest; higher ones save a tenth of the space.
-const LEVEL: i32 = 1;
+/// The level of compression: the fastest.
+const LEVEL: u8 = 1;
 
 /// The reason not to go on from what was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -186,7 +188,7 @@ impl Kept {
         if &rest[..end] != VERSION {
             return Err(Unusable::Version);
         }
-        let raw = zstd::bulk::decompress(&rest[end + 1..], MAX_BYTES + 1).map_err(|_| Unusable::Damaged)?;
+        let raw = decompress_to_vec_zlib_with_limit(&rest[end + 1..], MAX_BYTES).map_err(|_| Unusable::Damaged)?;
         let kept = Self::decode(&mut Reader { rest: &raw }).ok_or(Unusable::Damaged)?;
         Ok(Some(kept).filter(|kept| kept.namespaces == namespaces))
     }
@@ -235,12 +237,6 @@ impl Kept {
 }
 
 /// Compresses what [`History::keep`] returned: the bytes of a file.
-///
-/// # Errors
-/// There is no memory for it.
-pub fn pack(kept: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-    compressor.include_checksum(true)?;
-    let frame = compressor.compress(kept)?;
-    Ok([MAGIC, VERSION, b"\n", &frame].concat())
+pub fn pack(kept: &[u8]) -> Vec<u8> {
+    [MAGIC, VERSION, b"\n", &compress_to_vec_zlib(kept, LEVEL)].concat()
 }

@@ -128,7 +128,7 @@ fn kept(size: u32, (what, every, takes_turns): (&str, u64, bool)) -> String {
     let begun = Instant::now();
     let raw = history.keep(&last, "here").unwrap();
     let kept = begun.elapsed();
-    let packed = pack(&raw).unwrap();
+    let packed = pack(&raw);
     let written = begun.elapsed();
     Kept::read(&packed, "here").unwrap();
     let read = begun.elapsed().saturating_sub(written);

@@ -95,7 +95,7 @@ impl Keeper {
         let kept = snapshot.and_then(|snapshot| state.history.keep(snapshot, &self.namespaces));
         drop(state);
         let Some(kept) = kept else { return Ok(()) };
-        let bytes = kept::pack(&kept)?;
+        let bytes = kept::pack(&kept);
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }
 }

@@ -41,7 +41,7 @@ fn noise(second: u64) -> f64 {
 /// Ends the program after that snapshot, and starts it again.
 fn restarted(history: &History, last: &Snapshot) -> History {
     let mut next = History::new(WINDOW);
-    let bytes = pack(&history.keep(last, HERE).unwrap()).unwrap();
+    let bytes = pack(&history.keep(last, HERE).unwrap());
     next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());
     next
 }
@@ -133,7 +133,7 @@ type Case = (&'static str, fn(&mut Snapshot), [bool; 3]);
 #[test]
 fn what_is_no_longer_true_is_forgotten() {
     let (history, last) = six_minutes();
-    let bytes = pack(&history.keep(&last, HERE).unwrap()).unwrap();
+    let bytes = pack(&history.keep(&last, HERE).unwrap());
     assert!(Kept::read(&bytes, "pid:[9] time:[2]").unwrap().is_none());
     let cases: [Case; 7] = [
         ("all the same", |_| {}, [true; 3]),
@@ -297,7 +297,7 @@ fn no_name_is_kept() {
 fn no_damage_is_harmful() {
     let (history, last) = six_minutes();
     let raw = history.keep(&last, HERE).unwrap();
-    let whole = pack(&raw).unwrap();
+    let whole = pack(&raw);
     let read = |bytes: &[u8]| Kept::read(bytes, HERE).map(|kept| kept.is_some());
     let resumed = |kept| {
         let mut history = History::new(WINDOW);
@@ -319,7 +319,7 @@ fn no_damage_is_harmful() {
     }
     assert_eq!(read(b"hello\n"), Err(Unusable::Foreign));
     assert_eq!(read(b"zmtop history 2\nanything"), Err(Unusable::Version));
-    let bomb = pack(&vec![0; 64 << 20]).unwrap();
+    let bomb = pack(&vec![0; 64 << 20]);
     assert!(bomb.len() < 1 << 20);
     assert_eq!(read(&bomb), Err(Unusable::Damaged));
     // Numbers that nobody wrote: whatever is taken in, history goes on with it.
@@ -328,7 +328,7 @@ fn no_damage_is_harmful() {
         for value in [raw[at_byte] ^ 1, 0xff] {
             let mut bytes = raw.clone();
             bytes[at_byte] = value;
-            if let Ok(Some(kept)) = Kept::read(&pack(&bytes).unwrap(), HERE) {
+            if let Ok(Some(kept)) = Kept::read(&pack(&bytes), HERE) {
                 taken += 1;
                 let mut history = History::new(WINDOW);
                 history.resume(kept);
