@@ -168,12 +168,13 @@ fn draw_facts(
     Some(below(y)).filter(|rest| rest.height > 0)
 }
 
-/// Returns how many of the lines that are left go to the chart: a third, so that what grew has the rest, and none
+/// Returns how many of the lines that are left go to the chart: two of five, so that what grew has the rest, and none
 /// where both would be too low to read.
 fn chart_height(left: u16) -> u16 {
     match left {
         0..=6 => 0,
-        7..=9 => 3,
-        _ => (left / 3).clamp(3, 12),
+        7 => 3,
+        // Four are the least that has room for the axis.
+        _ => (left * 2 / 5).clamp(4, 12),
     }
 }
