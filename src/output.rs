@@ -14,6 +14,7 @@ pub mod leaks;
 pub mod maps;
 pub mod mem;
 pub mod prove;
+pub mod report_layout;
 pub mod row_table;
 pub mod sites;
 pub mod slab;

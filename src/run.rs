@@ -9,6 +9,7 @@ pub mod configure;
 mod grown;
 pub mod heap;
 mod kernel;
+mod kernel_report;
 mod layout;
 mod leaks;
 mod man;

@@ -420,7 +420,7 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List no more than the first N' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'Write it as' -r -f -a "table\t'For people'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
@@ -498,7 +498,7 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List no more than the first N' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'Write it as' -r -f -a "table\t'For people'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"

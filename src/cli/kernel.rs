@@ -26,6 +26,25 @@ pub enum KernelPart {
     Sites(SitesArgs),
 }
 
+/// The options that every part has.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// List no more than the first N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
 /// The options of `zmtop kernel slab`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
@@ -40,15 +59,7 @@ pub struct SlabArgs {
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[command(flatten)]
-    pub table: TableArgs,
-    /// List no more than the first N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub paths: PathArgs,
+    pub report: ReportArgs,
 }
 
 /// The options of `zmtop kernel callers`.
@@ -71,15 +82,7 @@ pub struct CallersArgs {
     #[arg(long, value_name = "WHAT", default_value = "site")]
     pub by: CallersBy,
     #[command(flatten)]
-    pub table: TableArgs,
-    /// List no more than the first N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// Write it as
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub paths: PathArgs,
+    pub report: ReportArgs,
 }
 
 /// The rows of `zmtop kernel callers`.
@@ -117,13 +120,5 @@ pub struct SitesArgs {
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[command(flatten)]
-    pub table: TableArgs,
-    /// List no more than the first N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// Write it as
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub paths: PathArgs,
+    pub report: ReportArgs,
 }

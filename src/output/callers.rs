@@ -12,11 +12,12 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::Report;
 use super::data::{DataTable, Document, Object};
+use super::report_layout::{ReportLayout, counted, totals_label};
 use super::text_table::{TextColumn, TextTable, value_cell, word};
-use super::{OutputStyle, Report};
 use crate::columns::callers::{CallSites, CallerRow, Place};
-use crate::columns::{Cell, Column, Label, order};
+use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::Missing;
 use crate::model::callers::{CallFigures, Callers};
@@ -26,29 +27,13 @@ use crate::units::{bytes, delta};
 #[derive(Debug)]
 pub struct CallersReport<'a> {
     callers: &'a Callers,
-    layout: CallersLayout,
+    by_symbol: bool,
+    layout: ReportLayout<CallSites>,
     /// The rows shown, in order.
     rows: Vec<CallerRow<'a>>,
     /// The number of rows that pass the filter, and their sums.
     passing: usize,
     total: CallerRow<'a>,
-}
-
-/// The columns, the order and the look of the report.
-#[derive(Clone, Debug)]
-pub struct CallersLayout {
-    /// The columns, from left to right.
-    pub columns: Vec<&'static Column<CallSites>>,
-    /// The column sorted by.
-    pub sort: &'static Column<CallSites>,
-    /// Greatest first.
-    pub descending: bool,
-    /// Call sites of one function are one row.
-    pub by_symbol: bool,
-    /// Maximum number of rows; the totals are of all that pass.
-    pub top: Option<usize>,
-    /// Style of the text.
-    pub style: OutputStyle,
 }
 
 /// The schema's name. Fields are only ever added.
@@ -58,10 +43,10 @@ const SCHEMA: &str = "zmtop-callers/1";
 const LEAST_NAME: usize = 12;
 
 impl<'a> CallersReport<'a> {
-    /// Chooses and sorts the call sites.
-    pub fn new(callers: &'a Callers, filter: &Filter, layout: CallersLayout) -> Self {
+    /// Chooses and sorts the call sites; where `by_symbol`, those of one function are one row.
+    pub fn new(callers: &'a Callers, by_symbol: bool, filter: &Filter, layout: ReportLayout<CallSites>) -> Self {
         let seconds = callers.trace.time.as_secs_f64();
-        let rows = if layout.by_symbol {
+        let rows = if by_symbol {
             functions(callers)
         } else {
             let row = |site| (Place::Site(site), site.figures);
@@ -74,12 +59,12 @@ impl<'a> CallersReport<'a> {
         };
         let passing: Vec<_> = rows.into_iter().map(row).filter(|row| filter.matches(row)).collect();
         let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let mut sorted = order(&keys, layout.descending);
-        sorted.truncate(layout.top.unwrap_or(usize::MAX));
+        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
         Self {
             callers,
+            by_symbol,
             layout,
-            rows: sorted.into_iter().map(|at| passing[at]).collect(),
+            rows,
             passing: passing.len(),
             total: row((Place::Total, passing.iter().map(|row| row.figures).sum())),
         }
@@ -91,14 +76,9 @@ impl<'a> CallersReport<'a> {
         self.layout.columns.iter().map(cell).collect()
     }
 
-    /// Returns what the totals are the sums of: `187 call sites, 20 shown`.
     fn label(&self) -> String {
-        let what = if self.layout.by_symbol { "function" } else { "call site" };
-        let label = counted(self.passing as u64, what);
-        if self.rows.len() < self.passing {
-            return format!("{label}, {} shown", self.rows.len());
-        }
-        label
+        let what = if self.by_symbol { "function" } else { "call site" };
+        totals_label(what, self.passing, self.rows.len(), 0)
     }
 
     /// Returns the sums in words.
@@ -162,11 +142,6 @@ impl<'a> CallersReport<'a> {
         notes.extend(self.callers.symbols.err().map(unnamed));
         notes
     }
-}
-
-/// Returns a number with what it counts.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns why the call sites have no names, and what would grant them.

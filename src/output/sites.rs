@@ -9,11 +9,12 @@
 
 use std::io::{self, Write};
 
+use super::Report;
 use super::data::{DataTable, Document, Object};
+use super::report_layout::{ReportLayout, totals_label};
 use super::text_table::{TextColumn, TextTable, value_cell, word};
-use super::{OutputStyle, Report};
 use crate::columns::sites::{SiteRow, Sites};
-use crate::columns::{Cell, Column, Label, order};
+use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::allocinfo::AllocSites;
 
@@ -21,7 +22,7 @@ use crate::model::allocinfo::AllocSites;
 #[derive(Debug)]
 pub struct SitesReport<'a> {
     found: &'a AllocSites,
-    layout: SitesLayout,
+    layout: ReportLayout<Sites>,
     /// The sites shown, in order.
     rows: Vec<SiteRow<'a>>,
     /// The number of sites that pass the filter, and their sums.
@@ -29,27 +30,12 @@ pub struct SitesReport<'a> {
     total: SiteRow<'a>,
 }
 
-/// The columns, the order and the look of the report.
-#[derive(Clone, Debug)]
-pub struct SitesLayout {
-    /// The columns, from left to right.
-    pub columns: Vec<&'static Column<Sites>>,
-    /// The column sorted by.
-    pub sort: &'static Column<Sites>,
-    /// Greatest first.
-    pub descending: bool,
-    /// Maximum number of sites; the totals are of all that pass.
-    pub top: Option<usize>,
-    /// Style of the text.
-    pub style: OutputStyle,
-}
-
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-sites/1";
 
 impl<'a> SitesReport<'a> {
     /// Chooses and sorts the sites; those that have nothing allocated are many, and are left out.
-    pub fn new(found: &'a AllocSites, filter: &Filter, layout: SitesLayout) -> Self {
+    pub fn new(found: &'a AllocSites, filter: &Filter, layout: ReportLayout<Sites>) -> Self {
         let used = found
             .sites
             .iter()
@@ -57,12 +43,11 @@ impl<'a> SitesReport<'a> {
             .filter(|row| row.figures.calls > 0 || row.figures.size > 0);
         let passing: Vec<_> = used.filter(|row| filter.matches(row)).collect();
         let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let mut sorted = order(&keys, layout.descending);
-        sorted.truncate(layout.top.unwrap_or(usize::MAX));
+        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
         Self {
             found,
             layout,
-            rows: sorted.into_iter().map(|at| passing[at]).collect(),
+            rows,
             passing: passing.len(),
             total: SiteRow::total(&passing),
         }
@@ -80,17 +65,8 @@ impl<'a> SitesReport<'a> {
         self.layout.columns.iter().map(cell).collect()
     }
 
-    /// Returns what the totals are the sums of: `187 sites, 20 shown`.
     fn label(&self) -> String {
-        let plural = if self.passing == 1 { "" } else { "s" };
-        let mut label = format!("{} site{plural}", self.passing);
-        if self.rows.len() < self.passing {
-            label = format!("{label}, {} shown", self.rows.len());
-        }
-        if self.found.malformed > 0 {
-            label = format!("{label}, partial: {} malformed", self.found.malformed);
-        }
-        label
+        totals_label("site", self.passing, self.rows.len(), self.found.malformed)
     }
 }
 

@@ -10,11 +10,12 @@
 
 use std::io::{self, Write};
 
+use super::Report;
 use super::data::{DataTable, Document, Object};
+use super::report_layout::{ReportLayout, totals_label};
 use super::text_table::{TextTable, value_cell, word};
-use super::{OutputStyle, Report};
 use crate::columns::slab::{Slab, SlabRow};
-use crate::columns::{Cell, Column, Label, order};
+use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::slab::SlabCaches;
 use crate::model::{Reading, SystemSample};
@@ -25,7 +26,7 @@ use crate::units::bytes;
 pub struct SlabReport<'a> {
     caches: Reading<&'a SlabCaches>,
     system: &'a SystemSample,
-    layout: SlabLayout,
+    layout: ReportLayout<Slab>,
     /// The caches shown, in order.
     rows: Vec<SlabRow<'a>>,
     /// The number of caches that pass the filter, and their sums.
@@ -33,37 +34,26 @@ pub struct SlabReport<'a> {
     total: SlabRow<'a>,
 }
 
-/// The columns, the order and the look of the report.
-#[derive(Clone, Debug)]
-pub struct SlabLayout {
-    /// The columns, from left to right.
-    pub columns: Vec<&'static Column<Slab>>,
-    /// The column sorted by.
-    pub sort: &'static Column<Slab>,
-    /// Greatest first.
-    pub descending: bool,
-    /// Maximum number of caches; the totals are of all that pass.
-    pub top: Option<usize>,
-    /// Style of the text.
-    pub style: OutputStyle,
-}
-
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-slab/1";
 
 impl<'a> SlabReport<'a> {
     /// Chooses and sorts the caches. Where they could not be read, only the sums of `meminfo` are told.
-    pub fn new(caches: Reading<&'a SlabCaches>, system: &'a SystemSample, filter: &Filter, layout: SlabLayout) -> Self {
+    pub fn new(
+        caches: Reading<&'a SlabCaches>,
+        system: &'a SystemSample,
+        filter: &Filter,
+        layout: ReportLayout<Slab>,
+    ) -> Self {
         let all = caches.map_or(&[][..], |found| &found.caches).iter().map(SlabRow::new);
         let passing: Vec<_> = all.filter(|row| filter.matches(row)).collect();
         let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let mut sorted = order(&keys, layout.descending);
-        sorted.truncate(layout.top.unwrap_or(usize::MAX));
+        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
         Self {
             caches,
             system,
             layout,
-            rows: sorted.into_iter().map(|at| passing[at]).collect(),
+            rows,
             passing: passing.len(),
             total: SlabRow::total(&passing),
         }
@@ -83,18 +73,9 @@ impl<'a> SlabReport<'a> {
         Some(format!("Slab {all} by meminfo: {reclaimable} reclaimable, {not} not"))
     }
 
-    /// Returns what the totals are the sums of: `187 caches, 20 shown`.
     fn label(&self) -> String {
-        let plural = if self.passing == 1 { "" } else { "s" };
-        let mut parts = vec![format!("{} cache{plural}", self.passing)];
-        if self.rows.len() < self.passing {
-            parts.push(format!("{} shown", self.rows.len()));
-        }
         let malformed = self.caches.map_or(0, |found| found.malformed);
-        if malformed > 0 {
-            parts.push(format!("partial: {malformed} malformed"));
-        }
-        parts.join(", ")
+        totals_label("cache", self.passing, self.rows.len(), malformed)
     }
 }
 

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::{Failure, output_style, print, sampler_options};
+use super::kernel_report::{Wanted, wanted};
+use super::{Failure, print};
+use crate::cli::Exit;
 use crate::cli::kernel::{CallersArgs, CallersBy};
-use crate::cli::{Exit, Format, UsageError};
 use crate::columns::callers::COLUMNS;
 use crate::columns::layout;
-use crate::config::{Config, Env, Settings};
-use crate::filter::Filter;
+use crate::config::Env;
 use crate::model::callers::Callers;
-use crate::output::callers::{CallersLayout, CallersReport};
+use crate::output::callers::CallersReport;
 use crate::proc::files::Roots;
 use crate::sampler::callers::{self, Refusal};
 use crate::units::span;
@@ -31,17 +31,18 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Traces for a while, and writes what was seen.
 pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)
-        .map_err(UsageError::from)?
-        .settings;
-    args.table.units.apply(&mut settings)?;
     let time = args.time()?;
-    let layout = callers_layout(args, &settings, env)?;
-    let filter = Filter::parse(&args.filter.join(" "), &COLUMNS)
-        .map_err(|error| UsageError::option("FILTER", error.to_string()))?;
-    let roots = sampler_options(&settings.sampler, args.paths.proc_root.as_deref()).roots();
-    let found = watch(roots, time)?;
-    Ok(print(&CallersReport::new(&found, &filter, layout), args.format))
+    let Wanted {
+        options,
+        filter,
+        layout,
+    } = wanted(&args.report, &args.filter, COLUMNS, layout::callers, "allocated", env)?;
+    let found = watch(options.roots(), time)?;
+    let by_symbol = args.by == CallersBy::Symbol;
+    Ok(print(
+        &CallersReport::new(&found, by_symbol, &filter, layout),
+        args.report.format,
+    ))
 }
 
 /// Traces on a thread of its own, so that signals are heard whatever the kernel does.
@@ -149,21 +150,4 @@ impl Drop for Progress {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
-}
-
-fn callers_layout(args: &CallersArgs, settings: &Settings, env: &Env) -> Result<CallersLayout, UsageError> {
-    let usual = || match args.format {
-        Format::Table => layout::callers(),
-        // Data has it all.
-        _ => COLUMNS.iter().collect(),
-    };
-    let layout = super::layout::layout(&args.table, COLUMNS, usual, "allocated")?;
-    Ok(CallersLayout {
-        columns: layout.columns,
-        sort: layout.sort,
-        descending: layout.descending,
-        by_symbol: args.by == CallersBy::Symbol,
-        top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.table.color.no_color, env),
-    })
 }

@@ -1,15 +1,15 @@
 //! `zmtop kernel`: the kernel's own memory.
 
-use super::{Failure, callers, complain, output_style, print, sampler_options};
+use super::kernel_report::{Wanted, wanted};
+use super::{Failure, callers, complain, print};
+use crate::cli::Exit;
 use crate::cli::kernel::{KernelArgs, KernelPart, SitesArgs, SlabArgs};
-use crate::cli::{Exit, Format, UsageError};
 use crate::columns::slab::COLUMNS;
 use crate::columns::{layout, sites};
-use crate::config::{Config, Env, Settings};
-use crate::filter::Filter;
+use crate::config::Env;
 use crate::model::Missing;
-use crate::output::sites::{SitesLayout, SitesReport};
-use crate::output::slab::{SlabLayout, SlabReport};
+use crate::output::sites::SitesReport;
+use crate::output::slab::SlabReport;
 use crate::sampler::kernel;
 
 /// Reads a part of the kernel's memory, and writes it.
@@ -22,14 +22,12 @@ pub(super) fn run(args: &KernelArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn slab_caches(args: &SlabArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)
-        .map_err(UsageError::from)?
-        .settings;
-    args.table.units.apply(&mut settings)?;
-    let layout = slab_layout(args, &settings, env)?;
-    let filter = Filter::parse(&args.filter.join(" "), &COLUMNS)
-        .map_err(|error| UsageError::option("FILTER", error.to_string()))?;
-    let found = kernel::slab(&sampler_options(&settings.sampler, args.paths.proc_root.as_deref()));
+    let Wanted {
+        options,
+        filter,
+        layout,
+    } = wanted(&args.report, &args.filter, COLUMNS, layout::slab, "size", env)?;
+    let found = kernel::slab(&options);
     if let Err(why) = found.caches {
         complain(&slab_reason(why));
     }
@@ -40,7 +38,7 @@ fn slab_caches(args: &SlabArgs, env: &Env) -> Result<Exit, Failure> {
         layout,
     );
     // The sums are written all the same.
-    Ok(match print(&report, args.format) {
+    Ok(match print(&report, args.report.format) {
         Exit::Done if found.caches.is_err() => Exit::Unread,
         exit => exit,
     })
@@ -55,48 +53,23 @@ fn slab_reason(why: Missing) -> String {
     }
 }
 
-fn slab_layout(args: &SlabArgs, settings: &Settings, env: &Env) -> Result<SlabLayout, UsageError> {
-    let usual = || match args.format {
-        Format::Table => layout::slab(),
-        // Data has it all.
-        _ => COLUMNS.iter().collect(),
-    };
-    let layout = super::layout::layout(&args.table, COLUMNS, usual, "size")?;
-    Ok(SlabLayout {
-        columns: layout.columns,
-        sort: layout.sort,
-        descending: layout.descending,
-        top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.table.color.no_color, env),
-    })
-}
-
 /// The command that switches the account of allocations on.
 const SWITCH: &str = "sysctl vm.mem_profiling=1";
 
 fn sites(args: &SitesArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)
-        .map_err(UsageError::from)?
-        .settings;
-    args.table.units.apply(&mut settings)?;
-    let layout = super::layout::layout(&args.table, sites::COLUMNS, || sites::COLUMNS.iter().collect(), "size")?;
-    let layout = SitesLayout {
-        columns: layout.columns,
-        sort: layout.sort,
-        descending: layout.descending,
-        top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.table.color.no_color, env),
-    };
-    let filter = Filter::parse(&args.filter.join(" "), &sites::COLUMNS)
-        .map_err(|error| UsageError::option("FILTER", error.to_string()))?;
-    let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let usual = || sites::COLUMNS.iter().collect();
+    let Wanted {
+        options,
+        filter,
+        layout,
+    } = wanted(&args.report, &args.filter, sites::COLUMNS, usual, "size", env)?;
     let found = kernel::sites(&options).map_err(sites_reason)?;
     if !found.running {
         complain(&format!(
             "memory allocation profiling is off, so what is allocated now is missing: {SWITCH} switches it on"
         ));
     }
-    Ok(print(&SitesReport::new(&found, &filter, layout), args.format))
+    Ok(print(&SitesReport::new(&found, &filter, layout), args.report.format))
 }
 
 /// Returns why there are no allocation sites to show, and what would grant them.

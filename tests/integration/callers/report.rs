@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use zmtop::columns::callers::{COLUMNS, find};
+use zmtop::columns::callers::{COLUMNS, CallSites, find};
 use zmtop::columns::layout;
 use zmtop::filter::Filter;
 use zmtop::model::Missing;
 use zmtop::model::callers::{CallFigures, CallSite, Callers, Symbol, Trace};
-use zmtop::output::callers::{CallersLayout, CallersReport};
+use zmtop::output::callers::CallersReport;
+use zmtop::output::report_layout::ReportLayout;
 use zmtop::output::{Format, OutputStyle, write};
 
 fn site(address: u64, name: &str, module: Option<&str>, figures: [u64; 6]) -> CallSite {
@@ -74,19 +75,35 @@ fn callers() -> Callers {
     }
 }
 
-fn written(callers: &Callers, filter: &str, change: impl FnOnce(&mut CallersLayout), format: Format) -> String {
-    let mut layout = CallersLayout {
+type Layout = ReportLayout<CallSites>;
+
+fn written(callers: &Callers, filter: &str, change: impl FnOnce(&mut Layout), format: Format) -> String {
+    written_by(false, callers, filter, change, format)
+}
+
+fn written_by(
+    by_symbol: bool,
+    callers: &Callers,
+    filter: &str,
+    change: impl FnOnce(&mut Layout),
+    format: Format,
+) -> String {
+    let mut layout = Layout {
         columns: layout::callers(),
         sort: find("allocated").unwrap(),
         descending: true,
-        by_symbol: false,
         top: None,
         style: OutputStyle::default(),
     };
     change(&mut layout);
     let filter = Filter::parse(filter, &COLUMNS).unwrap();
     let mut out = Vec::new();
-    write(&mut out, &CallersReport::new(callers, &filter, layout), format).unwrap();
+    write(
+        &mut out,
+        &CallersReport::new(callers, by_symbol, &filter, layout),
+        format,
+    )
+    .unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -101,8 +118,7 @@ fn call_sites_as_a_table() {
         narrow.lines().take(7).all(|line| line.chars().count() <= 70),
         "{narrow}"
     );
-    let chosen = |layout: &mut CallersLayout| {
-        layout.by_symbol = true;
+    let chosen = |layout: &mut Layout| {
         layout.columns = ["frag", "frees", "freed", "cross_cpu", "module", "caller"]
             .iter()
             .filter_map(|id| find(id))
@@ -111,7 +127,10 @@ fn call_sites_as_a_table() {
         layout.descending = false;
         layout.top = Some(2);
     };
-    insta::assert_snapshot!("callers-chosen", written(&callers, "hits>1", chosen, Format::Table));
+    insta::assert_snapshot!(
+        "callers-chosen",
+        written_by(true, &callers, "hits>1", chosen, Format::Table)
+    );
 }
 
 #[test]
@@ -146,7 +165,7 @@ fn what_is_not_whole_is_told() {
 #[test]
 fn call_sites_as_data() {
     let callers = callers();
-    let all = |layout: &mut CallersLayout| layout.columns = COLUMNS.iter().collect();
+    let all = |layout: &mut Layout| layout.columns = COLUMNS.iter().collect();
     let json: Value = serde_json::from_str(&written(&callers, "", all, Format::Json)).unwrap();
     assert_eq!((&json["schema"], &json["lost"]), (&"zmtop-callers/1".into(), &0.into()));
     let small = json["callers"]

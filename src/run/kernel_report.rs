@@ -1,0 +1,51 @@
+//! The report that is wanted of a part of the kernel's memory, by its options.
+
+use super::{output_style, sampler_options};
+use crate::cli::kernel::ReportArgs;
+use crate::cli::{Format, UsageError};
+use crate::columns::{Column, TableKind};
+use crate::config::{Config, Env};
+use crate::filter::Filter;
+use crate::output::report_layout::ReportLayout;
+use crate::sampler::Options;
+
+/// The report that is wanted of a part, and where to read.
+pub(super) struct Wanted<T: TableKind> {
+    pub(super) options: Options,
+    pub(super) filter: Filter,
+    pub(super) layout: ReportLayout<T>,
+}
+
+/// Returns what the options want: as a table without `--columns` those of `usual`, in data all; sorted by `key`.
+///
+/// # Errors
+/// An option or the config is wrong.
+pub(super) fn wanted<T: TableKind>(
+    args: &ReportArgs,
+    filter: &[String],
+    known: &'static [Column<T>],
+    usual: impl FnOnce() -> Vec<&'static Column<T>>,
+    key: &str,
+    env: &Env,
+) -> Result<Wanted<T>, UsageError> {
+    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
+    args.table.units.apply(&mut settings)?;
+    let usual = || match args.format {
+        Format::Table => usual(),
+        _ => known.iter().collect(),
+    };
+    let layout = super::layout::layout(&args.table, known, usual, key)?;
+    let filter =
+        Filter::parse(&filter.join(" "), &known).map_err(|error| UsageError::option("FILTER", error.to_string()))?;
+    Ok(Wanted {
+        options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
+        filter,
+        layout: ReportLayout {
+            columns: layout.columns,
+            sort: layout.sort,
+            descending: layout.descending,
+            top: args.top.map(|n| n as usize),
+            style: output_style(settings.ui.units, args.table.color.no_color, env),
+        },
+    })
+}
