@@ -1,6 +1,7 @@
 //! The command line: the options of each command, and their effect on the settings.
 
 mod exit;
+pub mod held;
 pub mod kernel;
 pub mod leaks;
 pub mod maps;
@@ -50,6 +51,8 @@ pub enum Command {
     Mem(mem::MemArgs),
     /// Print the mappings of processes, those of one name together
     Maps(maps::MapsArgs),
+    /// Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds
+    Held(held::HeldArgs),
     /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
     Leaks(Box<leaks::LeaksArgs>),
     /// Look into the kernel's own memory

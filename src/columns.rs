@@ -7,9 +7,11 @@
 pub mod callers;
 pub mod cell;
 mod filtering;
+pub mod held;
 pub mod layout;
 pub mod mapping;
 mod needs;
+pub mod part;
 mod process;
 mod row;
 pub mod sites;
@@ -112,6 +114,12 @@ pub enum Priority {
     High,
     /// The last to be left out.
     Highest,
+}
+
+/// Returns the titles of columns with their ids, and what they mean, for a help.
+pub fn columns_help<T: TableKind>(columns: &[Column<T>]) -> Vec<(String, String)> {
+    let entry = |column: &Column<T>| (format!("{} ({})", column.title, column.id), column.help.to_owned());
+    columns.iter().map(entry).collect()
 }
 
 /// The constructors of entries, and the methods by which an entry differs from the usual. Each takes the id, the

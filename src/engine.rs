@@ -29,7 +29,7 @@ pub struct State {
     pub history: History,
     /// The alert rules, and what fires.
     pub alerts: Alerts,
-    /// The processes and groups that grow or leak, worst first.
+    /// The processes, groups and parts of the RAM that grow or leak, worst first.
     pub suspects: Vec<Suspect>,
     /// The number of snapshots taken in.
     pub pushed: u64,
@@ -81,8 +81,8 @@ impl State {
 
     /// Returns true if an alert is firing for this row.
     pub fn has_alert(&self, key: &RowKey) -> bool {
-        // Most users have no rules: for them no key is cloned.
-        self.alerts.rules().len() > 0 && self.alerts.is_firing(&Target::Row(key.clone()))
+        // Mostly none fires, and no key is cloned.
+        self.alerts.firing() > 0 && self.alerts.is_firing(&Target::Row(key.clone()))
     }
 }
 

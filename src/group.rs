@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub use change::Change;
 pub use coverage::Coverage;
-pub use key::{GroupBy, GroupKey, RowKey};
+pub use key::{GroupBy, GroupKey, PartKey, RowKey};
 pub use name::command_name;
 pub use names::GroupNames;
 pub use totals::Totals;

@@ -34,7 +34,8 @@
 //! # Modules within
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
-//! touched of its memory. [`kept`] writes a history as bytes, for the next time that zmtop
+//! touched of its memory; [`parts`] follows the parts of the RAM,
+//! [`slab`] the caches of the kernel. [`kept`] writes a history as bytes, for the next time that zmtop
 //! runs. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
 //! what is alive in the heap of a Java virtual machine.
 
@@ -51,11 +52,14 @@ pub mod mapping_diff;
 pub mod marks;
 mod members;
 mod origin;
+pub mod parts;
 mod process;
 mod push;
+mod resting;
 mod retention;
 pub mod row;
 mod runs;
+pub mod slab;
 pub mod suspects;
 mod system;
 pub mod time_series;
@@ -77,10 +81,12 @@ use groups::GroupHistories;
 use kept::Kept;
 pub use marks::{Mark, Marks};
 use origin::Origin;
+use parts::PartHistories;
 use process::ProcessHistory;
 use retention::RetentionPolicy;
 pub use retention::Shortfall;
 pub use row::RowHistory;
+use slab::SlabHistories;
 pub use system::SystemHistory;
 pub use view::SeriesView;
 use wakeups::Wakeups;
@@ -127,6 +133,8 @@ pub struct History {
     ended: EndedProcesses,
     groups: GroupHistories,
     system: SystemHistory,
+    parts: PartHistories,
+    slab: SlabHistories,
     /// The past that was kept when zmtop ended, as far as no row has it yet.
     kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
@@ -169,6 +177,8 @@ impl History {
             ended: EndedProcesses::default(),
             groups: GroupHistories::new(),
             system: SystemHistory::default(),
+            parts: PartHistories::default(),
+            slab: SlabHistories::default(),
             kept: None,
             danger_watch: DangerWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
@@ -211,6 +221,8 @@ impl History {
             + self.ended.bytes()
             + self.groups.table.bytes()
             + self.system.bytes()
+            + self.parts.bytes()
+            + self.slab.bytes()
             + self.danger_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
@@ -328,6 +340,16 @@ impl History {
     /// Returns true if no process has a history.
     pub fn is_empty(&self) -> bool {
         self.processes.is_empty()
+    }
+
+    /// Returns the parts of the RAM.
+    pub const fn parts(&self) -> &PartHistories {
+        &self.parts
+    }
+
+    /// Returns the slab caches of the kernel.
+    pub const fn slab(&self) -> &SlabHistories {
+        &self.slab
     }
 
     /// Returns the rates and series of the system.

@@ -35,6 +35,8 @@
 //! | engine | turns snapshots into history, verdicts and alerts; the screen only looks |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
 //! | frozen | of a table: its order stays while values go on |
+//! | part | one line of the account of the RAM: file cache, unreclaimable slab, what is not accounted for |
+//! | page | what the screen shows between its header and its last line: the processes, the account of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt, which takes the keys while it is open |
 //! | effect | something outside the state that [`tui::update`](fn@tui::update) asks the run loop to do |
 //!
@@ -79,7 +81,7 @@
 //!
 //! 1. crossterm's event stream becomes an [`Event`](tui::Event) in `run/monitor/feeds.rs`.
 //! 2. [`tui::update`](fn@tui::update) gives it to the open popup, dialog or prompt; else the [keymap](config::keymap) makes an
-//!    [`Action`](config::Action) of it, and `tui/update/table.rs` performs that on the [`App`](tui::App).
+//!    [`Action`](config::Action) of it, and the open page performs that, or `tui/update/table.rs` on the [`App`](tui::App).
 //! 3. What must be done outside comes back as [`Effect`](tui::Effect)s, which the run loop performs. What the screen
 //!    needs of the sampler is state, not a command: [`App::wanted`](tui::App::wanted) derives a
 //!    [`Wanted`](sampler::Wanted), which the run loop puts into a `watch` channel when it changed.
@@ -121,8 +123,8 @@
 //! | `metric` | its name in Prometheus |
 //!
 //! To show it by default, add its id to a list in `src/columns/layout.rs`; the tables of the monitor are in
-//! `config/default.toml`. Mappings, suspects and system figures have tables of their own: `src/columns/mapping.rs`,
-//! `suspect.rs`, `system.rs`. Test with `cargo test columns::`, which goes through every entry.
+//! `config/default.toml`. Mappings, suspects, parts of the RAM and system figures have tables of their own: `src/columns/mapping.rs`,
+//! `suspect.rs`, `part.rs`, `system.rs`. Test with `cargo test columns::`, which goes through every entry.
 //!
 //! ```
 //! let pss = zmtop::columns::find("pss").expect("every table has it");
@@ -202,6 +204,25 @@
 //! in the file's doc comment; its `mod` line in `src/tui/popup.rs`; and the arm of its key: `app.open_popup(MyPopup::new(app))`.
 //! `popup/sort.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
 //! of another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
+//!
+//! ## A page
+//!
+//! A page is a file in `src/tui/page/` with a type that implements [`Page`](tui::app::Page) and its layout drawn in the file's
+//! doc comment; its `mod` line and its line in `PAGES` of `src/tui/page.rs`:
+//!
+//! ```text
+//! (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
+//! ```
+//!
+//! and its key, as [above](#a-key), whose arm in `update/table.rs` is the empty one. The last line then names the page, the
+//! help lists the keys that [`takes`](tui::app::Page::takes) says are its own, and the sampler reads what its
+//! [`needs`](tui::app::Page::needs) name while it is open, and no process for the screen. Pages share the keys of the tables:
+//! `Up`, `Open`, `Filter` and so on mean the same on each.
+//!
+//! [`PageTable`](tui::page::table::PageTable) keeps the selection, the order and the filter of a table whose columns are a
+//! `&[Column<T>]`, and draws it: `page/memory.rs` is one to look at. For an order and a filter the page takes `SortLeft`,
+//! `SortRight`, `Reverse` and `Filter` too, opens the prompt by `app.open(Prompt::new(PromptKind::Filter, &text))`, and
+//! implements `filter` and `set_filter`; what it draws are the rows at the places that `PageTable::arrange` returns.
 //!
 //! ## An output format, a report
 //!

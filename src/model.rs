@@ -7,9 +7,12 @@
 pub mod allocinfo;
 pub mod callers;
 pub mod cgroup;
+pub mod held;
 pub mod jvm;
+pub mod kernel_tables;
 pub mod mapping;
 pub mod memory;
+pub mod oom;
 pub mod process;
 pub mod reading;
 pub mod slab;
@@ -17,8 +20,9 @@ pub mod snapshot;
 pub mod system;
 
 pub use cgroup::CgroupFigures;
+pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
-pub use process::{Facts, Identity, ProcessSample, Replaced, Stat, Walk};
+pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk};
 pub use reading::{Missing, Reading};
 pub use snapshot::{RowChanges, Sampling, SelfCost, Snapshot};
 pub use system::SystemSample;

@@ -9,6 +9,7 @@ pub mod callers;
 pub mod changes;
 pub mod csv;
 pub mod data;
+pub mod held;
 pub mod json;
 pub mod leaks;
 pub mod maps;

@@ -117,7 +117,7 @@ impl<'a> RowSource<'a> {
         row.totals = subtree;
         if let Some(subtree) = subtree.filter(|_| folded) {
             let sums = Row::of_totals(subtree, self.snapshot);
-            (row.memory, row.counted_rss) = (sums.memory, sums.counted_rss);
+            (row.memory, row.counted_rss, row.is_counted) = (sums.memory, sums.counted_rss, false);
             (row.error, row.change) = (sums.error, sums.change);
         }
         row

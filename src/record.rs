@@ -6,7 +6,7 @@
 //! **Unknown is `null`**, and `unread` beside it says why. It is one reason if the object's main figure
 //! is missing (a process's memory, a system's `mem_total`) and all other nulls have the same reason. Otherwise it
 //! is an object of reasons by field, in which `memory` stands for all figures of a process's walk. A null without
-//! a reason means none: a process in no unit. `exe` and `oom_score` are left out unless somebody asked for them.
+//! a reason means none: a process in no unit. `exe`, `oom_score` and `held` are left out unless somebody asked for them.
 //!
 //! **Reading**: unknown fields are skipped, and absent ones are missing as "not offered". `schema`, `time`, and
 //! each process's `pid` and `starttime` are required. A walk is known whole or not at all: either all figures
@@ -16,13 +16,16 @@
 //! counters are 0, an absent state is `?`.
 //!
 //! `jvms` are the heaps of Java virtual machines by their own counters, `address_limits` the limits (`RLIMIT_AS`) of address
-//! spaces that grow; each is left out where there is none.
+//! spaces that grow; each is left out where there is none. `accounting` is what is read seldom for the account of the system;
+//! it is left out where it was not read yet. `oom_kills` are the last processes that the kernel killed for lack of memory.
 //!
 //! Only [`output`](crate::output) writes records and only [`source`](crate::source) reads them. Nothing here does
 //! I/O.
 
+mod accounting;
 mod cgroup;
 mod close_look;
+mod held;
 mod process;
 mod read;
 mod system;

@@ -8,6 +8,7 @@ mod completions;
 pub mod configure;
 mod grown;
 pub mod heap;
+mod held;
 mod kernel;
 mod kernel_report;
 mod layout;
@@ -31,10 +32,10 @@ use std::process::ExitCode;
 use monitor::{End, Setup};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
-use crate::cli::{self, Cli, Command, Exit, MonitorArgs, UsageError};
+use crate::cli::{self, Cli, Command, Exit, MonitorArgs, PathArgs, UnitsArgs, UsageError};
 use crate::columns::COLUMNS;
 use crate::config::settings::{LogSettings, SamplerSettings};
-use crate::config::{Env, Settings, log, state};
+use crate::config::{Config, Env, Settings, log, state};
 use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
@@ -70,6 +71,7 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
         Command::Ps(args) => ps::run(args, env),
         Command::Mem(args) => mem::run(args, env),
         Command::Maps(args) => maps::run(args, env),
+        Command::Held(args) => held::run(args, env),
         Command::Leaks(args) => leaks::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
@@ -123,6 +125,26 @@ const OUTPUT_BUFFER: usize = 64 << 10;
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
     filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
+}
+
+/// Returns the settings of the config, with the units of these options.
+fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
+    let mut settings = Config::load(paths.config.as_deref(), env)?.settings;
+    units.apply(&mut settings)?;
+    Ok(settings)
+}
+
+/// Says which processes could not be read, and writes a report: what could be read is written all the same.
+fn print_readable(report: &impl Report, format: Format, faults: impl Iterator<Item = String>) -> Exit {
+    let mut unread = Exit::Done;
+    for fault in faults {
+        complain(&fault);
+        unread = Exit::Unread;
+    }
+    match print(report, format) {
+        Exit::Done => unread,
+        failed => failed,
+    }
 }
 
 /// Returns the style of text on standard output: as wide as its terminal, where it is one.

@@ -21,16 +21,17 @@
 //! target, walk  the files of one process, held open; one walk
 //! thread        processes whose first thread has ended while others live on
 //! cgroups       the figures of cgroups
+//! accounting    the inputs of the account of the system
+//! kernel_tables the slab caches and allocation sites, while somebody looks at them
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
-//! accounting    the inputs of the account of the system
+//! oom           processes that the kernel killed for lack of memory
 //! kernel        the slab caches and allocation sites, once
 //! callers       who takes memory from the kernel, traced for a while
 //! ```
 //!
 //! The last three are called by themselves, block their caller, and have a pool of their own.
 
-pub mod accounting;
 pub mod activity;
 pub mod births;
 pub mod callers;
@@ -44,10 +45,13 @@ pub mod scanner;
 pub mod sharing;
 pub mod users;
 
+mod accounting;
 mod cgroups;
 mod close_looks;
 mod counters;
 mod job;
+mod kernel_tables;
+mod oom;
 mod pool;
 mod system_files;
 mod table;

@@ -6,6 +6,7 @@
 //! ```text
 //! update                 view                 events in, frames out; neither uses the other
 //!    popup  prompt  act                       what takes the keys: each its state, keys and drawing
+//!    page                                     what else the screen shows than processes: each its state, keys and drawing
 //!    panel  navigation  mappings  marks  search  rows      what changes or finds rows
 //!    hints                                    the keys that the last line names
 //!    app                                      the state, in parts
@@ -15,7 +16,7 @@
 //! **A popup** is a file in `popup/` whose type implements [`popup::Popup`] (a list in a frame) or [`app::Modal`] (all
 //! else), its `mod` line in `popup.rs`, and the arm of its key in `update/table.rs`: `Action::Help =>
 //! app.open_popup(popup::help::Help::default())`. **A key** is its `Action`, its lines in `config/keymap.toml`, and that arm.
-//! **A panel** of another kind of row is a file in `panel/` and an arm of the `draw` in `panel.rs`.
+//! **A page** is a file in `page/` and its line in `page.rs`. **A panel** of another kind of row is a file in `panel/` and an arm of the `draw` in `panel.rs`.
 
 pub mod act;
 pub mod app;
@@ -31,6 +32,7 @@ mod mappings;
 mod marks;
 mod navigation;
 mod opening;
+pub mod page;
 mod panel;
 pub mod popup;
 pub mod prompt;

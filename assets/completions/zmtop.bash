@@ -22,6 +22,9 @@ _zmtop() {
             zmtop,config)
                 cmd="zmtop__subcmd__config"
                 ;;
+            zmtop,held)
+                cmd="zmtop__subcmd__held"
+                ;;
             zmtop,help)
                 cmd="zmtop__subcmd__help"
                 ;;
@@ -78,6 +81,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__help,config)
                 cmd="zmtop__subcmd__help__subcmd__config"
+                ;;
+            zmtop__subcmd__help,held)
+                cmd="zmtop__subcmd__help__subcmd__held"
                 ;;
             zmtop__subcmd__help,help)
                 cmd="zmtop__subcmd__help__subcmd__help"
@@ -152,7 +158,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps leaks kernel config completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -175,7 +181,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -401,8 +407,50 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__held)
+            opts="-r -h --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --sort)
+                    COMPREPLY=($(compgen -W "share bytes vram holders fds kind name" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__help)
-            opts="ps mem maps leaks kernel config completions man help"
+            opts="ps mem maps held leaks kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -488,6 +536,20 @@ _zmtop() {
         zmtop__subcmd__help__subcmd__config__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__held)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -673,7 +735,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -785,7 +847,7 @@ _zmtop() {
             fi
             case "${prev}" in
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -827,7 +889,7 @@ _zmtop() {
             fi
             case "${prev}" in
                 --sort)
-                    COMPREPLY=($(compgen -W "size used waste use active objects object_size slabs per_slab cache" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "size used waste use active objects object_size slabs per_slab reclaimable cache" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1029,7 +1091,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

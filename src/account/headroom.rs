@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
-/// Returns how many bytes more a process in that cgroup, or in none, may take: the least of `MemAvailable + SwapFree`,
+/// Returns how many bytes more a process in that cgroup, or in none, may take: the least of what is available + `SwapFree`,
 /// and of what the limits of the cgroup and those above it leave. Cached files do not count, as they are reclaimed.
 ///
 /// `None` where nothing of it is known. Limits are known only while cgroups are [asked for](Snapshot::cgroups).
@@ -39,10 +39,11 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
-/// Returns `MemAvailable + SwapFree`, in bytes; `None` where the former is not known.
+/// Returns [what is available](crate::model::SystemSample::available) + `SwapFree`, in bytes; `None` where the former is
+/// not known.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
     let system = &snapshot.system;
-    let available = system.mem_available.ok()?;
+    let available = system.available().ok()?;
     Some(available.saturating_add(system.swap_free.unwrap_or(0)))
 }
 

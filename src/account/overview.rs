@@ -1,6 +1,6 @@
 //! RAM and swap in one line each, and compressed pages.
 
-use crate::account::less;
+use crate::account::arithmetic::sum;
 use crate::model::Reading;
 use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 
@@ -9,7 +9,7 @@ use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 pub struct OverviewRow {
     /// The size of RAM, or of swap.
     pub total: Reading<u64>,
-    /// In use. RAM: `MemTotal − MemAvailable`, as `free` counts. Swap: `SwapTotal − SwapFree`.
+    /// In use. RAM: `MemTotal` without what is available. Swap: `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
     /// Empty.
     pub free: Reading<u64>,
@@ -17,7 +17,7 @@ pub struct OverviewRow {
     pub shared: Reading<u64>,
     /// RAM: `Buffers + Cached + SReclaimable`. Swap: `SwapCached`.
     pub cache: Reading<u64>,
-    /// RAM: `MemAvailable`, which programs could still have without swapping. Swap: the free part.
+    /// RAM: [what programs could still have](SystemSample::available) without swapping. Swap: the free part.
     pub available: Reading<u64>,
 }
 
@@ -25,12 +25,22 @@ pub struct OverviewRow {
 pub fn ram(s: &SystemSample) -> OverviewRow {
     OverviewRow {
         total: s.mem_total,
-        used: less(s.mem_total, s.mem_available),
+        used: s.used(),
         free: s.mem_free,
         shared: s.shmem,
         cache: sum(sum(s.buffers, s.cached), s.sreclaimable),
-        available: s.mem_available,
+        available: s.available(),
     }
+}
+
+/// Returns the formula of the memory that is available on this machine.
+pub fn available_formula(s: &SystemSample) -> String {
+    let credits = [
+        (s.gpu_reclaim, " + GPUReclaim"),
+        (s.arc_reclaimable(), " + ARC size − c_min"),
+    ];
+    let credits = credits.into_iter().filter(|(bytes, _)| bytes.is_ok_and(|n| n > 0));
+    credits.fold("MemAvailable".to_owned(), |formula, (_, text)| formula + text)
 }
 
 /// Returns the line of swap, none of which is shared.
@@ -57,11 +67,6 @@ pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
     }
 }
 
-/// Adds two figures; unknown where either is.
-pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
-    Ok(a?.saturating_add(b?))
-}
-
 /// A pool of compressed pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressedPool {
@@ -71,6 +76,10 @@ pub struct CompressedPool {
     pub stored: Reading<u64>,
     /// The RAM it takes.
     pub in_ram: Reading<u64>,
+    /// Pages of one repeated word, which take no RAM.
+    pub same_filled: Reading<u64>,
+    /// The most RAM that it may take; `None` for no limit.
+    pub limit: Reading<Option<u64>>,
     /// Pages written back to a disk; for zswap all that is swapped out to one.
     pub on_disk: Reading<u64>,
     /// The size of the device.
@@ -91,6 +100,12 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
     let mut all = vec![CompressedPool {
         name: "zswap".into(),
         stored: s.zswapped,
+        same_filled: inputs.zswap_same_filled,
+        limit: inputs.zswap_percent.and_then(|percent| {
+            Ok(Some(
+                (u128::from(s.mem_total?) * u128::from(percent.min(100)) / 100) as u64,
+            ))
+        }),
         in_ram: s.zswap,
         on_disk: swapped_to_disk(s),
         size: Err(Missing::Unsupported),
@@ -99,6 +114,8 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
     all.extend(devices.iter().map(|d| CompressedPool {
         name: d.name.clone(),
         stored: Ok(d.stored),
+        same_filled: d.same_filled,
+        limit: d.limit.map(|n| (n > 0).then_some(n)),
         in_ram: Ok(d.used),
         on_disk: d.on_disk,
         size: d.size,

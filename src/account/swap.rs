@@ -1,38 +1,65 @@
 //! The account of used swap.
 
-use crate::account::{ProcessTotals, saturated};
+use crate::account::arithmetic::{less, saturated};
+use crate::account::processes::ProcessTotals;
+use crate::account::shmem::ShmemAccount;
 use crate::model::{Reading, SystemSample};
 
 /// Used swap, in parts that sum to it.
+///
+/// Swapped-out shared memory is in nobody's `SwapPss`. `Swap` of `smaps_rollup` has it, whole for each process that maps it,
+/// together with what forked processes share, so that no sum of it tells how much there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapAccount {
     /// `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
     /// Σ `SwapPss` of the processes that could be read.
     pub processes: Reading<u64>,
-    /// Slots whose pages are in RAM again, or still: `SwapCached`, but no more than processes leave over, as a page that a
+    /// Σ `VmSwap` of the others, which counts what they share for each.
+    pub unreadable: Reading<u64>,
+    /// Swapped-out System V segments.
+    pub sysv: Reading<u64>,
+    /// Swapped-out files of tmpfs, at the least.
+    pub tmpfs: Reading<u64>,
+    /// Slots whose pages are in RAM again, or still: `SwapCached`, but no more than the others leave over, as a page that a
     /// process has not touched since is in its `SwapPss` too.
     pub cache: Reading<u64>,
-    /// The rest: swapped-out shared memory and tmpfs, which are in nobody's `SwapPss`, and processes that could not be
-    /// read. Negative where the parts, read one after another, exceed the whole.
+    /// The rest: other swapped-out shared memory, and processes that could not be read. Negative where the parts, read one
+    /// after another, exceed the whole.
     pub rest: Reading<i64>,
+    /// The part of the rest that processes map, at the most: Σ `Swap` − Σ `SwapPss` of those that could be read.
+    pub mapped: Reading<u64>,
 }
 
 /// Divides used swap into parts.
-pub fn account(s: &SystemSample, totals: &ProcessTotals) -> SwapAccount {
+pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_>) -> SwapAccount {
     let used = s.swap_used();
     // Where no swap is used, none is anybody's, readable or not.
-    let processes = if used == Ok(0) { Ok(0) } else { totals.swap_pss };
-    let left = |used: u64, processes: u64| used.saturating_sub(processes);
-    let cache = || Ok(s.swap_cached?.min(left(used?, processes?)));
-    let rest = || {
-        let parts = i128::from(processes?) + i128::from(cache().unwrap_or(0));
-        Ok(saturated(i128::from(used?) - parts))
+    let nobody = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
+    let processes = nobody(totals.swap_pss);
+    let mut left = used.and_then(|used| Ok(used.saturating_sub(processes?)));
+    // As all are read one after another, none may take more than the others leave.
+    let mut take = |part: Reading<u64>| {
+        let part = nobody(part)?.min(left?);
+        left = left.map(|left| left - part);
+        Ok(part)
     };
+    let unreadable = take(totals.swap_unreadable);
+    let sysv = take(shmem.sysv.map(|sysv| sysv.swapped));
+    let tmpfs = take(shmem.swapped);
+    let cache = take(s.swap_cached);
+    let known = [unreadable, sysv, tmpfs, cache].into_iter().filter_map(Result::ok);
+    let known: i128 = known.map(i128::from).sum();
+    let rest = used.and_then(|used| Ok(saturated(i128::from(used) - i128::from(processes?) - known)));
+    let shared = nobody(less(totals.swap, totals.swap_pss));
     SwapAccount {
         used,
         processes,
-        cache: cache(),
-        rest: rest(),
+        unreadable,
+        sysv,
+        tmpfs,
+        cache,
+        rest,
+        mapped: rest.and_then(|rest| Ok(shared?.min(u64::try_from(rest).unwrap_or(0)))),
     }
 }

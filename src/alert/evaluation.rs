@@ -6,9 +6,10 @@ use crate::alert::event::{AlertEvent, Target};
 use crate::alert::rule::{Rule, TargetKind};
 use crate::alert::state::{Evaluation, RuleState};
 use crate::columns::Row;
+use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
 use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
-use crate::history::{History, RowHistory};
+use crate::history::{History, RowHistory, SeriesView};
 use crate::model::{ProcessSample, Snapshot};
 
 /// The rules, the alerts that are firing, and the latest events.
@@ -90,9 +91,10 @@ impl Alerts {
             // /proc could not be listed: nothing is known of any process.
             let rules = self.rules.iter_mut();
             rules
-                .filter(|state| state.rule.target_kind != TargetKind::System)
+                .filter(|state| !matches!(state.rule.target_kind, TargetKind::Part | TargetKind::System))
                 .for_each(RuleState::set_unknown);
         }
+        self.evaluate_parts(snapshot, history);
         self.evaluate_system(snapshot, history);
         let events = std::mem::take(&mut self.evaluation.events);
         for event in &events {
@@ -119,7 +121,7 @@ impl Alerts {
         for state in rules {
             state.end(&mut self.evaluation, |target| match target {
                 Target::Row(RowKey::Process(id)) => names.find(id.pid).is_some_and(|sample| sample.id == *id),
-                Target::Row(RowKey::Group(_)) | Target::System => true,
+                Target::Row(RowKey::Group(_) | RowKey::Part(_)) | Target::System => true,
             });
         }
     }
@@ -148,8 +150,25 @@ impl Alerts {
             }
             state.end(&mut self.evaluation, |target| match target {
                 Target::Row(RowKey::Group(key)) => list.iter().any(|group| group.key == *key),
-                Target::Row(RowKey::Process(_)) | Target::System => true,
+                Target::Row(RowKey::Process(_) | RowKey::Part(_)) | Target::System => true,
             });
+        }
+    }
+
+    fn evaluate_parts(&mut self, snapshot: &Snapshot, history: &History) {
+        let mut rules = of_kind(&mut self.rules, TargetKind::Part).peekable();
+        let parts = history.parts();
+        let (Some(_), Some(account)) = (rules.peek(), parts.account()) else {
+            return;
+        };
+        let rows = PartRow::of_account(account, parts, snapshot, SeriesView::SLOPE_SPAN);
+        for state in rules {
+            for row in &rows {
+                let answer = state.rule.condition.evaluate(row);
+                let target = || Target::Row(RowKey::Part(row.key()));
+                state.observe(answer, target, 0, row, &mut self.evaluation);
+            }
+            state.end(&mut self.evaluation, |_| true);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::units::{self, Units};
 /// A target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
-    /// A process or a group of processes.
+    /// A process, a group of processes, or a part of the RAM.
     Row(RowKey),
     /// The system.
     System,
@@ -174,6 +174,7 @@ impl AlertEvent {
         match &self.target {
             Target::System => b"system",
             Target::Row(RowKey::Group(key)) => key.label(),
+            Target::Row(RowKey::Part(key)) => key.label.as_bytes(),
             Target::Row(RowKey::Process(_)) => {
                 let label = |id| self.details.label(id);
                 label("command").or_else(|| label("comm")).unwrap_or(b"?")
@@ -188,7 +189,7 @@ impl AlertEvent {
         let mut summary = match &self.target {
             Target::Row(RowKey::Process(id)) => format!("{} {name}", id.pid),
             Target::Row(RowKey::Group(key)) => format!("{} {name}", key.by.id()),
-            Target::System => name.into_owned(),
+            Target::Row(RowKey::Part(_)) | Target::System => name.into_owned(),
         };
         let figures = self.details.figures.iter().take(self.details.condition_figures);
         for (at, figure) in figures.enumerate() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, system};
+use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, part, system};
 use crate::filter::{Filter, FilterError, Schema};
 use crate::group::GroupBy;
 
@@ -15,6 +15,8 @@ pub enum TargetKind {
     /// Each group of that kind. Kernel threads are in no group, and processes without a unit or container are
     /// not a group of their own.
     Group(GroupBy),
+    /// Each part of the RAM, as the account of the system divides it.
+    Part,
     /// The system as a whole.
     System,
 }
@@ -29,6 +31,7 @@ impl TargetKind {
         "container",
         "cgroup",
         "family",
+        "part",
         "system",
     ];
 
@@ -36,6 +39,7 @@ impl TargetKind {
     pub fn from_id(id: &str) -> Option<Self> {
         match id {
             "process" => Some(Self::Process),
+            "part" => Some(Self::Part),
             "system" => Some(Self::System),
             other => GroupBy::OF_PROCESSES
                 .into_iter()
@@ -49,6 +53,7 @@ impl TargetKind {
         match self {
             Self::Process => "process",
             Self::Group(by) => by.id(),
+            Self::Part => "part",
             Self::System => "system",
         }
     }
@@ -90,6 +95,7 @@ impl Rule {
     /// The condition does not parse, is empty, or asks the system for a text.
     pub fn new(name: &str, target_kind: TargetKind, condition: &str) -> Result<Self, FilterError> {
         let (schema, id_of): (&dyn Schema, fn(usize) -> &'static str) = match target_kind {
+            TargetKind::Part => (&part::COLUMNS, |column| part::COLUMNS[column].id),
             TargetKind::System => (&system::COLUMNS, |column| system::COLUMNS[column].id),
             TargetKind::Process | TargetKind::Group(_) => (&COLUMNS, |column| ColumnId(column).get().id),
         };
@@ -98,7 +104,9 @@ impl Rule {
             return Err(FilterError::new(0, "a condition is missing"));
         }
         let mut always: Vec<_> = layout::ALERT.iter().map(|column| column.get().id).collect();
-        if target_kind == TargetKind::System {
+        if target_kind == TargetKind::Part {
+            always = part::COLUMNS.iter().map(|figure| figure.id).collect();
+        } else if target_kind == TargetKind::System {
             always = system::COLUMNS.iter().map(|figure| figure.id).collect();
             if condition.uses_text() {
                 let what = format!("the system has only figures: {}", always.join(", "));
@@ -127,7 +135,7 @@ impl Rule {
     /// Returns the data that must be read for each process to evaluate the rule.
     pub fn needs(&self) -> Needs {
         match self.target_kind {
-            TargetKind::System => Needs::NOTHING,
+            TargetKind::Part | TargetKind::System => Needs::NOTHING,
             TargetKind::Process | TargetKind::Group(_) => needs_of_filter(&self.condition),
         }
     }

@@ -1,10 +1,13 @@
 //! The columns of the kernel's allocation call sites.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::{Column, Label, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
-use crate::model::callers::{CallFigures, CallSite};
+use crate::model::Missing;
+use crate::model::callers::{CallFigures, CallSite, Callers, Trace};
+use crate::units::{Units, bytes, delta};
 
 /// A call site, or the sum of some.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +57,31 @@ impl<'a> CallerRow<'a> {
             name.extend_from_slice(&[b" [", &module[..], b"]"].concat());
         }
         Some(name.into())
+    }
+
+    /// Returns the rows of a trace: of each call site, or the sums of each function's where `by_symbol`.
+    pub fn of(callers: &'a Callers, by_symbol: bool) -> Vec<Self> {
+        let seconds = callers.trace.time.as_secs_f64();
+        let row = |(place, figures)| Self {
+            place,
+            figures,
+            seconds,
+        };
+        if by_symbol {
+            functions(callers).into_iter().map(row).collect()
+        } else {
+            let sites = callers.sites.iter();
+            sites.map(|site| row((Place::Site(site), site.figures))).collect()
+        }
+    }
+
+    /// Returns the sum of rows.
+    pub fn total(rows: &[Self], seconds: f64) -> Self {
+        Self {
+            place: Place::Total,
+            figures: rows.iter().map(|row| row.figures).sum(),
+            seconds,
+        }
     }
 
     /// Divides by the number of allocations.
@@ -140,6 +168,72 @@ pub static COLUMNS: &[Entry] = &[
         .help("The function that takes the memory, with the offset of the call in it. Kernel: call_site of the events, by /proc/kallsyms.")
         .label(Label::Group),
 ];
+
+/// Returns the sums of each function's call sites; what is in no known one stays by itself.
+fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
+    let mut rows: Vec<(Place<'_>, CallFigures)> = Vec::new();
+    let mut places = HashMap::new();
+    for site in &callers.sites {
+        let place = rows.len();
+        let known = site
+            .symbol
+            .as_ref()
+            .map(|symbol| *places.entry(symbol).or_insert(place));
+        match known.and_then(|at| rows.get_mut(at)) {
+            Some((_, sums)) => *sums = [*sums, site.figures].into_iter().sum(),
+            None => rows.push((Place::Function(site), site.figures)),
+        }
+    }
+    rows
+}
+
+/// Returns why the call sites have no names, and what would grant them.
+pub fn unnamed(why: Missing) -> String {
+    match why {
+        Missing::Denied => {
+            "No names: /proc/kallsyms hides its addresses. As root, sysctl kernel.kptr_restrict=1 shows them".into()
+        }
+        Missing::Unsupported => "No names: this kernel has no /proc/kallsyms".into(),
+        other => format!("No names: /proc/kallsyms cannot be read: {other}"),
+    }
+}
+
+/// Returns sums of call sites in words.
+pub fn summary(sums: &CallFigures, units: Units) -> String {
+    let share = sums.wasted() as f64 / (sums.allocated.max(1)) as f64 * 100.0;
+    format!(
+        "Net {}: {} allocated, {} freed. {share:.1} % is internal fragmentation. {} of {} on another CPU",
+        delta(sums.growth(), units),
+        bytes(sums.allocated, units),
+        bytes(sums.freed, units),
+        sums.cross_cpu,
+        if sums.frees == 1 {
+            "1 free was".into()
+        } else {
+            format!("{} frees were", sums.frees)
+        },
+    )
+}
+
+/// Returns how long it was traced, how many events were lost, and what that cost.
+pub fn cost(trace: &Trace, units: Units) -> String {
+    let seconds = trace.time.as_secs_f64();
+    let lost = match trace.lost {
+        Some(0) => "none lost".into(),
+        Some(lost) => format!("{lost} more lost, so the figures are too low"),
+        None => "how many were lost is not known".into(),
+    };
+    let cost = trace.cpu.as_secs_f64() / seconds.max(1e-3) * 100.0;
+    let events = if trace.events == 1 { "event" } else { "events" };
+    let mut text = format!(
+        "Traced for {seconds:.1}s: {} {events}, {lost}; reading them took {cost:.1} % of a core",
+        trace.events
+    );
+    if let Some(size) = trace.buffers {
+        text = format!("{text}, and their buffers {}", bytes(size, units));
+    }
+    text
+}
 
 /// A call site has a name and figures.
 impl Filterable for CallerRow<'_> {

@@ -81,11 +81,12 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Share(x) if *x >= 9.995 => plain(format!("{:.0}", x * 100.0)),
         Value::Share(x) => plain(format!("{:.1}", x * 100.0)),
         Value::Seconds(x) => plain(units::span(Duration::try_from_secs_f64(*x).unwrap_or_default())),
+        Value::Forecast(x) => plain(units::about(Duration::try_from_secs_f64(*x).unwrap_or_default())),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
         Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
         // Where nothing moves, the column has no room for a word.
         Value::Trend(t) if t.verdict == Verdict::Steady && width < 8 => Cell::new("·", CellStyle::Zero),
-        Value::Trend(t) => Cell::new(trend(t), style_of(t.verdict)),
+        Value::Trend(t) => Cell::new(trend(t, width), style_of(t.verdict)),
         Value::Pace(t) => Cell::new(signed_pace(t), style_of(t.verdict)),
         Value::Confidence(t) => plain(format!("{:.0}%", t.percent())),
         Value::Verdict(verdict) => Cell::new(verdict.id(), style_of(*verdict)),
@@ -120,8 +121,11 @@ const fn style_of(verdict: Verdict) -> CellStyle {
     }
 }
 
+/// The width of a trend from which on it has longer words.
+pub const WIDE_TREND: usize = 18;
+
 /// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`.
-fn trend(judged: &Judgement) -> String {
+fn trend(judged: &Judgement, width: usize) -> String {
     let pace = match judged.flat_since {
         Some(_) => "paused".into(),
         None => units::pace(judged.slope),
@@ -129,6 +133,7 @@ fn trend(judged: &Judgement) -> String {
     match judged.verdict {
         Verdict::Leaking => format!("▲ leak {pace}"),
         Verdict::Growing => format!("△ grow {pace}"),
+        Verdict::Warming if width >= WIDE_TREND => format!("~ warm-up {pace}"),
         Verdict::Warming => format!("~ warm {pace}"),
         Verdict::Shrinking => format!("▽ fall {pace}"),
         Verdict::Steady => "· steady".into(),

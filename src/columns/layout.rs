@@ -4,6 +4,7 @@
 //! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
 
 use super::callers::{self, CallSites};
+use super::held::{self, HeldObjects};
 use super::mapping::{self, Mappings};
 use super::slab::{self, Slab};
 use super::{Column, ColumnId};
@@ -11,10 +12,8 @@ use crate::group::GroupBy;
 
 /// The column that tables are sorted by unless another is chosen.
 pub const PSS: ColumnId = ColumnId::named("pss");
-/// The resident pages, which the kernel counts for everyone.
-pub const RSS: ColumnId = ColumnId::named("rss");
-/// The columns of memory that are known where PSS may not be read, and the verdict on the rest.
-pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "rss", "swap", "trend"]);
+/// The columns of memory that have a value where PSS may not be read. That of RSS says there what that of PSS does.
+pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "dpss", "swap", "dswap", "history", "trend", "growth"]);
 /// The column that the right one of two tables is sorted by.
 pub const SWAP: ColumnId = ColumnId::named("swap");
 /// The column after which changes since a mark are shown.
@@ -153,4 +152,10 @@ pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
     let first: &[&str] = if areas { &["address", "perms"] } else { &["areas"] };
     let both = ["size", "swap", "swap_pss", "dirty", "uss", "pss", "rss", "mapping"];
     first.iter().chain(&both).filter_map(|id| mapping::find(id)).collect()
+}
+
+/// Returns the columns of `held`.
+pub fn held() -> Vec<&'static Column<HeldObjects>> {
+    let ids = ["share", "bytes", "vram", "holders", "fds", "kind", "name"];
+    ids.iter().filter_map(|id| held::find(id)).collect()
 }

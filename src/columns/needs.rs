@@ -33,9 +33,22 @@ impl Needs {
     pub const HISTORY: Self = Self(1 << 9);
     /// A mark to compare with.
     pub const MARK: Self = Self(1 << 10);
+    /// The figures of the account of the system, which are read seldom otherwise.
+    pub const ACCOUNT: Self = Self(1 << 11);
+    /// The slab caches, which are read rarely otherwise.
+    pub const SLAB: Self = Self(1 << 12);
+    /// The kernel's allocation sites.
+    pub const SITES: Self = Self(1 << 13);
+    /// Memory held through descriptors.
+    pub const HELD: Self = Self(1 << 14);
 
-    /// The data that a scanner reads only while somebody needs it.
-    pub const ON_DEMAND: Self = Self::OOM_SCORE.and(Self::CGROUP_FIGURES);
+    /// The data that a scanner reads only, or sooner, while somebody needs it.
+    pub const ON_DEMAND: Self = Self::OOM_SCORE
+        .and(Self::CGROUP_FIGURES)
+        .and(Self::ACCOUNT)
+        .and(Self::SLAB)
+        .and(Self::SITES)
+        .and(Self::HELD);
 
     /// Returns the data that either needs.
     #[must_use]

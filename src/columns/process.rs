@@ -3,6 +3,7 @@
 mod coldness;
 mod facts;
 mod group;
+mod held;
 mod mark;
 mod memory;
 mod read;
@@ -34,8 +35,9 @@ const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 /// Every column there is, in the order that the chooser offers them.
 pub static COLUMNS: &[Entry] = &ALL;
 
-const PARTS: [&[Entry]; 6] = [
+const PARTS: [&[Entry]; 7] = [
     memory::COLUMNS,
+    held::COLUMNS,
     trend::COLUMNS,
     facts::COLUMNS,
     group::COLUMNS,
@@ -43,8 +45,13 @@ const PARTS: [&[Entry]; 6] = [
     coldness::COLUMNS,
 ];
 
-const COUNT: usize =
-    PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len() + PARTS[5].len();
+const COUNT: usize = {
+    let (mut count, mut part) = (0, 0);
+    while part < PARTS.len() {
+        (count, part) = (count + PARTS[part].len(), part + 1);
+    }
+    count
+};
 
 // A table in the order of the parts, made by the compiler, so that a column is found by its index in it.
 const ALL: [Entry; COUNT] = {

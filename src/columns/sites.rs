@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Column, Label, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
+use crate::model::Missing;
 use crate::model::allocinfo::{AllocFigures, AllocSite};
 
 /// An allocation site, or the sum of some.
@@ -13,6 +14,8 @@ pub struct SiteRow<'a> {
     pub site: Option<&'a AllocSite>,
     /// Its figures.
     pub figures: AllocFigures,
+    /// Its change since the mark in bytes, where there is one.
+    pub since_mark: Option<i64>,
 }
 
 impl<'a> SiteRow<'a> {
@@ -21,14 +24,17 @@ impl<'a> SiteRow<'a> {
         Self {
             site: Some(site),
             figures: site.figures,
+            since_mark: None,
         }
     }
 
     /// Returns the sum of rows.
     pub fn total(rows: &[SiteRow<'_>]) -> Self {
+        let changes = || rows.iter().filter_map(|row| row.since_mark);
         Self {
             site: None,
             figures: rows.iter().map(|row| row.figures).sum(),
+            since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
         }
     }
 
@@ -76,6 +82,29 @@ pub static COLUMNS: &[Entry] = &[
         .help("The file and the line of the kernel's source.")
         .label(Label::Group),
 ];
+
+/// The column that only the monitor has.
+pub static OVER_TIME: &[Entry] = &[Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
+    r.since_mark.map_or(Value::Blank, Value::Delta)
+})
+.help("The change of SIZE since the mark that b sets.")
+.additive(true)];
+
+/// The message where the account does not go on.
+pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \
+                           vm.mem_profiling=1 switches it on";
+
+/// Returns why there are no allocation sites to show, and what would grant them.
+pub fn unread(why: Missing) -> String {
+    match why {
+        Missing::Denied => "the allocation sites can be read by root alone".into(),
+        Missing::Unsupported => "no /proc/allocinfo: the kernel must be 6.10 or later, built with \
+                                 CONFIG_MEM_ALLOC_PROFILING, and booted with sysctl.vm.mem_profiling=1; if it was booted \
+                                 with 0, sysctl vm.mem_profiling=1"
+            .into(),
+        other => format!("the allocation sites cannot be read: {other}"),
+    }
+}
 
 /// A site has names and figures.
 impl Filterable for SiteRow<'_> {

@@ -1,10 +1,14 @@
 //! The columns of slab caches.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use super::{Column, Label, SortKey, TableKind, Unit, Value};
+use super::{Column, Label, Priority, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
+use crate::history::RowHistory;
 use crate::model::slab::{SlabCache, SlabFigures};
+use crate::model::{Missing, Reading, SystemSample};
+use crate::units::{Units, bytes};
 
 /// A slab cache, or the sum of some.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +17,12 @@ pub struct SlabRow<'a> {
     pub cache: Option<&'a SlabCache>,
     /// Its figures.
     pub figures: SlabFigures,
+    /// Its past, as far as it is kept.
+    pub history: Option<&'a RowHistory>,
+    /// The time that its sparkline spans.
+    pub span: Duration,
+    /// Its change since the mark in bytes, where there is one.
+    pub since_mark: Option<i64>,
 }
 
 impl<'a> SlabRow<'a> {
@@ -21,14 +31,21 @@ impl<'a> SlabRow<'a> {
         Self {
             cache: Some(cache),
             figures: cache.figures,
+            history: None,
+            span: Duration::ZERO,
+            since_mark: None,
         }
     }
 
     /// Returns the sum of rows.
     pub fn total(rows: &[SlabRow<'_>]) -> Self {
+        let changes = || rows.iter().filter_map(|row| row.since_mark);
         Self {
             cache: None,
             figures: rows.iter().map(|row| row.figures).sum(),
+            history: None,
+            span: Duration::ZERO,
+            since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
         }
     }
 }
@@ -90,12 +107,70 @@ pub static COLUMNS: &[Entry] = &[
             .map_or(Value::Blank, |cache| Value::Count(cache.objects_per_slab))
     })
     .help("Objects in a slab. Kernel: objperslab in slabinfo."),
+    Entry::text("reclaimable", "RECL", 4, |r| {
+        match r.cache.map(|cache| cache.reclaimable) {
+            None => Value::Blank,
+            Some(None) => Value::Missing(Missing::Unsupported),
+            Some(Some(true)) => Value::text(Ok(b"yes")),
+            Some(Some(false)) => Value::text(Ok(b"no")),
+        }
+    })
+    .help(
+        "`yes` where the kernel takes the objects back when memory is needed, as those of dentries and inodes. Kernel: \
+         reclaim_account in /sys/kernel/slab/NAME.",
+    ),
     Entry::text("cache", "CACHE", 5, |r| {
         r.cache.map_or(Value::Blank, |cache| Value::text(Ok(&cache.name)))
     })
     .help("Its name. Caches of equal objects may be merged by the kernel, under the name of the first.")
     .label(Label::Group),
 ];
+
+/// The columns that only the monitor has, as they are of more than one moment.
+pub static OVER_TIME: &[Entry] = &[
+    Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
+        let change = r.history.and_then(|history| history.change().pss);
+        change.map_or(Value::Blank, Value::Delta)
+    })
+    .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+    .priority(Priority::High),
+    Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
+        r.since_mark.map_or(Value::Blank, Value::Delta)
+    })
+    .help("The change of SIZE since the mark that b sets.")
+    .additive(true)
+    .priority(Priority::High),
+    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
+        r.history.map_or(Value::Blank, |history| {
+            Value::Chart(history.footprint().over(r.span), history.change().growth)
+        })
+    })
+    .help("SIZE over the time that x and X choose. While the page is closed it is read once a minute.")
+    .priority(Priority::Low),
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
+        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend()))
+    })
+    .help(
+        "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \
+         up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
+    ),
+];
+
+/// Returns why there are no caches to show, in words.
+pub fn unread(why: Missing) -> String {
+    match why {
+        Missing::Denied => "the slab caches can be read by root alone".into(),
+        Missing::Unsupported => "this kernel has no slabinfo".into(),
+        other => format!("the slab caches cannot be read: {other}"),
+    }
+}
+
+/// Returns the sums of `meminfo`, for the total to be compared with.
+pub fn sums(system: &SystemSample, units: Units) -> Option<String> {
+    let text = |reading: Reading<u64>| Some(bytes(reading.ok()?, units));
+    let (all, reclaimable, not) = (text(system.slab)?, text(system.sreclaimable)?, text(system.sunreclaim)?);
+    Some(format!("Slab {all} by meminfo: {reclaimable} reclaimable, {not} not"))
+}
 
 /// A cache has a name and figures.
 impl Filterable for SlabRow<'_> {

@@ -59,7 +59,7 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
         None => DASH,
-        Some(eta) if (0.0..NEVER).contains(&eta) => Value::Seconds(eta),
+        Some(eta) if (0.0..NEVER).contains(&eta) => Value::Forecast(eta),
         Some(_) => Value::text(Ok(b"never")),
     })
     .help("How long until a limit is reached.")
@@ -81,11 +81,12 @@ pub static COLUMNS: &[Entry] = &[
     .help("The effective user.")
     .priority(Priority::Low),
     Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {
+        (RowKey::Part(key), _) => Value::text(Ok(key.label.as_bytes())),
         (RowKey::Group(key), _) => Value::text(Ok(key.label())),
         (RowKey::Process(_), Some(facts)) => Value::Text(facts.short_command()),
         (RowKey::Process(_), None) => Value::Blank,
     })
-    .help("The command line, or the group's name.")
+    .help("The command line, the group's name, or the part of the RAM.")
     .grows()
     .label(Label::Process)
     .priority(Priority::Highest),
@@ -110,7 +111,7 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let after = match (&suspect.key, suspect.ended) {
         (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
         (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
-        (RowKey::Process(_), None) => String::new(),
+        (RowKey::Part(_), _) | (RowKey::Process(_), None) => String::new(),
         (RowKey::Process(_), Some(at)) => {
             let ago = units::span(row.now.saturating_sub(at));
             match suspect.times {

@@ -34,12 +34,6 @@ const fn figure(id: &'static str, unit: Unit, value: Get) -> Entry {
     Entry::figure(id, id, unit, 5, value)
 }
 
-/// Returns the RAM in use: `MemTotal − MemAvailable`.
-fn used(row: &SystemRow<'_>) -> Reading<u64> {
-    let system = &row.snapshot.system;
-    Ok(system.mem_total?.saturating_sub(system.mem_available?))
-}
-
 fn share(part: Reading<u64>, whole: Reading<u64>) -> Value<'static> {
     match (part, whole) {
         (Ok(_), Ok(0)) => Value::Blank,
@@ -64,10 +58,14 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
 pub static COLUMNS: &[Entry] = &[
     bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo."),
     bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo."),
-    bytes("mem_available", |r| Value::bytes(r.snapshot.system.mem_available)).help("Kernel: MemAvailable in meminfo."),
-    bytes("mem_used", |r| Value::bytes(used(r))).help("RAM in use. Formula: MemTotal − MemAvailable."),
+    bytes("mem_available", |r| Value::bytes(r.snapshot.system.available())).help(
+        "What programs could still have without swapping. Formula: MemAvailable + GPUReclaim of meminfo + size − c_min of \
+         ZFS's arcstats, as far as they are there, at most MemTotal.",
+    ),
+    bytes("mem_used", |r| Value::bytes(r.snapshot.system.used()))
+        .help("RAM in use. Formula: MemTotal − mem_available."),
     figure("mem_percent", Unit::Share, |r| {
-        share(used(r), r.snapshot.system.mem_total)
+        share(r.snapshot.system.used(), r.snapshot.system.mem_total)
     })
     .help("The part of RAM that is in use. Formula: mem_used ÷ MemTotal."),
     bytes("anon", |r| Value::bytes(r.snapshot.system.anon_pages)).help("Kernel: AnonPages in meminfo."),
@@ -94,6 +92,26 @@ pub static COLUMNS: &[Entry] = &[
         rate(r.history.system().majfault, Value::PerSecond)
     })
     .help("Major faults a second. Kernel: pgmajfault in vmstat."),
+    figure("reclaim_kswapd", Unit::Growth, |r| {
+        rate(r.history.system().steal_kswapd, Value::Growth)
+    })
+    .help("Memory that the kernel reclaims in the background. Kernel: pgsteal_kswapd in vmstat."),
+    figure("reclaim_direct", Unit::Growth, |r| {
+        rate(r.history.system().steal_direct, Value::Growth)
+    })
+    .help("Memory that tasks reclaim themselves, as they have to wait for it. Kernel: pgsteal_direct in vmstat."),
+    figure("refault_anon", Unit::Growth, |r| {
+        rate(r.history.system().refault_anon, Value::Growth)
+    })
+    .help("Read back from swap soon after it was reclaimed. Kernel: workingset_refault_anon in vmstat."),
+    figure("refault_file", Unit::Growth, |r| {
+        rate(r.history.system().refault_file, Value::Growth)
+    })
+    .help("Files read again soon after they were reclaimed. Kernel: workingset_refault_file in vmstat."),
+    figure("oom_kills", Unit::Count, |r| {
+        r.snapshot.system.oom_kill.map_or_else(Value::Missing, Value::Count)
+    })
+    .help("Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat."),
     figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some_avg10))
         .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory."),
     figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full_avg10))
@@ -101,7 +119,7 @@ pub static COLUMNS: &[Entry] = &[
     figure("full_in", Unit::Seconds, |r| {
         let dangers = r.history.dangers().iter();
         let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);
-        soonest.map_or(Value::Never, Value::Seconds)
+        soonest.map_or(Value::Never, Value::Forecast)
     })
     .help(
         "The time until a limit is reached at the present pace, that of the machine's memory or of a cgroup, while it is \

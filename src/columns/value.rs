@@ -31,6 +31,8 @@ pub enum Value<'a> {
     Id(u64),
     /// Seconds.
     Seconds(f64),
+    /// Seconds until something comes, as things are.
+    Forecast(f64),
     /// A time that does not come as things are: for a filter later than any, on the screen and as data nothing.
     Never,
     /// Foreign bytes; made safe when written.
@@ -70,7 +72,7 @@ impl<'a> Value<'a> {
         match self {
             Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => Some(*x),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
             Self::Trend(t) | Self::Pace(t) => Some(t.slope),
             Self::Confidence(t) => Some(t.confidence),
@@ -106,7 +108,9 @@ impl<'a> Value<'a> {
         match self {
             Self::Bytes(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
             Self::Delta(n) => DataValue::Signed(n),
-            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) => DataValue::float(x),
+            Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => {
+                DataValue::float(x)
+            }
             Self::Pace(t) => DataValue::float(t.slope),
             Self::Confidence(t) => DataValue::float(t.confidence),
             Self::Text(bytes) => DataValue::Text(bytes),

@@ -126,6 +126,12 @@ actions! {
     CursorLeftFast = "cursor-left-fast",
     /// Moves the chart's cursor ten columns forward.
     CursorRightFast = "cursor-right-fast",
+    /// Shows the processes.
+    ProcessesPage = "processes",
+    /// Shows where the memory of the machine went.
+    MemoryPage = "memory",
+    /// Shows the kernel's own memory.
+    KernelPage = "kernel",
     /// Goes from the processes of a group back to the groups.
     Back = "back",
     /// Reads the mappings of the processes and sums them up.

@@ -18,6 +18,17 @@ pub struct Change {
 }
 
 impl Change {
+    /// Returns the rates, which have nothing to do with memory.
+    #[must_use]
+    pub const fn without_memory(self) -> Self {
+        Self {
+            pss: None,
+            swap: None,
+            growth: None,
+            ..self
+        }
+    }
+
     /// Adds another process's changes; unknown in one counts as no change in the sum.
     pub fn add(&mut self, other: &Self) {
         fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {

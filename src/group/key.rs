@@ -95,6 +95,15 @@ impl GroupKey {
     }
 }
 
+/// The identity of a part of the RAM, as the account of the system divides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartKey {
+    /// Its id.
+    pub id: &'static str,
+    /// Its name beside processes and groups: `kernel: unreclaimable slab`.
+    pub label: &'static str,
+}
+
 /// The identity of a row of a table, from one snapshot to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowKey {
@@ -102,6 +111,8 @@ pub enum RowKey {
     Process(Identity),
     /// A group, or a mapping.
     Group(GroupKey),
+    /// A part of the RAM.
+    Part(PartKey),
 }
 
 impl RowKey {
@@ -109,14 +120,22 @@ impl RowKey {
     pub const fn process(&self) -> Option<Identity> {
         match self {
             Self::Process(id) => Some(*id),
-            Self::Group(_) => None,
+            Self::Group(_) | Self::Part(_) => None,
+        }
+    }
+
+    /// Returns the part of the RAM, where the row is one.
+    pub const fn part(&self) -> Option<&PartKey> {
+        match self {
+            Self::Process(_) | Self::Group(_) => None,
+            Self::Part(key) => Some(key),
         }
     }
 
     /// Returns the group, where the row is one.
     pub const fn group(&self) -> Option<&GroupKey> {
         match self {
-            Self::Process(_) => None,
+            Self::Process(_) | Self::Part(_) => None,
             Self::Group(key) => Some(key),
         }
     }

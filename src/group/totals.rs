@@ -1,10 +1,12 @@
 //! The sums of a set of processes.
 //!
-//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once.
+//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once. Of what
+//! descriptors hold, each has a part.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::group::change::Change;
+use crate::model::held::HeldFigures;
 use crate::model::memory::Memory;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
@@ -26,6 +28,8 @@ pub struct Totals {
     pub change: Change,
     /// Their threads.
     pub threads: u64,
+    /// Their parts of what is held through descriptors, as far as that could be read.
+    pub held: Reading<HeldFigures>,
 }
 
 impl Default for Totals {
@@ -39,6 +43,7 @@ impl Default for Totals {
             partial: false,
             change: Change::default(),
             threads: 0,
+            held: Err(Missing::Pending),
         }
     }
 }
@@ -46,14 +51,21 @@ impl Default for Totals {
 impl Totals {
     /// Returns the totals of a single process.
     pub fn one(sample: &ProcessSample, change: Option<&Change>) -> Self {
+        let change = change.copied().unwrap_or_default();
         Self {
             count: 1,
             memory: sample.memory().copied(),
             error: sample.walk.map_or(0, |walk| walk.error),
             counted_rss: sample.counted_rss().unwrap_or(0),
             partial: sample.walk.is_err_and(Missing::hides_memory),
-            change: change.copied().unwrap_or_default(),
+            // A change of RSS is none of a sum of PSS.
+            change: if sample.memory().is_ok() {
+                change
+            } else {
+                change.without_memory()
+            },
             threads: sample.stat.threads,
+            held: sample.held().map(|held| held.figures),
         }
     }
 
@@ -80,13 +92,9 @@ impl Totals {
     pub(super) fn without_memory(sample: &ProcessSample, change: Option<&Change>) -> Self {
         Self {
             count: 1,
-            change: Change {
-                pss: None,
-                swap: None,
-                growth: None,
-                ..change.copied().unwrap_or_default()
-            },
+            change: change.copied().unwrap_or_default().without_memory(),
             threads: sample.stat.threads,
+            held: sample.held().map(|held| held.figures),
             ..Self::default()
         }
     }
@@ -103,6 +111,7 @@ impl Totals {
                 ..one.change
             },
             threads: 0,
+            held: Err(Missing::Pending),
             ..one
         }
     }
@@ -128,6 +137,15 @@ impl Totals {
         self.partial |= other.partial;
         self.change.add(&other.change);
         self.threads = self.threads.saturating_add(other.threads);
+        self.held = match (self.held, other.held) {
+            (Ok(mut sum), Ok(more)) => {
+                sum.add(&more);
+                Ok(sum)
+            }
+            (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
+            // The reason of some process rather than that of the sum of nothing.
+            (Err(Missing::Pending), Err(why)) | (Err(why), Err(_)) => Err(why),
+        };
     }
 }
 

@@ -41,6 +41,10 @@ pub const POINTS_PER_SECOND: usize = 150_000;
 /// The row that an evaluation is of, by which ties are settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RowNumber {
+    /// The number of a part of the RAM.
+    Part(u32),
+    /// The number of a slab cache.
+    Slab(u32),
     /// The number of a group.
     Group(u32),
     Process(Identity),
@@ -131,8 +135,8 @@ pub(super) struct JudgedSeries<'a> {
     pub(super) held: &'a TimeSeries,
     /// The memory that it asked for by now.
     pub(super) asked: u64,
-    /// The series of what is held is of that which collections leave of a heap.
-    pub(super) is_live_set: bool,
+    /// The figure that is held, and the one that may grow beside it.
+    pub(super) metrics: [Metric; 2],
     /// The number of members, if it is a group: its series are judged as if it had had as many all along.
     pub(super) members: Option<&'a MemberCounts>,
 }
@@ -192,7 +196,7 @@ impl EvaluationScheduler {
         }
         if evaluation.due == 0 {
             let stagger = match row {
-                RowNumber::Group(number) => number,
+                RowNumber::Part(number) | RowNumber::Slab(number) | RowNumber::Group(number) => number,
                 RowNumber::Process(id) => id.pid,
             };
             // Else all series of the first snapshot would be due at once.
@@ -217,7 +221,8 @@ impl EvaluationScheduler {
             evaluation.changed = false;
             return;
         }
-        let is_urgent = matches!(row, RowNumber::Group(_)) || evaluation.latest().verdict >= Verdict::Warming;
+        let is_urgent =
+            matches!(row, RowNumber::Part(_) | RowNumber::Group(_)) || evaluation.latest().verdict >= Verdict::Warming;
         self.queue.push(Turn {
             order: evaluation.due.saturating_sub(if is_urgent { HEAD_START } else { 0 }),
             row,
@@ -285,13 +290,8 @@ impl EvaluationScheduler {
         let judged = if is_told { held } else { footprint };
         let mut judgement = self.judge(judged, members, log.marks(), started_at, &previous);
         if is_told {
-            let (metric, beside) = if series.is_live_set {
-                (Metric::LiveSet, Metric::Heap)
-            } else {
-                (Metric::Held, Metric::File)
-            };
+            let [metric, beside] = series.metrics;
             judgement.metric = metric;
-            // What grows beside it is pages of files, or what the next collection may free.
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
                 let whole = self.judge(footprint, members, &[], started_at, &Judgement::default());
                 judgement = judgement.or_growth_beside(&whole, beside);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::group::Change;
 use crate::history::time_series::Retention;
 use crate::model::memory::Memory;
+use crate::model::process::ProcessSample;
 
 /// The memory figures of a row that have a history, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,21 @@ impl MemorySample {
             // Shared memory is asked for elsewhere, and any of it counts.
             asked: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
         }
+    }
+
+    /// Takes the figures that the kernel counts for everyone, of a process whose memory is denied: RSS in place of PSS.
+    /// `None` where one of them is not known.
+    pub fn counted(sample: &ProcessSample) -> Option<Self> {
+        let rss = sample.counted_rss()?;
+        let swap = sample.counted.swap()?;
+        let held = sample.counted.anon().map_or(0, |anon| anon.saturating_add(swap));
+        Some(Self {
+            pss: rss,
+            swap,
+            footprint: rss.saturating_add(swap),
+            held,
+            asked: sample.data.unwrap_or(held),
+        })
     }
 
     /// Returns all of them, in the order of [`Self::of_sums`].

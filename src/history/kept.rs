@@ -9,7 +9,7 @@
 //! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
-//! `zmtop history 1`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
+//! `zmtop history 2`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
 //! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
 //! before it is compressed: rows that grow or are large come first, and of the others those that fit.
 
@@ -38,9 +38,11 @@ use codec::{Reader, Writer};
 /// The beginning of every version.
 const MAGIC: &[u8] = b"zmtop history ";
 /// The version: to be raised with every change of the format.
-const VERSION: &[u8] = b"1";
+const VERSION: &[u8] = b"2";
 /// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
 pub const MAX_BYTES: usize = 2 << 20;
+/// Parts of the RAM at most; an account has fewer.
+const MAX_PARTS: u64 = 100;
 /// The level of compression: the fastest.
 const LEVEL: u8 = 1;
 
@@ -66,6 +68,7 @@ pub struct Kept {
     /// The time of its last snapshot.
     at: Duration,
     system: [TimeSeries; 2],
+    parts: Vec<(String, RowHistory)>,
     processes: HashMap<Identity, ProcessPast>,
     groups: HashMap<GroupDigest, GroupPast>,
 }
@@ -129,6 +132,12 @@ impl History {
         for series in self.system.series() {
             series::write(series, &mut out);
         }
+        let parts = self.parts.all();
+        out.number(parts.len() as u64);
+        for (id, row) in parts {
+            out.text(id);
+            row::write(row, &mut out);
+        }
         let clock = self.wakeups.clock;
         let processes = self.processes.iter().filter_map(|(id, process)| {
             process.rested(clock);
@@ -164,6 +173,7 @@ impl History {
         let Some(kept) = &mut self.kept else { return };
         if self.first.is_none() && kept.precedes(snapshot) {
             self.system.resume(std::mem::take(&mut kept.system));
+            self.parts.kept = std::mem::take(&mut kept.parts);
             self.groups.table.pasts = std::mem::take(&mut kept.groups);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
@@ -201,9 +211,13 @@ impl Kept {
             namespaces,
             at,
             system: [series::read(input, until)?, series::read(input, until)?],
+            parts: Vec::new(),
             processes: HashMap::new(),
             groups: HashMap::new(),
         };
+        for _ in 0..input.number().filter(|parts| *parts <= MAX_PARTS)? {
+            kept.parts.push((input.text()?, row::read(input, at)?));
+        }
         loop {
             match input.number()? {
                 0 => return input.rest.is_empty().then_some(kept),

@@ -13,6 +13,10 @@ const MIN_CYCLE: Duration = Duration::from_secs(30);
 /// Minimum climb from which on a fall of half of it is taken for a collection, where the virtual machine counts none.
 const MIN_CLIMB: u64 = 4 << 20;
 
+/// Memory beyond the heap that is not told apart from none: the machine's own, some tens of MB of code, classes and tables of
+/// the collector. It comes to light only once the heap has been touched as far as it is committed, which is no growth.
+const OWN: u64 = 64 << 20;
+
 /// The live set of one virtual machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LiveSet {
@@ -67,8 +71,7 @@ impl LiveSet {
     /// Returns the part of what a process holds that collections cannot free: what they left alive, and what it holds beyond
     /// its heap. Before the first collection nothing of the heap counts: growth within it is a fill.
     pub(super) fn held(&self, held: u64) -> u64 {
-        let beyond = held.saturating_sub(self.capacity);
-        // 0 would stand for memory that is not told apart.
-        self.alive.unwrap_or(0).saturating_add(beyond).max(1 << 10)
+        let beyond = held.saturating_sub(self.capacity).max(OWN);
+        self.alive.unwrap_or(0).saturating_add(beyond)
     }
 }

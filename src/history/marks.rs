@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::group::{Group, GroupBy, GroupKey, groups};
 use crate::history::origin::Origin;
+use crate::model::kernel_tables::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
@@ -49,6 +50,7 @@ pub struct Mark {
     /// In order of identity.
     processes: Box<[(Identity, PackedMemory)]>,
     groups: HashMap<GroupKey, PackedMemory>,
+    kernel: KernelTables,
 }
 
 impl Mark {
@@ -79,12 +81,18 @@ impl Mark {
             origin: Origin::of(snapshot),
             processes: processes.into(),
             groups: by_key,
+            kernel: snapshot.kernel.clone(),
         }
     }
 
     /// Returns how long ago it was set.
     pub const fn age(&self, snapshot: &Snapshot) -> Duration {
         snapshot.monotonic.saturating_sub(self.origin.monotonic)
+    }
+
+    /// Returns the tables of the kernel's own memory as they were.
+    pub const fn kernel(&self) -> &KernelTables {
+        &self.kernel
     }
 
     fn find(&self, id: Identity) -> Option<PackedMemory> {

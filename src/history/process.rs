@@ -11,6 +11,7 @@ use crate::history::row::RowHistory;
 use crate::history::window::rate;
 use crate::model::jvm::JvmHeap;
 use crate::model::process::{Facts, ProcessSample};
+use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 
 /// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
@@ -129,7 +130,10 @@ impl ProcessHistory {
 
     /// Returns the figures of a sample, of which so many bytes are not judged.
     fn figures(&self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
-        let mut figures = MemorySample::new(sample.memory().ok()?, sample.data.ok());
+        let mut figures = match sample.walk {
+            Err(Missing::Denied) if self.row.is_counted => MemorySample::counted(sample)?,
+            _ => MemorySample::new(sample.memory().ok()?, sample.data.ok()),
+        };
         figures.held = figures.held.saturating_sub(unjudged);
         if let Some(live) = &self.live_set {
             // What is alive in a heap has nothing to do with what was asked for.
@@ -162,6 +166,11 @@ impl ProcessHistory {
         self.seen_in = number;
         if sample.walk.is_err_and(|why| !why.hides_memory()) {
             self.row.forget_known();
+        }
+        match sample.walk {
+            Ok(_) => self.row.walk(),
+            Err(Missing::Denied) => self.row.count(),
+            Err(_) => {}
         }
         self.row.push(tick, self.figures(sample, unjudged), &rates);
     }

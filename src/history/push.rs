@@ -56,6 +56,8 @@ impl History {
         self.check_kept(snapshot);
         let tick = self.start_tick(snapshot);
         self.system.push(snapshot, tick);
+        self.parts.push(snapshot, tick);
+        self.slab.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else { return };
         let places = self.places(snapshot, tick).filter(|_| may_rest);
         let is_whole = places.is_none();
@@ -95,6 +97,8 @@ impl History {
         self.groups.find_starts(parts);
         self.groups.finish_snapshot(tick, pass.rested, &mut self.scheduler);
         self.wakeups.clock = tick.into();
+        self.parts.queue(&mut self.scheduler);
+        self.slab.queue(&mut self.scheduler);
         self.judge_due();
         self.find_dangers(snapshot);
         self.shortfall.processes = self.without_past;

@@ -7,48 +7,27 @@ use crate::group::Change;
 use crate::history::evaluation::{Evaluation, EvaluationScheduler, JudgedSeries, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::members::MemberCounts;
+use crate::history::resting::{COMMON, RESTING, UNKNOWN};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
-use crate::trend::Judgement;
+use crate::trend::{Judgement, Metric};
 
 /// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
 /// a small row that doubles counts as much as one nine times as large that stays.
 const GROWTH_WORTH: u64 = 8;
 
-/// The changes of rows that do nothing: before there are two values, before there is a slope, and from then on.
-static COMMON: [Change; 3] = [
-    Change {
-        pss: None,
-        swap: None,
-        growth: None,
-        minflt: None,
-        majflt: None,
-        cpu: None,
-    },
-    Change {
-        growth: None,
-        ..RESTING
-    },
-    RESTING,
-];
-
-const RESTING: Change = Change {
-    pss: Some(0),
-    swap: Some(0),
-    growth: Some(0.0),
-    minflt: Some(0.0),
-    majflt: Some(0.0),
-    cpu: Some(0.0),
-};
-
-/// The change of a row whose memory was never known, and that does nothing.
-const UNKNOWN: Change = Change {
-    pss: None,
-    swap: None,
-    growth: None,
-    ..RESTING
-};
+/// The room for the past of a row, where memory is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Room {
+    /// It has a past while there is room for all.
+    #[default]
+    Common,
+    /// It is without a past, for want of memory.
+    Cut,
+    /// It may have one, though memory is short.
+    Admitted,
+}
 
 /// The history of a row since zmtop first saw it; of a process, since its last exec.
 ///
@@ -66,6 +45,8 @@ pub struct RowHistory {
     pub(super) held: TimeSeries,
     /// The series of what is held is of that which collections leave of a heap.
     pub(super) is_live_set: bool,
+    /// Its figures are [counted](MemorySample::counted) for everyone, as its memory may not be read.
+    pub(super) is_counted: bool,
     /// The changes and rates, where they are none of [`COMMON`], as most are.
     change: Option<Box<Change>>,
     /// The number of that one.
@@ -75,10 +56,7 @@ pub struct RowHistory {
     now: Cell<u32>,
     /// The interval of the ticks, in milliseconds.
     interval: Cell<u32>,
-    /// It is without a past, for want of memory.
-    is_cut: bool,
-    /// It may have one, though memory is short.
-    is_admitted: bool,
+    room: Room,
     /// The footprint when it lost its past, in MiB.
     cut_at: u32,
 }
@@ -104,9 +82,29 @@ impl RowHistory {
         self.footprint.newest().map_or(0, |(_, bytes)| bytes)
     }
 
-    /// Returns the figures last known.
-    pub(super) const fn known(&self) -> Option<&MemorySample> {
-        self.known.as_ref()
+    /// Returns the figures last known that sums may have: RSS counts what is shared in each process.
+    pub(super) fn known(&self) -> Option<&MemorySample> {
+        self.known.as_ref().filter(|_| !self.is_counted)
+    }
+
+    /// Returns true if it has figures, and these are RSS, as its memory may not be read.
+    pub fn shows_counted(&self) -> bool {
+        self.is_counted && self.footprint.newest().is_some()
+    }
+
+    /// Takes RSS for its figures from now on, unless it had others before.
+    pub(super) fn count(&mut self) {
+        self.is_counted |= self.footprint.newest().is_none();
+    }
+
+    /// Takes the figures of walks from now on, and forgets any others: RSS is no earlier PSS.
+    pub(super) fn walk(&mut self) {
+        if self.is_counted {
+            *self = Self {
+                is_live_set: self.is_live_set,
+                ..Self::default()
+            };
+        }
     }
 
     /// Forgets the figures last known: it has none any more.
@@ -130,7 +128,7 @@ impl RowHistory {
 
     /// Returns true if its past is not kept, for want of memory: see [`HistoryConfig::max_memory`](super::HistoryConfig::max_memory).
     pub const fn is_without_past(&self) -> bool {
-        self.is_cut
+        matches!(self.room, Room::Cut)
     }
 
     /// Takes in the figures of a tick, `None` where they are unknown, and the rates.
@@ -241,11 +239,11 @@ impl RowHistory {
     /// Takes the figures into the series; returns true if the footprint changed.
     fn push_series(&mut self, tick: Tick, sample: Option<MemorySample>) -> bool {
         let (footprint, held) = (sample.map(|s| s.footprint), sample.map(|s| s.held));
-        let needs_room = self.is_constant() && !self.is_admitted;
-        if needs_room && !self.is_cut && !tick.has_room && self.would_change(sample) {
+        let needs_room = self.is_constant() && self.room != Room::Admitted;
+        if needs_room && !self.is_without_past() && !tick.has_room && self.would_change(sample) {
             self.cut();
         }
-        if self.is_cut {
+        if self.is_without_past() {
             self.held.replace(tick.now, held);
             return self.footprint.replace(tick.now, footprint);
         }
@@ -267,7 +265,7 @@ impl RowHistory {
         let slope = self.footprint().slope();
         // Without a past nothing is known of the time before the newest value.
         slope.filter(|_| {
-            !self.is_cut
+            !self.is_without_past()
                 || self
                     .footprint
                     .unchanged_since()
@@ -291,6 +289,15 @@ impl RowHistory {
         self.is_live_set = true;
     }
 
+    /// Returns the figure that is held, and what grows beside it: pages of files, or what the next collection may free.
+    const fn metrics(&self) -> [Metric; 2] {
+        match (self.is_live_set, self.is_counted) {
+            (true, _) => [Metric::LiveSet, Metric::Heap],
+            (false, true) => [Metric::Rss, Metric::File],
+            (false, false) => [Metric::Held, Metric::File],
+        }
+    }
+
     /// Judges the row now, due or not; a group by its `members`.
     pub(super) fn evaluate(
         &mut self,
@@ -298,21 +305,35 @@ impl RowHistory {
         members: Option<&MemberCounts>,
         started_at: Option<Duration>,
     ) {
-        if !self.is_cut {
+        if !self.is_without_past() {
             let series = JudgedSeries {
                 footprint: &self.footprint,
                 held: &self.held,
                 asked: self.known.map_or(0, |known| known.asked),
-                is_live_set: self.is_live_set,
+                metrics: self.metrics(),
                 members,
             };
             scheduler.evaluate(&mut self.evaluation, &series, started_at);
         }
     }
 
+    /// Judges it now as a part of the kernel's memory: the kernel has run since the clock began, and what work it did for it
+    /// is not known. Where it may not leak, it is called growing.
+    pub(super) fn evaluate_of_kernel(&mut self, scheduler: &mut EvaluationScheduler, may_leak: bool) {
+        self.evaluate(scheduler, None, Some(Duration::ZERO));
+        let Some(latest) = &mut self.evaluation.latest else {
+            return;
+        };
+        let judgement = &mut latest.judgement;
+        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(None));
+        if !may_leak {
+            judgement.call_growing();
+        }
+    }
+
     /// Puts the row, which has that number, in the queue of those to judge if it is due.
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
-        if !self.is_cut {
+        if !self.is_without_past() {
             scheduler.queue(&mut self.evaluation, &self.footprint, &self.held, number);
         }
     }
@@ -328,19 +349,19 @@ impl RowHistory {
         self.footprint.clear_past();
         self.held.clear_past();
         self.evaluation = Evaluation::default();
-        (self.is_cut, self.is_admitted) = (true, false);
+        self.room = Room::Cut;
         self.cut_at = (self.newest_footprint() >> 20) as u32;
     }
 
     /// Lets it have a past from now on.
     pub(super) const fn admit(&mut self) {
-        (self.is_cut, self.is_admitted) = (false, true);
+        self.room = Room::Admitted;
     }
 
     /// Returns how much its past is worth keeping, where not all can be: growth first, then size and what it grew by.
     pub(super) fn worth(&self) -> (bool, u64) {
         let footprint = self.newest_footprint();
-        let grown = if self.is_cut {
+        let grown = if self.is_without_past() {
             footprint.abs_diff(u64::from(self.cut_at) << 20)
         } else {
             (self.change().growth.unwrap_or(0.0).abs() * SeriesView::SLOPE_SPAN.as_secs_f64()) as u64

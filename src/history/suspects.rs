@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom::{headroom, process_headroom};
+use crate::account::headroom::{headroom, machine_headroom, process_headroom};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::cgroup::CgroupFigures;
@@ -20,16 +20,16 @@ const MIN_FELLOWS_SHARE: f64 = 0.75;
 /// Multiple of the median pace of those from which on one is told of by itself.
 const MAX_FELLOWS_PACE: f64 = 4.0;
 
-/// A process or group with the verdict that was asked for.
+/// A process, a group or a part of the RAM with the verdict that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// The process, or the group, whose members may come and go.
+    /// The process, the group, whose members may come and go, or the part of the RAM.
     pub key: RowKey,
     /// The names of the process, also after it ended; `None` for a group.
     pub facts: Option<Arc<Facts>>,
     /// The name of its program, raw: as in groups by command; of a group, its own.
     pub command: Option<Arc<[u8]>>,
-    /// The number of processes of the group; 1 for a process.
+    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM.
     pub count: usize,
     /// The number of processes of a program that are told of by its line, as nearly all of them grow; 0 where they are not.
     pub alike: usize,
@@ -88,6 +88,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     if let Some(by) = query.by {
         find_groups(history, snapshot, by, query.least, &mut found);
     } else {
+        find_parts(history, snapshot, query.least, &mut found);
         find_living(history, snapshot, query.least, &mut found);
         find_ended(history, query.least, &mut found);
         let mut programs = Vec::new();
@@ -116,6 +117,20 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
 fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
     let verdict = history.trend().verdict;
     verdict != Verdict::Unknown && verdict >= least
+}
+
+/// Finds the parts of the RAM that may leak. One that only slows down is no news.
+fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
+    let least = least.max(Verdict::Growing);
+    let parts = history.parts().that_may_leak();
+    found.extend(
+        parts
+            .filter(|(_, row)| is_suspect(row, least))
+            .map(|(key, row)| Suspect {
+                eta: row.trend().eta(machine_headroom(snapshot)),
+                ..Suspect::new(RowKey::Part(key), None, row)
+            }),
+    );
 }
 
 fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {

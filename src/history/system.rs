@@ -15,13 +15,25 @@ const SMOOTHING: f64 = 10.0;
 /// Rates and series of the system. A rate is `None` until two snapshots were seen, and where a counter ran backwards.
 #[derive(Debug, Default)]
 pub struct SystemHistory {
-    last: Option<(Duration, [Reading<u64>; 3], Reading<SelfCost>)>,
+    last: Option<(Duration, [Reading<u64>; 9], Reading<SelfCost>)>,
     /// Bytes a second read back from swap.
     pub swap_in: Option<f64>,
     /// Bytes a second written to swap.
     pub swap_out: Option<f64>,
     /// Major faults a second.
     pub majfault: Option<f64>,
+    /// Bytes a second that kswapd looked at to reclaim memory.
+    pub scan_kswapd: Option<f64>,
+    /// Bytes a second that it reclaimed.
+    pub steal_kswapd: Option<f64>,
+    /// Bytes a second that tasks themselves looked at, as they had to wait for memory (direct reclaim).
+    pub scan_direct: Option<f64>,
+    /// Bytes a second that they reclaimed.
+    pub steal_direct: Option<f64>,
+    /// Bytes a second of anonymous memory read back soon after it was reclaimed.
+    pub refault_anon: Option<f64>,
+    /// Bytes a second of files read back soon after they were reclaimed.
+    pub refault_file: Option<f64>,
     /// Processor time of zmtop itself, 1.0 being one core.
     pub own_cpu: Option<f64>,
     /// Processor time of walks, 1.0 being one core, smoothed over some ten seconds.
@@ -33,7 +45,7 @@ pub struct SystemHistory {
 }
 
 impl SystemHistory {
-    /// Returns RAM in use (`MemTotal − MemAvailable`).
+    /// Returns RAM [in use](crate::model::SystemSample::used).
     pub const fn mem(&self) -> SeriesView<'_> {
         SeriesView::new(&self.mem, self.now, self.interval)
     }
@@ -56,13 +68,34 @@ impl SystemHistory {
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
         let now = snapshot.monotonic;
         let s = &snapshot.system;
-        let counters = [s.pswpin, s.pswpout, s.pgmajfault];
+        let counters = [
+            s.pswpin,
+            s.pswpout,
+            s.pgmajfault,
+            s.scan_kswapd,
+            s.steal_kswapd,
+            s.scan_direct,
+            s.steal_direct,
+            s.refault_anon,
+            s.refault_file,
+        ];
         if let Some((then, before, own)) = &self.last {
             let seconds = now.saturating_sub(*then).as_secs_f64();
             let rate = |i: usize| rate(before[i].ok()?, counters[i].ok()?, seconds);
-            self.swap_in = rate(0);
-            self.swap_out = rate(1);
-            self.majfault = rate(2);
+            let rates = [
+                &mut self.swap_in,
+                &mut self.swap_out,
+                &mut self.majfault,
+                &mut self.scan_kswapd,
+                &mut self.steal_kswapd,
+                &mut self.scan_direct,
+                &mut self.steal_direct,
+                &mut self.refault_anon,
+                &mut self.refault_file,
+            ];
+            for (i, slot) in rates.into_iter().enumerate() {
+                *slot = rate(i);
+            }
             if seconds > 0.0 {
                 let share = snapshot.sampling.walked.as_secs_f64() / seconds;
                 let weight = (seconds / SMOOTHING).min(1.0);
@@ -78,9 +111,8 @@ impl SystemHistory {
         }
         self.last = Some((now, counters, snapshot.own));
         (self.now, self.interval) = (tick.now, tick.interval);
-        let used = |total: Reading<u64>, free: Reading<u64>| Some(total.ok()?.saturating_sub(free.ok()?));
-        self.mem.push(now, used(s.mem_total, s.mem_available), tick.retention);
-        self.swap.push(now, used(s.swap_total, s.swap_free), tick.retention);
+        self.mem.push(now, s.used().ok(), tick.retention);
+        self.swap.push(now, s.swap_used().ok(), tick.retention);
     }
 
     /// Returns the memory of its series in bytes.

@@ -22,6 +22,8 @@ impl History {
             }
             judged += 1;
             match turn.row {
+                RowNumber::Part(number) => self.parts.judge(number, &mut self.scheduler),
+                RowNumber::Slab(number) => self.slab.judge(number, &mut self.scheduler),
                 RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
                 RowNumber::Process(id) => {
                     if let Some(process) = self.processes.get_mut(&id) {
@@ -51,6 +53,8 @@ impl History {
             }
         }
         self.groups.table.judge_all(&mut self.scheduler);
+        self.parts.judge_all(&mut self.scheduler);
+        self.slab.judge_all(&mut self.scheduler);
     }
 
     /// Keeps within the memory bound. What costs least to lose goes first.
@@ -66,6 +70,8 @@ impl History {
         while let Some(retention) = self.retention.adjust(bytes, tick.now) {
             all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock)
                 .for_each(|(_, row)| row.set_retention(retention));
+            self.parts.set_retention(retention);
+            self.slab.set_retention(retention);
             bytes = self.bytes();
             self.wakeups.is_whole = true;
         }

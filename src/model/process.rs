@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::held::{Held, SharedHeld};
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
 
@@ -237,8 +238,31 @@ pub struct ProcessSample {
     /// The first process of those with the same address space (`CLONE_VM`); `None` for that one, and where it has its
     /// own.
     pub shares_mm: Option<Identity>,
-    /// `VmSwap` of `status`, in KiB: read where a walk is denied, while something is swapped out.
-    pub vm_swap: Option<u32>,
+    /// The counters that everyone may read, where a walk is denied.
+    pub counted: Counted,
+    /// Memory that it holds through its descriptors; read only while it is shown.
+    pub held: SharedHeld,
+}
+
+/// Memory of a process by counters that everyone may read, in KiB, so that rows stay small; `None` where it is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Resident anonymous pages, shared ones whole: `RssAnon` of `status`, or `resident − shared` of `statm`.
+    pub anon: Option<u32>,
+    /// `VmSwap` of `status`.
+    pub swap: Option<u32>,
+}
+
+impl Counted {
+    /// Returns the resident anonymous pages in bytes.
+    pub fn anon(self) -> Option<u64> {
+        self.anon.map(|kib| u64::from(kib) << 10)
+    }
+
+    /// Returns what is swapped out in bytes.
+    pub fn swap(self) -> Option<u64> {
+        self.swap.map(|kib| u64::from(kib) << 10)
+    }
 }
 
 impl ProcessSample {
@@ -254,7 +278,8 @@ impl ProcessSample {
             stale: false,
             oom_score: Err(why),
             shares_mm: None,
-            vm_swap: None,
+            counted: Counted::default(),
+            held: None,
         }
     }
 
@@ -277,7 +302,17 @@ impl ProcessSample {
             && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
             && (self.stat, self.walk, self.data, self.oom_score)
                 == (other.stat, other.walk, other.data, other.oom_score)
-            && self.vm_swap == other.vm_swap
+            && self.counted == other.counted
+            && self.held == other.held
+    }
+
+    /// Returns what it holds through its descriptors.
+    pub fn held(&self) -> Reading<&Held> {
+        match (&self.held, self.stat.lacks_memory()) {
+            (_, Some(why)) => Err(why),
+            (Some(held), None) => (**held).as_ref().map_err(|why| *why),
+            (None, None) => Err(Missing::Pending),
+        }
     }
 
     /// Returns the memory of the last walk.

@@ -11,6 +11,8 @@ pub struct SlabCache {
     pub object_size: u64,
     /// Objects in a slab.
     pub objects_per_slab: u64,
+    /// The kernel takes its objects back when memory is needed; `None` where it does not tell.
+    pub reclaimable: Option<bool>,
     /// Its figures.
     pub figures: SlabFigures,
 }

@@ -6,9 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::jvm::JvmHeap;
+use crate::model::kernel_tables::KernelTables;
+use crate::model::oom::OomKill;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
-use crate::model::system::SystemSample;
+use crate::model::system::{AccountingInputs, SystemSample};
 
 /// The resources that zmtop itself uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +73,12 @@ pub struct Snapshot {
     pub own: Reading<SelfCost>,
     /// The system as a whole.
     pub system: SystemSample,
+    /// Figures of the system that are read seldom, for its account.
+    pub accounting: Arc<AccountingInputs>,
+    /// Tables of the kernel's own memory. Not recorded.
+    pub kernel: KernelTables,
+    /// The last processes that the kernel killed for lack of memory since zmtop started, the newest last.
+    pub oom_kills: Arc<[OomKill]>,
     /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be. Whoever leaves some out
     /// clears the `changes`.
     pub processes: Reading<Vec<ProcessSample>>,

@@ -23,6 +23,8 @@ pub enum FigureSource {
     VmstatPages(&'static str),
     /// A plain count from this line of `/proc/vmstat`.
     VmstatCount(&'static str),
+    /// The sum of these lines of `/proc/spl/kstat/zfs/arcstats`, in bytes; unknown if one of them is.
+    Arcstats(&'static [&'static str]),
 }
 
 /// A figure of the system: its name, its source and its field.
@@ -58,9 +60,9 @@ macro_rules! define_sample {
         }
 
         impl SystemSample {
-            /// The figures read from `/proc/meminfo` and `/proc/vmstat`.
+            /// The figures read from `/proc/meminfo`, `/proc/vmstat` and `arcstats`.
             pub const FIGURES: &[SystemFigure] = {
-                use FigureSource::{HugePages, Meminfo, Vmalloc, VmstatCount, VmstatPages};
+                use FigureSource::{Arcstats, HugePages, Meminfo, Vmalloc, VmstatCount, VmstatPages};
                 &[$(SystemFigure {
                     name: stringify!($figure),
                     source: $source,
@@ -92,6 +94,47 @@ impl SystemSample {
     pub fn container(&self) -> Option<(u64, &CgroupFigures)> {
         let limit = self.limit.limit.ok()??;
         (limit < self.mem_total.ok()?).then_some((limit, &self.limit))
+    }
+
+    /// Returns the memory that programs could still have without swapping, at most `MemTotal`: `MemAvailable`, and what the
+    /// kernel does not count in it though it gets it back: `GPUReclaim`, and what the ZFS cache has above its minimum.
+    pub fn available(&self) -> Reading<u64> {
+        let credit = [self.gpu_reclaim, self.arc_reclaimable()];
+        let credit = credit.into_iter().filter_map(Result::ok);
+        let available = credit.fold(self.mem_available?, u64::saturating_add);
+        Ok(available.min(self.mem_total.unwrap_or(u64::MAX)))
+    }
+
+    /// Returns `MemTotal` without what is [`available`](Self::available).
+    pub fn used(&self) -> Reading<u64> {
+        Ok(self.mem_total?.saturating_sub(self.available()?))
+    }
+
+    /// Returns the pages of the ZFS cache; all of it where its headers are not told apart.
+    pub fn arc(&self) -> Reading<u64> {
+        let size = self.credible_arc()?;
+        Ok(self.arc_data.map_or(size, |data| data.min(size)))
+    }
+
+    /// Returns what the ZFS cache gives back when memory is needed: `size − c_min`.
+    pub fn arc_reclaimable(&self) -> Reading<u64> {
+        Ok(self.credible_arc()?.saturating_sub(self.arc_min?))
+    }
+
+    /// Returns the size of the ZFS cache, which is not more than there is.
+    fn credible_arc(&self) -> Reading<u64> {
+        let size = self.arc_size?;
+        if size > self.mem_total? {
+            return Err(Missing::Malformed);
+        }
+        Ok(size)
+    }
+
+    /// Returns the memory handed back to the hypervisor: `Balloon`, or before Linux 6.18 what was inflated and not
+    /// deflated since.
+    pub fn ballooned(&self) -> Reading<u64> {
+        let counted = || Ok(self.balloon_inflate?.saturating_sub(self.balloon_deflate?));
+        self.balloon.or_else(|_| counted())
     }
 
     /// Returns `SwapTotal − SwapFree`.

@@ -9,19 +9,16 @@
 //! Traced for 5.0s: 122608 events, none lost; reading them took 0.3 % of a core, and their buffers 2.8M
 //! ```
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::Report;
 use super::data::{DataTable, Document, Object};
 use super::report_layout::{ReportLayout, counted, totals_label};
 use super::text_table::{TextColumn, TextTable, value_cell, word};
-use crate::columns::callers::{CallSites, CallerRow, Place};
+use crate::columns::callers::{CallSites, CallerRow, cost, summary, unnamed};
 use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
-use crate::model::Missing;
-use crate::model::callers::{CallFigures, Callers};
-use crate::units::{bytes, delta};
+use crate::model::callers::Callers;
 
 /// The call sites that are wanted.
 #[derive(Debug)]
@@ -45,19 +42,8 @@ const LEAST_NAME: usize = 12;
 impl<'a> CallersReport<'a> {
     /// Chooses and sorts the call sites; where `by_symbol`, those of one function are one row.
     pub fn new(callers: &'a Callers, by_symbol: bool, filter: &Filter, layout: ReportLayout<CallSites>) -> Self {
-        let seconds = callers.trace.time.as_secs_f64();
-        let rows = if by_symbol {
-            functions(callers)
-        } else {
-            let row = |site| (Place::Site(site), site.figures);
-            callers.sites.iter().map(row).collect()
-        };
-        let row = |(place, figures)| CallerRow {
-            place,
-            figures,
-            seconds,
-        };
-        let passing: Vec<_> = rows.into_iter().map(row).filter(|row| filter.matches(row)).collect();
+        let rows = CallerRow::of(callers, by_symbol).into_iter();
+        let passing: Vec<_> = rows.filter(|row| filter.matches(row)).collect();
         let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
         let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
         Self {
@@ -66,7 +52,7 @@ impl<'a> CallersReport<'a> {
             layout,
             rows,
             passing: passing.len(),
-            total: row((Place::Total, passing.iter().map(|row| row.figures).sum())),
+            total: CallerRow::total(&passing, callers.trace.time.as_secs_f64()),
         }
     }
 
@@ -81,42 +67,10 @@ impl<'a> CallersReport<'a> {
         totals_label(what, self.passing, self.rows.len(), 0)
     }
 
-    /// Returns the sums in words.
-    fn summary(&self) -> String {
-        let (sums, units) = (self.total.figures, self.layout.style.units);
-        let share = sums.wasted() as f64 / (sums.allocated.max(1)) as f64 * 100.0;
-        format!(
-            "Net {}: {} allocated, {} freed. {share:.1} % is internal fragmentation. {} of {} on another CPU",
-            delta(sums.growth(), units),
-            bytes(sums.allocated, units),
-            bytes(sums.freed, units),
-            sums.cross_cpu,
-            if sums.frees == 1 {
-                "1 free was".into()
-            } else {
-                format!("{} frees were", sums.frees)
-            },
-        )
-    }
-
     /// Returns what is to be known of the trace, a line each.
     fn notes(&self) -> Vec<String> {
-        let (trace, units) = (&self.callers.trace, self.layout.style.units);
-        let seconds = trace.time.as_secs_f64();
-        let lost = match trace.lost {
-            Some(0) => "none lost".into(),
-            Some(lost) => format!("{lost} more lost, so the figures are too low"),
-            None => "how many were lost is not known".into(),
-        };
-        let cost = trace.cpu.as_secs_f64() / seconds.max(1e-3) * 100.0;
-        let mut first = format!(
-            "Traced for {seconds:.1}s: {}, {lost}; reading them took {cost:.1} % of a core",
-            counted(trace.events, "event")
-        );
-        if let Some(size) = trace.buffers {
-            first = format!("{first}, and their buffers {}", bytes(size, units));
-        }
-        let mut notes = vec![first];
+        let trace = &self.callers.trace;
+        let mut notes = vec![cost(trace, self.layout.style.units)];
         let mut note = |count: u64, what: &str, rest: &str| {
             if count > 0 {
                 notes.push(format!("{}{rest}", counted(count, what)));
@@ -144,35 +98,6 @@ impl<'a> CallersReport<'a> {
     }
 }
 
-/// Returns why the call sites have no names, and what would grant them.
-fn unnamed(why: Missing) -> String {
-    match why {
-        Missing::Denied => {
-            "No names: /proc/kallsyms hides its addresses. As root, sysctl kernel.kptr_restrict=1 shows them".into()
-        }
-        Missing::Unsupported => "No names: this kernel has no /proc/kallsyms".into(),
-        other => format!("No names: /proc/kallsyms cannot be read: {other}"),
-    }
-}
-
-/// Returns the sums of each function's call sites; what is in no known one stays by itself.
-fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
-    let mut rows: Vec<(Place<'_>, CallFigures)> = Vec::new();
-    let mut places = HashMap::new();
-    for site in &callers.sites {
-        let place = rows.len();
-        let known = site
-            .symbol
-            .as_ref()
-            .map(|symbol| *places.entry(symbol).or_insert(place));
-        match known.and_then(|at| rows.get_mut(at)) {
-            Some((_, sums)) => *sums = [*sums, site.figures].into_iter().sum(),
-            None => rows.push((Place::Function(site), site.figures)),
-        }
-    }
-    rows
-}
-
 fn object<'r>(columns: &[&'static Column<CallSites>], row: &'r CallerRow<'r>) -> Object<'r> {
     let put = |object: Object<'r>, c: &&Column<CallSites>| object.put(c.id, (c.value)(row));
     columns.iter().fold(Object::default(), put)
@@ -191,7 +116,7 @@ impl Report for CallersReport<'_> {
         self.rows.iter().for_each(|row| table.push(&self.cells(row)));
         table.push_totals(&self.cells(&self.total), self.label());
         table.write(out, &self.layout.style)?;
-        writeln!(out, "{}", self.summary())?;
+        writeln!(out, "{}", summary(&self.total.figures, self.layout.style.units))?;
         self.notes().iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 

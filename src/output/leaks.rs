@@ -16,7 +16,7 @@
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
-//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"reasons":["grew all through 2h50","gave nothing back"]}]}
+//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"part":null,"reasons":["grew all through 2h50","gave nothing back"]}]}
 //! ```
 //!
 //! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
@@ -31,13 +31,14 @@
 //!
 //! `metric` is what the verdict is on: what of the footprint is `held` (anonymous, shared and swapped memory), pages of a
 //! `file`, which are never a leak, what collections left of the heap of a Java virtual machine and what it holds beyond
-//! that (`live-set`), such a `heap` that grows though its live set does not, or the `footprint`, where the kernel does not
-//! tell the kinds of it. `pid`, `starttime`,
+//! that (`live-set`), such a `heap` that grows though its live set does not, the `rss` (its anonymous part and `VmSwap`) of a process whose memory may
+//! not be read, or the `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
 //! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
 //! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
 //! called a leak, or why growth that has lasted is not called one yet, and is empty for the rest; in CSV they are one text. `alike` is the number of processes of a program
 //! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
-//! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended.
+//! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended. `part` is the id of
+//! a part of the RAM in `zmtop mem`, such as `slab_unreclaimable`, and null for the rest.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -131,6 +132,9 @@ const FIELDS: &[Field] = &[
         let growth = report.grown.get(&s.key).and_then(MappingGrowth::growth);
         optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
     }),
+    ("part", |_, s| {
+        optional(s.key.part(), |key| DataValue::Text(key.id.as_bytes().into()))
+    }),
 ];
 
 /// Columns of a mapping's name that are written.
@@ -194,6 +198,7 @@ impl LeaksReport<'_> {
     /// Returns the raw name of a process or a program.
     fn name_of<'s>(&'s self, key: &'s RowKey) -> &'s [u8] {
         match key {
+            RowKey::Part(key) => key.label.as_bytes(),
             RowKey::Group(key) => key.label(),
             RowKey::Process(id) => self.snapshot.row(*id).map_or(&[], |row| &row.facts.comm),
         }

@@ -9,32 +9,33 @@ use std::io::{self, Write};
 use super::data::{DataTable, Document};
 use super::{OutputStyle, Report};
 use crate::account;
+use crate::account::shmem::ShmemAccount;
 use crate::account::swap::SwapAccount;
 use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
-use crate::model::system::AccountingInputs;
 
 /// The account of the system.
 #[derive(Debug)]
 pub struct MemReport<'a> {
     snapshot: &'a Snapshot,
-    inputs: &'a AccountingInputs,
     processes: ProcessTotals,
     account: Account,
+    shmem: ShmemAccount<'a>,
     swap: SwapAccount,
     style: OutputStyle,
 }
 
 impl<'a> MemReport<'a> {
     /// Accounts for what was read.
-    pub fn new(snapshot: &'a Snapshot, inputs: &'a AccountingInputs, style: OutputStyle) -> Self {
+    pub fn new(snapshot: &'a Snapshot, style: OutputStyle) -> Self {
         let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
+        let shmem = account::shmem::account(system, &snapshot.accounting);
         Self {
-            account: account::account(system, inputs, &processes),
-            swap: account::swap::account(system, &processes),
+            account: account::account(system, &snapshot.accounting, &processes),
+            swap: account::swap::account(system, &processes, &shmem),
+            shmem,
             snapshot,
-            inputs,
             processes,
             style,
         }

@@ -14,12 +14,11 @@ use super::Report;
 use super::data::{DataTable, Document, Object};
 use super::report_layout::{ReportLayout, totals_label};
 use super::text_table::{TextTable, value_cell, word};
-use crate::columns::slab::{Slab, SlabRow};
+use crate::columns::slab::{Slab, SlabRow, sums};
 use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::slab::SlabCaches;
 use crate::model::{Reading, SystemSample};
-use crate::units::bytes;
 
 /// The slab caches that are wanted.
 #[derive(Debug)]
@@ -65,14 +64,6 @@ impl<'a> SlabReport<'a> {
         self.layout.columns.iter().map(cell).collect()
     }
 
-    /// Returns the sums of `meminfo`, for the total to be compared with.
-    fn sums(&self) -> Option<String> {
-        let text = |reading: Reading<u64>| Some(bytes(reading.ok()?, self.layout.style.units));
-        let system = self.system;
-        let (all, reclaimable, not) = (text(system.slab)?, text(system.sreclaimable)?, text(system.sunreclaim)?);
-        Some(format!("Slab {all} by meminfo: {reclaimable} reclaimable, {not} not"))
-    }
-
     fn label(&self) -> String {
         let malformed = self.caches.map_or(0, |found| found.malformed);
         totals_label("cache", self.passing, self.rows.len(), malformed)
@@ -100,7 +91,7 @@ impl Report for SlabReport<'_> {
             table.push_totals(&cells.collect::<Vec<_>>(), "");
             table.write(out, &self.layout.style)?;
         }
-        self.sums().map_or(Ok(()), |sums| writeln!(out, "{sums}"))
+        sums(self.system, self.layout.style.units).map_or(Ok(()), |sums| writeln!(out, "{sums}"))
     }
 
     fn document(&self) -> Document<'_> {

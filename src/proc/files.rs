@@ -120,6 +120,24 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     Ok(&buf[..len])
 }
 
+/// The number of bytes read of a `mountinfo`: enough for about ten thousand mounts.
+pub const MAX_MOUNTINFO: usize = 2 << 20;
+
+/// Reads the file at `path` into a buffer of `first` bytes that grows up to about `most`.
+pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Errno> {
+    let fd = open(path)?;
+    let mut buf = vec![0; first];
+    let mut len = 0;
+    loop {
+        len += read_all(&fd, &mut buf[len..])?;
+        if len < buf.len() || len >= most {
+            buf.truncate(len);
+            return Ok(buf);
+        }
+        buf.resize(len * 2, 0);
+    }
+}
+
 /// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order. The
 /// directory is read in pieces of `piece` bytes.
 pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Result<(), Errno> {

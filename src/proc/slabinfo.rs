@@ -46,6 +46,7 @@ fn cache(line: &[u8], page: u64) -> Option<SlabCache> {
         name: name.into(),
         object_size,
         objects_per_slab,
+        reclaimable: None,
         figures: SlabFigures {
             active,
             objects,

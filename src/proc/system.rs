@@ -3,6 +3,7 @@
 
 pub mod accounting;
 pub mod memory;
+pub mod memory_mounts;
 pub mod swaps;
 pub mod zram;
 
@@ -58,6 +59,8 @@ pub enum SystemFile {
     Meminfo,
     /// `/proc/vmstat`.
     Vmstat,
+    /// `/proc/spl/kstat/zfs/arcstats`.
+    Arcstats,
     /// `/proc/swaps`.
     Swaps,
     /// `/sys/block/zram*/mm_stat`.
@@ -78,9 +81,10 @@ pub enum SystemFile {
 
 impl SystemFile {
     /// Every file.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Meminfo,
         Self::Vmstat,
+        Self::Arcstats,
         Self::Swaps,
         Self::Zram,
         Self::Pressure,
@@ -96,6 +100,7 @@ impl SystemFile {
         match self {
             Self::Meminfo => "meminfo",
             Self::Vmstat => "vmstat",
+            Self::Arcstats => "spl/kstat/zfs/arcstats",
             Self::Swaps => "swaps",
             Self::Pressure => "pressure/memory",
             Self::Uptime => "uptime",
@@ -134,6 +139,7 @@ impl SystemFile {
         match self {
             Self::Meminfo => memory::meminfo(bytes),
             Self::Vmstat => memory::vmstat(bytes),
+            Self::Arcstats => memory::arcstats(bytes),
             Self::Swaps => update(bytes.and_then(swaps::parse), |m, swaps| m.sample.swaps = swaps),
             Self::Zram => update((), |m, ()| m.sample.zram.clear()),
             Self::Pressure => update(bytes.and_then(pressure), |m, psi| m.sample.psi = psi),

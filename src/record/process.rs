@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::model::held::share;
 use crate::model::memory::MemoryFigure;
-use crate::model::{Facts, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Stat, Walk};
+use crate::model::{Counted, Facts, Held, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Stat, Walk};
+use crate::record::held::HeldRecord;
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, seconds};
 use crate::text::lossless;
@@ -56,6 +58,13 @@ macro_rules! define_process {
             data: OnRequest<u64>,
             #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
             oom_score: OnRequest<u32>,
+            /// The counters that everyone may read, in bytes, where the memory may not be read.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            rss_anon: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            vm_swap: Option<u64>,
+            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+            held: OnRequest<HeldRecord<'a>>,
             unread: Option<Unread>,
         }
 
@@ -100,6 +109,9 @@ macro_rules! define_process {
                     stale: Some(sample.stale),
                     data: OnRequest::new(&mut missing, "data", sample.data),
                     oom_score: OnRequest::new(&mut missing, "oom_score", sample.oom_score),
+                    rss_anon: sample.counted.anon(),
+                    vm_swap: sample.counted.swap(),
+                    held: OnRequest::new(&mut missing, "held", held(sample).map(HeldRecord::new)),
                     unread: missing.into_unread(MEMORY),
                 }
             }
@@ -233,9 +245,27 @@ impl From<Process<'_>> for ProcessSample {
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),
-            vm_swap: None,
+            counted: Counted {
+                anon: kib(record.rss_anon),
+                swap: kib(record.vm_swap),
+            },
+            held: match record.held.reading(reasons, "held") {
+                Err(Missing::Pending) => None,
+                held => Some(share(held.map(HeldRecord::held))),
+            },
         }
     }
+}
+
+/// Returns bytes as KiB.
+fn kib(bytes: Option<u64>) -> Option<u32> {
+    bytes.and_then(|bytes| u32::try_from(bytes >> 10).ok())
+}
+
+/// Returns what a process holds, where anybody asked.
+fn held(sample: &ProcessSample) -> Reading<&Held> {
+    let held = sample.held.as_deref().ok_or(Missing::Pending)?;
+    held.as_ref().map_err(|why| *why)
 }
 
 /// Replaces the age of a sample's walk by its time.

@@ -9,7 +9,11 @@ use std::time::{Duration, SystemTime};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::model::{CgroupFigures, Identity, ProcessSample, Sampling, Snapshot};
+use crate::model::kernel_tables::KernelTables;
+use crate::model::oom::OomKill;
+use crate::model::system::AccountingInputs;
+use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
+use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::process::{Process, set_walk_time};
@@ -106,6 +110,9 @@ struct Fields<'a> {
     own: Option<Cost>,
     #[serde(borrow, default)]
     system: System<'a>,
+    accounting: Option<Accounting>,
+    #[serde(default)]
+    oom_kills: Vec<OomKillRecord>,
     #[serde(borrow, default)]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
     #[serde(default)]
@@ -195,6 +202,12 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             },
             own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
             system: fields.system.into(),
+            accounting: Arc::new(fields.accounting.map_or_else(
+                || AccountingInputs::missing(Missing::Unsupported),
+                AccountingInputs::from_json,
+            )),
+            kernel: KernelTables::default(),
+            oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
             cgroups: Arc::new(cgroups),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),

@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Unread {
 struct UnreadVisitor;
 
 /// The number of fields whose reasons are kept: more than any object has.
-const MAX_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 128;
 
 /// Parses a reason. A later version may know more of them.
 fn parse(text: &str) -> Missing {

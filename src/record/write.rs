@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::group::Totals;
+use crate::model::system::AccountingInputs;
 use crate::model::{Missing, ProcessSample, Snapshot};
+use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::process::Process;
@@ -48,6 +50,10 @@ struct Fields<'a> {
     #[serde(rename = "self")]
     own: Option<Cost>,
     system: System<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accounting: Option<Accounting>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    oom_kills: Vec<OomKillRecord>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -97,6 +103,12 @@ impl TotalsRecord {
     }
 }
 
+/// Returns true if anything was read.
+fn is_read(inputs: &AccountingInputs) -> bool {
+    let nothing = [Missing::Pending, Missing::Unsupported].map(AccountingInputs::missing);
+    !nothing.contains(inputs)
+}
+
 impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let snapshot = self.snapshot;
@@ -116,6 +128,8 @@ impl Serialize for Record<'_> {
             sampling: Tick::from(&snapshot.sampling),
             own: own.map(Cost::from),
             system: System::from(&snapshot.system),
+            accounting: is_read(&snapshot.accounting).then(|| snapshot.accounting.to_json()),
+            oom_kills: snapshot.oom_kills.iter().map(Field::to_json).collect(),
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
                 .collect(),

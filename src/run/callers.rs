@@ -61,14 +61,11 @@ fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
                 end(kind);
             });
         }
-        let thread = std::thread::Builder::new().name("zmtop-callers".into());
         let work = move || {
-            // Where it is denied, events may be lost sooner, which is told.
-            let _ = rustix::process::setpriority_process(None, NICE);
             // Nobody waits for it any longer where that fails.
-            let _ = send.send(callers::trace(&roots, time, &stopped));
+            let _ = send.send(callers::trace(&roots, time, &stopped, None));
         };
-        thread.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
+        on_thread(work).map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut progress = Progress::new(time);
         let patience = tokio::time::sleep(time.saturating_add(PATIENCE));
         tokio::pin!(patience);
@@ -98,6 +95,17 @@ fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
     });
     runtime.shutdown_background();
     found
+}
+
+/// Starts a thread that traces.
+pub(super) fn on_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("zmtop-callers".into());
+    let started = thread.spawn(|| {
+        // Where it is denied, events may be lost sooner, which is told.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        work();
+    });
+    started.map(|_| ())
 }
 
 /// Ends the program as a signal does.

@@ -8,7 +8,7 @@ use clap_complete::{Generator, shells};
 
 use super::written;
 use crate::cli::{Cli, Exit, Shell};
-use crate::columns::{COLUMNS, mapping, slab};
+use crate::columns::{COLUMNS, held, mapping, slab};
 use crate::config::theme;
 use crate::group::GroupBy;
 use crate::units::Units;
@@ -50,6 +50,7 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
         ("units", _) => Units::ALL.iter().map(|units| units.name()).collect(),
         ("theme", _) => theme::SHIPPED.iter().map(|(name, _)| *name).collect(),
         ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", "held") => held::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "slab") => slab::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", _) => COLUMNS.iter().map(|column| column.id).collect(),
         _ => Vec::new(),

@@ -100,6 +100,7 @@ impl GrownMappings {
 /// Returns the processes of a suspect that the history is of.
 fn members(key: &RowKey, history: &History, snapshot: &Snapshot) -> Vec<u32> {
     match key {
+        RowKey::Part(_) => Vec::new(),
         RowKey::Process(id) => vec![id.pid],
         RowKey::Group(GroupKey { by, name }) => {
             let names = GroupNames::new(snapshot.rows());

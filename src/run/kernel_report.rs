@@ -1,10 +1,10 @@
 //! The report that is wanted of a part of the kernel's memory, by its options.
 
-use super::{output_style, sampler_options};
+use super::{output_style, sampler_options, settings};
 use crate::cli::kernel::ReportArgs;
 use crate::cli::{Format, UsageError};
 use crate::columns::{Column, TableKind};
-use crate::config::{Config, Env};
+use crate::config::Env;
 use crate::filter::Filter;
 use crate::output::report_layout::ReportLayout;
 use crate::sampler::Options;
@@ -28,8 +28,7 @@ pub(super) fn wanted<T: TableKind>(
     key: &str,
     env: &Env,
 ) -> Result<Wanted<T>, UsageError> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
-    args.table.units.apply(&mut settings)?;
+    let settings = settings(&args.paths, &args.table.units, env)?;
     let usual = || match args.format {
         Format::Table => usual(),
         _ => known.iter().collect(),

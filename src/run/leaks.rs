@@ -306,6 +306,8 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
     // All groups among the suspects are of one kind.
     let groups = OnceCell::new();
     found.retain(|suspect| match &suspect.key {
+        // A filter chooses processes.
+        RowKey::Part(_) => false,
         RowKey::Process(id) => match snapshot.row(*id) {
             Some(sample) => chosen.passes(sample),
             None => suspect.facts.as_ref().is_some_and(|facts| {

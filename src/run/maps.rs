@@ -1,18 +1,18 @@
 //! `zmtop maps`: the mappings of processes.
 
-use super::{Failure, complain, named, output_style, print, sampler_options};
+use super::{Failure, named, output_style, print_readable, sampler_options, settings};
 use crate::cli::maps::MapsArgs;
 use crate::cli::{Exit, Format, UsageError};
 use crate::columns::mapping::{COLUMNS, MapRow};
 use crate::columns::{AppliesTo, layout};
-use crate::config::{Config, Env, Settings};
+use crate::config::{Env, Settings};
 use crate::model::Reading;
 use crate::output::maps::{MapsReport, ProcessMappings, reason};
 use crate::sampler::mappings::{self, Found};
 
 /// Reads the mappings of the processes named, and writes them.
 pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = configure(args, env)?;
+    let settings = settings(&args.paths, &args.table.units, env)?;
     let report = empty_report(args, &settings, env)?;
     let sampling = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     let pids = named::resolve("PROCESS", &args.processes, &sampling)?;
@@ -30,18 +30,9 @@ pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
         })
     };
     let report = MapsReport { processes, ..report };
-    let mut exit = Exit::Done;
-    for process in &report.processes {
-        if let Err(why) = process.read {
-            complain(&reason(process.pid, why));
-            exit = Exit::Unread;
-        }
-    }
-    // What could be read is written all the same.
-    Ok(match print(&report, args.format) {
-        Exit::Done => exit,
-        failed => failed,
-    })
+    let faults = report.processes.iter();
+    let faults = faults.filter_map(|process| Some(reason(process.pid, process.read.err()?)));
+    Ok(print_readable(&report, args.format, faults))
 }
 
 fn processes<'a, T>(
@@ -58,12 +49,6 @@ fn processes<'a, T>(
         noun,
     };
     pids.iter().zip(found).map(process).collect()
-}
-
-fn configure(args: &MapsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
-    args.table.units.apply(&mut settings)?;
-    Ok(settings)
 }
 
 /// Returns the report of no process yet.

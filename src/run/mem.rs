@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use super::{Failure, output_style, print, snapshot};
+use super::{Failure, output_style, print, settings, snapshot};
+use crate::cli::Exit;
 use crate::cli::mem::MemArgs;
-use crate::cli::{Exit, UsageError};
-use crate::config::{Config, Env, Settings};
+use crate::config::{Env, Settings};
 use crate::filter::Filter;
-use crate::model::system::AccountingInputs;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::MemReport;
-use crate::sampler::{Scanner, accounting};
+use crate::sampler::{Needs, Scanner};
 
 /// Reads the system and every process once, and accounts for it.
 pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = configure(args, env)?;
-    let (snapshot, inputs) = read(args, &settings)?;
+    let settings = settings(&args.paths, &args.units, env)?;
+    let snapshot = read(args, &settings)?;
     if let Err(why) = snapshot.system.mem_total {
         let why = match why {
             Missing::Unsupported => "there is none".to_owned(),
@@ -24,17 +23,11 @@ pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
         return Err(format!("meminfo cannot be read: {why}").into());
     }
     let style = output_style(settings.ui.units, args.color.no_color, env);
-    Ok(print(&MemReport::new(&snapshot, &inputs, style), args.format))
-}
-
-fn configure(args: &MemArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
-    args.units.apply(&mut settings)?;
-    Ok(settings)
+    Ok(print(&MemReport::new(&snapshot, style), args.format))
 }
 
 /// Returns a snapshot, of this machine or of the file named. What snapshots in files lack is missing.
-fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, AccountingInputs), Failure> {
+fn read(args: &MemArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     if let Some(path) = &args.source.from {
         let at = snapshot::parse_at(args.source.at.as_deref())?;
         let (snapshot, _) = snapshot::read(
@@ -43,9 +36,15 @@ fn read(args: &MemArgs, settings: &Settings) -> Result<(Arc<Snapshot>, Accountin
             &settings.history_config(settings.ui.delta),
             &Filter::default(),
         )?;
-        return Ok((snapshot, AccountingInputs::missing(Missing::Unsupported)));
+        return Ok(snapshot);
     }
     let options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());
-    let snapshot = snapshot::scan(Scanner::new(&options))?;
-    Ok((snapshot, accounting::read(&options)))
+    let mut scanner = Scanner::new(&options);
+    scanner.set_needs(Needs::ACCOUNT);
+    // What is swapped out of processes that cannot be walked is read once that is known of them.
+    let hides_swap = |first: &Snapshot| {
+        let hidden = first.rows().iter().any(|p| p.walk.is_err_and(Missing::hides_memory));
+        hidden && first.system.swap_used().is_ok_and(|used| used > 0)
+    };
+    snapshot::scan_again_if(scanner, hides_swap)
 }

@@ -12,6 +12,7 @@ mod keep;
 mod mappings;
 mod notices;
 mod signals;
+mod tracer;
 
 use std::io::{self, BufWriter, Write};
 use std::mem::{ManuallyDrop, swap, take};
@@ -30,6 +31,7 @@ use self::coldness::Looker;
 use self::keep::Keeper;
 use self::mappings::Mappings;
 use self::notices::{Notices, on_snapshot};
+use self::tracer::Tracer;
 use super::{alert::Notifier, secure, terminal};
 use crate::act;
 use crate::config::{Config, UiSettings, save as write};
@@ -103,6 +105,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let mappings = Mappings::new(setup.options.clone());
     let looker = Looker::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
+    let tracer = Tracer::new(setup.options.roots());
     let handle = sampler::spawn(setup.options, runtime.handle());
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
@@ -167,12 +170,14 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         opening: setup.opening,
         mappings,
         looker,
+        tracer,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
     };
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
+    sampler::callers::remove();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
     if let Some(what) = kept.and_then(keep::Running::finish) {
@@ -203,6 +208,7 @@ struct Screen {
     opening: Opening,
     mappings: Mappings,
     looker: Looker,
+    tracer: Tracer,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// The next frame is drawn anew, whatever the terminal shows.
@@ -330,8 +336,10 @@ impl Screen {
         match effect {
             Effect::Quit | Effect::Pick(_) => {}
             Effect::Suspend => {
+                let trace = self.tracer.halt();
                 terminal::stop();
                 terminal::enter(self.mouse)?;
+                self.tracer.turn_to(trace, &self.send);
                 self.redraw = true;
             }
             Effect::Redraw => self.redraw = true,
@@ -341,6 +349,7 @@ impl Screen {
             Effect::Copy(text) => terminal::copy(&text)?,
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
+            Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.looker.turn_to(looks, &self.send),
         }
         Ok(())

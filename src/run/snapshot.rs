@@ -29,13 +29,27 @@ pub(super) fn scan_options(settings: &SamplerSettings, proc_root: Option<&Path>)
 ///
 /// # Errors
 /// The runtime cannot be started.
-pub(super) fn scan(mut scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
+pub(super) fn scan(scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
+    scan_again_if(scanner, |_| false)
+}
+
+/// Reads this machine once, and a second time where the first tells that more is to be read.
+///
+/// # Errors
+/// The runtime cannot be started.
+pub(super) fn scan_again_if(
+    mut scanner: Scanner,
+    has_more: impl Fn(&Snapshot) -> bool,
+) -> Result<Arc<Snapshot>, Failure> {
     sampler::make_room();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let snapshot = runtime.block_on(async { scanner.full().await });
+    let snapshot = runtime.block_on(async {
+        let first = scanner.full().await;
+        if has_more(&first) { scanner.full().await } else { first }
+    });
     // Reads may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
     Ok(snapshot)

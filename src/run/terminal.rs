@@ -12,6 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs;
 use rustix::termios::{self, Action, OptionalActions, Termios};
 
+use crate::sampler::callers;
+
 /// The modes the terminal had before zmtop, and whether the mouse was asked for.
 static BEFORE: Mutex<Option<(Termios, bool)>> = Mutex::new(None);
 
@@ -158,12 +160,13 @@ impl Drop for Guard {
     }
 }
 
-/// Has every panic, on any thread, give the terminal back before it is reported, and end the program: what a half-dead
+/// Has every panic, on any thread, give the terminal back and end what is traced before it is reported, and end the program: what a half-dead
 /// monitor shows cannot be trusted, and a released program cannot unwind.
 pub fn install_panic_hook() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         leave();
+        callers::remove();
         report(info);
         std::process::exit(101);
     }));

@@ -27,7 +27,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tally::Tally;
 
 use crate::model::Reading;
-use crate::model::callers::{CallSite, Callers, Symbol, Trace};
+use crate::model::callers::{CallFigures, CallSite, Callers, Symbol, Trace};
 use crate::proc::files::{self, Roots};
 use crate::proc::kallsyms::Lookup;
 use crate::proc::tracefs;
@@ -40,11 +40,22 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Size of the pieces in which files are read.
 const PIECE: usize = 64 << 10;
 
-/// Traces for some time, or until there is a message or no sender left, and returns what was seen.
+/// Time between two reports of what was seen so far.
+pub const REPORTS: Duration = Duration::from_secs(1);
+/// Multiple of the time that looking up names took for which new ones wait, while it is traced: a fiftieth of a core.
+const NAMES_REST: u32 = 50;
+
+/// Traces for some time, or until there is a message or no sender left, and returns what was seen. `report` is given
+/// what was seen so far, every second; for nobody that is not put together.
 ///
 /// # Errors
 /// [`Refusal`]. Even then no instance is left behind.
-pub fn trace(roots: &Roots, time: Duration, stop: &Receiver<()>) -> Result<Callers, Refusal> {
+pub fn trace(
+    roots: &Roots,
+    time: Duration,
+    stop: &Receiver<()>,
+    mut report: Option<&mut dyn FnMut(Callers)>,
+) -> Result<Callers, Refusal> {
     if cfg!(target_endian = "big") {
         return Err(Refusal::BigEndian);
     }
@@ -54,49 +65,81 @@ pub fn trace(roots: &Roots, time: Duration, stop: &Receiver<()>) -> Result<Calle
         Refusal::Denied(_) if is_locked_down(roots) => Refusal::LockedDown,
         other => other,
     })?;
-    let mut reader = Reader {
-        decoder,
-        page: vec![0; instance.layout.size()],
-        lost: 0,
-        torn: 0,
-        refused: None,
+    let mut tracer = Tracer {
+        reader: Reader {
+            decoder,
+            page: vec![0; instance.layout.size()],
+            lost: 0,
+            torn: 0,
+            refused: None,
+        },
+        merge: Merge::new(instance.cpus.len()),
+        tally: Tally::default(),
+        names: Names::default(),
+        cpu_before: cpu_time(),
     };
-    let mut merge = Merge::new(instance.cpus.len());
-    let mut tally = Tally::default();
-    let mut step = || {
-        let read = |at, queue: &mut VecDeque<_>| reader.read(&instance, at, queue);
-        let busy = merge.step(read, |at, event| tally.push(instance.cpus[at], event));
-        reader.refused.take().map_or(Ok(busy), Err)
-    };
-    let before = cpu_time();
     let began = Instant::now();
+    let mut next = REPORTS;
     instance.start()?;
     loop {
         let left = time.saturating_sub(began.elapsed());
-        let pause = if step()? { Duration::ZERO } else { PAUSE.min(left) };
+        let pause = if tracer.step(&instance)? {
+            Duration::ZERO
+        } else {
+            PAUSE.min(left)
+        };
+        if let Some(report) = report.as_mut().filter(|_| began.elapsed() >= next) {
+            next = began.elapsed() + REPORTS;
+            let facts = tracer.facts(&instance, began.elapsed());
+            report(tracer.names.callers(roots, &tracer.tally, facts, false));
+        }
         if left.is_zero() || stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             break;
         }
     }
     instance.stop()?;
     let took = began.elapsed();
-    while step()? {}
-    let lost = instance.lost().map(|lost| lost.max(reader.lost));
-    let buffers = instance.buffers();
+    while tracer.step(&instance)? {}
+    let facts = tracer.facts(&instance, took);
     drop(instance);
-    let trace = Trace {
-        time: took,
-        events: tally.events,
-        lost,
-        torn: reader.torn,
-        failed: tally.failed,
-        older_frees: tally.older_frees,
-        unseen_frees: tally.unseen_frees,
-        unfollowed: tally.unfollowed,
-        cpu: cpu_time().saturating_sub(before),
-        buffers,
-    };
-    Ok(named(roots, tally, trace))
+    Ok(tracer.names.callers(roots, &tracer.tally, facts, true))
+}
+
+/// A trace that goes on.
+struct Tracer {
+    reader: Reader,
+    merge: Merge<Event>,
+    tally: Tally,
+    names: Names,
+    /// The processor time of this thread when it began.
+    cpu_before: Duration,
+}
+
+impl Tracer {
+    /// Takes in what is in the buffers; returns false once there is nothing to do until there is more.
+    fn step(&mut self, instance: &Instance) -> Result<bool, Refusal> {
+        let Self {
+            reader, merge, tally, ..
+        } = self;
+        let read = |at, queue: &mut VecDeque<_>| reader.read(instance, at, queue);
+        let busy = merge.step(read, |at, event| tally.push(instance.cpus[at], event));
+        reader.refused.take().map_or(Ok(busy), Err)
+    }
+
+    fn facts(&self, instance: &Instance, time: Duration) -> Trace {
+        Trace {
+            time,
+            events: self.tally.events,
+            lost: instance.lost().map(|lost| lost.max(self.reader.lost)),
+            torn: self.reader.torn,
+            failed: self.tally.failed,
+            older_frees: self.tally.older_frees,
+            unseen_frees: self.tally.unseen_frees,
+            unfollowed: self.tally.unfollowed,
+            cpu: cpu_time().saturating_sub(self.cpu_before),
+            buffers: instance.buffers(),
+        }
+    }
 }
 
 /// The processor time of this thread.
@@ -197,23 +240,47 @@ fn is_locked_down(roots: &Roots) -> bool {
         .any(|mode| mode.trim_ascii() == b"[confidentiality]")
 }
 
-/// Returns the call sites with the functions that they are in.
-fn named(roots: &Roots, tally: Tally, trace: Trace) -> Callers {
-    let sites = tally.into_sites();
-    let mut lookup = Lookup::new(sites.iter().filter_map(|(address, _)| *address).collect());
-    let read = pieces(&roots.proc.join("kallsyms"), |piece| lookup.feed(piece));
-    let (symbols, mut known): (_, HashMap<u64, Option<Symbol>>) = match read.and_then(|()| lookup.finish()) {
-        Ok(known) => (Ok(()), known.into_iter().collect()),
-        Err(why) => (Err(why), HashMap::new()),
-    };
-    let site = |(address, figures)| CallSite {
-        address,
-        symbol: address.and_then(|address| known.remove(&address)).flatten(),
-        figures,
-    };
-    Callers {
-        sites: sites.into_iter().map(site).collect(),
-        symbols,
-        trace,
+/// The functions of call sites, as far as they were looked up.
+struct Names {
+    known: HashMap<u64, Option<Symbol>>,
+    fault: Reading<()>,
+    /// New ones are looked up from then on, as that reads megabytes.
+    from: Instant,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            fault: Ok(()),
+            from: Instant::now(),
+        }
+    }
+}
+
+impl Names {
+    /// Returns the call sites with the functions that they are in; before the last time some may be without.
+    fn callers(&mut self, roots: &Roots, tally: &Tally, trace: Trace, is_last: bool) -> Callers {
+        let addresses = tally.sites().iter().filter_map(|(address, _)| *address);
+        let unknown: Vec<u64> = addresses.filter(|address| !self.known.contains_key(address)).collect();
+        let began = Instant::now();
+        if !unknown.is_empty() && self.fault.is_ok() && (is_last || began >= self.from) {
+            let mut lookup = Lookup::new(unknown);
+            let read = pieces(&roots.proc.join("kallsyms"), |piece| lookup.feed(piece));
+            self.fault = read
+                .and_then(|()| lookup.finish())
+                .map(|found| self.known.extend(found));
+            self.from = Instant::now() + began.elapsed().saturating_mul(NAMES_REST);
+        }
+        let site = |(address, figures): &(Option<u64>, CallFigures)| CallSite {
+            address: *address,
+            symbol: address.and_then(|address| self.known.get(&address).cloned()).flatten(),
+            figures: *figures,
+        };
+        Callers {
+            sites: tally.sites().iter().map(site).collect(),
+            symbols: self.fault,
+            trace,
+        }
     }
 }

@@ -79,14 +79,16 @@ impl CounterReader {
     ) {
         let then = &known.counters;
         if known.is_denied {
-            let is_known = then.swap.is_some() && counters.has_same_stat(then);
-            match known.swap_use {
-                SwapUse::Absent | SwapUse::Empty => counters.swap = Some(0),
-                SwapUse::Used if is_known => counters.swap = then.swap,
-                SwapUse::Used => {
-                    self.read_with_swap(counters, target, proc, buf);
-                    counters.resident = None;
-                }
+            let is_known = then.swap.is_some() && then.resident.is_some() && counters.has_same_stat(then);
+            if is_known {
+                (counters.resident, counters.swap) = (then.resident, then.swap);
+            } else if known.swap_use == SwapUse::Used {
+                return self.read_with_swap(counters, target, proc, buf);
+            } else {
+                self.read_resident(counters, target, proc, buf);
+            }
+            if known.swap_use != SwapUse::Used {
+                counters.swap = Some(0);
             }
             return;
         }

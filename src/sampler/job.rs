@@ -9,9 +9,11 @@ mod exe;
 mod facts;
 mod files;
 mod glance;
+mod held;
+mod kernel;
+mod running;
 mod shared_mm;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,24 +21,30 @@ pub(super) use close_look::{CloseLook, CloseRead, CloseResult};
 pub(super) use exe::ExeFile;
 pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
 pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
+pub(super) use held::{HeldResult, ObjectKey, OwnObject};
+pub(super) use kernel::{KernelFile, KernelJob, KernelTable};
+pub(super) use running::RunningReads;
 pub(super) use shared_mm::MmCandidate;
 
 use super::births::{Births, Listing, Signs};
 use super::counters::CounterReader;
 use super::estimate::Anchor;
 use super::plan::Purpose;
-use super::pool::{Pool, Priority, Work, Worker};
+use super::pool::{Priority, Work, Worker};
 use super::sharing::LastMaps;
 use super::target::{OpenFiles, Target};
 use super::walk::{self, Walked};
+use crate::model::oom::OomVictim;
 use crate::model::{CgroupFigures, Identity, Reading};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::mounts::Mounts;
 use crate::proc::files::Roots;
 use crate::proc::objects::Objects;
 use crate::proc::pids::{self, PidList};
+use crate::proc::system::accounting::{AccountingFile, InputUpdate};
+use crate::proc::system::memory_mounts::{self, Held, MemoryFs};
 use crate::proc::system::{MachineUpdate, SystemFile};
-use crate::proc::{clock, cmdline, users};
+use crate::proc::{clock, cmdline, kmsg, users};
 
 /// Processor time of a walk beside which reading `maps` costs little, so that it is read at the first scan already.
 const SMALL_BESIDE: Duration = Duration::from_millis(1);
@@ -47,6 +55,12 @@ const SMALL_BESIDE: Duration = Duration::from_millis(1);
 pub(super) enum JobKey {
     List,
     System(SystemFile),
+    Accounting(AccountingFile),
+    MemoryMounts,
+    /// Goes by the device.
+    MemoryMount(u64),
+    Kernel(KernelFile),
+    OomKills,
     Glances(u64),
     Walk(u64),
     Facts(u64),
@@ -62,6 +76,8 @@ pub(super) enum JobKey {
     Cgroups(u64),
     /// Goes by the pid.
     CloseLook(u32),
+    Held(u64),
+    DescriptorCounts(u64),
 }
 
 /// A process to read, as it was when that was asked for.
@@ -85,6 +101,16 @@ pub(super) enum Job {
     },
     /// A file of the system's.
     System(SystemFile),
+    /// An input of the account of the system.
+    Accounting(AccountingFile),
+    /// The list of file systems in memory.
+    MemoryMounts,
+    /// The bytes that one of them holds; its place may be below one that never answers.
+    MemoryMount(MemoryFs),
+    /// A table of the kernel's own memory.
+    Kernel(KernelJob),
+    /// The kernel's log, for the processes that it killed.
+    OomKills,
     /// `stat` of some processes; never empty.
     Glances {
         of: Vec<GlanceRequest>,
@@ -126,6 +152,10 @@ pub(super) enum Job {
     },
     /// A read that is made of few processes only.
     CloseLook(CloseLook),
+    /// Memory that a process holds through its descriptors, at the processor time that is expected.
+    Held(ProcessRef, Duration),
+    /// The number of descriptors of some processes, and what it was; never empty.
+    DescriptorCounts(Vec<(ProcessRef, u64)>),
 }
 
 /// A walk that was made.
@@ -152,6 +182,11 @@ pub(super) enum Outcome {
         signs: Option<Signs>,
     },
     System(SystemFile, MachineUpdate),
+    Accounting(AccountingFile, InputUpdate),
+    MemoryMounts(Reading<Vec<MemoryFs>>),
+    MemoryMount(u64, Held),
+    Kernel(KernelTable),
+    OomKills(Reading<Vec<(u64, OomVictim)>>),
     Glances(Vec<GlanceResult>),
     Walk {
         process: ProcessRef,
@@ -178,6 +213,9 @@ pub(super) enum Outcome {
     Mounts(Reading<Arc<Mounts>>),
     Cgroups(u64, Vec<(Arc<[u8]>, CgroupFigures)>),
     CloseLook(Identity, CloseResult),
+    Held(ProcessRef, HeldResult),
+    /// Pid and serial number of the processes that have another number of descriptors than they had.
+    DescriptorCounts(Vec<(u32, u64)>),
 }
 
 /// Data that all reads share.
@@ -200,6 +238,11 @@ impl Work for Job {
         match self {
             Self::List { .. } => JobKey::List,
             Self::System(file) => JobKey::System(*file),
+            Self::Accounting(file) => JobKey::Accounting(*file),
+            Self::MemoryMounts => JobKey::MemoryMounts,
+            Self::MemoryMount(fs) => JobKey::MemoryMount(fs.device),
+            Self::Kernel(job) => JobKey::Kernel(job.file()),
+            Self::OomKills => JobKey::OomKills,
             Self::Glances { of, .. } => JobKey::Glances(of.first().map_or(0, |g| g.serial)),
             Self::Walk { process, .. } => JobKey::Walk(process.serial),
             Self::Facts(of) => JobKey::Facts(of.first().map_or(0, |r| r.process.serial)),
@@ -212,6 +255,8 @@ impl Work for Job {
             Self::Mounts => JobKey::Mounts,
             Self::Cgroups { number, .. } => JobKey::Cgroups(*number),
             Self::CloseLook(look) => JobKey::CloseLook(look.id.pid),
+            Self::Held(process, _) => JobKey::Held(process.serial),
+            Self::DescriptorCounts(of) => JobKey::DescriptorCounts(of.first().map_or(0, |(p, _)| p.serial)),
         }
     }
 
@@ -233,11 +278,16 @@ impl Work for Job {
                 (Background, each(15, full) + each(1, of.len()))
             }
             Self::Cmdline(_) => (Background, each(8, 1)),
-            Self::Exe(_) | Self::User(_) | Self::Mounts => (Background, each(50, 1)),
+            Self::Exe(_) | Self::User(_) | Self::Mounts | Self::MemoryMounts => (Background, each(50, 1)),
+            Self::MemoryMount(_) => (Background, each(5, 1)),
+            Self::OomKills => (Background, each(2000, 1)),
+            Self::Kernel(_) => (Background, each(5000, 1)),
             Self::ExeLinks(links) => (Background, each(2, links.len())),
             Self::SharedMm(candidates) => (Background, each(2, candidates.len())),
             Self::Cgroups { paths, .. } => (Background, each(15, paths.len())),
-            Self::CloseLook(_) => (Background, each(60, 1)),
+            Self::CloseLook(_) | Self::Accounting(_) => (Background, each(60, 1)),
+            Self::Held(_, expected) => (Background, *expected),
+            Self::DescriptorCounts(of) => (Background, each(2, of.len())),
         }
     }
 
@@ -246,7 +296,7 @@ impl Work for Job {
         matches!(self, Self::List { .. })
     }
 
-    fn run(self, context: &ReaderContext, buf: &mut [u8], _: &Worker<'_, Self>) -> Outcome {
+    fn run(self, context: &ReaderContext, buf: &mut [u8], worker: &Worker<'_, Self>) -> Outcome {
         let proc = context.roots.proc.as_path();
         match self {
             Self::List { births, known } => {
@@ -261,6 +311,11 @@ impl Work for Job {
                 Outcome::List { list, signs }
             }
             Self::System(file) => Outcome::System(file, file.read(&context.roots, buf)),
+            Self::Accounting(file) => Outcome::Accounting(file, file.read(&context.roots)),
+            Self::MemoryMounts => Outcome::MemoryMounts(memory_mounts::list(&context.roots)),
+            Self::MemoryMount(fs) => Outcome::MemoryMount(fs.device, memory_mounts::held(&fs, &context.roots)),
+            Self::Kernel(job) => Outcome::Kernel(job.run(&context.roots)),
+            Self::OomKills => Outcome::OomKills(kmsg::kills(&context.roots, buf)),
             Self::Glances { of, oom_score } => {
                 let glances = of.iter().map(|one| glance::glance(one, oom_score, context, buf));
                 Outcome::Glances(glances.collect())
@@ -327,39 +382,15 @@ impl Work for Job {
                 let (id, result) = close_look::look(look, context, buf);
                 Outcome::CloseLook(id, result)
             }
+            Self::Held(process, _) => {
+                let result = held::read(&process, proc, buf, || worker.progress());
+                Outcome::Held(process, result)
+            }
+            Self::DescriptorCounts(of) => {
+                let is_other = |(process, before): &&_| held::count(process, proc).is_some_and(|now| now != *before);
+                let changed = of.iter().filter(is_other);
+                Outcome::DescriptorCounts(changed.map(|(process, _)| (process.pid, process.serial)).collect())
+            }
         }
-    }
-}
-
-/// The reads under way at one moment.
-pub(super) struct RunningReads {
-    /// When each last made progress.
-    since: HashMap<JobKey, Duration>,
-    now: Duration,
-}
-
-impl RunningReads {
-    pub(super) fn new(pool: &Pool<Job>, now: Duration) -> Self {
-        Self {
-            since: pool.running(),
-            now,
-        }
-    }
-
-    /// Returns true if a read is under way and has been silent for longer than `allowed`.
-    pub(super) fn is_late(&self, key: JobKey, allowed: Duration) -> bool {
-        let since = self.since.get(&key);
-        since.is_some_and(|since| self.now.saturating_sub(*since) > allowed)
-    }
-
-    /// Returns the time they are of.
-    pub(super) const fn now(&self) -> Duration {
-        self.now
-    }
-
-    /// Returns how many reads have been silent for longer than `allowed`.
-    pub(super) fn count_late(&self, allowed: Duration) -> usize {
-        let silent = self.since.values().map(|since| self.now.saturating_sub(*since));
-        silent.filter(|silent| *silent > allowed).count()
     }
 }

@@ -1,6 +1,9 @@
-//! Reads the kernel's own figures, once: its slab caches, the sums of the system beside them, and its allocation sites.
+//! Reads the kernel's own figures: its slab caches, the sums of the system beside them, and its allocation sites.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use super::Options;
@@ -60,21 +63,56 @@ impl Work for Job {
 
     fn run(self, roots: &Roots, buf: &mut [u8], _: &Worker<'_, Self>) -> Content {
         match self.0 {
-            File::Slabinfo => Content::Slabinfo(read_slabinfo(roots)),
+            File::Slabinfo => Content::Slabinfo(read_slabinfo(roots, &mut SlabKinds::default())),
             File::Allocinfo => Content::Allocinfo(read_allocinfo(roots)),
             File::Meminfo => Content::Meminfo(SystemFile::Meminfo.read(roots, buf)),
         }
     }
 }
 
-fn read_slabinfo(roots: &Roots) -> Reading<SlabCaches> {
+/// Reads the slab caches; which of them are reclaimable is read of those that are not in `kinds` yet.
+pub(super) fn read_slabinfo(roots: &Roots, kinds: &mut SlabKinds) -> Reading<SlabCaches> {
     let path = roots.proc.join("slabinfo");
     let mut buf = vec![0; MAX_SLABINFO];
     let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
-    slabinfo::parse(bytes, rustix::param::page_size() as u64)
+    let mut found = slabinfo::parse(bytes, rustix::param::page_size() as u64)?;
+    for cache in &mut found.caches {
+        let known = kinds.0.get(&cache.name).copied();
+        cache.reclaimable = known.unwrap_or_else(|| is_reclaimable(roots, &cache.name));
+    }
+    kinds.0.clear();
+    let caches = found.caches.iter();
+    kinds
+        .0
+        .extend(caches.map(|cache| (cache.name.clone(), cache.reclaimable)));
+    Ok(found)
 }
 
-fn read_allocinfo(roots: &Roots) -> Reading<AllocSites> {
+/// The slab caches that were read before, and which of them are reclaimable: that never changes.
+#[derive(Debug, Default)]
+pub(super) struct SlabKinds(HashMap<Box<[u8]>, Option<bool>>);
+
+/// Returns true if the kernel takes the objects of that cache back when memory is needed, as sysfs tells.
+fn is_reclaimable(roots: &Roots, name: &[u8]) -> Option<bool> {
+    // A module chooses it, and it is not to lead elsewhere.
+    if name.contains(&b'/') || name.starts_with(b".") {
+        return None;
+    }
+    let directory = roots.sys.as_ref()?.join("kernel/slab").join(OsStr::from_bytes(name));
+    let mut buf = [0; 8];
+    let path = directory.join("reclaim_account");
+    match files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf)
+        .ok()?
+        .first()?
+    {
+        b'0' => Some(false),
+        b'1' => Some(true),
+        _ => None,
+    }
+}
+
+/// Reads the allocation sites.
+pub(super) fn read_allocinfo(roots: &Roots) -> Reading<AllocSites> {
     let path = roots.proc.join("allocinfo");
     let mut buf = vec![0; MAX_ALLOCINFO];
     let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;

@@ -21,6 +21,8 @@ use rustix::io::Errno;
 use super::pool::{Pool, Priority, Work, Worker};
 use super::target::{OpenFiles, Target};
 use super::{Needs, Options, thread, walk};
+use crate::model::kernel_tables::KernelTables;
+use crate::model::system::AccountingInputs;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
 use crate::proc::pids;
@@ -125,6 +127,9 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         },
         own: Err(Missing::Pending),
         system: SystemSample::missing(Missing::Pending),
+        accounting: Arc::new(AccountingInputs::missing(Missing::Pending)),
+        kernel: KernelTables::default(),
+        oom_kills: Arc::from([]),
         processes: Ok(rows),
         changes: None,
         cgroups: Arc::default(),

@@ -4,12 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::accounting::Accounting;
 use super::activity::Pace;
 use super::births::{Births, Signs, may_be_reused};
 use super::cgroups::Cgroups;
 use super::close_looks::CloseLooks;
-use super::counters::{CounterReader, SwapUse};
+use super::counters::CounterReader;
 use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
+use super::kernel_tables::KernelReader;
+use super::oom::OomWatch;
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
 use super::system_files::SystemFiles;
@@ -42,6 +45,9 @@ pub struct Scanner {
     pool: Pool<Job>,
     table: Table,
     system: SystemFiles,
+    accounting: Accounting,
+    kernel: KernelReader,
+    oom: OomWatch,
     is_listing: bool,
     /// The lists that were not worked off, each with the pids given out last before it and then.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
@@ -102,6 +108,9 @@ impl Scanner {
             pool: Pool::new(options, threads, context),
             table: Table::default(),
             system: SystemFiles::default(),
+            accounting: Accounting::default(),
+            kernel: KernelReader::default(),
+            oom: OomWatch::default(),
             is_listing: false,
             lists: Vec::new(),
             list_fault: Some(Missing::Pending),
@@ -131,6 +140,9 @@ impl Scanner {
     pub fn set_needs(&mut self, needs: Needs) {
         self.oom_score = needs.contains(Needs::OOM_SCORE);
         self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
+        self.accounting.set(needs.contains(Needs::ACCOUNT));
+        self.kernel.set(needs);
+        self.table.set_held(needs.contains(Needs::HELD));
     }
 
     /// Sets the processes that somebody looks at.
@@ -166,7 +178,7 @@ impl Scanner {
         self.pool.submit(jobs);
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
         self.take_in_list();
-        self.table.swap_use = self.swap_use();
+        self.table.swap_use = self.system.swap_use();
         let glances = self.table.glance_jobs(&GlanceOptions {
             now: began,
             focus: &self.focus,
@@ -209,6 +221,11 @@ impl Scanner {
         if self.open_files.is_procfs() {
             self.pool.submit(self.table.shared_mm_jobs());
         }
+        self.pool.submit(self.accounting.jobs(now, self.tick == 0));
+        self.pool.submit(self.kernel.jobs(now, self.tick == 0));
+        let budget = self.planner.policy().budget.filter(|_| limits.until.is_some());
+        let held = self.table.held_jobs(now, budget, self.open_files.is_procfs());
+        self.pool.submit(held);
         // A single table needs no lists of cgroups.
         let needs_lists = self.has_own_pids && self.tick > 0;
         self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
@@ -221,15 +238,6 @@ impl Scanner {
         }
         self.pool.stop_waiting(limits.stall);
         self.publish(began)
-    }
-
-    fn swap_use(&self) -> SwapUse {
-        let system = &self.system.machine.sample;
-        match (system.swap_total, system.swap_used()) {
-            (Ok(0), _) => SwapUse::Absent,
-            (_, Ok(0)) => SwapUse::Empty,
-            _ => SwapUse::Used,
-        }
     }
 
     /// Takes in what was listed, if anything was.
@@ -309,6 +317,11 @@ impl Scanner {
                 Outcome::System(file, update) => {
                     self.system.take_in(file, update, !self.open_files.is_procfs());
                 }
+                Outcome::Accounting(file, update) => self.accounting.take_in(file, update),
+                Outcome::MemoryMounts(found) => self.accounting.take_in_mounts(found, &mut jobs),
+                Outcome::MemoryMount(device, held) => self.accounting.take_in_held(device, held),
+                Outcome::Kernel(table) => self.kernel.take_in(table),
+                Outcome::OomKills(found) => self.oom.take_in(found),
                 Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
                 Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
                 Outcome::CloseLook(id, result) => self.close_looks.take_in(id, result),
@@ -338,6 +351,7 @@ impl Scanner {
         let running = RunningReads::new(&self.pool, now);
         let is_late = |key| running.is_late(key, self.deadline);
         let doubtful = self.table.judge_twins();
+        self.table.divide_held();
         let (rows, changes) = self.table.rows(&running, self.deadline);
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
@@ -364,6 +378,9 @@ impl Scanner {
             },
             own: clock::self_cost(),
             system: self.system.sample(|file| is_late(JobKey::System(file))),
+            accounting: self.accounting.publish(is_late),
+            kernel: self.kernel.publish(is_late),
+            oom_kills: self.oom.kills(),
             processes,
             changes,
             cgroups: self.cgroups.publish(&running, self.deadline),
@@ -373,6 +390,7 @@ impl Scanner {
         // What is read now is in the next one.
         let close_looks = self.close_looks.follow(&snapshot);
         self.pool.submit(close_looks);
+        self.pool.submit(self.oom.follow(snapshot.system.oom_kill));
         self.table
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot

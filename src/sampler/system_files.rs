@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::counters::SwapUse;
 use super::job::Job;
 use crate::model::{Missing, SystemSample};
 use crate::proc::clock;
 use crate::proc::system::{Machine, MachineUpdate, SystemFile, zram};
 
 /// Time between two reads of what hardly ever changes, or is there for a warning only: the name of the host, zmtop's own
-/// cgroup limit, swap areas and zram devices where there are none.
+/// cgroup limit, swap areas, zram devices and the cache of ZFS where there are none.
 const SELDOM: Duration = Duration::from_secs(10);
 /// Time between two reads of the uptime, which the clock tells between them.
 const UPTIME_HOLDS: Duration = Duration::from_secs(60);
@@ -38,6 +39,7 @@ impl SystemFiles {
                 _ if is_made => Duration::ZERO,
                 SystemFile::Host => SELDOM,
                 SystemFile::Zram if self.machine.sample.zram.is_empty() => SELDOM,
+                SystemFile::Arcstats if self.machine.sample.arc_size == Err(Missing::Unsupported) => SELDOM,
                 SystemFile::Swaps if self.machine.sample.swap_total == Ok(0) => SELDOM,
                 SystemFile::Uptime => UPTIME_HOLDS,
                 SystemFile::Pressure => PRESSURE_HOLDS,
@@ -63,6 +65,16 @@ impl SystemFiles {
         if file == SystemFile::Uptime && !is_made {
             let uptime = self.machine.sample.uptime.ok();
             self.uptime = uptime.map(|uptime| (uptime, clock::since_boot()));
+        }
+    }
+
+    /// Returns how much swap is used, as far as is known.
+    pub(super) fn swap_use(&self) -> SwapUse {
+        let system = &self.machine.sample;
+        match (system.swap_total, system.swap_used()) {
+            (Ok(0), _) => SwapUse::Absent,
+            (_, Ok(0)) => SwapUse::Empty,
+            _ => SwapUse::Used,
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod facts;
 mod glances;
+mod held;
+mod held_watch;
 mod list;
 mod looks;
 mod paths;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glances::Glances;
+use held::HeldReads;
 use paths::SharedPaths;
 use process::Process;
 use rows::RowBuffers;
@@ -73,6 +76,7 @@ pub(super) struct Table {
     walk_time: Duration,
     buffers: RowBuffers,
     turns: Turns,
+    held: HeldReads,
     /// Use of swap on the machine.
     pub(super) swap_use: SwapUse,
 }
@@ -131,9 +135,18 @@ impl Table {
         match outcome {
             Outcome::List { .. }
             | Outcome::System(..)
+            | Outcome::Accounting(..)
+            | Outcome::MemoryMounts(_)
+            | Outcome::MemoryMount(..)
+            | Outcome::Kernel(_)
+            | Outcome::OomKills(_)
             | Outcome::Mounts(_)
             | Outcome::Cgroups(..)
             | Outcome::CloseLook(..) => {}
+            Outcome::Held(process, result) => {
+                self.set_held_by(process.pid, process.serial, process.version, result);
+            }
+            Outcome::DescriptorCounts(changed) => self.descriptors_changed(&changed, now, jobs),
             Outcome::Glances(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
             Outcome::Walk {
                 process,

@@ -79,11 +79,20 @@ pub enum Metric {
     LiveSet,
     /// The heap of a Java virtual machine, which grows though what is alive in it does not, as far as is known.
     Heap,
+    /// Resident anonymous pages and `VmSwap`, of a process whose memory may not be read: what it shares counts whole.
+    Rss,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 5] = [Self::Footprint, Self::Held, Self::File, Self::LiveSet, Self::Heap];
+    pub const ALL: [Self; 6] = [
+        Self::Footprint,
+        Self::Held,
+        Self::File,
+        Self::LiveSet,
+        Self::Heap,
+        Self::Rss,
+    ];
 
     /// Returns its name in JSON.
     pub const fn id(self) -> &'static str {
@@ -93,6 +102,7 @@ impl Metric {
             Self::File => "file",
             Self::LiveSet => "live-set",
             Self::Heap => "heap",
+            Self::Rss => "rss",
         }
     }
 }
@@ -205,9 +215,9 @@ impl Reasons {
                     percent => format!("while its work fell by {:.0}%", -percent),
                 });
                 let grew = if grew == parts {
-                    format!("grew all through {long}")
+                    format!("grew all through the last {long}")
                 } else {
-                    format!("grew in {grew} of {parts} parts of {long}")
+                    format!("grew in {grew} of {parts} parts of the last {long}")
                 };
                 [Some(grew), Some(back), load].into_iter().flatten().collect()
             }
@@ -294,10 +304,22 @@ impl Judgement {
     /// empty for the rest.
     pub fn texts(&self) -> Vec<String> {
         let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
-        let is_live_set = self.metric == Metric::LiveSet && !reasons.is_empty();
-        let source =
-            is_live_set.then(|| "what collections leave, by the counters of the Java machine itself".to_owned());
-        source.into_iter().chain(reasons).collect()
+        let source = match self.metric {
+            _ if reasons.is_empty() => None,
+            Metric::LiveSet => Some("what collections leave, by the counters of the Java machine itself"),
+            Metric::Rss => Some("by RSS and swap, as PSS may not be read"),
+            _ => None,
+        };
+        source.map(str::to_owned).into_iter().chain(reasons).collect()
+    }
+
+    /// Calls growing what was judged as leaking: that it grows is a fact, that it leaks a judgement.
+    pub const fn call_growing(&mut self) {
+        if matches!(self.verdict, Verdict::Leaking) {
+            self.verdict = Verdict::Growing;
+            self.confidence = 0.0;
+            self.reasons = None;
+        }
     }
 
     /// Returns the confidence in percent, rounded down.

@@ -6,6 +6,7 @@
 mod columns;
 mod data;
 mod modal;
+mod page;
 mod query;
 mod requests;
 mod screen;
@@ -13,6 +14,7 @@ mod tables;
 
 pub use data::{Data, MappingScan};
 pub use modal::{Hint, Modal, Response};
+pub use page::{HelpSection, Page, Pages};
 pub use query::{FilterState, QueryState};
 pub use requests::{Requests, ScanProgress};
 pub use screen::{GraphHeight, Message, Screen};
@@ -95,6 +97,8 @@ pub struct App {
     pub screen: Screen,
     /// Requests to the rest of the program.
     pub requests: Requests,
+    /// The pages beside the tables, and which of them is open.
+    pub pages: Pages,
     /// The popup, dialog or prompt that takes the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
 }
@@ -112,6 +116,7 @@ impl App {
             tables: Tables::new(&settings.ui),
             screen: Screen::new(&settings.ui, size),
             requests: Requests::new(settings.sampler.interval),
+            pages: Pages::default(),
             modal: None,
             config,
         };
@@ -127,13 +132,20 @@ impl App {
 
     /// Returns where everything goes on screen.
     pub fn layout(&self) -> Layout {
+        self.layout_of(self.pages.open().is_some())
+    }
+
+    /// Returns where everything goes while another page is open, or while the tables are shown.
+    fn layout_of(&self, is_page: bool) -> Layout {
+        let has_panel = self.has_panel() && !is_page;
         let parts = Parts {
+            page: is_page,
             two_tables: self.tables.two,
             totals: self.screen.totals_row,
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
-            graph: if self.shows_panel() {
+            graph: if is_page || has_panel {
                 0
             } else {
                 self.screen.graph.lines(self.screen.size.1)
@@ -146,7 +158,9 @@ impl App {
         if self.engine.living_suspects().next().is_some() {
             layout = layout.with_growth();
         }
-        if self.shows_panel() {
+        if is_page {
+            layout.with_page()
+        } else if has_panel {
             layout.with_panel()
         } else {
             layout
@@ -160,6 +174,11 @@ impl App {
 
     /// Returns true if the panel is on the screen: it shows processes and groups of them, no mappings.
     pub const fn shows_panel(&self) -> bool {
+        self.has_panel() && self.pages.open().is_none()
+    }
+
+    /// Returns true if the panel is open beside the tables, which another page may hide.
+    const fn has_panel(&self) -> bool {
         self.screen.panel_open && !self.query.shows_mappings()
     }
 
@@ -169,9 +188,9 @@ impl App {
         selected.filter(|_| self.shows_panel())?.process()
     }
 
-    /// Returns how many rows a table shows.
+    /// Returns how many rows a table shows, or will where another page hides it now.
     pub fn rows_shown(&self) -> usize {
-        usize::from(self.layout().tables[0].height.saturating_sub(1))
+        usize::from(self.layout_of(false).tables[0].height.saturating_sub(1))
     }
 
     /// Returns the tagged rows of the kind that is shown.
@@ -284,9 +303,12 @@ impl App {
         }
     }
 
-    /// Returns the processes that are looked at, on screen or tagged, in order of pid. The members of groups are not
+    /// Returns the processes that are looked at, on screen or tagged, in order of pid; none while another page is open. The members of groups are not
     /// among them: they may be every process there is, and those that changed are read first anyway.
     pub fn focus(&self) -> Vec<Identity> {
+        if self.pages.open().is_some() {
+            return Vec::new();
+        }
         let rows = self.rows_shown();
         let shown = self.tables.shown().iter().flat_map(|t| {
             t.rows

@@ -36,6 +36,9 @@ const fn ascii(c: char) -> char {
         '▆' => '+',
         '▇' => '*',
         '█' => '#',
+        // Eighths of a column from the left.
+        '▏' | '▎' | '▍' => '-',
+        '▌' | '▋' | '▊' | '▉' => '=',
         // Shades: the parts of bars are told apart by them.
         '▓' => '%',
         '▒' => '=',

@@ -8,6 +8,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use crate::act;
 use crate::config::UiSettings;
 use crate::history::coldness::{Coldness, Look};
+use crate::model::callers::Callers;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading};
 use crate::sampler::mappings::Mappings;
@@ -35,6 +36,10 @@ pub enum Event {
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
     /// A process whose referenced bits were cleared was looked at, or could not be.
     Looked(Look, Reading<Coldness>),
+    /// The trace of that number has seen this so far.
+    Traced(u64, Arc<Callers>),
+    /// The trace of that number cannot be, or not go on; says why, and what would grant it.
+    TraceRefused(u64, String),
     /// A reply to a command that acts on processes.
     Act(act::Reply),
     /// An effect went well; says so.
@@ -72,6 +77,8 @@ pub enum Effect {
     /// Looks, again and again, at what these processes touched since their referenced bits were cleared; at no others
     /// any more. One that is new was cleared just now.
     Look(Vec<Look>),
+    /// Traces the call sites of the kernel's allocator, and reports by that number; or ends that.
+    Trace(Option<u64>),
     /// Gives a text to the terminal for the clipboard.
     Copy(String),
     /// Acts on processes.

@@ -7,7 +7,8 @@
 
 use ratatui::layout::Position;
 
-use super::app::{App, Hint, ScanProgress};
+use super::app::{App, Hint, Page, ScanProgress};
+use super::page;
 use super::scope::Scope;
 use super::widgets::StatusLine;
 use crate::config::{Action, Context};
@@ -39,6 +40,9 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Quit, "quit"),
 ];
 
+/// The number of keys before those of the other pages.
+const PAGES_AFTER: usize = 8;
+
 /// The width of the bar that shows how far a scan is.
 const BAR_WIDTH: usize = 20;
 
@@ -65,7 +69,16 @@ pub fn button_at(app: &App, at: Position) -> Option<Button> {
 pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Button>>) {
     match (&app.modal, app.requests.scan) {
         (None, Some(scan)) => progress(app, scan),
-        (None, None) => hints(app, Context::Table, TABLE_KEYS),
+        (None, None) => {
+            let own = app.page().map_or(TABLE_KEYS, Page::hints).iter();
+            let pages = page::others(app).map(|(action, name)| Hint::Action(action, name));
+            // Between what is needed most and the rest.
+            let (first, last) = own
+                .as_slice()
+                .split_at(if app.page().is_some() { 1 } else { PAGES_AFTER });
+            let all: Vec<Hint> = first.iter().copied().chain(pages).chain(last.iter().copied()).collect();
+            hints(app, Context::Table, &all)
+        }
         (Some(modal), _) => hints(app, modal.context(), modal.hints()),
     }
 }
@@ -82,12 +95,15 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 let only = chars.next().filter(|_| chars.next().is_none());
                 (key.to_owned(), label, 98, only.map(Button::Char))
             }
-            Hint::Action(action, _) if context == Context::Table && is_idle(app, action) => continue,
+            Hint::Action(action, _) if context == Context::Table && app.page().is_none() && is_idle(app, action) => {
+                continue;
+            }
             Hint::Action(action, label) => {
                 let Some(key) = app.config.keymap.shown_key(context, action) else {
                     continue;
                 };
                 let label = match action {
+                    _ if app.page().is_some() => label,
                     Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",

@@ -1,9 +1,14 @@
 //! Names and explanations of rows, shared by the parts of the screen.
 
+use std::time::Duration;
+
 use crate::group::{Group, GroupBy, GroupKey};
 use crate::model::{CgroupFigures, Facts, Identity, Missing, ProcessSample, Reading, Replaced};
 use crate::text;
 use crate::units::{self, Units};
+
+/// A limit that is reached sooner is worth a warning.
+pub(super) const SOON: Duration = Duration::from_secs(86_400);
 
 /// Returns the name of a group in at most `width` columns. Of a longer path the end is shown: the beginning is mostly
 /// the same.
@@ -48,6 +53,7 @@ pub(super) fn cgroup_figures(cgroup: &CgroupFigures, units: Units) -> String {
 /// Returns why figures of a process are missing; empty where none is.
 pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
     let facts = &sample.facts;
+    let by_rss = sample.walk == Err(Missing::Denied) && sample.counted_rss().is_some();
     let errors = [
         ("memory", sample.walk.as_ref().err()),
         ("command line", facts.cmdline.as_ref().err()),
@@ -59,8 +65,11 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
     match list.as_slice() {
         [(_, e @ (Missing::KernelThread | Missing::Zombie)), ..] => format!("{e}: no memory of its own"),
         list => {
-            let words: Vec<String> = list.iter().map(|(name, error)| format!("{name}: {error}")).collect();
-            words.join(", ")
+            let words = list.iter().map(|(name, error)| match *name {
+                "memory" if by_rss => "shown by RSS: its PSS is not yours to read".into(),
+                name => format!("{name}: {error}"),
+            });
+            words.collect::<Vec<_>>().join(", ")
         }
     }
 }

@@ -8,7 +8,7 @@
 //! PSI                         needed first; three rows of the table
 //! the nearest danger
 //! the worst leak, or growth   are kept as long as they can be
-//! heading and rows
+//! heading and rows            or another page, down to the footer
 //! what cannot be read
 //! totals, tagged
 //! detail
@@ -50,6 +50,8 @@ pub struct Layout {
     pub rule: Rect,
     /// The panel of the selected process; without height while it is closed.
     pub panel: Rect,
+    /// The open page; without height while the tables are shown.
+    pub page: Rect,
     /// Keys, or the line being edited.
     pub footer: Rect,
 }
@@ -57,6 +59,8 @@ pub struct Layout {
 /// The parts of the screen that are not always there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
+    /// A page is open, in place of the tables and the lines about them.
+    pub page: bool,
     /// Two tables side by side.
     pub two_tables: bool,
     /// The sum of the shown rows.
@@ -86,10 +90,10 @@ impl Layout {
         let title = take(true, 4);
         let mem = take(true, 5);
         let swap = take(parts.swap, 6);
-        let totals = take(parts.totals, 6);
-        let tagged = take(parts.tagged, 6);
-        let unread = take(parts.unread, 6);
-        let detail = take(true, 7);
+        let totals = take(parts.totals && !parts.page, 6);
+        let tagged = take(parts.tagged && !parts.page, 6);
+        let unread = take(parts.unread && !parts.page, 6);
+        let detail = take(!parts.page, 7);
         let pressure = take(true, 8);
         // The table keeps twelve rows.
         let graph = if left >= parts.graph + 13 { parts.graph } else { 0 };
@@ -112,7 +116,7 @@ impl Layout {
         let tagged = line(tagged);
         let detail = line(detail);
         let footer = line(footer);
-        let tables = if parts.two_tables && width >= 3 {
+        let tables = if parts.two_tables && !parts.page && width >= 3 {
             let half = (width - 1) / 2;
             vec![
                 Rect { width: half, ..table },
@@ -122,7 +126,7 @@ impl Layout {
                     ..table
                 },
             ]
-        } else if parts.two_tables {
+        } else if parts.two_tables && !parts.page {
             vec![table, Rect { width: 0, ..table }]
         } else {
             vec![table]
@@ -143,6 +147,7 @@ impl Layout {
             detail,
             rule: Rect::default(),
             panel: Rect::default(),
+            page: Rect::default(),
             footer,
         }
     }
@@ -171,6 +176,20 @@ impl Layout {
             area.height -= 1;
         }
         Rect::new(0, table.y, self.screen.width, 1)
+    }
+
+    /// Gives the place of the tables to the open page.
+    #[must_use]
+    pub fn with_page(mut self) -> Self {
+        let place = self.tables[0];
+        self.page = Rect {
+            width: self.screen.width,
+            ..place
+        };
+        for area in &mut self.tables {
+            area.height = 0;
+        }
+        self
     }
 
     /// On a screen with fewer lines the panel has it to itself.

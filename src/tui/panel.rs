@@ -10,17 +10,19 @@
 //!                                                         ▂▄▆█████
 //!                              ▁▂▃▄▅▆▇████████████████████████████
 //!  what grew in 2m  ·  +120M in all  ·  read 3s ago
-//!  GROWTH   HELD AREAS KIND
+//!  GROWTH    NOW AREAS KIND
 //!   +118M   1.1G    41 anon    [anon]
 //! ```
 //!
 //! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
 
-mod chart;
+pub(super) mod chart;
 mod group;
 mod growth;
+mod held;
 mod process;
 
+use chart::Charted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -86,16 +88,24 @@ fn tracked_grower(app: &App) -> Option<Identity> {
 
 /// Changes what the charts span, or moves the cursor of the panel's chart.
 pub(super) fn on_action(app: &mut App, action: Action) {
+    match action {
+        Action::SpanLonger => app.screen.chart.zoom(true),
+        Action::SpanShorter => app.screen.chart.zoom(false),
+        _ if app.shows_panel() => step_cursor(app, action),
+        _ => {}
+    }
+}
+
+/// Moves the cursor of a chart as wide as the screen, as an action asks.
+pub(super) fn step_cursor(app: &mut App, action: Action) {
     let columns = match action {
-        Action::SpanLonger => return app.screen.chart.zoom(true),
-        Action::SpanShorter => return app.screen.chart.zoom(false),
         Action::CursorLeft => -1,
         Action::CursorRight => 1,
         Action::CursorLeftFast => -10,
         Action::CursorRightFast => 10,
         _ => return,
     };
-    if let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| app.shows_panel()) {
+    if let Some(snapshot) = &app.engine.snapshot {
         let width = chart_width(app.screen.size.0, app.screen.units);
         app.screen.chart.step(columns, snapshot.monotonic, width);
     }
@@ -119,7 +129,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 }
 
 /// Returns how many columns a chart has on a screen of that width: beside the axis, a space is left at the right edge.
-fn chart_width(width: u16, units: Units) -> usize {
+pub(super) fn chart_width(width: u16, units: Units) -> usize {
     usize::from(width.saturating_sub(1 + value_axis::width(width, units)))
 }
 
@@ -162,7 +172,7 @@ fn draw_facts(
     let height = chart_height(left);
     if let Some((history, row)) = chart.filter(|_| height > 0) {
         let place = Rect { height, ..below(y) };
-        chart::draw(app, snapshot, history, &row, place, buf);
+        chart::draw(app, snapshot, &Charted::of_row(app, history, &row), place, buf);
         y += height;
     }
     Some(below(y)).filter(|rest| rest.height > 0)

@@ -33,7 +33,7 @@ use ratatui::widgets::Block;
 
 use super::app::{App, Hint, Response};
 use super::widgets::ListState;
-use crate::columns::Column;
+use crate::columns::{Column, TableKind};
 use crate::config::Action;
 use crate::text;
 
@@ -164,7 +164,7 @@ fn move_to<P: Popup>(popup: &mut P, app: &App, to: impl FnOnce(usize, usize) -> 
 }
 
 /// Writes a column as a menu lists it: its name, its title and the beginning of its help.
-fn column_label(column: &Column) -> String {
+fn column_label<T: TableKind>(column: &Column<T>) -> String {
     let sentence = column.help.split(". ").next().unwrap_or_default();
     let first = sentence.split(": ").next().unwrap_or_default();
     format!("{:<10} {:<9} {first}", column.id, column.title)

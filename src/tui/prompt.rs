@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::{Clear, Widget};
 
-use super::app::{App, Modal, Response};
+use super::app::{App, FilterState, Modal, Response};
 use super::rows::rebuild;
 use super::search;
 use super::widgets::{TextInput, draw_line, draw_text};
@@ -62,10 +62,7 @@ impl Prompt {
             return;
         }
         match self.kind {
-            PromptKind::Filter => {
-                app.query.filter.set(text);
-                rebuild(app);
-            }
+            PromptKind::Filter => set_filter(app, text),
             PromptKind::Search => {
                 app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
                 search::select_match(app, 0, 1);
@@ -77,7 +74,7 @@ impl Prompt {
     fn accept(&self, app: &mut App) -> Response {
         match self.kind {
             // A filter that does not parse stays open, so that it can be mended.
-            PromptKind::Filter if app.query.filter.error.is_some() => return Response::stay(),
+            PromptKind::Filter if filter(app).error.is_some() => return Response::stay(),
             PromptKind::Filter | PromptKind::Search => {}
             PromptKind::Interval => {
                 let interval = units::parse_span(self.input.text());
@@ -94,10 +91,7 @@ impl Prompt {
 
     fn cancel(&self, app: &mut App) -> Response {
         match self.kind {
-            PromptKind::Filter => {
-                app.query.filter.set(&self.before);
-                rebuild(app);
-            }
+            PromptKind::Filter => set_filter(app, &self.before),
             PromptKind::Search => app.query.search = None,
             PromptKind::Interval => {}
         }
@@ -114,10 +108,16 @@ impl Prompt {
 
     /// Returns what is said beside the text, and whether it is a fault.
     fn note(&self, app: &App) -> (String, bool) {
-        match (self.kind, &app.query.filter.error, &app.screen.message) {
+        match (self.kind, &filter(app).error, &app.screen.message) {
             (PromptKind::Filter, Some(error), _) => (error.to_string(), true),
             (_, _, Some(message)) => (message.text.clone(), message.bad),
-            (PromptKind::Filter, ..) => (format!("{} match", app.rows.matching), false),
+            (PromptKind::Filter, ..) => {
+                let own = app.page().and_then(|page| page.filter(app));
+                (
+                    format!("{} match", own.map_or(app.rows.matching, |(_, rows)| rows)),
+                    false,
+                )
+            }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
             (PromptKind::Search, ..) => (String::new(), false),
@@ -146,6 +146,21 @@ impl Prompt {
     }
 }
 
+/// Returns the filter that is edited: that of the open page, or of the processes.
+fn filter(app: &App) -> &FilterState {
+    let own = app.page().and_then(|page| page.filter(app));
+    own.map_or(&app.query.filter, |(filter, _)| filter)
+}
+
+fn set_filter(app: &mut App, text: &str) {
+    if app.page().is_some() {
+        app.with_page(|page, app| page.set_filter(app, text));
+    } else {
+        app.query.filter.set(text);
+        rebuild(app);
+    }
+}
+
 impl Modal for Prompt {
     fn context(&self) -> Context {
         Context::Input
@@ -156,6 +171,9 @@ impl Modal for Prompt {
         match action {
             Action::Accept => return self.accept(app),
             Action::Cancel => return self.cancel(app),
+            Action::Up | Action::Down | Action::PageUp | Action::PageDown if app.page().is_some() => {
+                app.with_page(|page, app| page.on_action(app, action));
+            }
             Action::Up => app.move_selection(-1),
             Action::Down => app.move_selection(1),
             Action::PageUp => app.page_selection(false),
@@ -196,12 +214,7 @@ impl Modal for Prompt {
         Clear.render(area, buf);
         let (end, cursor) = self.input.draw(self.label(), area, theme, buf);
         let (note, bad) = self.note(app);
-        let error = app
-            .query
-            .filter
-            .error
-            .as_ref()
-            .filter(|_| self.kind == PromptKind::Filter);
+        let error = filter(app).error.as_ref().filter(|_| self.kind == PromptKind::Filter);
         if let Some(error) = error {
             let column = self.input.screen_column(error.at, self.label(), area);
             if let Some(x) = column {

@@ -1,4 +1,4 @@
-//! Searching for a command.
+//! Searching for a command, or for what the open page lists.
 
 use super::app::App;
 use crate::query::RowRef;
@@ -23,6 +23,12 @@ pub(super) fn matches(app: &App, row: &RowRef, search: &str) -> bool {
 /// Selects the next match, `first` rows from the selection on and then every `step` rows, round and round.
 pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
     let Some(search) = app.query.search.clone() else { return };
+    if app.page().is_some() {
+        if !app.with_page(|page, app| page.find(app, &search, first, step)) {
+            say_none(app, &search);
+        }
+        return;
+    }
     let table = app.tables.current();
     let len = table.rows.len().cast_signed();
     let start = table.list.cursor.cast_signed() + first;
@@ -33,7 +39,11 @@ pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
         let height = app.rows_shown();
         app.tables.current_mut().select_index(at, height);
     } else {
-        let shown = text::truncate(&text::safe(search.as_bytes()), 40);
-        app.screen.say(format!("no match for {shown}"));
+        say_none(app, &search);
     }
+}
+
+fn say_none(app: &mut App, search: &str) {
+    let shown = text::truncate(&text::safe(search.as_bytes()), 40);
+    app.screen.say(format!("no match for {shown}"));
 }

@@ -11,7 +11,7 @@ use super::app::{App, Response};
 use super::event::{Effect, Event};
 use super::refresh::refresh;
 use super::rows::rebuild;
-use super::{act, mappings, panel};
+use super::{act, mappings, page, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::text;
@@ -31,6 +31,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Resize(width, height) => {
             app.screen.size = (width, height);
             app.scroll_to_selection();
+            app.with_page(|page, app| page.follow(app));
         }
         Event::Snapshot => {
             on_snapshot(app);
@@ -51,11 +52,14 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.data.coldness.record(look, found);
             rebuild(app);
         }
+        Event::Traced(number, found) => app.data.callers.take_in(number, Ok(found)),
+        Event::TraceRefused(number, why) => app.data.callers.take_in(number, Err(why)),
         Event::Act(reply) => effects.extend(act::on_reply(app, reply)),
         Event::Done(text) => app.screen.say(text),
         Event::Failed(text) => app.screen.fail(text),
     }
     effects.extend(panel::request(app));
+    effects.extend(page::request_trace(app));
     effects.extend(act::request_looks(app));
     effects
 }
@@ -86,13 +90,13 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// Has the open modal, or else the table, perform an action.
+/// Has the open modal, or else the open page or the table, perform an action.
 fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],
         action if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
-        action => table::on_action(app, action),
+        action => page::on_action(app, action).unwrap_or_else(|| table::on_action(app, action)),
     }
 }
 
@@ -114,6 +118,7 @@ fn on_snapshot(app: &mut App) {
         let alive: HashSet<_> = snapshot.rows().iter().map(|p| p.id).collect();
         let history = &app.engine.history;
         app.tables.tags.retain(|key| match key {
+            RowKey::Part(_) => true,
             RowKey::Process(id) => alive.contains(id),
             // Groups of processes come and go; a history knows them a while longer. Mappings stay.
             RowKey::Group(key) => key.by == GroupBy::Mapping || history.has_group(key, &snapshot),
@@ -125,4 +130,5 @@ fn on_snapshot(app: &mut App) {
         Response::stay()
     });
     refresh(app);
+    app.with_page(|page, app| page.follow(app));
 }

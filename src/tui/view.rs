@@ -60,6 +60,9 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
     unread_line::draw(app, cut(layout.unread), buf);
     detail::draw(app, cut(layout.detail), buf);
     draw_rule(cut(layout.rule), "─", app, buf);
+    if let Some(page) = app.page() {
+        page.draw(app, cut(layout.page), buf);
+    }
     panel::draw(app, cut(layout.panel), buf);
     footer::draw(app, cut(layout.footer), buf);
     let cursor = app.modal.as_ref().and_then(|modal| modal.draw(app, frame));

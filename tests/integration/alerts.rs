@@ -5,6 +5,7 @@ mod engine;
 mod flapping;
 mod groups;
 mod leaks;
+mod parts;
 mod program;
 mod queue;
 mod rules;

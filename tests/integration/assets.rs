@@ -71,7 +71,7 @@ fn the_manual_page_has_all_of_it() {
             "\"SEE ALSO\""
         ]
     );
-    for command in ["ps", "mem", "maps", "leaks", "config", "completions", "man"] {
+    for command in ["ps", "mem", "maps", "held", "leaks", "config", "completions", "man"] {
         assert!(page.contains(&format!(".SS \"zmtop {command}\"\n")), "{command}");
     }
     let has = |text: &str| assert!(page.contains(text), "{text}");

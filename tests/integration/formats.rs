@@ -6,6 +6,7 @@ mod made;
 mod python;
 mod record;
 mod source;
+mod system_account;
 
 use zmtop::columns::Row;
 use zmtop::model::Snapshot;

@@ -1,6 +1,7 @@
 //! Histories: changes, rates, series and verdicts from a run of snapshots.
 
 mod coldness;
+mod counted;
 mod dangers;
 mod flat;
 mod headroom;
@@ -8,8 +9,10 @@ mod java;
 mod kept;
 mod load;
 mod many;
+mod parts;
 mod processes;
 mod rests;
+mod slab;
 mod time_series;
 mod verdicts;
 mod view;

@@ -3,12 +3,13 @@
 
 mod activity;
 mod births;
-mod cgroup;
+pub(crate) mod cgroup;
 pub(crate) mod child;
 mod denied;
 mod estimate;
 mod facts;
 mod first_thread;
+mod held;
 mod perfmon;
 mod program;
 pub(crate) mod shared_mm;

@@ -2,7 +2,9 @@
 
 mod account;
 mod accounting;
+mod available;
 mod command;
+mod real;
 
 use zmtop::account::ProcessTotals;
 use zmtop::model::{Missing, SystemSample};
@@ -26,9 +28,12 @@ fn userland(pss_shmem: u64, swap_pss: u64) -> ProcessTotals {
         readable: 10,
         total: 10,
         pss: Ok(5000 * KB),
+        pss_file: Ok(1000 * KB),
         pss_shmem: Ok(pss_shmem),
         uss: Ok(4000 * KB),
+        swap: Ok(swap_pss + 9000 * KB),
         swap_pss: Ok(swap_pss),
+        swap_unreadable: Ok(0),
         hidden: None,
     }
 }

@@ -3,7 +3,9 @@
 mod cgroup;
 mod cmdline;
 mod exe;
+mod fdinfo;
 pub(crate) mod hsperfdata;
+mod kmsg;
 mod limits;
 mod mounts;
 mod objects;

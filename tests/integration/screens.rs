@@ -2,7 +2,10 @@
 
 mod characters;
 mod graph;
+mod held;
+mod kernel;
 mod leaks;
+mod pages;
 mod pictures;
 mod sizes;
 mod without_root;

@@ -28,6 +28,7 @@ fn a_line_is_a_cache() {
         name: (*b"dentry").into(),
         object_size: 192,
         objects_per_slab: 21,
+        reclaimable: None,
         figures: SlabFigures {
             active: 100,
             objects: 105,

@@ -46,3 +46,17 @@ pub(crate) fn cannot(what: &str) {
 pub(crate) fn long() -> bool {
     std::env::var_os("ZMTOP_TEST_LONG").is_some_and(|value| !value.is_empty() && value != "0")
 }
+
+/// A process that holds a BPF map of so many bytes, and nothing else.
+#[expect(clippy::unnecessary_wraps, reason = "a field takes it")]
+pub(crate) fn holding(bytes: u64) -> zmtop::model::held::SharedHeld {
+    let object = zmtop::model::HeldObject {
+        kind: zmtop::model::HeldKind::Bpf,
+        name: (*b"hash map 1").into(),
+        bytes: Ok(bytes),
+        vram: 0,
+        holders: 1,
+        fds: 1,
+    };
+    Some(std::sync::Arc::new(Ok(zmtop::model::Held::new(vec![object]))))
+}

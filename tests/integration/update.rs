@@ -12,6 +12,7 @@ mod mappings;
 mod marks;
 mod mouse;
 mod order;
+mod pages;
 mod panel;
 mod panels;
 mod selection;

@@ -3,12 +3,17 @@
 use super::read::{change, memory, subtree};
 use super::{Entry, OVER_TIME};
 use crate::columns::{AppliesTo, Needs, Priority, Row, Unit, Value};
-use crate::model::{Memory, Missing};
+use crate::model::{Memory, Missing, Reading};
 
 /// Returns what is swapped out of a process whose memory is hidden, if that is known.
 fn swapped(row: &Row<'_>) -> Option<u64> {
-    let kib = row.sample.filter(|_| row.memory.is_err())?.vm_swap?;
-    Some(u64::from(kib) << 10)
+    row.sample.filter(|_| row.memory.is_err())?.counted.swap()
+}
+
+/// Returns the memory there is for processes.
+fn ram(row: &Row<'_>) -> Reading<u64> {
+    let system = &row.snapshot.system;
+    system.container().map_or(system.mem_total, |(limit, _)| Ok(limit))
 }
 
 pub(super) const COLUMNS: &[Entry] = &[
@@ -24,8 +29,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         .priority(Priority::High),
     Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| change(r, |c| c.pss, Value::Delta))
         .help(
-            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default). Formula: PSS now − PSS \
-             then.",
+            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default); of RSS where PSS may not be \
+             read, which no sum counts. Formula: PSS now − PSS then.",
         )
         .additive(true)
         .needs(OVER_TIME),
@@ -54,9 +59,11 @@ pub(super) const COLUMNS: &[Entry] = &[
              Private_Dirty of smaps_rollup.",
         )
         .metric("zmtop_uss_bytes"),
-    Entry::bytes("rss", "RSS", |r| match r.counted_rss {
-        Some(rss) => Value::Bytes(rss),
-        None => memory(r, |m| Ok(m.rss)),
+    Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
+        (Some(rss), _) => Value::Bytes(rss),
+        // The kernel counts it of every process, whatever of the rest may be read.
+        (None, Some(sum)) => Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss))),
+        (None, None) => memory(r, |m| Ok(m.rss)),
     })
         .help(
             "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
@@ -73,13 +80,21 @@ pub(super) const COLUMNS: &[Entry] = &[
     .additive(false)
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
+    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, ram(r)) {
+        (Ok(m), Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
+        (Err(why), _) | (_, Err(why)) => Value::Missing(why),
+    })
+    .help("PSS in percent of the machine's memory, or of that which the container may use. Formula: PSS ÷ MemTotal.")
+    .additive(true)
+    .priority(Priority::Low)
+    .needs(Needs::MEMORY.and(Needs::SYSTEM)),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
         r.footprint
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(
         "The footprint over the last five minutes, from its least to its greatest; the scale spans at least 4 % \
-         of it. Sorted by slope.",
+         of it. Where PSS may not be read, RSS and swap. Sorted by slope.",
     )
     .needs(OVER_TIME),
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {

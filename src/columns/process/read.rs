@@ -20,11 +20,11 @@ pub(super) fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Va
     }
 }
 
-/// Reads a change of memory; where the memory cannot be read it is missing for the same reason.
+/// Reads a change of memory, or of RSS where that stands for it; where neither can be read it is missing for the same reason.
 pub(super) fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     match row.memory {
-        Ok(_) => rate(row, get, wrap),
-        Err(e) => Value::Missing(e),
+        Err(e) if !row.is_counted => Value::Missing(e),
+        _ => rate(row, get, wrap),
     }
 }
 
@@ -88,8 +88,8 @@ pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Optio
 /// Reads a part of the judgement on the footprint; blank in a sum.
 pub(super) fn trend<'a>(row: &Row<'a>, get: fn(&Judgement) -> Value<'a>) -> Value<'a> {
     match (row.memory, row.trend) {
-        (Err(e), Some(_)) => Value::Missing(e),
-        (Ok(_), Some(t)) if t.verdict == Verdict::Unknown => Value::Missing(Missing::Pending),
+        (Err(e), Some(_)) if !row.is_counted => Value::Missing(e),
+        (_, Some(t)) if t.verdict == Verdict::Unknown => Value::Missing(Missing::Pending),
         (_, Some(t)) => get(t),
         (_, None) => Value::Blank,
     }

@@ -10,7 +10,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t)))
         .help(
             "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
-             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. \
+             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. Where PSS may not be read, of RSS. \
              Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -19,8 +19,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "Whether it leaks: leaking, growing, warming, steady or shrinking; judged on the floor of what the \
-         footprint holds beside pages of files. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
+        "The verdict: leaking, growing, warming, steady or shrinking, on the lowest values of what the process holds: its \
+         anonymous, shared and swapped memory; pages of files are left out of the footprint. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
          minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME),
@@ -52,6 +52,7 @@ pub(super) const COLUMNS: &[Entry] = &[
             })
         });
         match (eta, r.trend) {
+            (Value::Seconds(eta), _) => Value::Forecast(eta),
             // What is known not to grow ends an alert that warned of it.
             (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
             (eta, _) => eta,
@@ -59,7 +60,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     })
     .help(
         "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, that of \
-         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of MemAvailable + \
+         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of mem_available (of the system) + \
          SwapFree and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),

@@ -27,7 +27,7 @@ pub(super) fn write(row: &RowHistory, out: &mut Writer) {
     });
     series::write(&row.footprint, out);
     series::write(&row.held, out);
-    out.number(row.is_live_set.into());
+    out.number(u64::from(row.is_live_set) | u64::from(row.is_counted) << 1);
     out.number(row.evaluation.is_steady.into());
     out.option(row.evaluation.latest.as_ref(), |out, latest| {
         write_judgement(&latest.judgement, out);
@@ -55,7 +55,8 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
     })?;
     row.footprint = series::read(input, until)?;
     row.held = series::read(input, until)?;
-    row.is_live_set = input.flag()?;
+    let kind = input.number().filter(|kind| *kind < 4)?;
+    (row.is_live_set, row.is_counted) = (kind & 1 != 0, kind & 2 != 0);
     row.evaluation.is_steady = input.flag()?;
     row.evaluation.latest = input.option(|input| {
         let judgement = read_judgement(input, at)?;

@@ -77,6 +77,14 @@ macro_rules! system_figures {
             corrupted: Meminfo(&["HardwareCorrupted"]),
             /// `GPUActive` and `GPUReclaim`: memory held by graphics drivers (Linux 7.0).
             gpu: Meminfo(&["GPUActive", "GPUReclaim"]),
+            /// `GPUReclaim`: the part of it that graphics drivers keep for later and give back when memory is needed.
+            gpu_reclaim: Meminfo(&["GPUReclaim"]),
+            /// `size` of the ZFS cache (ARC).
+            arc_size: Arcstats(&["size"]),
+            /// `c_min`: the size below which the ARC does not shrink.
+            arc_min: Arcstats(&["c_min"]),
+            /// Pages of the ARC, which are in no other counter of the kernel, unlike its headers.
+            arc_data: Arcstats(&["data_size", "metadata_size"]),
             /// `Balloon`: handed back to the hypervisor (Linux 6.18).
             balloon: Meminfo(&["Balloon"]),
             /// `CommitLimit`.
@@ -95,6 +103,26 @@ macro_rules! system_figures {
             huge_pool: HugePages("HugePages_Total"),
             /// `HugePages_Free × Hugepagesize`.
             huge_free: HugePages("HugePages_Free"),
+            /// `balloon_inflate`: pages given to the hypervisor since boot, in bytes; in a virtual machine.
+            balloon_inflate: VmstatPages("balloon_inflate"),
+            /// `balloon_deflate`: pages taken back from it since boot, in bytes.
+            balloon_deflate: VmstatPages("balloon_deflate"),
+            /// `pgscan_kswapd`: pages that kswapd looked at since boot, in bytes (Linux 4.8).
+            scan_kswapd: VmstatPages("pgscan_kswapd"),
+            /// `pgsteal_kswapd`: pages that it reclaimed.
+            steal_kswapd: VmstatPages("pgsteal_kswapd"),
+            /// `pgscan_direct`: pages that tasks themselves looked at, as they had to wait for memory.
+            scan_direct: VmstatPages("pgscan_direct"),
+            /// `pgsteal_direct`: pages that they reclaimed.
+            steal_direct: VmstatPages("pgsteal_direct"),
+            /// `workingset_refault_anon`: pages swapped in that were reclaimed too soon, since boot, in bytes (Linux 5.9).
+            refault_anon: VmstatPages("workingset_refault_anon"),
+            /// `workingset_refault_file`: the same of files (Linux 5.9).
+            refault_file: VmstatPages("workingset_refault_file"),
+            /// `zswpwb`: pages that zswap wrote back to swap since boot, in bytes (Linux 6.8).
+            zswap_written: VmstatPages("zswpwb"),
+            /// `oom_kill`: processes that the kernel killed for lack of memory, since boot, a count (Linux 4.13).
+            oom_kill: VmstatCount("oom_kill"),
         }
     };
 }

@@ -6,8 +6,8 @@
 //! swap   1.0G   120M   904M       0   4.1M       904M
 //! both  24.5G   1.2G   9.2G    8.6M  15.0G      23.3G
 //!
-//! COMPRESSED  STORED  IN RAM  RATIO  ON DISK  SIZE
-//! zram0         120M   40.1M   3.0x        -  1.0G
+//! COMPRESSED  STORED  SAME-FILLED  IN RAM  RATIO  LIMIT  ON DISK  SIZE
+//! zram0         120M         2.0M   40.1M   3.0x   none        -  1.0G
 //!
 //! WHERE THE RAM IS              BYTES      %
 //! anonymous memory of processes  1.0G    4.3
@@ -28,6 +28,12 @@ use crate::text::{Align, safe};
 pub(super) fn write(mem: &MemReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (account, unsupported) = account(mem);
     totals(mem).write(out, &mem.style)?;
+    let formula = overview::available_formula(&mem.snapshot.system);
+    if formula != "MemAvailable" {
+        let formula = formula.replace('−', "-");
+        let text = format!("AVAILABLE = {formula}; USED = MemTotal - AVAILABLE");
+        write_wrapped(out, &text, mem.style.width)?;
+    }
     let upper = [compressed(mem), swap_areas(mem), Some(account)];
     write_tables(mem, out, upper.into_iter().flatten())?;
     if !unsupported.is_empty() {
@@ -119,14 +125,14 @@ fn totals(mem: &MemReport<'_>) -> TextTable {
 
 /// Returns zswap and zram; `None` where there is none.
 fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
-    let figures = ["STORED", "IN RAM", "RATIO", "ON DISK", "SIZE"];
+    let figures = ["STORED", "SAME-FILLED", "IN RAM", "RATIO", "LIMIT", "ON DISK", "SIZE"];
     let mut table = TextTable::titled(titles("COMPRESSED", figures));
     let mut any = false;
-    for item in overview::compressed(&mem.snapshot.system, mem.inputs) {
+    for item in overview::compressed(&mem.snapshot.system, &mem.snapshot.accounting) {
         let is_zswap = &*item.name == "zswap";
         let idle = item.stored.unwrap_or(0) == 0;
         // Switched off, or a device that was never given a size.
-        if idle && ((is_zswap && mem.inputs.zswap_on != Ok(true)) || item.size == Ok(0)) {
+        if idle && ((is_zswap && mem.snapshot.accounting.zswap_on != Ok(true)) || item.size == Ok(0)) {
             continue;
         }
         any = true;
@@ -137,8 +143,14 @@ fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
         table.push(&[
             word(safe(item.name.as_bytes())),
             mem.bytes(item.stored),
+            mem.bytes(item.same_filled),
             mem.bytes(item.in_ram),
             ratio,
+            match item.limit {
+                Ok(None) => word("none"),
+                Ok(Some(limit)) => mem.bytes(Ok(limit)),
+                Err(why) => mem.bytes(Err(why)),
+            },
             mem.bytes(item.on_disk),
             mem.bytes(item.size),
         ]);
@@ -180,7 +192,8 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
     };
     let mut unsupported: Vec<&'static str> = Vec::new();
     let mut push = |part: &Part, indent: &str, whole: bool| match part.bytes {
-        Err(Missing::Unsupported) if whole => unsupported.push(part.title),
+        // A machine without ZFS has none of its cache.
+        Err(Missing::Unsupported) if whole && part.id != "arc" => unsupported.push(part.title),
         Ok(0) | Err(Missing::Unsupported) => {}
         reading => {
             let share = match reading {

@@ -9,8 +9,6 @@ use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::number;
 
-/// The number of bytes read of a `mountinfo`: enough for about ten thousand mounts.
-const MAX_MOUNTINFO: usize = 2 << 20;
 /// A v1 limit from here on means no limit: `PAGE_COUNTER_MAX`, the greatest multiple of a page that fits
 /// into 63 bits, for pages of up to 64 KiB.
 const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
@@ -19,17 +17,8 @@ const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
 /// own sysfs count.
 pub fn mounts(roots: &Roots) -> Reading<Mounts> {
     let path = roots.proc.join("self/mountinfo");
-    let mut buf = vec![0; 64 << 10];
-    let fd = files::open(path.as_os_str().as_encoded_bytes()).map_err(files::optional_reason)?;
-    let mut len = 0;
-    loop {
-        len += files::read_all(&fd, &mut buf[len..]).map_err(files::optional_reason)?;
-        if len < buf.len() || len >= MAX_MOUNTINFO {
-            break;
-        }
-        buf.resize(len * 2, 0);
-    }
-    let mounts = mounts::parse(&buf[..len])?;
+    let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, files::MAX_MOUNTINFO);
+    let mounts = mounts::parse(&bytes.map_err(files::optional_reason)?)?;
     if roots.is_own() {
         return Ok(mounts);
     }

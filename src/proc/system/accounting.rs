@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::model::system::AccountingInputs;
-use crate::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
+use crate::model::system::accounting::{HugePool, Ksm, Pressure, Sockets, SysvShm, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
+use crate::proc::system::zram::{self, MmStat};
 
 /// The result of reading one input, to be applied to [`AccountingInputs`].
 pub type InputUpdate = Box<dyn FnOnce(&mut AccountingInputs) + Send>;
@@ -50,7 +51,7 @@ define_inputs! {
     /// `/proc/zoneinfo`.
     Zones: zones = |roots| zoneinfo(&read_file(&roots.proc, "zoneinfo")?),
     /// `/sys/block/zram*`.
-    Zram: zram = |roots| sys(roots).map(zram),
+    Zram: zram = |roots| sys(roots).map(zram_devices),
     /// `/sys/kernel/mm/hugepages`.
     HugePages: huge = |roots| huge_pages(sys(roots)?),
     /// `/sys/kernel/mm/transparent_hugepage/enabled`.
@@ -59,9 +60,24 @@ define_inputs! {
     Ksm: ksm = |roots| ksm(sys(roots)?),
     /// `/sys/module/zswap/parameters/enabled`.
     Zswap: zswap_on = |roots| switch(&read_file(sys(roots)?, "module/zswap/parameters/enabled")?),
+    /// `/sys/module/zswap/parameters/max_pool_percent`.
+    ZswapPercent: zswap_percent = |roots| read_number(sys(roots)?, "module/zswap/parameters/max_pool_percent"),
+    /// `/sys/kernel/debug/zswap/same_filled_pages`.
+    ZswapSame: zswap_same_filled = |roots| pages(read_number(sys(roots)?, "kernel/debug/zswap/same_filled_pages")?),
     /// `/proc/pressure/memory`.
     Pressure: pressure = |roots| pressure(&read_file(&roots.proc, "pressure/memory")?),
+    /// `/proc/net/sockstat`.
+    Sockets: sockets = |roots| sockets(&read_file(&roots.proc, "net/sockstat")?),
+    /// `/proc/sysvipc/shm`.
+    Sysv: sysv = |roots| {
+        let path = roots.proc.join("sysvipc/shm");
+        let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
+        sysv(&bytes.map_err(files::optional_reason)?)
+    },
 }
+
+/// The number of bytes read of `sysvipc/shm`: enough for some ten thousand segments.
+const MAX_SYSV: usize = 2 << 20;
 
 fn sys(roots: &Roots) -> Reading<&Path> {
     roots.sys.as_deref().ok_or(Missing::Unsupported)
@@ -80,6 +96,12 @@ fn read_file(root: &Path, name: &str) -> Reading<Vec<u8>> {
 /// Reads a file that holds one number.
 fn read_number(root: &Path, name: &str) -> Reading<u64> {
     number(read_file(root, name)?.trim_ascii()).ok_or(Missing::Malformed)
+}
+
+/// Returns the bytes in so many pages.
+fn pages(count: u64) -> Reading<u64> {
+    let page = rustix::param::page_size() as u64;
+    count.checked_mul(page).ok_or(Missing::Malformed)
 }
 
 /// Parses a boolean parameter of a kernel module.
@@ -114,22 +136,24 @@ pub fn zoneinfo(bytes: &[u8]) -> Reading<Zones> {
     if any { Ok(zones) } else { Err(Missing::Malformed) }
 }
 
-fn zram(sys: &Path) -> Vec<ZramDevice> {
+fn zram_devices(sys: &Path) -> Vec<ZramDevice> {
     let page = 4096; // The unit of bd_stat, whatever the processor's page is.
-    let device = |found: crate::model::system::Zram| {
-        let dir = sys.join("block").join(&*found.name);
+    let device = |(name, stat): (Box<str>, MmStat)| {
+        let dir = sys.join("block").join(&*name);
         ZramDevice {
             size: read_number(&dir, "disksize"),
             on_disk: read_file(&dir, "bd_stat").and_then(|t| {
                 let count = words(&t).next().and_then(number);
                 count.and_then(|n| n.checked_mul(page)).ok_or(Missing::Malformed)
             }),
-            name: found.name,
-            stored: found.stored,
-            used: found.compressed,
+            name,
+            stored: stat.stored,
+            same_filled: stat.same_pages.and_then(pages),
+            limit: stat.limit,
+            used: stat.used,
         }
     };
-    super::zram::read(sys).into_iter().map(device).collect()
+    zram::devices(sys).into_iter().map(device).collect()
 }
 
 /// Reads the pools in `hugepages-2048kB` and the like.
@@ -167,8 +191,7 @@ fn chosen(bytes: &[u8]) -> Reading<Box<str>> {
 
 fn ksm(sys: &Path) -> Reading<Ksm> {
     let dir = sys.join("kernel/mm/ksm");
-    let page = rustix::param::page_size() as u64;
-    let pages = |name| read_number(&dir, name)?.checked_mul(page).ok_or(Missing::Malformed);
+    let pages = |name| pages(read_number(&dir, name)?);
     Ok(Ksm {
         on: read_number(&dir, "run")? == 1,
         shared: pages("pages_shared")?,
@@ -191,4 +214,39 @@ fn pressure(bytes: &[u8]) -> Reading<Pressure> {
         (Some(some), Some(full)) => Ok(Pressure { some, full }),
         _ => Err(Missing::Malformed),
     }
+}
+
+/// Parses `sockstat`: lines of a protocol and pairs of a name and a number, `mem` in pages.
+pub fn sockets(bytes: &[u8]) -> Reading<Sockets> {
+    let value = |protocol: &[u8], key: &[u8]| {
+        let mut lines = bytes.split(|b| *b == b'\n').map(words);
+        let mut line = lines
+            .find_map(|mut line| (line.next()? == protocol).then_some(line))
+            .ok_or(Missing::Malformed)?;
+        let number = line.find(|word| *word == key).and_then(|_| number(line.next()?));
+        number.ok_or(Missing::Malformed)
+    };
+    Ok(Sockets {
+        tcp: pages(value(b"TCP:", b"mem")?)?,
+        udp: pages(value(b"UDP:", b"mem")?)?,
+        fragments: value(b"FRAG:", b"memory")?,
+    })
+}
+
+/// Parses `sysvipc/shm`: a line of titles, and one for each segment. One malformed line makes the whole malformed, since
+/// a sum over the rest would be wrong.
+pub fn sysv(bytes: &[u8]) -> Reading<SysvShm> {
+    let mut lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    let titles = lines.next().ok_or(Missing::Malformed)?;
+    let place = |title: &[u8]| words(titles).position(|word| word == title).ok_or(Missing::Unsupported);
+    let (resident, swapped) = (place(b"rss")?, place(b"swap")?);
+    lines.try_fold(SysvShm::default(), |sum, line| {
+        let value = |at| words(line).nth(at).and_then(number).ok_or(Missing::Malformed);
+        let add = |a: u64, b: u64| a.checked_add(b).ok_or(Missing::Malformed);
+        Ok(SysvShm {
+            segments: sum.segments + 1,
+            resident: add(sum.resident, value(resident)?)?,
+            swapped: add(sum.swapped, value(swapped)?)?,
+        })
+    })
 }

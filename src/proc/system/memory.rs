@@ -1,9 +1,9 @@
-//! `/proc/meminfo` and `/proc/vmstat`: the figures that [`SystemSample::FIGURES`] lists.
+//! `/proc/meminfo`, `/proc/vmstat` and the `arcstats` of ZFS: the figures that [`SystemSample::FIGURES`] lists.
 
 use super::{MachineUpdate, PageEvents};
 use crate::model::system::FigureSource;
 use crate::model::{Missing, Reading, SystemSample};
-use crate::proc::parse::{kib, number};
+use crate::proc::parse::{kib, number, words};
 
 /// The lines of `vmstat` that [`PageEvents::taken`] sums up, as far as the kernel has them.
 const TAKEN: [&str; 4] = ["pgsteal_anon", "pswpin", "pswpout", "thp_collapse_alloc"];
@@ -48,7 +48,28 @@ pub(super) fn meminfo(bytes: Reading<&[u8]>) -> MachineUpdate {
             (Ok(0), _) | (Ok(_), Ok(1..)) => Err(Missing::Unsupported),
             (used, _) => used,
         }),
-        FigureSource::VmstatPages(_) | FigureSource::VmstatCount(_) => None,
+        FigureSource::VmstatPages(_) | FigureSource::VmstatCount(_) | FigureSource::Arcstats(_) => None,
+    })
+}
+
+/// Reads the figures of ZFS's `arcstats`: lines of a name, a number for its type, and a value. A line that is cut off is
+/// none, as a part of its number would look like a whole one.
+pub(super) fn arcstats(bytes: Reading<&[u8]>) -> MachineUpdate {
+    let value = |name: &str| {
+        let bytes = bytes?;
+        let end = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
+        let mut lines = bytes[..end].split(|b| *b == b'\n').map(words);
+        let mut line = lines
+            .find_map(|mut line| (line.next()? == name.as_bytes()).then_some(line))
+            .ok_or(Missing::Malformed)?;
+        line.nth(1).and_then(number).ok_or(Missing::Malformed)
+    };
+    update(|source| match source {
+        FigureSource::Arcstats(names) => {
+            let add = |sum: u64, name: &&str| Ok(sum.saturating_add(value(name)?));
+            Some(names.iter().try_fold(0, add))
+        }
+        _ => None,
     })
 }
 
@@ -69,7 +90,9 @@ pub(super) fn vmstat(bytes: Reading<&[u8]>) -> MachineUpdate {
         FigureSource::VmstatPages(name) => {
             Some(get(name).and_then(|pages| pages.checked_mul(page).ok_or(Missing::Malformed)))
         }
-        FigureSource::Meminfo(_) | FigureSource::HugePages(_) | FigureSource::Vmalloc => None,
+        FigureSource::Meminfo(_) | FigureSource::HugePages(_) | FigureSource::Vmalloc | FigureSource::Arcstats(_) => {
+            None
+        }
     });
     Box::new(move |machine| {
         figures(machine);

@@ -88,6 +88,9 @@ impl<'a> Payload<'a> {
             fields.push(("pid", id.pid.into()));
             fields.push(("starttime", id.starttime.into()));
         }
+        if let Target::Row(RowKey::Part(key)) = &event.target {
+            fields.push(("part", key.id.into()));
+        }
         let labels = event.details.labels.iter();
         fields.extend(labels.map(|(id, bytes)| (*id, lossless(bytes).into())));
         fields

@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{End, Input};
 use crate::run::terminal;
+use crate::sampler::callers;
 
 /// Time that the screen has to leave before the program is ended without it.
 const GRACE: Duration = Duration::from_millis(700);
@@ -19,6 +20,7 @@ const GRACE: Duration = Duration::from_millis(700);
 fn force(ended: &AtomicBool, code: i32) {
     if !ended.load(Ordering::SeqCst) {
         terminal::leave();
+        callers::remove();
         std::process::exit(code);
     }
 }

@@ -128,10 +128,14 @@ impl Plan {
         Ok(self)
     }
 
-    /// Returns a scanner that reads what is wanted.
+    /// Returns a scanner that reads what is wanted; for a format that holds whole snapshots all that belongs into one.
     pub(super) fn scanner(&self) -> Scanner {
         let mut scanner = Scanner::new(&self.sampling);
-        scanner.set_needs(self.needs);
+        let whole = match self.format {
+            Format::Json | Format::Ndjson => Needs::ACCOUNT,
+            _ => Needs::NOTHING,
+        };
+        scanner.set_needs(self.needs.and(whole));
         scanner
     }
 

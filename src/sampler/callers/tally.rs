@@ -69,8 +69,8 @@ impl Tally {
     }
 
     /// Returns the figures of each call site; without an address those of all that there was no room for.
-    pub fn into_sites(self) -> Vec<(Option<u64>, CallFigures)> {
-        self.figures
+    pub fn sites(&self) -> &[(Option<u64>, CallFigures)] {
+        &self.figures
     }
 
     /// Returns the place of a call site.

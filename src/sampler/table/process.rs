@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::facts::FactsCache;
+use super::held_watch::HeldWatch;
 use super::twins::TwinWatch;
-use crate::model::{Identity, Memory, Missing, Reading, Stat, Walk};
+use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
 use crate::sampler::counters::{KnownCounters, SwapUse};
 use crate::sampler::estimate::{Counters, Tracker};
 use crate::sampler::job::{Glance, GlanceRequest, Job, ProcessRef, WalkResult};
@@ -64,6 +65,8 @@ pub(super) struct Process {
     /// The number of its address space, where that is shared.
     pub(super) shared_mm: Option<u64>,
     pub(super) twin: TwinWatch,
+    /// Memory that it holds through its descriptors, while that is asked for.
+    pub(super) held: Option<Box<HeldWatch>>,
 }
 
 impl Process {
@@ -111,6 +114,7 @@ impl Process {
             mm_attempts: MM_ATTEMPTS,
             shared_mm: None,
             twin: TwinWatch::default(),
+            held: None,
         }
     }
 
@@ -142,10 +146,17 @@ impl Process {
         self.own_error == Err(Missing::Denied)
     }
 
-    /// Returns `VmSwap` in KiB, where its memory may not be read.
-    pub(super) fn vm_swap(&self) -> Option<u32> {
-        let swap = self.estimates.counters().swap.filter(|_| self.is_denied());
-        swap.and_then(|bytes| u32::try_from(bytes >> 10).ok())
+    /// Returns what the kernel counts for everyone, where its memory may not be read.
+    pub(super) fn counted(&self) -> Counted {
+        if !self.is_denied() {
+            return Counted::default();
+        }
+        let counters = self.estimates.counters();
+        let kib = |bytes: u64| u32::try_from(bytes >> 10).ok();
+        Counted {
+            anon: counters.resident.and_then(|resident| kib(resident.anon)),
+            swap: counters.swap.and_then(kib),
+        }
     }
 
     /// Takes in a glance at the same process. An exec, and an end that waits to be reaped, leave to others what was
@@ -181,7 +192,8 @@ impl Process {
         }
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
-        let before = self.estimates.counters().resident;
+        // A process whose memory may not be read is no known sharer.
+        let before = self.estimates.counters().resident.filter(|_| !self.is_denied());
         if let (Some(before), Some(after)) = (before, glance.counters.resident) {
             let change = after.shared.cast_signed() - before.shared.cast_signed();
             self.sharing.resized(change, sharing);
@@ -372,7 +384,7 @@ impl Process {
     }
 
     /// Returns true if something of it is being read, so that time alone may change its row.
-    pub(super) const fn waits(&self) -> bool {
-        self.is_walking || self.facts.waits()
+    pub(super) fn waits(&self) -> bool {
+        self.is_walking || self.facts.waits() || self.held.as_ref().is_some_and(|held| held.is_reading())
     }
 }

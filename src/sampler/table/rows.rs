@@ -257,7 +257,7 @@ impl Process {
             self.oom_score,
             self.walk(),
             self.data(),
-            self.vm_swap(),
+            self.counted(),
             Arc::as_ptr(&self.facts.facts) as usize,
         )
     }
@@ -293,7 +293,11 @@ impl Process {
             stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
             shares_mm: None,
-            vm_swap: self.vm_swap(),
+            counted: self.counted(),
+            held: self
+                .held
+                .as_ref()
+                .map(|held| held.shown(self.serial, running, deadline)),
         }
     }
 }

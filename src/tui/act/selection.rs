@@ -64,7 +64,7 @@ impl Selection {
         }
         let group = match rows.as_slice() {
             [RowKey::Group(key)] => Some(group_name(key)),
-            [RowKey::Process(_)] => None,
+            [RowKey::Process(_) | RowKey::Part(_)] => None,
             many => {
                 let groups = app.query.scope.grouped_by();
                 groups.map(|_| format!("{} groups", many.len()))
@@ -133,6 +133,7 @@ fn group_name(key: &GroupKey) -> String {
 fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a ProcessSample> {
     let rows = snapshot.rows();
     match row {
+        RowKey::Part(_) => Vec::new(),
         RowKey::Process(id) => snapshot.row(*id).into_iter().collect(),
         RowKey::Group(key) => {
             let group = app.rows.groups.iter().find(|group| group.key == *key);

@@ -1,13 +1,17 @@
 //! The columns of the tables, by what their rows are; where they stand; and what must be read for them.
 
-use super::App;
+use super::{App, Page};
 use crate::alert::Rule;
+use crate::columns::cell::WIDE_TREND;
 use crate::columns::{AppliesTo, ColumnId, Label, Needs, Priority, layout, needs_of_filter};
 use crate::group::GroupBy;
 use crate::trend::Verdict;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
 use crate::tui::widgets::{ColumnLayout, PlacedColumn, place_columns};
+
+/// The width of a screen from which on trends have longer words: nothing has to go for them.
+const WIDE_SCREEN: u16 = 140;
 
 impl App {
     /// Returns the columns chosen for what the rows are now.
@@ -95,9 +99,6 @@ impl App {
             Some(GroupBy::Command | GroupBy::Family) => 20,
             // Half a screen has room for the figures, or for it.
             None if width < 72 => 0,
-            // Better than figures of which few are known; at 80 columns the others have room beside it.
-            None if is_blind && self.screen.has_swap => 36,
-            None if is_blind => 41,
             None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
         };
         let layout = |id: &ColumnId| {
@@ -105,7 +106,6 @@ impl App {
             let grows = column.grows || column.label == Label::Group && by.is_some();
             let stays = grows || *id == table.sort;
             let priority = match *id {
-                layout::RSS if is_blind => Priority::High,
                 id if is_blind && !layout::WITHOUT_PSS.contains(&id) && column.needs.contains(Needs::MEMORY) => {
                     Priority::Low
                 }
@@ -146,6 +146,7 @@ impl App {
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let verdict = |row| Some(self.row(snapshot, row)?.trend?.verdict);
         let width = |verdict| match verdict {
+            Verdict::Warming if self.screen.size.0 >= WIDE_SCREEN => WIDE_TREND as u16,
             Verdict::Leaking | Verdict::Growing | Verdict::Warming | Verdict::Shrinking => column.width,
             Verdict::Steady | Verdict::Unknown => 0,
         };
@@ -155,6 +156,20 @@ impl App {
 
     /// Returns what must be read for some part of the screen, for the filter or for a rule.
     pub(super) fn needs(&self) -> Needs {
+        let page = self.page();
+        let shown = page.map_or_else(|| self.needs_of_tables(), Page::needs);
+        let rules: Needs = self.engine.alerts.rules().map(Rule::needs).collect();
+        // For suspects they tell how long it takes until a limit is reached.
+        let suspects = if self.engine.suspects.is_empty() {
+            Needs::NOTHING
+        } else {
+            Needs::CGROUP_FIGURES
+        };
+        shown.and(rules).and(suspects).within(Needs::ON_DEMAND)
+    }
+
+    /// Returns what must be read for the tables of processes and the panel.
+    fn needs_of_tables(&self) -> Needs {
         let by_cgroup = matches!(
             self.query.scope.grouped_by(),
             Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
@@ -162,23 +177,24 @@ impl App {
         let shown = self.chosen_columns().iter().chain([&self.tables.current().sort]);
         let shown: Needs = shown.map(|c| c.get().needs).collect();
         let table = shown.and(needs_of_filter(&self.query.filter.filter));
-        let rules: Needs = self.engine.alerts.rules().map(Rule::needs).collect();
-        let all = [
-            // Groups by command, user or family, and mappings, have no cgroup.
-            if by_cgroup || self.query.scope.lists_processes() {
-                table
-            } else {
-                table.without(Needs::CGROUP_FIGURES)
-            },
-            rules,
-            // The line of detail shows them though no column does; and for suspects and in the panel they tell
-            // how long it takes until a limit is reached.
-            if by_cgroup || !self.engine.suspects.is_empty() || self.shows_panel() {
-                Needs::CGROUP_FIGURES
-            } else {
-                Needs::NOTHING
-            },
-        ];
-        all.into_iter().collect::<Needs>().within(Needs::ON_DEMAND)
+        // Groups by command, user or family, and mappings, have no cgroup.
+        let table = if by_cgroup || self.query.scope.lists_processes() {
+            table
+        } else {
+            table.without(Needs::CGROUP_FIGURES)
+        };
+        // The line of detail shows them though no column does, and the panel tells how long it takes until a limit.
+        let beside = if by_cgroup || self.shows_panel() {
+            Needs::CGROUP_FIGURES
+        } else {
+            Needs::NOTHING
+        };
+        // The panel lists what is held.
+        let in_panel = if self.shows_panel() {
+            Needs::HELD
+        } else {
+            Needs::NOTHING
+        };
+        table.and(beside).and(in_panel)
     }
 }

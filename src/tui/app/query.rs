@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::columns::COLUMNS;
 use crate::config::settings::UiSettings;
-use crate::filter::{Filter, FilterError};
+use crate::filter::{Filter, FilterError, Schema};
 use crate::model::Identity;
 use crate::tui::scope::Scope;
 
@@ -77,10 +77,15 @@ pub struct FilterState {
 }
 
 impl FilterState {
-    /// Parses what was typed; the last good filter stays where it does not parse.
+    /// Parses what was typed as a filter of processes; the last good filter stays where it does not parse.
     pub fn set(&mut self, text: &str) {
+        self.set_by(text, &COLUMNS);
+    }
+
+    /// Parses what was typed as a filter of rows with these columns.
+    pub fn set_by(&mut self, text: &str, schema: &dyn Schema) {
         self.text = text.into();
-        match Filter::parse(text, &COLUMNS) {
+        match Filter::parse(text, schema) {
             Ok(filter) => {
                 self.filter = filter;
                 self.good = text.into();

@@ -1,4 +1,4 @@
-//! The chart of a footprint over the chosen span, with what is judged of it.
+//! The chart of a footprint, or of another figure with a history, over the chosen span, with what is judged of it.
 //!
 //! ```text
 //!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure
@@ -9,6 +9,8 @@
 //!
 //! A column is as high as the last value of its time; `░` above it says how high it was in between.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,8 +20,10 @@ use crate::columns::{Row, Value, layout};
 use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::Snapshot;
-use crate::trend::{Judgement, Metric, Verdict};
+use crate::trend::{Metric, Verdict};
 use crate::tui::app::App;
+use crate::tui::labels;
+use crate::tui::panel::chart_width;
 use crate::tui::time_axis::{self, Axis, Happening};
 use crate::tui::value_axis::{self, Scale};
 use crate::tui::widgets::{StatusLine, draw_text};
@@ -27,13 +31,46 @@ use crate::units;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
+/// A history to draw.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tui) struct Charted<'a> {
+    /// The name of the figure.
+    pub(in crate::tui) name: &'a str,
+    /// Its history.
+    pub(in crate::tui) history: &'a RowHistory,
+    /// The seconds until it reaches a limit.
+    pub(in crate::tui) eta: Option<f64>,
+    /// When the program that it is of started.
+    pub(in crate::tui) started_at: Option<Duration>,
+    /// Its verdict is told.
+    pub(in crate::tui) is_judged: bool,
+}
+
+impl<'a> Charted<'a> {
+    /// Returns the footprint of a process or group.
+    pub(super) fn of_row(app: &App, history: &'a RowHistory, row: &Row<'_>) -> Self {
+        let eta = match (layout::ETA.get().value)(row) {
+            Value::Forecast(eta) => Some(eta),
+            _ => None,
+        };
+        Self {
+            name: "footprint",
+            history,
+            eta,
+            started_at: row.sample.and_then(|sample| app.engine.history.started_at(sample.id)),
+            is_judged: true,
+        }
+    }
+}
+
 /// Draws a line that says what is drawn, and the chart below it. As a sparkline it spans at least 4 % of the greatest value
 /// and 256 KiB, so that the noise of a steady process is no mountain.
-pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &Row<'_>, area: Rect, buf: &mut Buffer) {
+pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
+    let Charted { name, history, .. } = *charted;
     let footprint = history.footprint();
     let gutter = value_axis::width(area.width, app.screen.units);
-    let width = super::chart_width(area.width, app.screen.units);
+    let width = chart_width(area.width, app.screen.units);
     let window = app.screen.chart.window(snapshot.monotonic, width);
     let bands = footprint.bands(window.end, window.span, width);
     let known = || bands.iter().flatten();
@@ -42,13 +79,13 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
     let (Some(low), Some(high)) = (low, high) else {
-        let text = format!(" footprint: nothing known of these {}", app.screen.chart.span().name);
+        let text = format!(" {name}: nothing known of these {}", app.screen.chart.span().name);
         label.text(1, text, theme.dim);
         return label.draw(head, buf);
     };
     let bytes = |n| units::bytes(n, app.screen.units);
     let range = format!(
-        " footprint over {}: {} to {}",
+        " {name} over {}: {} to {}",
         app.screen.chart.span().name,
         bytes(low),
         bytes(high)
@@ -75,7 +112,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
                 theme.warning,
             );
         }
-        None => verdict(app, history.trend(), snapshot, row, &mut label),
+        None => verdict(app, snapshot, charted, &mut label),
     }
     label.draw(head, buf);
 
@@ -126,21 +163,20 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, history: &RowHistory, row: &R
         is_cut: scale.base > 0,
     };
     let mut happenings = time_axis::common(app, snapshot);
-    happenings.extend(own(app, history, row));
+    happenings.extend(own(app, charted));
     time_axis::draw(app, snapshot, axis, &happenings, below, buf);
 }
 
 /// Returns what happened to the row itself: its program began, and it began to grow.
-fn own(app: &App, history: &RowHistory, row: &Row<'_>) -> impl Iterator<Item = Happening> {
+fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = Happening> {
     let theme = &app.config.theme;
-    let started = row.sample.and_then(|sample| app.engine.history.started_at(sample.id));
-    let started = started.map(|at| Happening {
+    let started = charted.started_at.map(|at| Happening {
         at,
         sign: "*",
         name: "program starts".into(),
         style: theme.title,
     });
-    let trend = history.trend();
+    let trend = charted.history.trend();
     let grows = trend.since.map(|at| match trend.verdict {
         Verdict::Leaking => Happening {
             at,
@@ -162,8 +198,8 @@ fn own(app: &App, history: &RowHistory, row: &Row<'_>) -> impl Iterator<Item = H
 fn moment(
     app: &App,
     snapshot: &Snapshot,
-    end: std::time::Duration,
-    span: std::time::Duration,
+    end: Duration,
+    span: Duration,
     width: usize,
     column: usize,
 ) -> (String, String) {
@@ -185,9 +221,11 @@ fn moment(
 }
 
 /// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure`.
-fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, label: &mut StatusLine) {
+fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
+    let judged = charted.history.trend();
     let (sign, style): (&str, Style) = match judged.verdict {
+        _ if !charted.is_judged => return,
         Verdict::Unknown => return label.text(50, "  ·  needs more history", theme.dim),
         Verdict::Steady => return label.text(50, "  ·  steady", theme.dim),
         Verdict::Shrinking => ("▽ ", theme.down),
@@ -195,26 +233,26 @@ fn verdict(app: &App, judged: &Judgement, snapshot: &Snapshot, row: &Row<'_>, la
         Verdict::Growing => ("△ ", theme.up),
         Verdict::Leaking => ("▲ ", theme.leak),
     };
-    label.text(70, "  ·  ", theme.dim);
     let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     let pace = match judged.flat_since {
         Some(since) => format!(", paused for {}", span(since)),
         None => format!(" {}", units::pace(judged.slope)),
     };
-    label.text(90, format!("{sign}{}{pace}", judged.verdict.id()), style);
+    let verdict = (format!("{sign}{}{pace}", judged.verdict.id()), style);
+    label.spans(90, vec![("  ·  ".into(), theme.dim), verdict]);
     match judged.metric {
         Metric::File => label.text(50, " of file pages, which the kernel takes back", theme.text),
         Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
+        Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint => {}
     }
     if let (None, Some(since)) = (judged.flat_since, judged.since) {
         label.text(65, format!(" for at least {}", span(since)), theme.text);
     }
-    if let Value::Seconds(eta) = (layout::ETA.get().value)(row)
-        && eta < 3.15e7
-    {
-        let eta = units::about(std::time::Duration::try_from_secs_f64(eta).unwrap_or_default());
-        label.text(75, format!(", at this pace full in {eta}"), theme.warning);
+    if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {
+        let eta = Duration::try_from_secs_f64(eta).unwrap_or_default();
+        let style = if eta < labels::SOON { theme.warning } else { theme.text };
+        label.text(75, format!(", at this pace full in {}", units::about(eta)), style);
     }
     if judged.verdict == Verdict::Leaking {
         label.text(55, format!(", {:.0}% sure", judged.percent()), theme.dim);

@@ -13,7 +13,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{draw_facts, process};
+use super::{draw_facts, held, process};
 use crate::columns::{CellStyle, cell, layout};
 use crate::group::Group;
 use crate::model::Snapshot;
@@ -21,6 +21,7 @@ use crate::text;
 use crate::tui::app::App;
 use crate::tui::labels;
 use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_line};
+use crate::units;
 
 /// Draws the panel.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
@@ -39,6 +40,19 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
     if let Some(figures) = &group.cgroup {
         let figures = labels::cgroup_figures(figures, app.screen.units);
         facts.push(StatusLine::of(format!(" {figures}"), theme.text));
+    }
+    if let Some(figures) = group.totals.held.ok().filter(|held| held.total() > 0 || held.vram > 0) {
+        let bytes = |n| units::bytes(n, app.screen.units);
+        let parts = held::parts(&figures, bytes).join("  ");
+        let mut line = StatusLine::of(
+            format!(" they hold {} beside their PSS", bytes(figures.total())),
+            theme.text,
+        );
+        line.text(60, format!("  ·  {parts}"), theme.text);
+        if figures.vram > 0 {
+            line.text(50, format!("  ·  and {} of VRAM", bytes(figures.vram)), theme.text);
+        }
+        facts.push(line);
     }
     if !group.whole {
         let text = " the chart is of the whole group, without the filter";

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  what grew in 2m  ·  +120M in all  ·  read 3s ago
-//!  GROWTH   HELD  AREAS KIND    MAPPING
+//!  GROWTH    NOW  AREAS KIND    MAPPING
 //!   +118M   1.1G     41 anon    [anon]
 //!     +2M    12M      1 file    /usr/lib/libpython3.13.so new
 //! ```
 //!
-//! Once the user asked what the process touches, COLD beside HELD says what it did not.
+//! Once the user asked what the process touches, COLD beside NOW says what it did not.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,7 +22,7 @@ use crate::tui::growth::TrackedProcess;
 use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
 use crate::units;
 
-const TITLES: [&str; 6] = ["GROWTH", "HELD", "COLD", "AREAS", "KIND", "MAPPING"];
+const TITLES: [&str; 6] = ["GROWTH", "NOW", "COLD", "AREAS", "KIND", "MAPPING"];
 /// The index of the column of what was not touched, which is there only where the user asked.
 const COLD: usize = 2;
 

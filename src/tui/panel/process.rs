@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{draw_facts, growth};
+use super::{draw_facts, growth, held};
 use crate::columns::{cell, layout};
 use crate::model::{Memory, Missing, ProcessSample, Snapshot};
 use crate::tui::app::App;
@@ -19,7 +19,10 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     let history = app.engine.history.get(sample.id);
     let chart = history.map(|history| (history, app.row_source(snapshot).process(sample)));
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
-        growth::draw(app, snapshot, sample, rest, buf);
+        let rest = held::draw(app, sample, rest, buf);
+        if rest.height > 0 {
+            growth::draw(app, snapshot, sample, rest, buf);
+        }
     }
 }
 

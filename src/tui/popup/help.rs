@@ -11,9 +11,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, wrap};
-use crate::columns::COLUMNS;
-use crate::config::Context;
-use crate::tui::app::App;
+use crate::columns::{COLUMNS, columns_help};
+use crate::config::{Action, Context};
+use crate::tui::app::{App, HelpSection, Page};
+use crate::tui::page;
 use crate::tui::widgets::{ListState, draw_text};
 use crate::{filter, text};
 
@@ -53,7 +54,8 @@ fn lines(app: &App, width: usize) -> Vec<HelpLine> {
     let keys = |context: Context| -> Vec<(String, String)> {
         let readonly = app.config.settings.ui.readonly;
         let bindings = app.config.keymap.bindings.iter();
-        let bindings = bindings.filter(|b| b.context == context && !(readonly && b.run.acts()));
+        let is_shown = |run| !(readonly && Action::acts(run)) && (context != Context::Table || page::takes(app, run));
+        let bindings = bindings.filter(|b| b.context == context && is_shown(b.run));
         bindings
             .map(|b| {
                 let keys: Vec<String> = b.on.iter().map(ToString::to_string).collect();
@@ -61,18 +63,20 @@ fn lines(app: &App, width: usize) -> Vec<HelpLine> {
             })
             .collect()
     };
-    let filters = filter::help()
-        .iter()
-        .map(|(term, about)| ((*term).to_owned(), (*about).to_owned()));
-    let columns = COLUMNS
-        .iter()
-        .map(|c| (format!("{} ({})", c.title, c.id), c.help.to_owned()));
     section("KEYS", keys(Context::Table));
-    section("FILTER", filters.collect());
-    section("COLUMNS", columns.collect());
+    for (title, entries) in app.page().map_or_else(help_of_tables, Page::help) {
+        section(title, entries);
+    }
     section("IN MENUS", keys(Context::List));
     section("IN A LINE OF TEXT", keys(Context::Input));
     lines
+}
+
+/// Returns the sections about the tables of processes.
+fn help_of_tables() -> Vec<HelpSection> {
+    let filters = filter::help().iter();
+    let filters = filters.map(|(term, about)| ((*term).to_owned(), (*about).to_owned()));
+    vec![("FILTER", filters.collect()), ("COLUMNS", columns_help(COLUMNS))]
 }
 
 fn all_lines(app: &App) -> Vec<HelpLine> {

@@ -19,11 +19,13 @@ use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{Priority, Unit};
 use crate::group::RowKey;
 use crate::history::mapping_diff::MappingGrowth;
+use crate::history::parts::rule;
 use crate::history::suspects::Suspect;
 use crate::model::Snapshot;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::{App, Response};
 use crate::tui::navigation::show_scope;
+use crate::tui::page;
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line};
@@ -72,6 +74,7 @@ impl Popup for LeakList {
     fn texts(&self, app: &App) -> Vec<String> {
         let suspects = app.engine.suspects.iter();
         let name = |suspect: &Suspect| match (&suspect.key, &suspect.facts) {
+            (RowKey::Part(key), _) => key.label.into(),
             (RowKey::Group(key), _) => text::safe(key.label()).into_owned(),
             (RowKey::Process(_), facts) => facts
                 .as_ref()
@@ -96,11 +99,14 @@ impl Popup for LeakList {
                 Metric::Heap => {
                     "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
                 }
-                Metric::LiveSet | Metric::Held | Metric::Footprint => {
+                Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss => {
                     "it grows; a fill, a warm-up or a load may still explain it"
                 }
             };
             parts.push(why.into());
+        }
+        if let Some((.., reason)) = suspect.key.part().and_then(|key| rule(key.id)) {
+            parts.push((*reason).into());
         }
         if suspect.alike > 0 {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
@@ -120,7 +126,7 @@ impl Popup for LeakList {
         self.list.select(to, self.keys.len().max(1), height);
     }
 
-    /// Goes to the suspect: to a process with its panel, to a program among programs.
+    /// Goes to the suspect: to a process with its panel, to a program among programs, to a part of the RAM on its page.
     fn accept(&mut self, app: &mut App) -> Response {
         let Some(suspect) = app.engine.suspects.get(self.list.cursor) else {
             return Response::close();
@@ -130,6 +136,11 @@ impl Popup for LeakList {
             return Response::close();
         }
         let key = suspect.key.clone();
+        if let RowKey::Part(key) = key {
+            page::memory::show(app, key.id);
+            return Response::close();
+        }
+        app.close_page();
         app.screen.panel_open = true;
         show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(&key));
         if app.tables.current().selected.as_ref() != Some(&key) {

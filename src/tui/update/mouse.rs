@@ -39,10 +39,15 @@ fn on_wheel(app: &mut App, at: Position, down: bool) -> Vec<Effect> {
             Response::stay()
         });
     }
+    let rows = if down { ROWS_PER_NOTCH } else { -ROWS_PER_NOTCH };
+    if app.page().is_some() {
+        app.with_page(|page, app| page.step(app, rows));
+        return Vec::new();
+    }
     if let Some(active) = table_at(app, at) {
         app.tables.active = active;
     }
-    app.move_selection(if down { ROWS_PER_NOTCH } else { -ROWS_PER_NOTCH });
+    app.move_selection(rows);
     Vec::new()
 }
 
@@ -63,6 +68,9 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
     }
     if is_for_modal(app) {
         return app.with_modal(|modal, app| modal.on_click(app, at));
+    }
+    if app.page().is_some() {
+        return app.with_page(|page, app| page.on_click(app, at));
     }
     let Some(active) = table_at(app, at) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Keys on the table.
+//! Keys on the table, and those that are the same on each page.
 
 use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
@@ -123,7 +123,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::Backspace
         | Action::Delete
         | Action::DeleteWord
-        | Action::DeleteLine => {}
+        | Action::DeleteLine
+        | Action::ProcessesPage
+        | Action::MemoryPage
+        | Action::KernelPage => {}
     }
     Vec::new()
 }

@@ -73,6 +73,7 @@ fn sentence(danger: &Danger, width: usize) -> String {
 /// Returns the name of who takes the memory, cut to a width.
 fn name(app: &App, key: &RowKey, width: usize) -> String {
     match key {
+        RowKey::Part(key) => key.label.into(),
         RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
         RowKey::Process(id) => {
             let sample = app.engine.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));

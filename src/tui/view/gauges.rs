@@ -90,15 +90,15 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
         (47, " file ", file_pages(s), '░', theme.bar_file),
     ];
     let amounts = parts.map(|(_, _, n, glyph, style)| (n.unwrap_or(0), glyph, style));
-    let used = s.mem_available.map(|available| total.saturating_sub(available));
-    add_usage(&mut line, used, total, &amounts, area, app);
+    add_usage(&mut line, s.used(), total, &amounts, area, app);
     for (priority, label, n, _, style) in parts {
         line.labeled(priority, label, theme.dim, amount(n), style);
     }
-    line.labeled(60, "  avail ", theme.dim, amount(s.mem_available), theme.text);
+    line.labeled(60, "  avail ", theme.dim, amount(s.available()), theme.text);
     // The graph below shows the same, and more of it.
     if app.layout().graph.is_empty() {
         let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
+        line.text_right(25, "  5 min", theme.dim);
         line.text_right(30, format!("  {chart} "), theme.chart);
     }
     line.draw(area, buf);

@@ -20,7 +20,7 @@ use crate::tui::app::App;
 use crate::tui::labels;
 use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
 use crate::tui::widgets::StatusLine;
-use crate::units;
+use crate::{text, units};
 
 /// A limit that is reached later than that is not worth a word: one year.
 const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
@@ -67,8 +67,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
     let theme = &app.config.theme;
     let judgement = &suspect.judgement;
-    let width = if app.screen.size.0 < 100 { 16 } else { 36 };
-    line.text(90, format!("  {}", name(suspect, width)), theme.text);
+    line.text(90, format!("  {}", name(suspect, app.screen.size.0 < 100)), theme.text);
     let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", span(since)), style);
@@ -80,11 +79,13 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
     if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
-        line.text(
-            80,
-            format!("  at this pace full in {}", units::about(eta)),
-            theme.warning,
-        );
+        // What is far off is not what the eye should meet first, nor what stays where there is little room.
+        let (priority, style) = if eta < labels::SOON {
+            (80, theme.warning)
+        } else {
+            (65, theme.text)
+        };
+        line.text(priority, format!("  at this pace full in {}", units::about(eta)), style);
     }
     if judgement.verdict == Verdict::Leaking {
         line.text(40, format!("  {:.0}% sure", judgement.percent()), theme.dim);
@@ -101,9 +102,20 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     }
 }
 
-/// Returns the name of a suspect, cut to a width, with its pid or how many processes it has.
-fn name(suspect: &Suspect, width: usize) -> String {
+/// Returns the name of a suspect with its pid or how many processes it has; on a narrow screen that of its program, which says
+/// more in little room than the beginning of a path.
+fn name(suspect: &Suspect, is_narrow: bool) -> String {
+    let width = if is_narrow { 20 } else { 36 };
     match &suspect.key {
+        RowKey::Process(id) if is_narrow && suspect.command.is_some() => {
+            let program = suspect.command.as_deref().unwrap_or_default();
+            format!(
+                "{} {}",
+                id.pid,
+                text::truncate(&text::safe_prefix(program, width), width)
+            )
+        }
+        RowKey::Part(key) => key.label.into(),
         RowKey::Group(key) => format!("{} ({} processes)", labels::group_name(key, width), suspect.count),
         RowKey::Process(id) => labels::process(*id, suspect.facts.as_deref(), width),
     }

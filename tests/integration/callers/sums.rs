@@ -130,7 +130,7 @@ fn allocations_are_summed_by_site_and_followed_to_their_free() {
     }
     assert_eq!((tally.events, tally.failed, tally.older_frees), (10, 1, 1));
     assert_eq!((tally.unseen_frees, tally.unfollowed), (1, 0));
-    let sites = tally.into_sites();
+    let sites = tally.sites().to_vec();
     let small = CallFigures {
         hits: 3,
         requested: 32,
@@ -166,7 +166,7 @@ fn what_is_followed_is_bounded_and_the_rest_is_told() {
     // There is room again.
     tally.push(0, alloc(1, 0x10, 8, 8));
     assert_eq!((tally.unfollowed, tally.older_frees), (10, 10));
-    let (_, figures) = tally.into_sites()[0];
+    let (_, figures) = tally.sites().to_vec()[0];
     assert_eq!((figures.hits, figures.frees), (MAX_LIVE as u64 + 11, MAX_LIVE as u64));
     assert_eq!(figures.unfollowed, 80);
     assert_eq!(figures.growth(), 8, "the one that is alive");
@@ -179,7 +179,7 @@ fn call_sites_that_are_too_many_are_summed() {
         tally.push(0, alloc(site, 0x1000 + site * 8, 8, 16));
         tally.push(0, alloc(3, 0x1_0000_0000 + site * 8, 8, 16));
     }
-    let sites = tally.into_sites();
+    let sites = tally.sites().to_vec();
     assert_eq!(sites.len(), MAX_SITES + 1);
     let busy = sites.iter().find(|(site, _)| *site == Some(3)).unwrap();
     assert_eq!(busy.1.hits, MAX_SITES as u64 + 6);

@@ -179,6 +179,7 @@ fn known() -> (ProcessSample, RowHistory) {
         f.container = Some((*b"0123456789ab").into());
     });
     sample.oom_score = Ok(1);
+    sample.held = crate::support::holding(4096);
     sample.stat.vsize = 1 << 30;
     let mut history = History::new(Duration::from_secs(10));
     for second in 0..LAST {
@@ -196,6 +197,7 @@ fn whole() -> Snapshot {
     let mut snap = snapshot(Duration::from_secs(LAST), Vec::new());
     snap.system.uptime = Ok(1000.0);
     snap.system.mem_available = Ok(1 << 30);
+    snap.system.mem_total = Ok(1 << 33);
     let figures = CgroupFigures {
         current: Ok(1 << 20),
         swap: Ok(0),
@@ -241,7 +243,7 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
             | (Unit::PerSecond, Value::PerSecond(_))
             | (Unit::Share, Value::Share(_))
             | (Unit::Count, Value::Count(_) | Value::Id(_))
-            | (Unit::Seconds, Value::Seconds(_))
+            | (Unit::Seconds, Value::Seconds(_) | Value::Forecast(_))
             | (Unit::Text, Value::Text(_))
             | (Unit::Chart, Value::Chart(..))
             | (Unit::Trend, Value::Trend(_))
@@ -274,6 +276,7 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
 fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
     let (mut sample, series) = known();
     sample.walk = Err(Missing::Denied);
+    sample.held = Some(Arc::new(Err(Missing::Denied)));
     let snap = snapshot(Duration::from_secs(30), Vec::new());
     let mark = mark();
     let row = Row::of_process(&sample, Some(&series), &snap).with_mark(Some(&mark));
@@ -316,7 +319,8 @@ fn before_the_second_snapshot_changes_are_pending() {
 #[test]
 fn additive_columns_have_a_total_and_the_others_leave_it_blank() {
     let (sample, series) = known();
-    let snap = snapshot(Duration::from_secs(30), Vec::new());
+    let mut snap = snapshot(Duration::from_secs(30), Vec::new());
+    snap.system.mem_total = Ok(1 << 33);
     let totals = Totals::of([&sample, &sample], |_| Some(*series.change()));
     let row = Row::of_totals(&totals, &snap);
     for column in COLUMNS {

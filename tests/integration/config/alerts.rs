@@ -24,7 +24,14 @@ fn example() -> String {
 
 #[test]
 fn the_shipped_example_is_sound_and_says_what_is_the_default() {
-    assert_eq!(Settings::default().alerts, []);
+    let shipped = AlertSettings {
+        name: "a part of the RAM leaks".into(),
+        when: "verdict:leaking".into(),
+        on: "part".into(),
+        bell: false,
+        ..AlertSettings::default()
+    };
+    assert_eq!(Settings::default().alerts, [shipped]);
     let alerts = parse(example()).alerts;
     let default = AlertSettings {
         name: "big".into(),

@@ -9,10 +9,11 @@ use zmtop::history::History;
 use zmtop::model::jvm::JvmHeap;
 use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
-    CgroupFigures, Facts, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot,
-    Stat, Walk,
+    CgroupFigures, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing, ProcessSample, Reading,
+    Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
 
+use super::system_account;
 use crate::support::rows::{process, snapshot, walk, with_facts};
 
 /// Names that anyone could have chosen.
@@ -31,6 +32,17 @@ pub(crate) const HOSTILE: [&[u8]; 12] = [
     b"{\"schema\":\"zmtop/1\"}",
 ];
 
+/// The heap of a Java virtual machine.
+const HEAP: JvmHeap = JvmHeap {
+    used: 5,
+    capacity: 9,
+    old: Ok(3),
+    live: Err(Missing::Unsupported),
+    old_max: Ok(8),
+    collections: 12,
+    old_collections: 2,
+};
+
 /// A snapshot with one of everything: for a picture.
 pub(crate) fn small() -> Snapshot {
     let init = with_facts(process(1, 0, "/sbin/init"), |f| {
@@ -44,6 +56,19 @@ pub(crate) fn small() -> Snapshot {
     });
     worker.shares_mm = Some(Identity { pid: 999, starttime: 0 });
     worker.oom_score = Ok(667);
+    let object = |kind, name: &[u8], bytes, vram, holders| HeldObject {
+        kind,
+        name: name.into(),
+        bytes,
+        vram,
+        holders,
+        fds: 2,
+    };
+    worker.held = Some(Arc::new(Ok(Held::new(vec![
+        object(HeldKind::Memfd, b"/memfd:\xff\x1b[31m", Ok(12288), 0, 3),
+        object(HeldKind::Gpu, b"xe client 1", Ok(8192), 4096, 1),
+        object(HeldKind::Bpf, b"map", Err(Missing::Denied), 0, 1),
+    ]))));
     worker.stale = true;
     worker.walk = Ok(Walk {
         memory: Memory {
@@ -62,6 +87,7 @@ pub(crate) fn small() -> Snapshot {
         f.cmdline = Err(Missing::Malformed);
     });
     other.walk = Err(Missing::Denied);
+    other.held = Some(Arc::new(Err(Missing::Denied)));
     let mut made = snapshot(Duration::from_secs(70), vec![init, thread, worker, other]);
     made.time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_478_400_123);
     made.sampling = Sampling {
@@ -95,6 +121,8 @@ pub(crate) fn small() -> Snapshot {
         uptime: Ok(1234.56),
         ..SystemSample::missing(Missing::Unsupported)
     };
+    made.accounting = Arc::new(system_account::inputs());
+    made.oom_kills = system_account::kills(made.time);
     made.cgroups = Arc::new(
         [(
             Arc::from(&b"/init.scope"[..]),
@@ -108,16 +136,7 @@ pub(crate) fn small() -> Snapshot {
         .into(),
     );
     let id = made.rows()[0].id;
-    let heap = JvmHeap {
-        used: 5,
-        capacity: 9,
-        old: Ok(3),
-        live: Err(Missing::Unsupported),
-        old_max: Ok(8),
-        collections: 12,
-        old_collections: 2,
-    };
-    made.jvms = Arc::new([(id, Ok(heap))].into());
+    made.jvms = Arc::new([(id, Ok(HEAP))].into());
     made.address_limits = Arc::new([(id, 1 << 31)].into());
     made
 }
@@ -265,10 +284,11 @@ fn sample() -> BoxedStrategy<ProcessSample> {
         any::<bool>(),
         reading(any::<u32>()),
         reading(any::<u64>()),
+        any::<(Option<u32>, Option<u32>)>(),
     );
     (1..999_u32, any::<u64>(), stat, facts(), walk, rest)
         .prop_map(
-            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, data))| ProcessSample {
+            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, data, (anon, swap)))| ProcessSample {
                 id: Identity { pid, starttime },
                 exec,
                 stat,
@@ -278,7 +298,8 @@ fn sample() -> BoxedStrategy<ProcessSample> {
                 stale,
                 oom_score,
                 shares_mm: None,
-                vm_swap: None,
+                counted: Counted { anon, swap },
+                held: None,
             },
         )
         .boxed()

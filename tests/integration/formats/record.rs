@@ -29,6 +29,7 @@ fn read(json: &[u8]) -> Snapshot {
 fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(told(a), told(b));
     assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
+    assert_eq!((&a.accounting, &a.oom_kills), (&b.accounting, &b.oom_kills));
     assert_eq!(a.cgroups, b.cgroups);
     assert_eq!((&a.jvms, &a.address_limits), (&b.jvms, &b.address_limits));
     assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
@@ -42,6 +43,7 @@ fn assert_same(a: &Snapshot, b: &Snapshot) {
             (b.id, b.exec, b.stale, b.shares_mm)
         );
         assert_eq!((a.walk, a.stat, a.oom_score), (b.walk, b.stat, b.oom_score));
+        assert_eq!(a.held, b.held);
     }
 }
 
@@ -116,7 +118,7 @@ fn reasons_are_one_or_by_field() {
     assert_eq!(unread(2), json!({"pss_dirty": "not offered by this kernel"}));
     assert_eq!(
         unread(3),
-        json!({"memory": "permission denied", "cmdline": "malformed"})
+        json!({"memory": "permission denied", "held": "permission denied", "cmdline": "malformed"})
     );
     let odd = json!({"schema": "zmtop/1", "time": "2026-11-20T23:51:00Z", "processes":
         [{"pid": 1, "starttime": 1, "unread": "read error 5"}, {"pid": 2, "starttime": 1, "unread": "the moon"}]});

@@ -162,7 +162,11 @@ fn a_mapping_has_no_processes_and_is_judged_by_its_sums() {
 #[test]
 fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
     let mut snap = machine();
+    for row in snap.processes.as_mut().unwrap() {
+        row.held = crate::support::holding(4096);
+    }
     snap.system.uptime = Ok(1000.0);
+    snap.system.mem_total = Ok(1 << 33);
     let made = group::groups(&snap, GroupBy::Command, |_| true, |_| Some(known()));
     let mark = zmtop::history::Mark::new(&snap);
     let row = Row::of_group(&made[0], None, &snap).with_mark(Some(&mark));

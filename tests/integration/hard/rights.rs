@@ -56,7 +56,7 @@ fn a_user_sees_who_is_there_and_why_not_what_they_use() {
     );
     assert!(!row.contains(" -"), "a dash says nothing: {row}");
     assert!(screen.contains("(partial)"), "{screen}");
-    pty.wait_for("memory: permission denied");
+    pty.wait_for("its PSS is not yours to read");
     quit(&mut pty);
 }
 

@@ -137,6 +137,30 @@ fn a_heap_that_grows_while_its_live_set_does_not_is_no_leak() {
 }
 
 #[test]
+fn what_lies_beside_a_heap_comes_to_light_as_that_is_touched() {
+    let beside = |first: f64, pace: f64| {
+        move |minutes: f64| {
+            let (old, collections) = teeth(minutes, 300.0);
+            Heap {
+                held: 1000.0 + first + pace * minutes,
+                capacity: 1000.0,
+                old,
+                collections,
+            }
+        }
+    };
+    let (_, worst, _) = judged(beside(-10.0, 1.5), true);
+    assert_eq!(worst, Verdict::Growing, "that the whole grows is a fact");
+    // What is leaked beside it goes on.
+    let (judgement, ..) = judged(beside(100.0, 8.0), true);
+    assert_eq!(
+        (judgement.verdict, judgement.metric),
+        (Verdict::Leaking, Metric::LiveSet),
+        "{judgement:?}"
+    );
+}
+
+#[test]
 fn before_the_first_collection_a_heap_only_fills() {
     let fills = |minutes: f64| Heap {
         held: 200.0 + 15.0 * minutes,

@@ -318,7 +318,7 @@ fn no_damage_is_harmful() {
         }
     }
     assert_eq!(read(b"hello\n"), Err(Unusable::Foreign));
-    assert_eq!(read(b"zmtop history 2\nanything"), Err(Unusable::Version));
+    assert_eq!(read(b"zmtop history 1\nanything"), Err(Unusable::Version));
     let bomb = pack(&vec![0; 64 << 20]);
     assert!(bomb.len() < 1 << 20);
     assert_eq!(read(&bomb), Err(Unusable::Damaged));

@@ -219,6 +219,12 @@ fn rates_of_the_system() {
         snap.system.pswpin = Ok(swapped);
         snap.system.pswpout = Ok(2 * swapped);
         snap.system.pgmajfault = Err(Missing::Unsupported);
+        snap.system.scan_kswapd = Ok(10 * swapped);
+        snap.system.steal_kswapd = Ok(9 * swapped);
+        snap.system.scan_direct = Ok(8 * swapped);
+        snap.system.steal_direct = Ok(7 * swapped);
+        snap.system.refault_anon = Ok(6 * swapped);
+        snap.system.refault_file = Ok(5 * swapped);
         snap.system.mem_total = Ok(100 * MIB);
         snap.system.mem_available = Ok(60 * MIB);
         snap.own = Ok(SelfCost {
@@ -235,6 +241,15 @@ fn rates_of_the_system() {
         (system.swap_in, system.swap_out, system.majfault),
         (Some(4096.0), Some(8192.0), None)
     );
+    let reclaim = [
+        system.scan_kswapd,
+        system.steal_kswapd,
+        system.scan_direct,
+        system.steal_direct,
+        system.refault_anon,
+        system.refault_file,
+    ];
+    assert_eq!(reclaim, [10, 9, 8, 7, 6, 5].map(|times| Some(f64::from(times * 4096))));
     assert!((system.own_cpu.unwrap() - 0.01).abs() < 1e-9);
     assert_eq!(system.mem().last(), Some(40 * MIB));
     assert_eq!(system.swap().last(), None);

@@ -17,7 +17,7 @@ use crate::support::{block_on, cannot};
 const LIMIT: u64 = 96 << 20;
 
 /// A cgroup; removed when dropped, after the process in it.
-pub(super) struct Cgroup(pub(super) PathBuf);
+pub(crate) struct Cgroup(pub(crate) PathBuf);
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
@@ -39,7 +39,7 @@ pub(super) fn make(above: &Path, name: &str) -> Option<Cgroup> {
 }
 
 /// Makes a cgroup `name` where processes may be moved to, if that is allowed here.
-pub(super) fn make_outer(mounts: &Mounts, name: &str) -> Option<Cgroup> {
+pub(crate) fn make_outer(mounts: &Mounts, name: &str) -> Option<Cgroup> {
     let own = fs::read("/proc/self/cgroup").unwrap();
     // No process may stand beside a v2 cgroup that is limited, so there it is one of the root's.
     let path = match mounts.version {

@@ -50,9 +50,15 @@ fn another_users_memory() {
         }
         return;
     }
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let mut scanner = Scanner::new(&Options::new(None));
+    block_on(scanner.full());
+    // What may not be walked is known by then.
+    let snapshot = block_on(scanner.full());
     let init = row(&snapshot, 1);
     assert_eq!(init.walk, Err(Missing::Denied));
+    let counted = init.counted.anon().unwrap();
+    assert!(counted > 0 && counted < init.counted_rss().unwrap(), "{counted}");
+    assert!(init.counted.swap.is_some() && init.data.is_ok());
     assert_eq!((init.stat.image, init.exec), (0, 0));
     assert_eq!(init.facts.uid, Ok(0));
     let own = row(&snapshot, std::process::id());

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use zmtop::account;
-use zmtop::account::{Account, ProcessTotals, overview, swap};
-use zmtop::model::system::accounting::{HugePool, Zones, ZramDevice};
+use zmtop::account::{Account, ProcessTotals, overview, shmem, swap};
+use zmtop::model::system::accounting::{HugePool, MemoryMount, SysvShm, Zones, ZramDevice};
 use zmtop::model::system::{AccountingInputs, SwapArea};
-use zmtop::model::{Missing, Reading};
+use zmtop::model::{Missing, Reading, SystemSample};
 
 use super::{KB, meminfo, userland};
 
 /// A made machine: every figure has a place of its own in the sum.
-const MEMINFO: &str = "\
+pub(super) const MEMINFO: &str = "\
 MemTotal:       1000000 kB
 MemFree:         400000 kB
 MemAvailable:    600000 kB
@@ -50,7 +50,7 @@ Hugepagesize:      2048 kB
 Hugetlb:          40960 kB
 ";
 
-fn inputs() -> AccountingInputs {
+pub(super) fn inputs() -> AccountingInputs {
     AccountingInputs {
         zones: Ok(Zones {
             present: 1_030_000 * KB,
@@ -60,6 +60,8 @@ fn inputs() -> AccountingInputs {
         zram: Ok(vec![ZramDevice {
             name: "zram0".into(),
             size: Ok(100_000 * KB),
+            same_filled: Ok(0),
+            limit: Ok(0),
             stored: 30_000 * KB,
             used: 10_000 * KB,
             on_disk: Ok(0),
@@ -73,7 +75,7 @@ fn inputs() -> AccountingInputs {
     }
 }
 
-fn part(account: &Account, id: &str) -> Reading<u64> {
+pub(super) fn part(account: &Account, id: &str) -> Reading<u64> {
     let inner = account.parts.iter().flat_map(|p| &p.within);
     account
         .parts
@@ -124,7 +126,7 @@ fn every_page_is_in_one_part() {
     ] {
         assert_eq!(part(&account, id), Ok(kib), "{id}");
     }
-    for id in ["gpu", "corrupted"] {
+    for id in ["gpu", "arc", "corrupted"] {
         assert_eq!(part(&account, id), Err(Missing::Unsupported), "{id}");
     }
     assert_eq!(account.reserved, Ok(30_000 * KB));
@@ -164,36 +166,100 @@ fn more_than_there_is_is_said_so() {
     assert_eq!(nothing.rest, Err(Missing::Unsupported));
 }
 
+/// Used swap in parts, where the account of shared memory has only these.
+fn swap_account(s: &SystemSample, totals: &ProcessTotals, inputs: &AccountingInputs) -> swap::SwapAccount {
+    swap::account(s, totals, &shmem::account(s, inputs))
+}
+
 #[test]
 fn swap_is_accounted_for() {
     let s = meminfo(MEMINFO.as_bytes());
-    let kib = |a: swap::SwapAccount| {
+    let nothing = AccountingInputs::missing(Missing::Unsupported);
+    let kib = |totals: &ProcessTotals| {
+        let a = swap_account(&s, totals, &nothing);
         (
             a.used.map(|n| n / KB),
             a.cache.map(|n| n / KB),
             a.rest.map(|n| n / 1024),
         )
     };
-    let account = swap::account(&s, &userland(0, 80_000 * KB));
-    assert_eq!(kib(account), (Ok(100_000), Ok(5000), Ok(15_000)));
+    assert_eq!(kib(&userland(0, 80_000 * KB)), (Ok(100_000), Ok(5000), Ok(15_000)));
     // Processes have all but a little of it: the cache can be no more than that.
-    assert_eq!(
-        kib(swap::account(&s, &userland(0, 98_000 * KB))),
-        (Ok(100_000), Ok(2000), Ok(0))
-    );
-    assert_eq!(
-        kib(swap::account(&s, &userland(0, 101_000 * KB))),
-        (Ok(100_000), Ok(0), Ok(-1000))
-    );
+    assert_eq!(kib(&userland(0, 98_000 * KB)), (Ok(100_000), Ok(2000), Ok(0)));
+    assert_eq!(kib(&userland(0, 101_000 * KB)), (Ok(100_000), Ok(0), Ok(-1000)));
     let unread = ProcessTotals {
         swap_pss: Err(Missing::Denied),
+        swap_unreadable: Err(Missing::Denied),
         ..userland(0, 0)
     };
-    assert_eq!(swap::account(&s, &unread).rest, Err(Missing::Denied));
+    assert_eq!(swap_account(&s, &unread, &nothing).rest, Err(Missing::Denied));
     let none = MEMINFO.replace("SwapFree:        400000 kB", "SwapFree:        500000 kB");
+    let account = swap_account(&meminfo(none.as_bytes()), &unread, &nothing);
     assert_eq!(
-        kib(swap::account(&meminfo(none.as_bytes()), &unread)),
-        (Ok(0), Ok(0), Ok(0))
+        (account.used, account.cache, account.unreadable, account.rest),
+        (Ok(0), Ok(0), Ok(0), Ok(0))
+    );
+}
+
+/// A file system in memory that holds so many KiB.
+fn tmpfs(path: &[u8], used: Reading<u64>) -> MemoryMount {
+    MemoryMount {
+        device: path.len() as u64,
+        path: path.into(),
+        kind: "tmpfs".into(),
+        used: used.map(|n| n * KB),
+        size: used.and(Ok(1 << 30)),
+    }
+}
+
+#[test]
+fn shared_memory_is_accounted_for_by_mount_and_what_it_has_in_swap_at_the_least() {
+    // `Shmem` is 30,000 KiB.
+    let s = meminfo(MEMINFO.as_bytes());
+    let inputs = |run: u64, swapped: u64| AccountingInputs {
+        mounts: Ok(vec![
+            tmpfs(b"/hidden", Err(Missing::Unsupported)),
+            tmpfs(b"/dev/shm", Ok(4000)),
+            tmpfs(b"/run", Ok(run)),
+        ]),
+        sysv: Ok(SysvShm {
+            segments: 3,
+            resident: 1000 * KB,
+            swapped: swapped * KB,
+        }),
+        ..AccountingInputs::missing(Missing::Unsupported)
+    };
+    let in_ram = inputs(20_000, 0);
+    let account = shmem::account(&s, &in_ram);
+    let paths = account.mounts.as_ref().unwrap().iter().map(|mount| &*mount.path);
+    assert_eq!(paths.collect::<Vec<_>>(), [&b"/run"[..], b"/dev/shm", b"/hidden"]);
+    assert_eq!((account.elsewhere, account.swapped), (Ok(5000 * KB), Ok(0)));
+    // It holds more than is in RAM: 12,000 KiB of it must be in swap.
+    let swapped = inputs(37_000, 700);
+    let account = shmem::account(&s, &swapped);
+    assert_eq!((account.elsewhere, account.swapped), (Ok(0), Ok(12_000 * KB)));
+    let totals = ProcessTotals {
+        swap_unreadable: Ok(3000 * KB),
+        ..userland(0, 60_000 * KB)
+    };
+    let swap = swap_account(&s, &totals, &swapped);
+    let parts = [swap.processes, swap.unreadable, swap.sysv, swap.tmpfs, swap.cache].map(|part| part.unwrap() / KB);
+    assert_eq!(parts, [60_000, 3000, 700, 12_000, 5000]);
+    assert_eq!((swap.rest, swap.mapped), (Ok(19_300 * 1024), Ok(9000 * KB)));
+    // Figures of different moments: none takes more than is left.
+    let crowded = ProcessTotals {
+        swap_unreadable: Ok(3000 * KB),
+        ..userland(0, 98_000 * KB)
+    };
+    let swap = swap_account(&s, &crowded, &swapped);
+    let parts = [swap.processes, swap.unreadable, swap.sysv, swap.tmpfs, swap.cache].map(|part| part.unwrap() / KB);
+    assert_eq!((parts, swap.rest, swap.mapped), ([98_000, 2000, 0, 0, 0], Ok(0), Ok(0)));
+    // Where mounts cannot be seen nothing is said of the remainder.
+    let blind = AccountingInputs::missing(Missing::Denied);
+    let account = shmem::account(&s, &blind);
+    assert_eq!(
+        (account.elsewhere, account.swapped),
+        (Err(Missing::Denied), Err(Missing::Denied))
     );
 }
 
@@ -253,9 +319,11 @@ proptest! {
                 prop_assert_eq!(inner, i128::from(n));
             }
         }
-        let account = swap::account(&s, &userland(0, shmem));
+        let account = swap_account(&s, &userland(0, shmem), &inputs);
         if let (Ok(used), Ok(mine), Ok(rest)) = (account.used, account.processes, account.rest) {
-            prop_assert_eq!(i128::from(used), i128::from(mine) + i128::from(account.cache.unwrap_or(0)) + i128::from(rest));
+            let others = [account.unreadable, account.sysv, account.tmpfs, account.cache];
+            let others: i128 = others.into_iter().filter_map(Result::ok).map(i128::from).sum();
+            prop_assert_eq!(i128::from(used), i128::from(mine) + others + i128::from(rest));
         }
     }
 }

@@ -3,12 +3,22 @@
 use std::time::{Duration, Instant};
 
 use zmtop::model::Missing;
-use zmtop::model::system::accounting::{HugePool, Ksm, Pressure, Zones, ZramDevice};
-use zmtop::proc::system::accounting::zoneinfo;
-use zmtop::sampler::{Options, accounting};
+use zmtop::model::system::AccountingInputs;
+use zmtop::model::system::accounting::{HugePool, Ksm, Pressure, Sockets, SysvShm, Zones, ZramDevice};
+use zmtop::proc::system::accounting::{sockets, sysv, zoneinfo};
+use zmtop::proc::system::memory_mounts::{MemoryFs, parse};
+use zmtop::sampler::{Needs, Options, Scanner};
 
 use super::KB;
+use crate::support::block_on;
 use crate::support::tree::ProcTree;
+
+/// What a scan reads for the account.
+fn inputs(options: &Options) -> AccountingInputs {
+    let mut scanner = Scanner::new(options);
+    scanner.set_needs(Needs::ACCOUNT);
+    (*block_on(scanner.full()).accounting).clone()
+}
 
 const ZONEINFO: &str = "\
 Node 0, zone      DMA
@@ -76,13 +86,15 @@ fn each_file_is_read() {
         tree.write(&format!("sys/kernel/mm/ksm/{name}"), format!("{value}\n"));
     }
     tree.write("sys/module/zswap/parameters/enabled", "Y\n");
-    let found = accounting::read(&tree.options());
+    let found = inputs(&tree.options());
     let page = rustix::param::page_size() as u64;
     assert_eq!(found.zones.unwrap().managed, 4740 * page);
     let zram = ZramDevice {
         name: "zram0".into(),
         size: Ok(1 << 30),
         stored: 4_096_000,
+        same_filled: Ok(0),
+        limit: Ok(0),
         used: 1_228_800,
         on_disk: Ok(40 * KB),
     };
@@ -109,7 +121,7 @@ fn each_file_is_read() {
 #[test]
 fn what_is_not_there_or_makes_no_sense_has_its_reason() {
     let tree = ProcTree::empty();
-    let found = accounting::read(&tree.options());
+    let found = inputs(&tree.options());
     assert_eq!(found.zones, Err(Missing::Unsupported));
     assert_eq!(found.ksm, Err(Missing::Unsupported));
     assert_eq!(found.zram, Ok(vec![]));
@@ -123,7 +135,7 @@ fn what_is_not_there_or_makes_no_sense_has_its_reason() {
         "sys/kernel/mm/hugepages/hugepages-4kB/nr_hugepages",
         "18446744073709551615\n",
     );
-    let found = accounting::read(&tree.options());
+    let found = inputs(&tree.options());
     assert_eq!(found.thp, Err(Missing::Malformed));
     assert_eq!(found.zswap_on, Err(Missing::Malformed));
     assert_eq!(found.pressure, Err(Missing::Malformed));
@@ -140,8 +152,75 @@ fn a_file_that_never_answers_costs_its_own_figures_only() {
         ..tree.options()
     };
     let began = Instant::now();
-    let found = accounting::read(&options);
+    let found = inputs(&options);
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(found.zones, Err(Missing::TimedOut));
     assert!(found.pressure.is_ok());
+}
+
+#[test]
+fn file_systems_in_memory_are_listed_once_with_their_places() {
+    let mountinfo = b"24 27 0:6 / /dev rw - devtmpfs devtmpfs rw,size=8k\n\
+        25 24 0:23 / /dev/shm rw shared:4 - tmpfs shm rw\n\
+        26 24 0:23 /below /else\\040where\x1b[31m rw master:1 propagate_from:2 - tmpfs shm rw\n\
+        30 25 0:27 / /dev/shm rw - tmpfs tmpfs rw\n\
+        31 25 8:1 / / rw - ext4 /dev/sda1 rw\n\
+        32 25 0:30 / /r rw - ramfs none rw\n\
+        33 25 0 / /x rw - tmpfs none rw\n\
+        34 25 0:99999999999 / /x rw - tmpfs none rw\n\
+        cut 25 0:31 /";
+    let fs = |minor: u32, kind: &str, points: &[&[u8]]| MemoryFs {
+        device: rustix::fs::makedev(0, minor),
+        kind: kind.into(),
+        points: points.iter().map(|point| (*point).into()).collect(),
+    };
+    let expected = [
+        fs(6, "devtmpfs", &[b"/dev"]),
+        fs(23, "tmpfs", &[b"/dev/shm", b"/else where\x1b[31m"]),
+        fs(27, "tmpfs", &[b"/dev/shm"]),
+    ];
+    assert_eq!(parse(mountinfo), expected);
+    // As many as a hostile namespace likes.
+    let line = |n: usize| format!("{n} 1 {}:{} / /m{n} rw - tmpfs t rw\n", n % 3000, n % 7);
+    let many = (0..9000).map(line).collect::<String>();
+    let found = parse(many.as_bytes());
+    assert_eq!(found.len(), 1000);
+    assert!(found.iter().all(|fs| (1..=32).contains(&fs.points.len())));
+}
+
+#[test]
+fn sockets_and_system_v_segments() {
+    let page = rustix::param::page_size() as u64;
+    let text = b"sockets: used 52\nTCP: inuse 37 orphan 0 tw 0 alloc 38 mem 3\nUDP: inuse 0 mem 2\nUDPLITE: inuse 0\n\
+        FRAG: inuse 1 memory 700\n";
+    let expected = Sockets {
+        tcp: 3 * page,
+        udp: 2 * page,
+        fragments: 700,
+    };
+    assert_eq!(sockets(text), Ok(expected));
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    for (from, to) in [
+        ("mem 3", "mem"),
+        ("mem 3", "mem -3"),
+        ("mem 2", "mem 18446744073709551615"),
+        ("FRAG", "FROG"),
+    ] {
+        let bad = text.replace(from, to);
+        assert_ne!(bad, text);
+        assert_eq!(sockets(bad.as_bytes()), Err(Missing::Malformed), "{to}");
+    }
+    let titles = "       key      shmid perms                  size                   rss                  swap\n";
+    let shm = format!("{titles}  1  2  600  4096  4096  0\n -3  4  1600  9000  8192  4096\n");
+    let expected = SysvShm {
+        segments: 2,
+        resident: 12288,
+        swapped: 4096,
+    };
+    assert_eq!(sysv(shm.as_bytes()), Ok(expected));
+    assert_eq!(sysv(titles.as_bytes()), Ok(SysvShm::default()));
+    assert_eq!(sysv(b"key shmid\n1 2\n"), Err(Missing::Unsupported));
+    for bad in ["", &format!("{titles} 1 2 600\n"), &format!("{titles}1 2 600 1 x 0\n")] {
+        assert_eq!(sysv(bad.as_bytes()), Err(Missing::Malformed), "{bad}");
+    }
 }

@@ -87,6 +87,28 @@ fn the_account_as_data() {
 }
 
 #[test]
+fn a_recorded_snapshot_has_all_of_the_account() {
+    let tree = machine();
+    tree.system("sysvipc/shm", "key rss swap\n1 4096 8192\n");
+    let (_, recorded, _) = tree.zmtop("ps --format ndjson");
+    tree.write("recorded.ndjson", recorded);
+    let without_time = |text: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        value["time"] = serde_json::Value::Null;
+        value
+    };
+    let live = without_time(&mem(&tree, "--format json").1);
+    assert_eq!(live["account"]["parts"]["zram"], 1_228_800);
+    assert_eq!(live["swap_account"]["sysv"], 8192);
+    let replayed = Command::new(ZMTOP)
+        .args(["mem", "--format", "json", "--from"])
+        .arg(tree.path("recorded.ndjson"))
+        .output()
+        .unwrap();
+    assert_eq!(without_time(&String::from_utf8(replayed.stdout).unwrap()), live);
+}
+
+#[test]
 fn who_cannot_be_read_makes_it_partial() {
     let tree = machine();
     std::fs::remove_file(tree.file(7, "smaps_rollup")).unwrap();

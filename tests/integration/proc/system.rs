@@ -2,7 +2,8 @@
 
 use zmtop::model::system::{Psi, SwapArea};
 use zmtop::model::{Missing, SystemSample};
-use zmtop::proc::system::{Machine, SystemFile, zram};
+use zmtop::proc::system::zram::{self, MmStat};
+use zmtop::proc::system::{Machine, SystemFile};
 use zmtop::proc::users;
 
 fn sample(part: SystemFile, bytes: &[u8]) -> SystemSample {
@@ -148,11 +149,22 @@ fn pressure_load_and_uptime() {
 }
 
 #[test]
-fn zram_figures_are_the_first_and_the_third() {
+fn zram_figures_are_told_by_their_places() {
+    let stat = |limit, same_pages| MmStat {
+        stored: 4_096_000,
+        used: 1_228_800,
+        limit,
+        same_pages,
+    };
     assert_eq!(
-        zram::parse(b" 4096000  1024000 1228800 0 1228800 0 0 0 0\n"),
-        Some((4_096_000, 1_228_800))
+        zram::parse(b" 4096000  1024000 1228800 7 1228800 5 0 0 0\n"),
+        Some(stat(Ok(7), Ok(5)))
     );
+    // Older kernels wrote fewer.
+    let short = zram::parse(b"4096000 1024000 1228800\n");
+    assert_eq!(short, Some(stat(Err(Missing::Unsupported), Err(Missing::Unsupported))));
+    let odd = zram::parse(b"4096000 1024000 1228800 -1 0 x\n");
+    assert_eq!(odd, Some(stat(Err(Missing::Malformed), Err(Missing::Malformed))));
     for bad in [&b""[..], b"1 2\n", b"1 2 x\n", b"-1 2 3\n"] {
         assert_eq!(zram::parse(bad), None);
     }

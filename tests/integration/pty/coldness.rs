@@ -29,7 +29,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
         let line = screen
             .lines()
             .find(|line| line.contains("[anon]") && line.contains(" anon "));
-        // GROWTH, HELD, COLD.
+        // GROWTH, NOW, COLD.
         let cold = line.and_then(|line| line.split_whitespace().nth(2)?.strip_suffix('M'));
         let mib = cold.and_then(|n| n.parse::<f64>().ok());
         mib.is_some_and(|mib| (low..high).contains(&mib)) && screen.contains("untouched for")

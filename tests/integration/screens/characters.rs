@@ -44,6 +44,11 @@ fn no_panel_draws_more_than_ascii_where_there_is_nothing_else() {
         "x x",
         "H",
         "y",
+        "2",
+        "2 End Enter ( x",
+        "3",
+        "3 Tab",
+        "3 Tab Tab",
     ];
     for (width, height) in [(80, 24), (120, 40), (200, 50)] {
         for keys in keys {

@@ -8,11 +8,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zmtop::model::Identity;
 use zmtop::source::Source;
 
 use crate::support::kept::assert_kept;
 use crate::support::session::Session;
 use crate::support::svg::{Scene, moving, svg};
+
+/// The program that leaks.
+const BILLING: Identity = Identity {
+    pid: 6880,
+    starttime: 7_888_566,
+};
 
 /// Returns the monitor on the recorded host, at its end.
 fn recorded() -> Session {
@@ -28,6 +35,13 @@ fn recorded() -> Session {
 #[test]
 fn the_pictures_in_the_readme() {
     let mut session = recorded();
+    let leaks: Vec<_> = session
+        .app
+        .engine
+        .leaks()
+        .map(|suspect| suspect.key.process())
+        .collect();
+    assert_eq!(leaks, [Some(BILLING)], "the one program that was made to leak");
     let mut scenes = Vec::new();
     let mut scene = |session: &mut Session, caption| {
         scenes.push(Scene {

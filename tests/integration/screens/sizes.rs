@@ -40,6 +40,9 @@ fn every_panel_survives_every_size() {
         "Tab F9 Enter",
         "o 1 2 3",
         "Space Space i 9 9 Enter",
+        "2",
+        "2 Enter ?",
+        "2 d",
     ];
     for keys in keys {
         let mut session = Session::new(80, 24);

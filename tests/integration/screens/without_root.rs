@@ -1,6 +1,6 @@
 //! What a user sees who may read only what is theirs, and machines without swap.
 
-use zmtop::model::{Missing, ProcessSample, Stat};
+use zmtop::model::{Counted, Missing, ProcessSample, Stat};
 
 use crate::support::rows::{MIB, process, walk, with_facts};
 use crate::support::session::Session;
@@ -10,7 +10,10 @@ fn hidden(pid: u32, command: &str, rss: u64, swap: Option<u32>) -> ProcessSample
     let mut sample = process(pid, 1, command);
     sample.walk = Err(Missing::Denied);
     (sample.stat.rss, sample.stat.vsize) = (rss, 4 * rss);
-    sample.vm_swap = swap;
+    sample.counted = Counted {
+        anon: Some((rss >> 11) as u32),
+        swap,
+    };
     sample
 }
 
@@ -82,15 +85,39 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     };
     let mut narrow = session(80, 24);
     let shown = heading(&mut narrow);
-    assert!(shown.contains(&"RSS".to_owned()), "{shown:?}");
-    for empty in ["ΔPSS", "USS", "5", "ΔSWAP"] {
+    for known in ["ΔPSS", "SWAP", "TREND"] {
+        assert!(shown.contains(&known.to_owned()), "{known} of {shown:?}");
+    }
+    // That of RSS says the same as that of PSS.
+    for empty in ["USS", "RSS"] {
         assert!(!shown.contains(&empty.to_owned()), "{empty} of {shown:?}");
     }
     // Where there is room all are there, and where all may be read nothing is different.
     let mut wide = session(160, 24);
-    assert!(heading(&mut wide).contains(&"ΔPSS".to_owned()));
+    assert!(heading(&mut wide).contains(&"USS".to_owned()));
     let mut all = Session::new(80, 24);
     assert!(heading(all.minute()).contains(&"ΔPSS".to_owned()));
+}
+
+#[test]
+fn what_is_shown_by_rss_has_its_change_and_its_trend() {
+    let mut session = Session::new(120, 30);
+    for second in 0..180_u64 {
+        let own = process(900, 1, "/usr/bin/python3 own.py");
+        let mysqld = hidden(700, "/usr/sbin/mysqld", 2100 * MIB + second * MIB, Some(0));
+        session.tick(1, vec![mysqld, own]);
+    }
+    let row = session.line("700 root");
+    assert!(row.contains("+10.0M") && row.contains("△ grow"), "{row}");
+    // A change of RSS is none of the sum of PSS.
+    let sum = session.line("Σ");
+    assert!(!sum.contains('+'), "{sum}");
+    session.keys("Home");
+    assert!(
+        session.picture().contains("shown by RSS: its PSS is not yours to read"),
+        "{}",
+        session.picture()
+    );
 }
 
 #[test]

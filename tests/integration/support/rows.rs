@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::system::SystemSample;
-use zmtop::model::{Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk};
+use zmtop::model::kernel_tables::KernelTables;
+use zmtop::model::system::{AccountingInputs, SystemSample};
+use zmtop::model::{
+    Counted, Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
+};
 
 /// One mebibyte.
 pub(crate) const MIB: u64 = 1 << 20;
@@ -41,7 +44,8 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
         stale: false,
         oom_score: Err(Missing::Pending),
         shares_mm: None,
-        vm_swap: None,
+        counted: Counted::default(),
+        held: None,
     }
 }
 
@@ -83,6 +87,9 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         sampling: Sampling::default(),
         own: Ok(SelfCost::default()),
         system: SystemSample::missing(Missing::Unsupported),
+        accounting: Arc::new(AccountingInputs::missing(Missing::Unsupported)),
+        kernel: KernelTables::default(),
+        oom_kills: Arc::from([]),
         processes: Ok(processes),
         changes: None,
         cgroups: Arc::default(),

@@ -41,6 +41,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Sizes of the screen at which little fits, or everything.
+    pub(crate) const ODD_SIZES: [(u16, u16); 9] = [
+        (1, 1),
+        (1, 50),
+        (2, 2),
+        (3, 7),
+        (20, 5),
+        (50, 3),
+        (150, 9),
+        (500, 1),
+        (500, 200),
+    ];
+
     /// A monitor with the shipped config on a screen of that size.
     pub(crate) fn new(width: u16, height: u16) -> Self {
         Self::with_env(width, height, &env())

@@ -28,6 +28,8 @@ pub(crate) struct World {
     inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is looked at.
     pub(crate) looks: Vec<Look>,
+    /// The number of the trace of the kernel's callers that goes on.
+    pub(crate) traced: Option<u64>,
     pinned: BTreeMap<RequestId, Vec<Identity>>,
     answers: VecDeque<Event>,
 }
@@ -47,6 +49,7 @@ impl World {
                 .answers
                 .retain(|event| !matches!(event, Event::ScanProgress(..) | Event::ScanDone(..))),
             Effect::Inspect(inspect) => self.inspected = *inspect,
+            Effect::Trace(number) => self.traced = *number,
             Effect::Look(looks) => self.looks.clone_from(looks),
             Effect::Act(command) => self.act(command),
             Effect::Save(settings) => {

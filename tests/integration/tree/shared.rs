@@ -11,7 +11,6 @@ use crate::support::rows::{MIB, process, walk};
 fn sharer(pid: u32, ppid: u32, with: &ProcessSample) -> ProcessSample {
     ProcessSample {
         shares_mm: Some(with.id),
-        vm_swap: None,
         walk: with.walk,
         ..process(pid, ppid, "x")
     }

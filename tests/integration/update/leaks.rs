@@ -77,6 +77,7 @@ fn they_are_told_worst_first_and_each_once() {
             let who = match &s.key {
                 RowKey::Process(id) => id.pid.to_string(),
                 RowKey::Group(key) => String::from_utf8_lossy(key.label()).into_owned(),
+                RowKey::Part(key) => key.label.into(),
             };
             (who, s.judgement.verdict, s.count, s.ended.is_some())
         })

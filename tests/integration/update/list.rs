@@ -74,7 +74,10 @@ fn a_filter_has_the_sampler_read_the_columns_it_asks_for_and_no_word_does() {
         ("\"oom_score>1\"", Needs::NOTHING),
         ("cg_limit>1M", Needs::CGROUP_FIGURES),
         ("!(pss>1M | oom_score>100)", Needs::OOM_SCORE),
-        ("oom_score>100 cg_swap=0", Needs::ON_DEMAND),
+        (
+            "oom_score>100 cg_swap=0 held>0",
+            Needs::OOM_SCORE.and(Needs::CGROUP_FIGURES).and(Needs::HELD),
+        ),
     ] {
         let mut session = Session::new(120, 40);
         session.minute();

@@ -1,0 +1,94 @@
+//! The sums over all processes.
+
+use crate::group::Coverage;
+use crate::group::totals::Totals;
+use crate::model::process::ProcessSample;
+use crate::model::reading::{Missing, Reading};
+use crate::model::snapshot::Snapshot;
+
+/// The sums over all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessTotals {
+    /// The number of processes whose memory could be read.
+    pub readable: usize,
+    /// The number of processes that have memory.
+    pub total: usize,
+    /// Σ PSS of those that could be read.
+    pub pss: Reading<u64>,
+    /// Σ of its part of files: page cache, which `free` does not call used.
+    pub pss_file: Reading<u64>,
+    /// Σ of its shmem part.
+    pub pss_shmem: Reading<u64>,
+    /// Σ USS.
+    pub uss: Reading<u64>,
+    /// Σ `SwapPss`.
+    pub swap_pss: Reading<u64>,
+    /// Σ `Swap`, which holds shared memory too, whole for each process that maps it.
+    pub swap: Reading<u64>,
+    /// Σ `VmSwap` of those that could not be read.
+    pub swap_unreadable: Reading<u64>,
+    /// The reason that the first unreadable process could not be read.
+    pub hidden: Option<Missing>,
+}
+
+impl ProcessTotals {
+    /// Returns sums that are not known for one reason.
+    pub const fn missing(why: Missing) -> Self {
+        Self {
+            readable: 0,
+            total: 0,
+            pss: Err(why),
+            pss_file: Err(why),
+            pss_shmem: Err(why),
+            uss: Err(why),
+            swap_pss: Err(why),
+            swap: Err(why),
+            swap_unreadable: Err(why),
+            hidden: Some(why),
+        }
+    }
+
+    /// Sums the processes of a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        // Counts an address space that several processes share once.
+        let totals = Totals::of(snapshot.rows(), |_| None);
+        let coverage = Coverage::of(snapshot);
+        let (readable, total) = (coverage.readable, coverage.total());
+        let memory = snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory);
+        Self {
+            readable,
+            total,
+            pss: memory.map(|m| m.pss),
+            pss_file: memory.and_then(|m| m.pss_file),
+            pss_shmem: memory.and_then(|m| m.pss_shmem),
+            uss: memory.map(|m| m.uss()),
+            swap: memory.map(|m| m.swap),
+            swap_pss: memory.and_then(|m| m.swap_pss),
+            swap_unreadable: swap_unreadable(snapshot),
+            hidden: hidden(snapshot).next().map(|(_, why)| why),
+        }
+    }
+
+    /// Returns true if some process could not be read, so that the sums are too small.
+    pub const fn partial(&self) -> bool {
+        self.readable < self.total
+    }
+
+    /// Returns a sum if no process is missing in it.
+    pub(super) fn whole(&self, sum: Reading<u64>) -> Reading<u64> {
+        self.hidden.map_or(sum, Err)
+    }
+}
+
+/// Returns the processes whose memory is hidden, and why.
+fn hidden(snapshot: &Snapshot) -> impl Iterator<Item = (&ProcessSample, Missing)> {
+    let rows = snapshot.rows().iter();
+    rows.filter_map(|p| Some((p, p.walk.err().filter(|why| why.hides_memory())?)))
+}
+
+/// Sums `VmSwap` over them; unknown if it is of one.
+fn swap_unreadable(snapshot: &Snapshot) -> Reading<u64> {
+    hidden(snapshot).try_fold(0_u64, |sum, (process, why)| {
+        Ok(sum.saturating_add(process.counted.swap().ok_or(why)?))
+    })
+}

@@ -1,0 +1,68 @@
+//! The columns of the objects that a process holds through its descriptors.
+
+use super::{Column, Label, SortKey, TableKind, Unit, Value};
+use crate::model::{HeldFigures, HeldObject};
+
+/// An object, or the sum of some.
+#[derive(Clone, Copy, Debug)]
+pub enum HeldRow<'a> {
+    /// An object.
+    Object(&'a HeldObject),
+    /// All that a process holds.
+    Total(&'a HeldFigures),
+}
+
+/// The objects that a process holds.
+#[derive(Clone, Copy, Debug)]
+pub enum HeldObjects {}
+
+impl TableKind for HeldObjects {
+    type Row<'a> = HeldRow<'a>;
+
+    fn tie<'a>(row: &'a HeldRow<'a>) -> SortKey {
+        object(row, |o| Value::bytes(o.bytes)).sort_key()
+    }
+}
+
+type Entry = Column<HeldObjects>;
+
+/// Returns the column of that id.
+pub fn find(id: &str) -> Option<&'static Entry> {
+    COLUMNS.iter().find(|c| c.id == id)
+}
+
+/// Reads a value of an object; a sum has none.
+fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<'a> {
+    match row {
+        HeldRow::Object(object) => get(object),
+        HeldRow::Total(_) => Value::Blank,
+    }
+}
+
+/// Every column there is.
+pub static COLUMNS: &[Entry] = &[
+    Entry::bytes("share", "SHARE", |r| match r {
+        HeldRow::Object(object) => Value::bytes(object.share()),
+        HeldRow::Total(figures) => Value::Bytes(figures.total()),
+    })
+    .help("The process's part of it. Formula: WHOLE ÷ BY."),
+    Entry::bytes("bytes", "WHOLE", |r| object(r, |o| Value::bytes(o.bytes)))
+        .help("Bytes of RAM or swap of the whole object; of a memfd, what none of its holders maps.")
+        .additive(false),
+    Entry::bytes("vram", "VRAM", |r| match r {
+        HeldRow::Object(object) if object.vram == 0 => Value::Blank,
+        HeldRow::Object(object) => Value::Bytes(object.vram),
+        HeldRow::Total(figures) => Value::Bytes(figures.vram),
+    })
+    .help("Bytes in the device's own memory."),
+    Entry::figure("holders", "BY", Unit::Count, 3, |r| object(r, |o| Value::Count(o.holders.into())))
+        .help("How many processes hold it, of those whose descriptors could be read."),
+    Entry::figure("fds", "FDS", Unit::Count, 3, |r| object(r, |o| Value::Count(o.fds.into())))
+        .help("How many descriptors of the process are of it.")
+        .additive(true),
+    Entry::text("kind", "KIND", 6, |r| object(r, |o| Value::text(Ok(o.kind.id().as_bytes()))))
+        .help("gpu, dmabuf, bpf, memfd (and removed files on tmpfs) or uring."),
+    Entry::text("name", "NAME", 5, |r| object(r, |o| Value::text(Ok(&o.name))))
+        .help("Driver, device and number of a client; exporter and name of a dma-buf; type and number in BPF; the path of a file.")
+        .label(Label::Group),
+];

@@ -1,0 +1,106 @@
+//! Memory that a process holds through its descriptors, in `zmtop/1`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Held, HeldKind, HeldObject};
+use crate::record::bytes;
+use crate::record::unread::{Reasons, Unread};
+use crate::text::lossless;
+
+/// All that a process holds, as the schema has it. The figures are its parts, the objects are told whole; of more objects
+/// than are listed, `unlisted` is the number of the others. The figures are read back as they are, for those of objects that
+/// are not listed are in them.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct HeldRecord<'a> {
+    bytes: Option<u64>,
+    gpu: Option<u64>,
+    vram: Option<u64>,
+    dmabuf: Option<u64>,
+    bpf: Option<u64>,
+    memfd: Option<u64>,
+    uring: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    objects: Vec<ObjectRecord<'a>>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    unlisted: u64,
+}
+
+/// An object as the schema has it.
+#[derive(Debug, Deserialize, Serialize)]
+struct ObjectRecord<'a> {
+    kind: Cow<'a, str>,
+    name: Cow<'a, str>,
+    bytes: Option<u64>,
+    vram: Option<u64>,
+    holders: Option<u32>,
+    fds: Option<u32>,
+    unread: Option<Unread>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+impl<'a> HeldRecord<'a> {
+    /// Makes the record.
+    pub(super) fn new(held: &'a Held) -> Self {
+        let of = |kind| Some(held.figures.of(kind));
+        Self {
+            bytes: Some(held.figures.total()),
+            gpu: of(HeldKind::Gpu),
+            vram: Some(held.figures.vram),
+            dmabuf: of(HeldKind::DmaBuf),
+            bpf: of(HeldKind::Bpf),
+            memfd: of(HeldKind::Memfd),
+            uring: of(HeldKind::Uring),
+            objects: held.objects.iter().map(ObjectRecord::new).collect(),
+            unlisted: held.unlisted,
+        }
+    }
+
+    /// Converts it back. Objects of kinds that a later version may have are left out.
+    pub(super) fn held(self) -> Held {
+        let objects = self.objects.into_iter().filter_map(ObjectRecord::object);
+        let objects: Vec<_> = objects.take(Held::MAX_LISTED).collect();
+        let mut held = Held {
+            objects: objects.into(),
+            unlisted: self.unlisted,
+            ..Held::default()
+        };
+        let by_kind = [self.gpu, self.dmabuf, self.bpf, self.memfd, self.uring];
+        for (kind, bytes) in HeldKind::ALL.into_iter().zip(by_kind) {
+            held.figures.add_kind(kind, bytes.unwrap_or(0));
+        }
+        held.figures.vram = self.vram.unwrap_or(0);
+        held
+    }
+}
+
+impl<'a> ObjectRecord<'a> {
+    fn new(object: &'a HeldObject) -> Self {
+        Self {
+            kind: object.kind.id().into(),
+            name: lossless(&object.name),
+            bytes: object.bytes.ok(),
+            vram: Some(object.vram),
+            holders: Some(object.holders),
+            fds: Some(object.fds),
+            unread: object.bytes.err().map(Unread::All),
+        }
+    }
+
+    fn object(self) -> Option<HeldObject> {
+        let reasons = Reasons(self.unread.as_ref());
+        Some(HeldObject {
+            kind: HeldKind::from_id(&self.kind)?,
+            bytes: reasons.reading("bytes", self.bytes),
+            name: bytes(&self.name).into(),
+            vram: self.vram.unwrap_or(0),
+            holders: self.holders.unwrap_or(1).max(1),
+            fds: self.fds.unwrap_or(1),
+        })
+    }
+}

@@ -1,0 +1,303 @@
+//! Reads what a process holds through its descriptors.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+use super::{ProcessRef, files as process_files};
+use crate::model::{HeldKind, HeldObject, Missing, Reading};
+use crate::proc::fdinfo::{self, Link};
+use crate::proc::mapped::{FileId, Mapped};
+use crate::proc::{clock, files};
+
+/// Bytes of a directory of descriptors that are read at once: some hundred of them.
+const LIST_PIECE: usize = 4 << 10;
+/// The longest link that the kernel gives.
+const MAX_LINK: usize = 4096;
+/// Descriptors after which the read counts as going on: each takes a few µs.
+const STEP: usize = 256;
+
+/// The types of file systems that keep their files in memory, by `include/uapi/linux/magic.h`: tmpfs, ramfs, hugetlbfs.
+const IN_MEMORY: [rustix::fs::FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+
+/// The identity of an object, the same for all that hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::sampler) enum ObjectKey {
+    /// Device and number of a client.
+    Drm(Box<[u8]>, u64),
+    BpfMap(u64),
+    BpfProgram(u64),
+    DmaBuf(u64),
+    Uring(u64),
+    File(FileId),
+    /// A descriptor of a process, of whose object the kernel tells no identity.
+    Descriptor(u32, u32),
+}
+
+/// An object as one process shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::sampler) struct OwnObject {
+    pub(in crate::sampler) key: ObjectKey,
+    /// The whole of it.
+    pub(in crate::sampler) object: HeldObject,
+    /// The bytes that the process maps of it, at most: they are in its PSS.
+    pub(in crate::sampler) mapped: u64,
+}
+
+/// The result of a read.
+pub(in crate::sampler) struct HeldResult {
+    pub(in crate::sampler) objects: Reading<Vec<OwnObject>>,
+    /// The number of descriptors.
+    pub(in crate::sampler) descriptors: u64,
+    /// Processor time.
+    pub(in crate::sampler) cost: Duration,
+}
+
+/// Reads the objects that a process holds. `progress` is called between reads that may keep it waiting.
+pub(super) fn read(process: &ProcessRef, proc: &Path, buf: &mut [u8], progress: impl Fn()) -> HeldResult {
+    let began = clock::thread_time();
+    let mut reader = Reader {
+        process,
+        proc,
+        objects: Vec::new(),
+        places: HashMap::new(),
+        rings: Vec::new(),
+    };
+    let read = reader.read(buf, progress);
+    let objects = read.and_then(|_| process_files::check_same(process, proc));
+    HeldResult {
+        objects: objects.map(|()| reader.objects),
+        descriptors: read.unwrap_or(0),
+        cost: clock::thread_time().saturating_sub(began),
+    }
+}
+
+/// Returns the number of a process's descriptors (Linux 6.2); `None` where it is not told.
+pub(super) fn count(process: &ProcessRef, proc: &Path) -> Option<u64> {
+    let stat = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
+    let stat = process.target.at(proc, b"fd", stat).ok()?;
+    u64::try_from(stat.st_size).ok().filter(|count| *count > 0)
+}
+
+struct Reader<'a> {
+    process: &'a ProcessRef,
+    proc: &'a Path,
+    objects: Vec<OwnObject>,
+    places: HashMap<ObjectKey, usize>,
+    /// The places of rings, each with the addresses of its buffers.
+    rings: Vec<(usize, Vec<(u64, u64)>)>,
+}
+
+impl Reader<'_> {
+    /// Reads all; returns the number of descriptors.
+    fn read(&mut self, buf: &mut [u8], progress: impl Fn()) -> Reading<u64> {
+        let target = &self.process.target;
+        let absent = |e| process_files::absent(e, target, self.proc);
+        let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));
+        let dir = dir.map_err(absent)?;
+        let mut fds = Vec::new();
+        files::numbers(&dir, b".", LIST_PIECE, |fd| fds.push(fd)).map_err(absent)?;
+        let mut link = [0; MAX_LINK];
+        // As a number, 0 names no process and is left out of such lists.
+        if rustix::fs::readlinkat_raw(&dir, "0", &mut link[..]).is_ok() {
+            fds.push(0);
+        }
+        for (at, fd) in fds.iter().enumerate() {
+            if at % STEP == 0 {
+                progress();
+            }
+            let name = fd.to_string();
+            let len = match rustix::fs::readlinkat_raw(&dir, name.as_str(), &mut link[..]) {
+                Ok(len) => len,
+                // The directory may be listed where its links may not be read.
+                Err(e @ (Errno::ACCESS | Errno::PERM)) => return Err(absent(e)),
+                Err(_) => continue,
+            };
+            let Some(kind) = Link::of(&link[..len]) else { continue };
+            progress();
+            if kind == Link::Unlinked {
+                self.add_file(&dir, &name, &link[..len]);
+            } else {
+                self.add_described(kind, *fd, &dir, buf);
+            }
+        }
+        self.subtract_mapped(buf);
+        self.leave_out_drm_buffers();
+        Ok(fds.len() as u64)
+    }
+
+    fn add(&mut self, key: ObjectKey, kind: HeldKind, name: &[u8], bytes: Reading<u64>, vram: u64) -> Option<usize> {
+        if let Some(at) = self.places.get(&key) {
+            self.objects[*at].object.fds += 1;
+            return None;
+        }
+        let at = self.objects.len();
+        self.places.insert(key.clone(), at);
+        self.objects.push(OwnObject {
+            key,
+            object: HeldObject {
+                kind,
+                name: name.into(),
+                bytes,
+                vram,
+                holders: 1,
+                fds: 1,
+            },
+            mapped: 0,
+        });
+        Some(at)
+    }
+
+    /// Adds a file without a name, where it is kept in memory.
+    fn add_file(&mut self, dir: &OwnedFd, name: &str, link: &[u8]) {
+        let find = || {
+            // Such a descriptor reaches no driver and no server.
+            let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+            // A file of a server that is gone would keep the reader waiting.
+            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+            let told = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
+            // What has a device of its own is on that.
+            let is_candidate = told.stx_nlink == 0 && told.stx_dev_major == 0;
+            let in_memory = is_candidate && IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type);
+            Ok::<_, Errno>(in_memory.then_some(told))
+        };
+        if let Ok(Some(told)) = find() {
+            let key = ObjectKey::File(((told.stx_dev_major, told.stx_dev_minor), told.stx_ino));
+            // `st_blocks` counts in units of 512 bytes everywhere.
+            let bytes = told.stx_blocks.saturating_mul(512);
+            self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), Ok(bytes), 0);
+        }
+    }
+
+    /// Adds what its fdinfo describes.
+    fn add_described(&mut self, kind: Link, fd: u32, dir: &OwnedFd, buf: &mut [u8]) {
+        let target = &self.process.target;
+        let path = format!("fdinfo/{fd}");
+        let read = target.open(self.proc, path.as_bytes());
+        let read = read.and_then(|fd| files::read_all(fd, buf)).map_err(files::reason);
+        // It was closed meanwhile.
+        if read == Err(Missing::Gone) {
+            return;
+        }
+        let unread = read.err();
+        let told = |bytes: Reading<u64>| unread.map_or(bytes, Err);
+        let text = &buf[..read.unwrap_or(0)];
+        let own = ObjectKey::Descriptor(self.process.pid, fd);
+        match kind {
+            Link::Drm => {
+                let Some(client) = fdinfo::drm(text) else { return };
+                let device = client.device.as_ref().unwrap_or(&client.driver);
+                let id = client.client;
+                let key = id.map_or(own, |id| ObjectKey::Drm(device.clone(), id));
+                let mut name = client.driver.to_vec();
+                for part in client.device.iter().map(|device| &**device) {
+                    name.push(b' ');
+                    name.extend_from_slice(part);
+                }
+                if let Some(id) = id {
+                    name.extend_from_slice(format!(" client {id}").as_bytes());
+                }
+                self.add(key, HeldKind::Gpu, &name, told(client.ram), client.vram);
+            }
+            Link::DmaBuf => {
+                let found = fdinfo::dma_buf(text);
+                let inode = fdinfo::inode(text).or_else(|| {
+                    let stat = rustix::fs::statat(dir, fd.to_string(), AtFlags::empty());
+                    stat.ok().map(|stat| stat.st_ino)
+                });
+                let mut name = found.exporter.to_vec();
+                if !found.name.is_empty() {
+                    name.push(b' ');
+                    name.extend_from_slice(&found.name);
+                }
+                let key = inode.map_or(own, ObjectKey::DmaBuf);
+                self.add(key, HeldKind::DmaBuf, &name, told(found.bytes), 0);
+            }
+            Link::BpfMap | Link::BpfProgram => {
+                let (found, key): (_, fn(u64) -> ObjectKey) = if kind == Link::BpfMap {
+                    (fdinfo::bpf_map(text), ObjectKey::BpfMap)
+                } else {
+                    (fdinfo::bpf_program(text), ObjectKey::BpfProgram)
+                };
+                let key = found.id.map_or(own, key);
+                self.add(key, HeldKind::Bpf, found.name.as_bytes(), told(found.bytes), 0);
+            }
+            Link::Uring => {
+                let (buffers, is_short) = fdinfo::registered_buffers(text);
+                let bytes = buffers
+                    .iter()
+                    .fold(0_u64, |sum, (start, end)| sum.saturating_add(end - start));
+                let bytes = if is_short { Err(Missing::Malformed) } else { Ok(bytes) };
+                let key = fdinfo::inode(text).map_or(own, ObjectKey::Uring);
+                if let Some(at) = self.add(key, HeldKind::Uring, b"registered buffers", told(bytes), 0) {
+                    self.rings.push((at, buffers));
+                }
+            }
+            Link::Unlinked => {}
+        }
+    }
+
+    /// Leaves out the dma-bufs of drivers of which the process is a client: that counts them already.
+    fn leave_out_drm_buffers(&mut self) {
+        let drivers: Vec<Box<[u8]>> = self
+            .objects
+            .iter()
+            .filter(|own| own.object.kind == HeldKind::Gpu)
+            .filter_map(|own| own.object.name.split(|b| *b == b' ').next().map(Box::from))
+            .collect();
+        if drivers.is_empty() {
+            return;
+        }
+        self.objects.retain(|own| {
+            let exporter = own.object.name.split(|b| *b == b' ').next().unwrap_or_default();
+            // `drm` is what the kernel's common code calls itself.
+            let is_driver = exporter == b"drm" || drivers.iter().any(|driver| **driver == *exporter);
+            own.object.kind != HeldKind::DmaBuf || !is_driver
+        });
+    }
+
+    /// Finds what the process maps of files and of registered buffers.
+    fn subtract_mapped(&mut self, buf: &mut [u8]) {
+        let has_files = self.objects.iter().any(|own| own.object.kind == HeldKind::Memfd);
+        let has_buffers = self.rings.iter().any(|(_, buffers)| !buffers.is_empty());
+        if !has_files && !has_buffers {
+            return;
+        }
+        let target = &self.process.target;
+        let mut read = || {
+            let fd = target.open(self.proc, b"maps")?;
+            let mut mapped = Mapped::default();
+            loop {
+                match files::read_once(&fd, buf)? {
+                    0 => return Ok::<_, Errno>(mapped),
+                    n => mapped.feed(&buf[..n]),
+                }
+            }
+        };
+        let mapped = read().map_err(files::reason);
+        for own in &mut self.objects {
+            let ObjectKey::File(file) = own.key else { continue };
+            match &mapped {
+                Ok(mapped) => own.mapped = mapped.of_file(file),
+                Err(why) => own.object.bytes = Err(*why),
+            }
+        }
+        let rings: HashMap<usize, _> = std::mem::take(&mut self.rings).into_iter().collect();
+        for (at, own) in self.objects.iter_mut().enumerate() {
+            let Some(buffers) = rings.get(&at).filter(|_| own.object.kind == HeldKind::Uring) else {
+                continue;
+            };
+            match &mapped {
+                Ok(mapped) => {
+                    let inside = buffers.iter().map(|range| mapped.within(*range));
+                    own.mapped = inside.fold(0, u64::saturating_add);
+                }
+                Err(why) => own.object.bytes = Err(*why),
+            }
+        }
+    }
+}

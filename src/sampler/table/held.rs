@@ -1,0 +1,300 @@
+//! Memory that processes hold through their descriptors: when each is read, and how an object is divided among those that
+//! hold it.
+//!
+//! A process that did not run has opened and closed nothing; of one that ran, the number of its descriptors is asked first,
+//! at 2 µs (Linux 6.2), and everything is read where that changed. One may close as many as it opens, and before 6.2 no number
+//! is told: so those that ran are read again after 10 s as well. What holds something is read more often, for an object
+//! grows without any descriptor changing.
+//!
+//! | process | read again |
+//! | --- | --- |
+//! | new, another program, or with another number of descriptors | at once |
+//! | it holds something and ran | after 0.9 s |
+//! | it ran, or holds something that another may make grow | after 10 s |
+//! | the rest | never |
+//!
+//! None is read again before a hundred times what a read of it takes have passed.
+//!
+//! All that comes from the two buckets of [`Buckets`], but for the first reads after it was asked for. A read of thirty
+//! descriptors takes some 60 µs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::held_watch::{EXPECTED, HeldWatch};
+use super::process::Process;
+use super::{Table, batches};
+use crate::model::held::{self, Held};
+use crate::model::{HeldObject, Reading};
+use crate::sampler::job::{HeldResult, Job, ObjectKey, OwnObject};
+
+/// Processes in one job that asks for numbers of descriptors.
+const COUNTS_BATCH: usize = 64;
+/// The parts of the budget of walks that may be used beside it: for what is new or changed, and for what may have.
+const SHARES: [f64; 2] = [0.2, 0.04];
+/// Seconds' worth that may be saved up.
+const BURST: f64 = 2.0;
+
+/// The processes whose descriptors are watched.
+#[derive(Default)]
+pub(super) struct HeldReads {
+    is_on: bool,
+    /// Everything is to be read, whatever it costs: it was just asked for.
+    is_initial: bool,
+    /// The processes of which something may be to be read.
+    pending: BTreeSet<u32>,
+    /// The processes that hold something, by pid, with their serial numbers.
+    holders: BTreeMap<u32, u64>,
+    /// Some process holds other objects than when they were last divided.
+    is_undivided: bool,
+    buckets: Buckets,
+}
+
+/// Processor time that may be spent, in seconds: for what is new or changed, and for the rest.
+#[derive(Default)]
+struct Buckets {
+    levels: [f64; 2],
+    filled_at: Option<Duration>,
+}
+
+impl Buckets {
+    fn fill(&mut self, now: Duration, budget: f64) {
+        let since = self
+            .filled_at
+            .replace(now)
+            .map_or(Duration::ZERO, |at| now.saturating_sub(at));
+        for (level, share) in self.levels.iter_mut().zip(SHARES) {
+            let rate = share * budget;
+            *level = rate.mul_add(since.as_secs_f64(), *level).min(rate * BURST);
+        }
+    }
+
+    /// Takes the expected cost; false where nothing is left.
+    fn take(&mut self, bucket: usize, cost: Duration) -> bool {
+        let level = &mut self.levels[bucket];
+        let is_allowed = *level > 0.0;
+        if is_allowed {
+            *level -= cost.as_secs_f64();
+        }
+        is_allowed
+    }
+}
+
+impl Table {
+    /// Begins or ends to read what processes hold.
+    pub(in crate::sampler) fn set_held(&mut self, is_on: bool) {
+        if is_on == self.held.is_on {
+            return;
+        }
+        self.held = HeldReads {
+            is_on,
+            is_initial: is_on,
+            ..HeldReads::default()
+        };
+        if !is_on {
+            for (pid, entry) in &mut self.entries {
+                if entry.process.as_deref_mut().is_some_and(|p| p.held.take().is_some()) {
+                    entry.touch(*pid, &mut self.buffers.touched);
+                }
+            }
+        }
+    }
+
+    /// Returns the jobs to read what processes hold, and to ask how many descriptors those have that ran; a made tree does
+    /// not tell. Without the `budget` of walks everything is read that may have changed.
+    pub(in crate::sampler) fn held_jobs(&mut self, now: Duration, budget: Option<f64>, is_procfs: bool) -> Vec<Job> {
+        if !self.held.is_on {
+            return Vec::new();
+        }
+        let is_free = std::mem::take(&mut self.held.is_initial) || budget.is_none();
+        self.held.buckets.fill(now, budget.unwrap_or(0.0));
+        let asked = std::mem::take(&mut self.glances.asked);
+        if is_free {
+            self.held.pending.extend(self.entries.keys());
+        }
+        let mut counts = Vec::new();
+        for pid in &asked {
+            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+                continue;
+            };
+            let watch = process.held.get_or_insert_with(|| Box::new(HeldWatch::new()));
+            watch.has_run = true;
+            self.held.pending.insert(*pid);
+            let is_known = !watch.is_reading && watch.due(now, process.exec).is_none();
+            if is_procfs && is_known && watch.objects.is_empty() {
+                let descriptors = watch.descriptors;
+                counts.push((process.reference(process.exec), descriptors));
+            }
+        }
+        self.glances.asked = asked;
+        let mut jobs: Vec<Job> = batches(counts.into_iter(), COUNTS_BATCH)
+            .map(Job::DescriptorCounts)
+            .collect();
+        jobs.extend(self.due_reads(now, is_free));
+        jobs
+    }
+
+    /// Returns the reads that are due and paid for, those of what changed first, then the oldest.
+    fn due_reads(&mut self, now: Duration, is_free: bool) -> Vec<Job> {
+        let mut pending = std::mem::take(&mut self.held.pending);
+        let mut due = Vec::new();
+        pending.retain(|pid| {
+            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+                return false;
+            };
+            if process.stat.lacks_memory().is_some() {
+                process.held = None;
+                return false;
+            }
+            let watch = process.held.get_or_insert_with(|| Box::new(HeldWatch::new()));
+            if !watch.is_reading {
+                let bucket = watch.due(now, process.exec);
+                due.extend(bucket.map(|bucket| (bucket, watch.read_at, *pid)));
+            }
+            watch.is_reading || watch.has_run || watch.is_changed || !watch.objects.is_empty()
+        });
+        self.held.pending = pending;
+        due.sort_unstable();
+        let mut jobs = Vec::new();
+        for (bucket, _, pid) in due {
+            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+                continue;
+            };
+            let cost = process.held.as_ref().map_or(EXPECTED, |watch| watch.cost);
+            if is_free || self.held.buckets.take(bucket, cost) {
+                jobs.extend(process.held_job(now));
+                self.touch(pid);
+            }
+        }
+        jobs
+    }
+
+    /// Takes in the processes that have another number of descriptors; adds the jobs to read them.
+    pub(super) fn descriptors_changed(&mut self, changed: &[(u32, u64)], now: Duration, jobs: &mut Vec<Job>) {
+        for (pid, serial) in changed {
+            let Some(process) = self.process(*pid, *serial) else {
+                continue;
+            };
+            let Some(watch) = process.held.as_deref_mut() else {
+                continue;
+            };
+            watch.is_changed = true;
+            let (exec, cost) = (watch.exec, watch.cost);
+            let is_due = watch.due(now, exec).is_some();
+            self.held.pending.insert(*pid);
+            // What is not paid for waits for its turn in the next ticks.
+            if is_due && self.held.buckets.take(0, cost) {
+                jobs.extend(self.process(*pid, *serial).and_then(|process| process.held_job(now)));
+            }
+        }
+    }
+
+    /// Takes in what a process holds.
+    pub(super) fn set_held_by(&mut self, pid: u32, serial: u64, version: u32, result: HeldResult) {
+        let Some(process) = self.process(pid, serial) else {
+            return;
+        };
+        let is_current = process.exec == version;
+        let Some(watch) = process.held.as_deref_mut() else {
+            return;
+        };
+        watch.is_reading = false;
+        watch.cost = result.cost;
+        if !is_current {
+            watch.is_changed = true;
+            return;
+        }
+        watch.descriptors = result.descriptors;
+        let empty = result.objects.as_ref().map(|_| Held::default()).map_err(|why| *why);
+        let objects = result.objects.unwrap_or_default();
+        if objects.is_empty() {
+            watch.shown = held::share(empty);
+        }
+        let is_news = objects != watch.objects;
+        watch.objects = objects;
+        if watch.objects.is_empty() {
+            self.held.holders.remove(&pid);
+        } else {
+            self.held.holders.insert(pid, serial);
+        }
+        self.held.is_undivided |= is_news;
+    }
+
+    /// Divides the objects among those that hold them, where any of that changed.
+    pub(in crate::sampler) fn divide_held(&mut self) {
+        let entries = &self.entries;
+        let is_gone = |(pid, serial): (&u32, &u64)| {
+            let process = entries.get(pid).and_then(|e| e.process.as_deref());
+            process.is_none_or(|p| p.serial != *serial || p.held.is_none() || p.stat.is_zombie())
+        };
+        let gone: Vec<u32> = self
+            .held
+            .holders
+            .iter()
+            .filter(|one| is_gone(*one))
+            .map(|(pid, _)| *pid)
+            .collect();
+        self.held.is_undivided |= !gone.is_empty();
+        for pid in gone {
+            self.held.holders.remove(&pid);
+        }
+        if !std::mem::take(&mut self.held.is_undivided) {
+            return;
+        }
+        let watches = || {
+            let processes = self
+                .held
+                .holders
+                .keys()
+                .filter_map(|pid| entries.get(pid)?.process.as_deref());
+            processes.filter_map(|process| Some((process.id.pid, process.held.as_deref()?)))
+        };
+        // The number of holders, and the most that one of them maps.
+        let mut sharers: HashMap<&ObjectKey, (u32, u64)> = HashMap::new();
+        for own in watches().flat_map(|(_, watch)| &watch.objects) {
+            let (holders, mapped) = sharers.entry(&own.key).or_default();
+            *holders += 1;
+            *mapped = own.mapped.max(*mapped);
+        }
+        let divide = |own: &OwnObject| {
+            let (holders, mapped) = sharers.get(&own.key).copied().unwrap_or((1, own.mapped));
+            let bytes = own.object.bytes.map(|bytes| bytes.saturating_sub(mapped));
+            let object = HeldObject {
+                bytes,
+                holders,
+                ..own.object.clone()
+            };
+            (object.bytes != Ok(0) || object.vram > 0).then_some(object)
+        };
+        let news: Vec<(u32, Reading<Held>)> = watches()
+            .map(|(pid, watch)| (pid, Ok(Held::new(watch.objects.iter().filter_map(divide).collect()))))
+            .filter(|(pid, held)| {
+                let before = entries.get(pid).and_then(|e| e.process.as_deref()?.held.as_deref());
+                before.is_some_and(|watch| *watch.shown != *held)
+            })
+            .collect();
+        drop(sharers);
+        for (pid, held) in news {
+            let watch = self
+                .entries
+                .get_mut(&pid)
+                .and_then(|e| e.process.as_deref_mut()?.held.as_deref_mut());
+            if let Some(watch) = watch {
+                watch.shown = held::share(held);
+                self.touch(pid);
+            }
+        }
+    }
+}
+
+impl Process {
+    /// Returns the job to read what it holds; none while another is outstanding.
+    fn held_job(&mut self, now: Duration) -> Option<Job> {
+        let exec = self.exec;
+        let watch = self.held.as_deref_mut().filter(|watch| !watch.is_reading)?;
+        (watch.is_reading, watch.has_run, watch.is_changed) = (true, false, false);
+        (watch.read_at, watch.exec) = (Some(now), exec);
+        let expected = watch.cost;
+        Some(Job::Held(self.reference(exec), expected))
+    }
+}

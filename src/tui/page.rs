@@ -1,0 +1,112 @@
+//! The pages beside the tables of processes, and the keys that are the same on all of them.
+//!
+//! A page is a file here with a type that implements [`Page`] and its layout drawn in the file's doc comment, its `mod` line,
+//! its line in `PAGES`, and its key: an [`Action`] with an entry in the keymap. [`table::PageTable`] is a table with a
+//! selection, an order and a filter for it.
+
+pub mod kernel;
+pub mod memory;
+pub mod table;
+
+use super::app::{App, Page};
+use super::event::Effect;
+use crate::config::{Action, Context};
+
+/// A page: the action that opens it, its name in the last line, and how it is made.
+type Entry = (Action, &'static str, fn() -> Box<dyn Page>);
+
+/// Every page but the first.
+const PAGES: &[Entry] = &[
+    (Action::MemoryPage, "memory", || Box::<memory::MemoryPage>::default()),
+    (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
+];
+
+/// Returns the keys of the pages that are not open, for the last line.
+pub fn others(app: &App) -> impl Iterator<Item = (Action, &'static str)> {
+    let open = app.pages.open();
+    let first = open.map(|_| (Action::ProcessesPage, "processes"));
+    let rest = PAGES.iter().map(|(action, name, _)| (*action, *name));
+    first
+        .into_iter()
+        .chain(rest.filter(move |(action, _)| Some(*action) != open))
+}
+
+/// Opens the page of an action; returns false if there is none.
+pub fn open(app: &mut App, action: Action) -> bool {
+    if action == Action::ProcessesPage {
+        app.close_page();
+        return true;
+    }
+    let Some((_, _, make)) = PAGES.iter().find(|(own, ..)| *own == action) else {
+        return false;
+    };
+    app.open_page(action, make);
+    true
+}
+
+/// Performs an action that opens a page, or that the open page takes; `None` for one that is the same everywhere, or where
+/// the processes are shown.
+pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
+    if open(app, action) {
+        return Some(Vec::new());
+    }
+    let page = app.page()?;
+    // A search goes by the page on its own.
+    let searches = matches!(action, Action::Search | Action::SearchNext | Action::SearchPrevious);
+    // What is under way is stopped before anything is left.
+    let stops = action == Action::Cancel && app.requests.scan.is_some();
+    if is_common(action) || stops || (searches && page.takes(action)) {
+        return None;
+    }
+    if page.takes(action) {
+        return Some(app.with_page(|page, app| page.on_action(app, action)));
+    }
+    if action == Action::Cancel {
+        if !app.with_page(Page::back) {
+            app.close_page();
+        }
+        return Some(Vec::new());
+    }
+    let key = app.config.keymap.shown_key(Context::Table, Action::ProcessesPage);
+    let back = key.map_or_else(String::new, |key| format!(": {key} goes back to the processes"));
+    app.screen.say(format!("that is for processes{back}"));
+    Some(Vec::new())
+}
+
+/// Asks for the trace that the open page shows; ends it where none does, or nothing is to be read.
+pub(super) fn request_trace(app: &mut App) -> Option<Effect> {
+    let is_wanted = app.page().is_some_and(Page::traces) && !app.requests.paused;
+    app.data.callers.set(is_wanted)
+}
+
+/// Returns true if a key does something on the open page, or on the tables where none is open.
+pub fn takes(app: &App, action: Action) -> bool {
+    let is_page = action == Action::ProcessesPage || PAGES.iter().any(|(own, ..)| *own == action);
+    app.page()
+        .is_none_or(|page| is_page || is_common(action) || action == Action::Cancel || page.takes(action))
+}
+
+/// Returns true if an action is the same on each page.
+const fn is_common(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Quit
+            | Action::Redraw
+            | Action::Suspend
+            | Action::Save
+            | Action::SampleNow
+            | Action::Pause
+            | Action::Help
+            | Action::Leaks
+            | Action::Alerts
+            | Action::Diagnostics
+            | Action::Interval
+            | Action::Units
+            | Action::SpanLonger
+            | Action::SpanShorter
+            | Action::Mark
+            | Action::Unmark
+            | Action::PreviousMark
+            | Action::NextMark
+    )
+}

@@ -1,0 +1,66 @@
+//! What a snapshot has for the account of the system, made.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use zmtop::model::Missing;
+use zmtop::model::oom::{OomKill, OomVictim};
+use zmtop::model::system::AccountingInputs;
+use zmtop::model::system::accounting::{HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
+
+/// Inputs of every kind, some of them missing.
+pub(super) fn inputs() -> AccountingInputs {
+    AccountingInputs {
+        zones: Ok(Zones {
+            present: 9,
+            managed: 8,
+            free_lists: 7,
+        }),
+        zram: Ok(vec![ZramDevice {
+            name: "zram0".into(),
+            size: Ok(1 << 30),
+            stored: 300,
+            same_filled: Ok(100),
+            limit: Err(Missing::Malformed),
+            used: 200,
+            on_disk: Err(Missing::Unsupported),
+        }]),
+        huge: Ok(vec![HugePool {
+            page: 2 << 20,
+            total: 4 << 20,
+            free: 0,
+        }]),
+        ksm: Err(Missing::Denied),
+        zswap_on: Ok(true),
+        thp: Ok("madvise".into()),
+        pressure: Ok(Pressure {
+            some: [0.1, 0.2, 0.3],
+            full: [0.0; 3],
+        }),
+        sysv: Ok(SysvShm {
+            segments: 2,
+            resident: 4096,
+            swapped: 8192,
+        }),
+        mounts: Ok(vec![MemoryMount {
+            device: 23,
+            path: (*b"/dev/sh\xe4m\x1b[31m").into(),
+            kind: "tmpfs".into(),
+            used: Err(Missing::TimedOut),
+            size: Ok(1 << 30),
+        }]),
+        ..AccountingInputs::missing(Missing::Unsupported)
+    }
+}
+
+/// A kill whose victim is known, and one whose is not.
+pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
+    let kill = |victim| OomKill { time, victim };
+    let victim = OomVictim {
+        pid: 7,
+        comm: (*b"ev\xffil) (").into(),
+        rss: 1 << 30,
+        by_cgroup: true,
+    };
+    [kill(Ok(victim)), kill(Err(Missing::Denied))].into()
+}

@@ -1,0 +1,250 @@
+//! The parts of the RAM have a history and are judged: what may leak, and what the kernel takes back and never does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::account::{ProcessTotals, account};
+use zmtop::group::RowKey;
+use zmtop::history::History;
+use zmtop::history::kept::{Kept, pack};
+use zmtop::history::parts::{Growth, REST, RULES};
+use zmtop::history::suspects::{SuspectQuery, suspects};
+use zmtop::model::system::AccountingInputs;
+use zmtop::model::system::accounting::Zones;
+use zmtop::model::{Missing, Snapshot, SystemSample};
+use zmtop::trend::Verdict;
+
+use crate::support::rows::{MIB, snapshot};
+
+const KIB: u64 = 1024;
+const START: u64 = 100_000;
+
+/// A machine of which these figures are known, the rest of it being file cache and free.
+fn at(second: u64, set: impl FnOnce(&mut SystemSample)) -> Snapshot {
+    let mut snap = snapshot(Duration::from_secs(START + second), Vec::new());
+    let s = &mut snap.system;
+    s.mem_total = Ok(16_000 * MIB);
+    s.anon_pages = Ok(4000 * MIB);
+    s.cached = Ok(5000 * MIB);
+    s.shmem = Ok(100 * MIB);
+    s.buffers = Ok(100 * MIB);
+    s.sreclaimable = Ok(300 * MIB);
+    s.sunreclaim = Ok(200 * MIB);
+    s.page_tables = Ok(50 * MIB);
+    s.mem_available = Ok(9000 * MIB);
+    s.swap_total = Ok(0);
+    s.swap_free = Ok(0);
+    set(s);
+    // Each page is in one part only: what grows is taken from what is free, but for what no part has.
+    let known = [
+        s.anon_pages,
+        s.cached,
+        s.buffers,
+        s.sreclaimable,
+        s.sunreclaim,
+        s.page_tables,
+    ];
+    let known: u64 = known.iter().map(|part| part.unwrap()).sum();
+    if s.mem_free.is_err() {
+        s.mem_free = Ok(16_000 * MIB - 500 * MIB - known);
+    }
+    snap
+}
+
+type Set = fn(&mut SystemSample, u64);
+
+/// Something that trembles, 0 to 1.
+fn noise(second: u64) -> f64 {
+    let mixed = second.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f64 / f64::from(1 << 24)
+}
+
+/// The worst verdict on a part within so many seconds of what `set` makes of each.
+fn worst(id: &str, seconds: u64, set: impl Fn(&mut SystemSample, u64)) -> Verdict {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut worst = Verdict::Unknown;
+    for second in 0..seconds {
+        history.push(&at(second, |s| set(s, second)));
+        worst = worst.max(history.parts().get(id).unwrap().trend().verdict);
+    }
+    worst
+}
+
+const HOUR: u64 = 3600;
+
+#[test]
+fn unreclaimable_slab_is_judged_as_a_process_is() {
+    let slab = |of: fn(u64) -> f64| {
+        worst("slab_unreclaimable", HOUR, |s, second| {
+            let trembles = noise(second) * 200.0;
+            s.sunreclaim = Ok(200 * MIB + ((of(second) + trembles) * KIB as f64) as u64);
+        })
+    };
+    assert_eq!(slab(|_| 0.0), Verdict::Steady, "steady");
+    let saw = slab(|second| (second % 300) as f64 * 100.0);
+    assert!(saw < Verdict::Leaking, "a saw-tooth: {saw:?}");
+    // It fills up to 60 MB, ever slower.
+    let warms = slab(|second| 60_000.0 * (1.0 - (-(second as f64) / 600.0).exp()));
+    assert!((Verdict::Warming..Verdict::Leaking).contains(&warms), "{warms:?}");
+    assert_eq!(
+        slab(|second| second.saturating_sub(300) as f64 * 170.0),
+        Verdict::Leaking
+    );
+}
+
+#[test]
+fn what_nobody_accounts_for_may_leak() {
+    let takes = |second: u64| second.saturating_sub(300) * 100 * KIB;
+    let leaks = worst(REST, HOUR, |s, second| s.mem_free = Ok(5500 * MIB - takes(second)));
+    assert_eq!(leaks, Verdict::Leaking);
+    let stays = worst(REST, HOUR, |s, second| {
+        s.mem_free = Ok(5500 * MIB - (noise(second) * 3e6) as u64);
+    });
+    assert!(stays <= Verdict::Steady, "{stays:?}");
+}
+
+#[test]
+fn what_the_kernel_takes_back_grows_and_never_leaks() {
+    let grows = |second: u64| second.saturating_sub(300) * 400 * KIB;
+    let cases: [(&str, Set); 4] = [
+        ("files", |s, grown| s.cached = Ok(5000 * MIB + grown)),
+        ("buffers", |s, grown| s.buffers = Ok(100 * MIB + grown)),
+        ("slab_reclaimable", |s, grown| s.sreclaimable = Ok(300 * MIB + grown)),
+        ("anon", |s, grown| s.anon_pages = Ok(4000 * MIB + grown)),
+    ];
+    for (id, set) in cases {
+        let mut history = History::new(Duration::from_secs(10));
+        let mut last = at(0, |_| {});
+        for second in 0..2400 {
+            last = at(second, |s| set(s, grows(second)));
+            history.push(&last);
+            let verdict = history.parts().get(id).unwrap().trend().verdict;
+            assert!(verdict < Verdict::Leaking, "{id} at {second}");
+        }
+        assert_eq!(
+            history.parts().get(id).unwrap().trend().verdict,
+            Verdict::Growing,
+            "{id}"
+        );
+        assert_eq!(suspects(&history, &last, SuspectQuery::GROWING), [], "{id}");
+    }
+    // Free memory is not judged at all.
+    assert_eq!(
+        worst("free", 1200, |s, second| s.anon_pages = Ok(4000 * MIB - second * MIB)),
+        Verdict::Unknown
+    );
+}
+
+#[test]
+fn graphics_leak_by_what_their_driver_does_not_give_back() {
+    let gpu = |reclaims: bool| {
+        worst("gpu", 2400, move |s, second| {
+            let grown = second.saturating_sub(300) * 400 * KIB;
+            s.gpu = Ok(500 * MIB + grown);
+            s.gpu_reclaim = Ok(100 * MIB + if reclaims { grown } else { 0 });
+        })
+    };
+    assert_eq!(gpu(false), Verdict::Leaking);
+    assert!(gpu(true) < Verdict::Leaking);
+}
+
+#[test]
+fn a_part_that_leaks_is_told_with_the_processes() {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut last = at(0, |_| {});
+    for second in 0..2400 {
+        last = at(second, |s| s.sunreclaim = Ok(200 * MIB + second * 200 * KIB));
+        history.push(&last);
+    }
+    let found = suspects(&history, &last, SuspectQuery::GROWING);
+    let keys: Vec<_> = found.iter().map(|suspect| suspect.key.clone()).collect();
+    let [RowKey::Part(key)] = keys[..] else {
+        panic!("{keys:?}")
+    };
+    assert_eq!(
+        (key.id, key.label),
+        ("slab_unreclaimable", "kernel: unreclaimable slab")
+    );
+    let leak = &found[0];
+    assert_eq!(leak.judgement.verdict, Verdict::Leaking);
+    let pace = leak.judgement.slope / KIB as f64;
+    assert!((190.0..210.0).contains(&pace), "{pace} KiB/s");
+    // Nothing is known of the work that was done for it.
+    let reasons = leak.judgement.texts().join(", ");
+    assert!(
+        reasons.starts_with("grew all through") && !reasons.contains("work"),
+        "{reasons}"
+    );
+    // 9000 MiB at 200 KiB a second.
+    let eta = leak.eta.unwrap();
+    assert!((40_000.0..50_000.0).contains(&eta), "{eta}");
+}
+
+#[test]
+fn every_part_of_the_account_has_a_rule_with_its_reason() {
+    let inputs = AccountingInputs::missing(Missing::Unsupported);
+    let system = SystemSample::missing(Missing::Unsupported);
+    let all = account(&system, &inputs, &ProcessTotals::missing(Missing::Unsupported));
+    for part in &all.parts {
+        let rule = RULES.iter().find(|(id, ..)| *id == part.id);
+        let (.., reason) = rule.unwrap_or_else(|| panic!("{}: may it leak, and why?", part.id));
+        assert!(reason.len() > 5, "{}", part.id);
+    }
+    for (id, growth, label, _) in RULES {
+        let is_told = *growth != Growth::Leak || !label.is_empty();
+        assert!(is_told, "{id}");
+        assert_eq!(RULES.iter().filter(|(other, ..)| other == id).count(), 1, "{id}");
+    }
+}
+
+#[test]
+fn the_past_of_parts_is_kept() {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut last = at(0, |_| {});
+    for second in 0..1800 {
+        last = at(second, |s| s.sunreclaim = Ok(200 * MIB + second * 200 * KIB));
+        history.push(&last);
+    }
+    let before = *history.parts().get("slab_unreclaimable").unwrap().trend();
+    assert_eq!(before.verdict, Verdict::Leaking);
+    let mut next = History::new(Duration::from_secs(10));
+    let bytes = pack(&history.keep(&last, "here").unwrap());
+    next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
+    next.push(&at(1860, |s| s.sunreclaim = Ok(200 * MIB + 1860 * 200 * KIB)));
+    let row = next.parts().get("slab_unreclaimable").unwrap();
+    assert_eq!((row.trend().verdict, row.trend().since), (before.verdict, before.since));
+    assert_eq!(row.footprint().start(), Some(Duration::from_secs(START)));
+}
+
+#[test]
+fn what_nobody_accounts_for_is_counted_with_what_was_read_together() {
+    let mut history = History::new(Duration::from_secs(10));
+    let rest = |history: &History| {
+        let row = history.parts().get(REST)?;
+        row.footprint().last().map(|bytes| bytes / MIB)
+    };
+    let push = |history: &mut History, second, free: u64, inputs: &Arc<AccountingInputs>| {
+        let mut snap = at(second, |s| s.mem_free = Ok(free * MIB));
+        snap.accounting = Arc::clone(inputs);
+        history.push(&snap);
+        rest(history)
+    };
+    let read = |lists: u64| {
+        Arc::new(AccountingInputs {
+            zones: Ok(Zones {
+                free_lists: lists * MIB,
+                ..Zones::default()
+            }),
+            ..AccountingInputs::missing(Missing::Unsupported)
+        })
+    };
+    // Nothing is known of free lists so far: it is not that nobody accounts for them.
+    let pending = Arc::new(AccountingInputs::missing(Missing::Pending));
+    assert_eq!(push(&mut history, 0, 5850, &pending), None);
+    let (first, second) = (read(100), read(20));
+    assert_eq!(push(&mut history, 1, 5850, &first), Some(400));
+    // Pages go from the lists to what is free; the lists were not read again.
+    assert_eq!(push(&mut history, 2, 5930, &first), Some(400));
+    assert_eq!(push(&mut history, 3, 5930, &second), Some(400));
+    assert_eq!(push(&mut history, 4, 5900, &read(20)), Some(430));
+}

@@ -1,0 +1,173 @@
+//! Pages: going from one to another, and what is theirs while they are open.
+
+use ratatui::crossterm::event::MouseEventKind;
+use zmtop::alert::AlertEvent;
+use zmtop::columns::Needs;
+use zmtop::config::Action;
+
+use crate::support::rows::MIB;
+use crate::support::session::{Session, busy};
+
+/// The id of the selected part, by its line, which is reversed in no picture: the detail names it.
+fn selected(session: &mut Session) -> String {
+    let picture = session.picture();
+    let line = picture.lines().find(|line| line.contains("Enter closes")).unwrap();
+    line.trim().split("  ").next().unwrap().to_owned()
+}
+
+#[test]
+fn keys_go_from_page_to_page_and_each_stays_as_it_was() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("j j");
+    let pid = session.selected();
+    assert!(session.picture().contains("COMMAND"));
+    session.keys("2");
+    assert!(session.picture().contains("anonymous memory of processes"));
+    assert!(
+        !session.picture().contains("train.py --epochs"),
+        "{}",
+        session.picture()
+    );
+    session.keys("j j Enter");
+    let part = selected(&mut session);
+    session.keys("1");
+    assert!(session.picture().contains("COMMAND"));
+    assert_eq!(session.selected(), pid);
+    session.keys("2");
+    assert_eq!(selected(&mut session), part);
+    // Esc closes the detail, and then the page.
+    session.keys("Esc");
+    assert!(session.picture().contains("MemTotal") && !session.picture().contains("Enter closes"));
+    session.keys("Esc");
+    assert!(session.picture().contains("COMMAND"));
+}
+
+#[test]
+fn the_table_is_where_it_was_scrolled_to() {
+    let mut session = Session::new(120, 12);
+    session.minute().keys("j j j");
+    let list = session.app.tables.single.list;
+    assert!(list.offset < list.cursor, "{list:?}");
+    session.keys("2").tick(5, busy(13)).keys("j 1");
+    assert_eq!(session.app.tables.single.list, list);
+}
+
+#[test]
+fn a_scan_is_stopped_before_the_page_is_left() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("m 2");
+    assert!(session.app.requests.scan.is_some());
+    session.keys("Esc");
+    assert!(session.app.requests.scan.is_none());
+    assert_eq!(session.app.pages.open(), Some(Action::MemoryPage));
+}
+
+#[test]
+fn nothing_of_processes_is_asked_for_but_the_history_goes_on() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    assert!(!session.focused().is_empty());
+    session.keys("Enter 2");
+    assert!(session.focused().is_empty(), "{:?}", session.focused());
+    assert!(session.needs().last().unwrap().contains(Needs::ACCOUNT));
+    let id = session.app.engine.snapshot.as_ref().unwrap().rows()[6].id;
+    let before = session.app.engine.history.get(id).unwrap().footprint().last().unwrap();
+    session.tick(5, busy(30));
+    let after = session.app.engine.history.get(id).unwrap().footprint().last().unwrap();
+    assert!(after > before + 400 * MIB, "{before} {after}");
+    session.keys("1");
+    assert!(!session.focused().is_empty());
+    assert!(!session.needs().last().unwrap().contains(Needs::ACCOUNT));
+}
+
+#[test]
+fn keys_of_processes_say_that_they_are() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("2");
+    for key in ["F9", "Tab", "t", "/", "u", "m", "Space", "o", "c", "K"] {
+        session.keys(key);
+        assert!(session.app.modal.is_none(), "{key}");
+        let last = session.picture().lines().last().unwrap().to_owned();
+        assert!(last.contains("1 goes back to the processes"), "{key}: {last}");
+    }
+    assert!(session.effects.is_empty(), "{:?}", session.effects);
+    session.keys("e x L");
+    assert!(session.app.modal.is_some());
+}
+
+#[test]
+fn the_help_is_about_the_page() {
+    let mut session = Session::new(120, 200);
+    session.minute().keys("?");
+    let of_processes = session.picture();
+    assert!(of_processes.contains("Send a signal") && of_processes.contains("FILTER"));
+    session.keys("Esc 2 ?");
+    let of_memory = session.picture();
+    assert!(
+        !of_memory.contains("Send a signal") && !of_memory.contains("FILTER"),
+        "{of_memory}"
+    );
+    assert!(of_memory.contains("WHERE THE RAM IS") && of_memory.contains("BYTES (bytes)"));
+    assert!(of_memory.contains("Page 1: the processes") && of_memory.contains("Next unit"));
+}
+
+#[test]
+fn the_footer_goes_to_a_page_by_the_mouse() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    let column = |session: &mut Session, text: &str| {
+        let last = session.picture().lines().last().unwrap().to_owned();
+        let at = last.find(text).unwrap_or_else(|| panic!("{text} in {last}"));
+        last[..at].chars().count() as u16 + 1
+    };
+    let at = column(&mut session, "2 memory");
+    session.click(at, 39);
+    assert_eq!(session.app.pages.open(), Some(Action::MemoryPage));
+    // A row by a click and by the wheel.
+    let row = session
+        .picture()
+        .lines()
+        .position(|line| line.contains("file cache"))
+        .unwrap() as u16;
+    session.click(5, row);
+    session.click(5, row);
+    assert_eq!(selected(&mut session), "file cache");
+    session.mouse(MouseEventKind::ScrollDown, 5, row);
+    assert_ne!(selected(&mut session), "file cache");
+    let at = column(&mut session, "1 processes");
+    session.click(at, 39);
+    assert_eq!(session.app.pages.open(), None);
+}
+
+#[test]
+fn a_part_that_leaks_is_gone_to_from_the_list() {
+    let mut session = Session::new(120, 40);
+    for second in 0..1700_u64 {
+        session.tick_with(1, busy(0), |snap| {
+            let grown = second.saturating_sub(300) * 100 * 1024;
+            snap.system.sunreclaim = Ok(200 * MIB + grown);
+            snap.system.slab = Ok(500 * MIB + grown);
+            snap.system.mem_free = snap.system.mem_free.map(|free| free - grown);
+            snap.system.uptime = Ok(100_000.0 + second as f64);
+        });
+    }
+    let line = session.line("▲ leak");
+    assert!(
+        line.contains("kernel: unreclaimable slab") && line.contains("/min"),
+        "{line}"
+    );
+    session.keys("L");
+    assert!(session.picture().contains("kernel: unreclaimable slab"));
+    session.keys("Enter");
+    assert_eq!(session.app.pages.open(), Some(Action::MemoryPage));
+    assert_eq!(selected(&mut session), "slab, unreclaimable");
+    assert!(
+        session.picture().contains("Growth may be a leak"),
+        "{}",
+        session.picture()
+    );
+    assert!(session.picture().contains("▲ leaking"), "{}", session.picture());
+    // The shipped alert told of it.
+    let fired: Vec<_> = session.alerts.iter().map(AlertEvent::summary).collect();
+    assert_eq!(fired, ["kernel: unreclaimable slab: verdict leaking"]);
+}
