@@ -244,24 +244,43 @@ pub struct ProcessSample {
     pub held: SharedHeld,
 }
 
-/// Memory of a process by counters that everyone may read, in KiB, so that rows stay small; `None` where it is unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Memory of a process by counters that everyone may read, in KiB, so that rows stay small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Resident anonymous pages, shared ones whole: `RssAnon` of `status`, or `resident − shared` of `statm`.
-    pub anon: Option<u32>,
-    /// `VmSwap` of `status`.
-    pub swap: Option<u32>,
+    anon: u32,
+    swap: u32,
 }
 
 impl Counted {
-    /// Returns the resident anonymous pages in bytes.
-    pub fn anon(self) -> Option<u64> {
-        self.anon.map(|kib| u64::from(kib) << 10)
+    /// Stands for what is unknown.
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// Keeps bytes, `None` where they are unknown; from 4 TiB on they are.
+    pub fn new(anon: Option<u64>, swap: Option<u64>) -> Self {
+        let kib = |bytes: u64| u32::try_from(bytes >> 10).ok();
+        let [anon, swap] = [anon, swap].map(|bytes| bytes.and_then(kib).unwrap_or(Self::UNKNOWN));
+        Self { anon, swap }
     }
 
-    /// Returns what is swapped out in bytes.
+    /// Returns the resident anonymous pages in bytes, shared ones whole: `RssAnon` of `status`, or `resident − shared` of
+    /// `statm`.
+    pub fn anon(self) -> Option<u64> {
+        Self::bytes(self.anon)
+    }
+
+    /// Returns what is swapped out in bytes: `VmSwap` of `status`.
     pub fn swap(self) -> Option<u64> {
-        self.swap.map(|kib| u64::from(kib) << 10)
+        Self::bytes(self.swap)
+    }
+
+    fn bytes(kib: u32) -> Option<u64> {
+        (kib != Self::UNKNOWN).then_some(u64::from(kib) << 10)
+    }
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self::new(None, None)
     }
 }
 

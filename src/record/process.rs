@@ -245,21 +245,13 @@ impl From<Process<'_>> for ProcessSample {
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),
-            counted: Counted {
-                anon: kib(record.rss_anon),
-                swap: kib(record.vm_swap),
-            },
+            counted: Counted::new(record.rss_anon, record.vm_swap),
             held: match record.held.reading(reasons, "held") {
                 Err(Missing::Pending) => None,
                 held => Some(share(held.map(HeldRecord::held))),
             },
         }
     }
-}
-
-/// Returns bytes as KiB.
-fn kib(bytes: Option<u64>) -> Option<u32> {
-    bytes.and_then(|bytes| u32::try_from(bytes >> 10).ok())
 }
 
 /// Returns what a process holds, where anybody asked.

@@ -152,11 +152,7 @@ impl Process {
             return Counted::default();
         }
         let counters = self.estimates.counters();
-        let kib = |bytes: u64| u32::try_from(bytes >> 10).ok();
-        Counted {
-            anon: counters.resident.and_then(|resident| kib(resident.anon)),
-            swap: counters.swap.and_then(kib),
-        }
+        Counted::new(counters.resident.map(|resident| resident.anon), counters.swap)
     }
 
     /// Takes in a glance at the same process. An exec, and an end that waits to be reaped, leave to others what was

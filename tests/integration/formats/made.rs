@@ -298,7 +298,10 @@ fn sample() -> BoxedStrategy<ProcessSample> {
                 stale,
                 oom_score,
                 shares_mm: None,
-                counted: Counted { anon, swap },
+                counted: Counted::new(
+                    anon.map(|kib| u64::from(kib) << 10),
+                    swap.map(|kib| u64::from(kib) << 10),
+                ),
                 held: None,
             },
         )

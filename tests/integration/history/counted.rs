@@ -22,16 +22,13 @@ fn at(second: u64, samples: Vec<ProcessSample>) -> Snapshot {
 
 /// Another user's server, with so many MiB of anonymous pages, of pages of files, and in swap.
 fn hidden(anon: f64, file: f64, swap: f64) -> ProcessSample {
-    let kib = |mib: f64| Some((mib * 1024.0) as u32);
+    let bytes = |mib: f64| Some((mib * MIB as f64) as u64);
     let mut sample = process(7, 1, "/usr/bin/server");
     sample.id.starttime = 7;
     sample.stat.image = 9;
     sample.walk = Err(Missing::Denied);
     sample.stat.rss = ((anon + file) * MIB as f64) as u64;
-    sample.counted = Counted {
-        anon: kib(anon),
-        swap: kib(swap),
-    };
+    sample.counted = Counted::new(bytes(anon), bytes(swap));
     sample
 }
 
@@ -115,7 +112,7 @@ fn rss_is_no_earlier_pss() {
 fn an_unknown_part_is_no_zero() {
     let mut history = History::new(WINDOW);
     let mut sample = hidden(300.0, 50.0, 0.0);
-    sample.counted.swap = None;
+    sample.counted = Counted::new(sample.counted.anon(), None);
     history.push(&at(0, vec![sample.clone()]));
     assert!(history.get(sample.id).unwrap().footprint_series().newest().is_none());
 }

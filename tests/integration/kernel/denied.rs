@@ -58,7 +58,7 @@ fn another_users_memory() {
     assert_eq!(init.walk, Err(Missing::Denied));
     let counted = init.counted.anon().unwrap();
     assert!(counted > 0 && counted < init.counted_rss().unwrap(), "{counted}");
-    assert!(init.counted.swap.is_some() && init.data.is_ok());
+    assert!(init.counted.swap().is_some() && init.data.is_ok());
     assert_eq!((init.stat.image, init.exec), (0, 0));
     assert_eq!(init.facts.uid, Ok(0));
     let own = row(&snapshot, std::process::id());

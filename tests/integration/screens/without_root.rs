@@ -10,10 +10,7 @@ fn hidden(pid: u32, command: &str, rss: u64, swap: Option<u32>) -> ProcessSample
     let mut sample = process(pid, 1, command);
     sample.walk = Err(Missing::Denied);
     (sample.stat.rss, sample.stat.vsize) = (rss, 4 * rss);
-    sample.counted = Counted {
-        anon: Some((rss >> 11) as u32),
-        swap,
-    };
+    sample.counted = Counted::new(Some(rss / 2), swap.map(|kib| u64::from(kib) << 10));
     sample
 }
 
