@@ -35,7 +35,7 @@
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
 //! touched of its memory; [`parts`] follows the parts of the RAM,
-//! [`slab`] the caches of the kernel. [`kept`] writes a history as bytes, for the next time that zmtop
+//! [`slab`] the caches of the kernel, [`held`] what is held through descriptors. [`kept`] writes a history as bytes, for the next time that zmtop
 //! runs. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
 //! what is alive in the heap of a Java virtual machine.
 
@@ -46,6 +46,8 @@ pub mod evaluation;
 mod figures;
 mod groups;
 pub mod growth_log;
+pub mod held;
+mod judging;
 pub mod kept;
 mod live_set;
 pub mod mapping_diff;
@@ -78,6 +80,7 @@ use ended::EndedProcesses;
 use evaluation::EvaluationScheduler;
 pub use figures::{MemorySample, Rates, Tick};
 use groups::GroupHistories;
+use held::{HeldHistories, HeldHistory};
 use kept::Kept;
 pub use marks::{Mark, Marks};
 use origin::Origin;
@@ -135,6 +138,7 @@ pub struct History {
     system: SystemHistory,
     parts: PartHistories,
     slab: SlabHistories,
+    held: HeldHistories,
     /// The past that was kept when zmtop ended, as far as no row has it yet.
     kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
@@ -179,6 +183,7 @@ impl History {
             system: SystemHistory::default(),
             parts: PartHistories::default(),
             slab: SlabHistories::default(),
+            held: HeldHistories::default(),
             kept: None,
             danger_watch: DangerWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
@@ -223,6 +228,7 @@ impl History {
             + self.system.bytes()
             + self.parts.bytes()
             + self.slab.bytes()
+            + self.held.bytes()
             + self.danger_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
@@ -350,6 +356,23 @@ impl History {
     /// Returns the slab caches of the kernel.
     pub const fn slab(&self) -> &SlabHistories {
         &self.slab
+    }
+
+    /// Returns what is held through descriptors, by process.
+    pub const fn held(&self) -> &HeldHistories {
+        &self.held
+    }
+
+    /// Returns what a group holds through descriptors; of a family of one process what that holds.
+    pub fn held_of_group(&self, group: &Group, snapshot: &Snapshot) -> Option<&HeldHistory> {
+        let of_group = |number| self.held.group(number, &group.key);
+        self.groups
+            .number(&group.key)
+            .and_then(of_group)
+            .or_else(|| match *group.members {
+                [only] if group.key.by == GroupBy::Family => self.held.get(snapshot.rows().get(only)?.id),
+                _ => None,
+            })
     }
 
     /// Returns the rates and series of the system.

@@ -107,7 +107,8 @@ impl<'a> RowSource<'a> {
     pub fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         let series = self.history.and_then(|history| history.get(sample.id));
         let row = Row::of_process(sample, series, self.snapshot);
-        self.with_mark(row.with_coldness(self.coldness))
+        let held = self.history.and_then(|history| history.held().get(sample.id));
+        self.with_mark(row.with_coldness(self.coldness).with_held(held))
     }
 
     /// Returns the row of one process in a tree, where `subtree` is the sum of it and its descendants. If that is
@@ -118,7 +119,7 @@ impl<'a> RowSource<'a> {
         if let Some(subtree) = subtree.filter(|_| folded) {
             let sums = Row::of_totals(subtree, self.snapshot);
             (row.memory, row.counted_rss, row.is_counted) = (sums.memory, sums.counted_rss, false);
-            (row.error, row.change) = (sums.error, sums.change);
+            (row.error, row.change, row.held) = (sums.error, sums.change, None);
         }
         row
     }
@@ -126,7 +127,10 @@ impl<'a> RowSource<'a> {
     /// Returns the row of one group.
     pub fn group(&self, group: &'a Group) -> Row<'a> {
         let series = self.history.and_then(|history| history.of_group(group, self.snapshot));
-        self.with_mark(Row::of_group(group, series, self.snapshot))
+        let held = self
+            .history
+            .and_then(|history| history.held_of_group(group, self.snapshot));
+        self.with_mark(Row::of_group(group, series, self.snapshot).with_held(held))
     }
 
     fn with_mark(&self, row: Row<'a>) -> Row<'a> {

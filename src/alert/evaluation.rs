@@ -111,6 +111,7 @@ impl Alerts {
         }
         for sample in rows {
             let subject = Row::of_process(sample, history.get(sample.id), snapshot);
+            let subject = subject.with_held(history.held().get(sample.id));
             for state in &mut rules {
                 let answer = state.rule.condition.evaluate(&subject);
                 let target = || Target::Row(RowKey::Process(sample.id));
@@ -143,6 +144,7 @@ impl Alerts {
             };
             for group in list.iter().filter(|group| group.key.name.is_some()) {
                 let sums = Row::of_group(group, history.of_group(group, snapshot), snapshot);
+                let sums = sums.with_held(history.held_of_group(group, snapshot));
                 let members = group.members.iter().map(|at| subject(&rows[*at]));
                 let answer = state.rule.condition.evaluate_group(&sums, members);
                 let target = || Target::Row(RowKey::Group(group.key.clone()));

@@ -65,6 +65,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     match value {
         Value::Bytes(0) | Value::Count(0) => zero(),
         Value::Bytes(n) => plain(units::bytes(*n, units)),
+        Value::AtLeast(n) => Cell::new(at_least(*n, units, width), CellStyle::Estimate),
         Value::AtMost(n) => Cell::new(at_most(*n, units, width), CellStyle::Estimate),
         Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
@@ -106,6 +107,15 @@ fn at_most(n: u64, units: Units, width: usize) -> String {
     match (whole, exact.chars().last()) {
         (Some(whole), Some(unit)) => format!("≤{}{unit}", whole + 1),
         _ => format!("≤{}", units::bytes(n.next_power_of_two(), units)),
+    }
+}
+
+/// Writes a lower bound. Where there is no room for decimals it is rounded down, which is still one.
+fn at_least(n: u64, units: Units, width: usize) -> String {
+    let exact = units::bytes(n, units);
+    match (exact.split_once('.'), exact.chars().last()) {
+        (Some((whole, _)), Some(unit)) if units == Units::Auto && exact.len() >= width => format!("≥{whole}{unit}"),
+        _ => format!("≥{exact}"),
     }
 }
 

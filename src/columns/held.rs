@@ -43,6 +43,7 @@ fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("share", "SHARE", |r| match r {
         HeldRow::Object(object) => Value::bytes(object.share()),
+        HeldRow::Total(figures) if figures.is_partial(None) => Value::AtLeast(figures.total()),
         HeldRow::Total(figures) => Value::Bytes(figures.total()),
     })
     .help("The process's part of it. Formula: WHOLE ÷ BY."),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::coldness::{Coldness, ColdnessTable};
+use crate::history::held::HeldHistory;
 use crate::history::marks::Mark;
 use crate::history::{RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
@@ -28,6 +29,8 @@ pub struct Row<'a> {
     pub footprint: Option<SeriesView<'a>>,
     /// The judgement on the footprint.
     pub trend: Option<&'a Judgement>,
+    /// The past of what is held through descriptors, of what held something.
+    pub held: Option<&'a RowHistory>,
     /// The sums of the process and its descendants in tree view; those of a group or of a total.
     pub totals: Option<&'a Totals>,
     /// The group, if the row is one.
@@ -52,6 +55,7 @@ impl<'a> Row<'a> {
             change: history.map(RowHistory::change),
             footprint: history.map(RowHistory::footprint),
             trend: history.map(RowHistory::trend),
+            held: None,
             totals: None,
             group: None,
             mark: None,
@@ -85,6 +89,7 @@ impl<'a> Row<'a> {
             change: Some(&totals.change),
             footprint: None,
             trend: None,
+            held: None,
             totals: Some(totals),
             group: None,
             mark: None,
@@ -97,6 +102,14 @@ impl<'a> Row<'a> {
     #[must_use]
     pub fn with_span(mut self, span: Duration) -> Self {
         self.footprint = self.footprint.map(|footprint| footprint.over(span));
+        self
+    }
+
+    /// Sets the past of what is held through descriptors; of a group whose processes a filter excludes there is none.
+    #[must_use]
+    pub fn with_held(mut self, held: Option<&'a HeldHistory>) -> Self {
+        let is_whole = self.group.is_none_or(|group| group.whole);
+        self.held = held.filter(|_| is_whole).map(HeldHistory::row);
         self
     }
 

@@ -65,7 +65,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("How long until a limit is reached.")
     .priority(Priority::High),
     Entry::bytes("footprint", "FOOTP", |r| Value::Bytes(r.suspect.footprint))
-        .help("The footprint. Formula: PSS + SwapPss."),
+        .help("The footprint, PSS + SwapPss; of what is held through descriptors, that."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         r.suspect
             .key
@@ -105,10 +105,10 @@ pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: us
     cell
 }
 
-/// Writes the name and, after it, what became of the process or how many a group has; a long name is cut.
+/// Writes the name and, after it, what became of the process or how many a group has, and what grows; a long name is cut.
 fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let suspect = row.suspect;
-    let after = match (&suspect.key, suspect.ended) {
+    let mut after = match (&suspect.key, suspect.ended) {
         (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
         (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
         (RowKey::Part(_), _) | (RowKey::Process(_), None) => String::new(),
@@ -120,7 +120,10 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
             }
         }
     };
-    let room = room.saturating_sub(after.len());
+    if let Some(cause) = &suspect.cause {
+        after = format!("{after}  {}", cause.text());
+    }
+    let room = room.saturating_sub(text::width(&after));
     let name = safe_prefix(name, room);
     Cell {
         text: fit(&name, text::width(&name).min(room), Align::Left) + &after,

@@ -17,6 +17,8 @@ pub enum Value<'a> {
     Bytes(u64),
     /// Unknown, but no more than so many bytes: sorted by that, and for a filter and as data unknown.
     AtMost(u64),
+    /// As many bytes as are known: there are more that could not be read.
+    AtLeast(u64),
     /// A change in bytes.
     Delta(i64),
     /// Bytes a second.
@@ -70,7 +72,7 @@ impl<'a> Value<'a> {
     /// Returns the number that filters compare and rows are sorted by.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Bytes(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
+            Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
@@ -106,7 +108,7 @@ impl<'a> Value<'a> {
     /// Converts to data. The reason why a value is unknown is not in it: see [`Value::Missing`].
     pub fn into_data(self) -> DataValue<'a> {
         match self {
-            Self::Bytes(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
+            Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
             Self::Delta(n) => DataValue::Signed(n),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => {
                 DataValue::float(x)

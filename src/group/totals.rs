@@ -28,7 +28,8 @@ pub struct Totals {
     pub change: Change,
     /// Their threads.
     pub threads: u64,
-    /// Their parts of what is held through descriptors, as far as that could be read.
+    /// Their parts of what is held through descriptors, [partial](HeldFigures::is_partial) where that of some process is
+    /// hidden.
     pub held: Reading<HeldFigures>,
 }
 
@@ -142,7 +143,13 @@ impl Totals {
                 sum.add(&more);
                 Ok(sum)
             }
-            (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
+            (Ok(mut sum), Err(why)) | (Err(why), Ok(mut sum)) => {
+                // What is pending is there in a moment, or is the sum of nothing.
+                if why.hides_memory() && why != Missing::Pending {
+                    sum.set_partial(None);
+                }
+                Ok(sum)
+            }
             // The reason of some process rather than that of the sum of nothing.
             (Err(Missing::Pending), Err(why)) | (Err(why), Err(_)) => Err(why),
         };

@@ -47,7 +47,11 @@ pub(super) enum RowNumber {
     Slab(u32),
     /// The number of a group.
     Group(u32),
+    /// The number of a group that holds something through descriptors.
+    HeldGroup(u32),
     Process(Identity),
+    /// A process that holds something through descriptors.
+    Held(Identity),
 }
 
 /// A row that is to be judged.
@@ -196,8 +200,11 @@ impl EvaluationScheduler {
         }
         if evaluation.due == 0 {
             let stagger = match row {
-                RowNumber::Part(number) | RowNumber::Slab(number) | RowNumber::Group(number) => number,
-                RowNumber::Process(id) => id.pid,
+                RowNumber::Part(number)
+                | RowNumber::Slab(number)
+                | RowNumber::Group(number)
+                | RowNumber::HeldGroup(number) => number,
+                RowNumber::Process(id) | RowNumber::Held(id) => id.pid,
             };
             // Else all series of the first snapshot would be due at once.
             evaluation.due = self.now.saturating_add(1 + stagger % INTERVAL);
@@ -221,8 +228,8 @@ impl EvaluationScheduler {
             evaluation.changed = false;
             return;
         }
-        let is_urgent =
-            matches!(row, RowNumber::Part(_) | RowNumber::Group(_)) || evaluation.latest().verdict >= Verdict::Warming;
+        let is_urgent = matches!(row, RowNumber::Part(_) | RowNumber::Group(_) | RowNumber::HeldGroup(_))
+            || evaluation.latest().verdict >= Verdict::Warming;
         self.queue.push(Turn {
             order: evaluation.due.saturating_sub(if is_urgent { HEAD_START } else { 0 }),
             row,

@@ -17,7 +17,7 @@ pub(super) use membership::{Contribution, Membership};
 pub(super) use table::{GroupDigest, GroupNumbers, GroupPast};
 use table::{GroupTable, NO_GROUP};
 
-use crate::group::{GroupBy, GroupNames};
+use crate::group::{GroupBy, GroupKey, GroupNames};
 use crate::history::evaluation::EvaluationScheduler;
 use crate::history::figures::{Clock, Rates, Tick};
 use crate::history::row::RowHistory;
@@ -196,6 +196,16 @@ impl GroupHistories {
     /// Returns the name of the group by command that a process is in.
     pub(super) fn command(&self, membership: &Membership) -> Option<Arc<[u8]>> {
         let at = GroupBy::OF_PROCESSES.iter().position(|by| *by == GroupBy::Command)?;
-        self.table.name(membership.groups()[at])
+        self.key(membership.groups()[at])?.name
+    }
+
+    /// Returns the number of a group.
+    pub(super) fn number(&self, key: &GroupKey) -> Option<u32> {
+        Some(self.table.find(key.by, key.name.as_deref())).filter(|number| *number != NO_GROUP)
+    }
+
+    /// Returns the group of that number.
+    pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
+        self.table.key(number)
     }
 }

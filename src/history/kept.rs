@@ -9,7 +9,7 @@
 //! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
-//! `zmtop history 2`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
+//! `zmtop history 3`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
 //! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
 //! before it is compressed: rows that grow or are large come first, and of the others those that fit.
 
@@ -31,14 +31,14 @@ use crate::history::members::MemberCounts;
 use crate::history::process::{ProcessHistory, ProcessPast};
 use crate::history::row::RowHistory;
 use crate::history::time_series::TimeSeries;
-use crate::model::process::Identity;
+use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use codec::{Reader, Writer};
 
 /// The beginning of every version.
 const MAGIC: &[u8] = b"zmtop history ";
 /// The version: to be raised with every change of the format.
-const VERSION: &[u8] = b"2";
+const VERSION: &[u8] = b"3";
 /// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
 pub const MAX_BYTES: usize = 2 << 20;
 /// Parts of the RAM at most; an account has fewer.
@@ -70,12 +70,16 @@ pub struct Kept {
     system: [TimeSeries; 2],
     parts: Vec<(String, RowHistory)>,
     processes: HashMap<Identity, ProcessPast>,
+    /// The memory that processes held, with the program that they ran.
+    held: HashMap<Identity, (u64, RowHistory)>,
     groups: HashMap<GroupDigest, GroupPast>,
 }
 
 /// A row to keep.
 enum Candidate<'a> {
     Process(Identity, u64, &'a ProcessHistory),
+    /// The same of what it holds through its descriptors.
+    Held(Identity, u64, &'a RowHistory),
     Group(GroupDigest, &'a RowHistory, &'a MemberCounts),
 }
 
@@ -83,15 +87,16 @@ impl Candidate<'_> {
     /// Returns what tells it from every other.
     const fn number(&self) -> (u8, u64, u64) {
         match *self {
-            Self::Process(id, _, _) => (0, id.pid as u64, id.starttime),
+            Self::Process(id, ..) => (0, id.pid as u64, id.starttime),
             Self::Group((kind, name), _, _) => (1, kind as u64, name),
+            Self::Held(id, ..) => (2, id.pid as u64, id.starttime),
         }
     }
 
     fn row(&self) -> &RowHistory {
         match self {
             Self::Process(_, _, process) => &process.row,
-            Self::Group(_, row, _) => row,
+            Self::Group(_, row, _) | Self::Held(_, _, row) => row,
         }
     }
 
@@ -104,6 +109,13 @@ impl Candidate<'_> {
                 out.number(image);
                 row::write(&process.row, out);
                 out.option(process.live_set.as_deref(), row::write_live_set);
+            }
+            Self::Held(id, image, row) => {
+                out.number(3);
+                out.number(id.pid.into());
+                out.number(id.starttime);
+                out.number(image);
+                row::write(row, out);
             }
             Self::Group((kind, name), row, members) => {
                 out.number(2);
@@ -144,10 +156,18 @@ impl History {
             let image = snapshot.row(*id)?.stat.image;
             (image != 0).then_some(Candidate::Process(*id, image, process))
         });
+        let held = self.held.processes().filter_map(|(id, held)| {
+            let image = snapshot.row(id)?.stat.image;
+            (image != 0).then_some(Candidate::Held(id, image, held.row()))
+        });
         let groups = self.groups.table.all();
         let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
         let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
-        let mut all: Vec<_> = processes.chain(groups).filter(|one| is_known(one.row())).collect();
+        let mut all: Vec<_> = processes
+            .chain(held)
+            .chain(groups)
+            .filter(|one| is_known(one.row()))
+            .collect();
         all.sort_by_cached_key(|one| (Reverse(one.row().worth()), one.number()));
         for one in &all {
             let before = out.bytes.len();
@@ -185,6 +205,12 @@ impl History {
     pub(super) fn kept_of(&mut self, id: Identity) -> Option<ProcessPast> {
         self.kept.as_mut()?.processes.remove(&id)
     }
+
+    /// Takes out what was kept of what a process held, unless it runs another program by now.
+    pub(super) fn held_kept_of(&mut self, sample: &ProcessSample) -> Option<RowHistory> {
+        let (image, row) = self.kept.as_mut()?.held.remove(&sample.id)?;
+        (image == sample.stat.image).then_some(row)
+    }
 }
 
 impl Kept {
@@ -213,6 +239,7 @@ impl Kept {
             system: [series::read(input, until)?, series::read(input, until)?],
             parts: Vec::new(),
             processes: HashMap::new(),
+            held: HashMap::new(),
             groups: HashMap::new(),
         };
         for _ in 0..input.number().filter(|parts| *parts <= MAX_PARTS)? {
@@ -237,6 +264,11 @@ impl Kept {
                         members: MemberCounts(series::read(input, until)?),
                     };
                     kept.groups.insert(digest, past);
+                }
+                3 => {
+                    let (pid, starttime, image) = (input.small()?, input.number()?, input.number()?);
+                    let row = row::read(input, at)?;
+                    kept.held.insert(Identity { pid, starttime }, (image, row));
                 }
                 _ => return None,
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::group::{Group, GroupBy, GroupKey, groups};
 use crate::history::origin::Origin;
+use crate::model::held::Held;
 use crate::model::kernel_tables::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
@@ -51,6 +52,15 @@ pub struct Mark {
     processes: Box<[(Identity, PackedMemory)]>,
     groups: HashMap<GroupKey, PackedMemory>,
     kernel: KernelTables,
+    /// The memory held through descriptors; `None` where that was not read.
+    held: Option<MarkedHeld>,
+}
+
+/// The memory held through descriptors at one moment, of those that held something.
+#[derive(Debug, Default)]
+struct MarkedHeld {
+    processes: HashMap<Identity, Reading<u64>>,
+    groups: HashMap<GroupKey, u64>,
 }
 
 impl Mark {
@@ -65,6 +75,12 @@ impl Mark {
         let mut processes: Vec<_> = rows.iter().filter(has_memory).map(|s| (s.id, memory(s))).collect();
         processes.sort_unstable_by_key(|(id, _)| *id);
         let mut by_key = HashMap::new();
+        let mut held = rows.iter().any(|s| s.held.is_some()).then(MarkedHeld::default);
+        if let Some(held) = &mut held {
+            let bytes = |s: &ProcessSample| s.held().map(|held| held.figures.total());
+            let of_processes = rows.iter().filter(has_memory).map(|s| (s.id, bytes(s)));
+            held.processes = of_processes.filter(|(_, bytes)| *bytes != Ok(0)).collect();
+        }
         for by in GroupBy::OF_PROCESSES {
             for group in groups(snapshot, by, |s| has_memory(&s), |_| None) {
                 // A sum without a process that is yet to be read would look like growth once that is read.
@@ -73,6 +89,10 @@ impl Mark {
                     Ok(m) if is_whole => PackedMemory::new(m.pss, m.swap),
                     _ => PackedMemory::UNKNOWN,
                 };
+                let held_by_it = group.totals.held.map_or(0, |figures| figures.total());
+                if let Some(held) = held.as_mut().filter(|_| held_by_it > 0) {
+                    held.groups.insert(group.key.clone(), held_by_it);
+                }
                 by_key.insert(group.key, memory);
             }
         }
@@ -82,6 +102,7 @@ impl Mark {
             processes: processes.into(),
             groups: by_key,
             kernel: snapshot.kernel.clone(),
+            held,
         }
     }
 
@@ -105,6 +126,30 @@ impl Mark {
     pub fn process(&self, sample: &ProcessSample) -> Reading<MarkDelta> {
         let memory = sample.memory()?;
         delta(self.find(sample.id), memory.pss, memory.swap)
+    }
+
+    /// Returns the change of what a process holds through its descriptors; `None` where that was not read for the mark. Unknown
+    /// where it is, or was.
+    pub fn held(&self, sample: &ProcessSample) -> Option<Reading<i64>> {
+        let then = self.held.as_ref()?.processes.get(&sample.id).copied().unwrap_or(Ok(0));
+        let change = |held: &Held| Ok(difference(held.figures.total(), then?));
+        Some(sample.held().and_then(change))
+    }
+
+    /// Returns the change of what a group holds, less what its processes held that ended since. Where a filter hides some of
+    /// its processes, it is the change of the others.
+    pub fn held_by_group(&self, group: &Group, snapshot: &Snapshot) -> Option<Reading<i64>> {
+        let marked = self.held.as_ref()?;
+        if group.key.by == GroupBy::Mapping {
+            return None;
+        }
+        if group.whole {
+            let then = marked.groups.get(&group.key).copied().unwrap_or(0);
+            return Some(group.totals.held.map(|now| difference(now.total(), then)));
+        }
+        let members = group.members.iter().filter_map(|at| snapshot.rows().get(*at));
+        let changes = members.filter_map(|sample| self.held(sample)?.ok());
+        Some(Ok(changes.fold(0, i64::saturating_add)))
     }
 
     /// Returns true if the process started since.
@@ -156,6 +201,11 @@ fn delta(before: Option<PackedMemory>, pss: u64, swap: u64) -> Reading<MarkDelta
         swap: difference(swap, old_swap),
         is_new,
     })
+}
+
+fn difference(now: u64, then: u64) -> i64 {
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    signed(now) - signed(then)
 }
 
 /// The marks that were set, and the current one, since which changes are shown.

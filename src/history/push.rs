@@ -75,7 +75,8 @@ impl History {
             let changed = snapshot.changes.as_ref().map_or(&[][..], |changes| &changes.rows);
             self.moved.clear();
             for at in &places {
-                let is_moved = self.push_row(&processes[*at as usize], &pass, &choose);
+                let row = &processes[*at as usize];
+                let is_moved = self.push_row(row, &pass, &choose) || self.held.is_awake(row.id);
                 if is_moved || changed.binary_search(at).is_ok() {
                     self.moved.push(*at);
                 }
@@ -96,10 +97,16 @@ impl History {
         let parts = self.processes.values().filter_map(|process| process.contribution());
         self.groups.find_starts(parts);
         self.groups.finish_snapshot(tick, pass.rested, &mut self.scheduler);
+        let about = |id| {
+            let process = self.processes.get(&id)?;
+            Some((*process.membership.groups(), process.row.change().cpu.unwrap_or(0.0)))
+        };
+        self.held.finish(tick, &self.groups, about, &mut self.scheduler);
         self.wakeups.clock = tick.into();
         self.parts.queue(&mut self.scheduler);
         self.slab.queue(&mut self.scheduler);
         self.judge_due();
+        self.held.suspect(&self.parts);
         self.find_dangers(snapshot);
         self.shortfall.processes = self.without_past;
         let bytes = self.process_bytes + self.bytes_without_processes();
@@ -136,6 +143,7 @@ impl History {
         for id in awake {
             places.extend(snapshot.place(id).map(|at| at as u32));
         }
+        places.extend(self.held.awake(now).filter_map(|id| Some(snapshot.place(id)? as u32)));
         // Their counters may have changed.
         places.extend(snapshot.jvms.keys().filter_map(|id| Some(snapshot.place(*id)? as u32)));
         // Families depend on others of them.
@@ -159,6 +167,9 @@ impl History {
         let tick = pass.tick;
         let shared = sample.shares_mm.map(|id| (id, self.counted_in(id, sample, pass)));
         let kept = self.kept_of(sample.id);
+        if let Some(held) = self.held_kept_of(sample) {
+            self.held.resume(sample.id, held);
+        }
         let entry = self.processes.entry(sample.id);
         let is_chosen = |known: &ProcessHistory| known.is_chosen && known.exec == sample.exec;
         let choice = match &entry {
@@ -169,6 +180,7 @@ impl History {
             if let Entry::Occupied(known) = entry {
                 known.remove();
             }
+            self.held.remove(sample.id);
             return true;
         }
         let process = entry.or_insert_with(|| {
@@ -195,7 +207,9 @@ impl History {
         process.rested(pass.rested);
         if process.exec != sample.exec {
             **process = ProcessHistory::new(sample, Some(tick.now), false);
+            self.held.remove(sample.id);
         }
+        self.held.take_in(sample);
         process.is_chosen = choice.is_some();
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
             process.push_heap(heap, tick.now);
@@ -241,6 +255,7 @@ impl History {
         if window != self.window {
             self.window = window;
             all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock).for_each(|(_, row)| row.clear_window());
+            self.held.clear_windows();
         }
         self.scheduler.start_snapshot(now, interval);
         Tick {
@@ -269,6 +284,7 @@ impl History {
                 continue;
             };
             self.growing.remove(&id);
+            self.held.remove(id);
             process.rested(pass.rested);
             if !pass.is_whole {
                 process

@@ -4,14 +4,13 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::{Evaluation, EvaluationScheduler, JudgedSeries, RowNumber};
+use crate::history::evaluation::Evaluation;
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
-use crate::history::members::MemberCounts;
 use crate::history::resting::{COMMON, RESTING, UNKNOWN};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
-use crate::trend::{Judgement, Metric};
+use crate::trend::Judgement;
 
 /// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
 /// a small row that doubles counts as much as one nine times as large that stays.
@@ -181,7 +180,7 @@ impl RowHistory {
     }
 
     /// Returns true if the figures of the last tick, pushed again, would change nothing but the time, however often;
-    /// apart from being [queued](Self::queue) when it is [due](Self::due).
+    /// apart from being queued when it is [due](Self::due).
     pub(super) fn is_resting(&self) -> bool {
         let is_flat = || {
             let since = self.footprint.unchanged_since();
@@ -287,55 +286,6 @@ impl RowHistory {
     pub(super) fn judge_live_set(&mut self) {
         self.held = TimeSeries::default();
         self.is_live_set = true;
-    }
-
-    /// Returns the figure that is held, and what grows beside it: pages of files, or what the next collection may free.
-    const fn metrics(&self) -> [Metric; 2] {
-        match (self.is_live_set, self.is_counted) {
-            (true, _) => [Metric::LiveSet, Metric::Heap],
-            (false, true) => [Metric::Rss, Metric::File],
-            (false, false) => [Metric::Held, Metric::File],
-        }
-    }
-
-    /// Judges the row now, due or not; a group by its `members`.
-    pub(super) fn evaluate(
-        &mut self,
-        scheduler: &mut EvaluationScheduler,
-        members: Option<&MemberCounts>,
-        started_at: Option<Duration>,
-    ) {
-        if !self.is_without_past() {
-            let series = JudgedSeries {
-                footprint: &self.footprint,
-                held: &self.held,
-                asked: self.known.map_or(0, |known| known.asked),
-                metrics: self.metrics(),
-                members,
-            };
-            scheduler.evaluate(&mut self.evaluation, &series, started_at);
-        }
-    }
-
-    /// Judges it now as a part of the kernel's memory: the kernel has run since the clock began, and what work it did for it
-    /// is not known. Where it may not leak, it is called growing.
-    pub(super) fn evaluate_of_kernel(&mut self, scheduler: &mut EvaluationScheduler, may_leak: bool) {
-        self.evaluate(scheduler, None, Some(Duration::ZERO));
-        let Some(latest) = &mut self.evaluation.latest else {
-            return;
-        };
-        let judgement = &mut latest.judgement;
-        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(None));
-        if !may_leak {
-            judgement.call_growing();
-        }
-    }
-
-    /// Puts the row, which has that number, in the queue of those to judge if it is due.
-    pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
-        if !self.is_without_past() {
-            scheduler.queue(&mut self.evaluation, &self.footprint, &self.held, number);
-        }
     }
 
     /// Drops what that retention does not keep.

@@ -25,6 +25,7 @@ impl History {
                 RowNumber::Part(number) => self.parts.judge(number, &mut self.scheduler),
                 RowNumber::Slab(number) => self.slab.judge(number, &mut self.scheduler),
                 RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
+                RowNumber::Held(_) | RowNumber::HeldGroup(_) => self.judge_held(turn.row),
                 RowNumber::Process(id) => {
                     if let Some(process) = self.processes.get_mut(&id) {
                         process.judge(self.wakeups.clock, &mut self.scheduler);
@@ -44,6 +45,18 @@ impl History {
         self.scheduler.give_back(queue, judged);
     }
 
+    /// Judges what a process or a group holds through its descriptors.
+    fn judge_held(&mut self, number: RowNumber) {
+        match number {
+            RowNumber::Held(id) => {
+                let started_at = self.processes.get(&id).and_then(|process| process.started_at);
+                self.held.judge(id, &mut self.scheduler, started_at);
+            }
+            RowNumber::HeldGroup(number) => self.held.judge_group(number, &mut self.scheduler),
+            RowNumber::Part(_) | RowNumber::Slab(_) | RowNumber::Group(_) | RowNumber::Process(_) => {}
+        }
+    }
+
     /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
     pub fn judge_all(&mut self) {
         for (id, process) in &mut self.processes {
@@ -55,6 +68,9 @@ impl History {
         self.groups.table.judge_all(&mut self.scheduler);
         self.parts.judge_all(&mut self.scheduler);
         self.slab.judge_all(&mut self.scheduler);
+        for number in self.held.numbers() {
+            self.judge_held(number);
+        }
     }
 
     /// Keeps within the memory bound. What costs least to lose goes first.
@@ -72,6 +88,7 @@ impl History {
                 .for_each(|(_, row)| row.set_retention(retention));
             self.parts.set_retention(retention);
             self.slab.set_retention(retention);
+            self.held.set_retention(retention);
             bytes = self.bytes();
             self.wakeups.is_whole = true;
         }

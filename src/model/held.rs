@@ -47,6 +47,8 @@ pub struct HeldFigures {
     by_kind: [u64; HeldKind::ALL.len()],
     /// Memory of a device's own, which is no RAM.
     pub vram: u64,
+    /// The kinds of which more is held than that, in the same order: some of it could not be read.
+    unread: [bool; HeldKind::ALL.len()],
 }
 
 impl HeldFigures {
@@ -66,10 +68,25 @@ impl HeldFigures {
         *sum = sum.saturating_add(bytes);
     }
 
+    /// Returns true if of that kind, or of any where none is named, something could not be read: the figures are the least
+    /// that it is.
+    pub fn is_partial(&self, kind: Option<HeldKind>) -> bool {
+        kind.map_or_else(|| self.unread.contains(&true), |kind| self.unread[kind as usize])
+    }
+
+    /// Notes that something of that kind, or of any where none is named, could not be read.
+    pub fn set_partial(&mut self, kind: Option<HeldKind>) {
+        match kind {
+            Some(kind) => self.unread[kind as usize] = true,
+            None => self.unread = [true; HeldKind::ALL.len()],
+        }
+    }
+
     /// Adds other figures.
     pub fn add(&mut self, other: &Self) {
         for kind in HeldKind::ALL {
             self.add_kind(kind, other.of(kind));
+            self.unread[kind as usize] |= other.is_partial(Some(kind));
         }
         self.vram = self.vram.saturating_add(other.vram);
     }
@@ -119,7 +136,10 @@ impl Held {
     pub fn new(mut objects: Vec<HeldObject>) -> Self {
         let mut figures = HeldFigures::default();
         for object in &objects {
-            figures.add_kind(object.kind, object.share().unwrap_or(0));
+            match object.share() {
+                Ok(bytes) => figures.add_kind(object.kind, bytes),
+                Err(_) => figures.set_partial(Some(object.kind)),
+            }
             figures.vram = figures
                 .vram
                 .saturating_add(object.vram / u64::from(object.holders.max(1)));

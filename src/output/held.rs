@@ -111,7 +111,8 @@ impl HeldReport<'_> {
         let totals = process.held.ok().map(|held| {
             let put = |all: Object<'s>, kind: HeldKind| all.put(kind.id(), held.figures.of(kind));
             let all = Object::default().put("held", held.figures.total());
-            HeldKind::ALL.into_iter().fold(all, put).put("vram", held.figures.vram)
+            let all = HeldKind::ALL.into_iter().fold(all, put).put("vram", held.figures.vram);
+            all.put("partial", held.figures.is_partial(None))
         });
         Object::default()
             .put("pid", process.pid)

@@ -16,7 +16,7 @@
 //!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
 //!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
 //!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
-//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"part":null,"reasons":["grew all through 2h50","gave nothing back"]}]}
+//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"part":null,"cause":null,"reasons":["grew all through 2h50","gave nothing back"]}]}
 //! ```
 //!
 //! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
@@ -32,13 +32,15 @@
 //! `metric` is what the verdict is on: what of the footprint is `held` (anonymous, shared and swapped memory), pages of a
 //! `file`, which are never a leak, what collections left of the heap of a Java virtual machine and what it holds beyond
 //! that (`live-set`), such a `heap` that grows though its live set does not, the `rss` (its anonymous part and `VmSwap`) of a process whose memory may
-//! not be read, or the `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
+//! not be read, what it holds through its `descriptors` and is in no PSS (`footprint` is the size of that then), or the
+//! `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
 //! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
 //! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
 //! called a leak, or why growth that has lasted is not called one yet, and is empty for the rest; in CSV they are one text. `alike` is the number of processes of a program
 //! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
 //! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended. `part` is the id of
-//! a part of the RAM in `zmtop mem`, such as `slab_unreclaimable`, and null for the rest.
+//! a part of the RAM in `zmtop mem`, such as `slab_unreclaimable`, and null for the rest. `cause` says what grows where the
+//! row does not: `held: memfd` of what is held through descriptors.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -126,14 +128,19 @@ const FIELDS: &[Field] = &[
     }),
     ("alike", |_, s| DataValue::Integer(s.alike as u64)),
     ("mapping", |report, s| {
-        optional(report.grown.get(&s.key), |grown| DataValue::Text((&*grown.name).into()))
+        optional(report.grown_in(s), |grown| DataValue::Text((&*grown.name).into()))
     }),
     ("mapping_growth", |report, s| {
-        let growth = report.grown.get(&s.key).and_then(MappingGrowth::growth);
+        let growth = report.grown_in(s).and_then(MappingGrowth::growth);
         optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
     }),
     ("part", |_, s| {
         optional(s.key.part(), |key| DataValue::Text(key.id.as_bytes().into()))
+    }),
+    ("cause", |_, s| {
+        optional(s.cause.as_ref(), |cause| {
+            DataValue::Text(cause.text().into_bytes().into())
+        })
     }),
 ];
 
@@ -152,6 +159,11 @@ fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> 
 }
 
 impl LeaksReport<'_> {
+    /// Returns the mapping of a suspect that grew most, where that was read.
+    fn grown_in(&self, suspect: &Suspect) -> Option<&MappingGrowth> {
+        self.grown.get(&suspect.key).filter(|_| !suspect.is_held())
+    }
+
     /// Returns a moment of the monotonic clock as a time of the day.
     fn wall_clock(&self, at: Duration) -> DataValue<'static> {
         let ago = self.snapshot.monotonic.saturating_sub(at);
@@ -215,7 +227,7 @@ impl LeaksReport<'_> {
         if suspect.alike > 0 {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
         }
-        if let Some(grown) = self.grown.get(&suspect.key) {
+        if let Some(grown) = self.grown_in(suspect) {
             let by = grown.growth().unwrap_or_default();
             let name = text::safe_prefix(&grown.name, MAX_MAPPING);
             parts.push(format!("mostly {name} {}", units::delta(by, self.style.units)));

@@ -21,6 +21,9 @@ pub(super) struct HeldRecord<'a> {
     bpf: Option<u64>,
     memfd: Option<u64>,
     uring: Option<u64>,
+    /// The kinds of which some could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    partial: Vec<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     objects: Vec<ObjectRecord<'a>>,
     #[serde(default, skip_serializing_if = "is_none")]
@@ -56,6 +59,11 @@ impl<'a> HeldRecord<'a> {
             bpf: of(HeldKind::Bpf),
             memfd: of(HeldKind::Memfd),
             uring: of(HeldKind::Uring),
+            partial: HeldKind::ALL
+                .into_iter()
+                .filter(|kind| held.figures.is_partial(Some(*kind)))
+                .map(|kind| kind.id().into())
+                .collect(),
             objects: held.objects.iter().map(ObjectRecord::new).collect(),
             unlisted: held.unlisted,
         }
@@ -75,6 +83,9 @@ impl<'a> HeldRecord<'a> {
             held.figures.add_kind(kind, bytes.unwrap_or(0));
         }
         held.figures.vram = self.vram.unwrap_or(0);
+        for kind in self.partial.iter().filter_map(|id| HeldKind::from_id(id)) {
+            held.figures.set_partial(Some(kind));
+        }
         held
     }
 }

@@ -137,6 +137,7 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
         let mappings = GrownMappings::new(options.clone());
         let mut handle = sampler::spawn(options, runtime.handle());
         let mut watch = Watch::new(plan, own_pid, mappings);
+        handle.wanted.send_modify(|wanted| wanted.needs = Needs::HELD);
         let until = Instant::now() + plan.time;
         let ended = loop {
             tokio::select! {
@@ -150,7 +151,7 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
                         None => break Err("sampling ended".to_owned()),
                     }
                     if watch.needs_cgroups() {
-                        handle.wanted.send_modify(|wanted| wanted.needs = Needs::CGROUP_FIGURES);
+                        handle.wanted.send_modify(|wanted| wanted.needs = wanted.needs.and(Needs::CGROUP_FIGURES));
                     }
                 }
             }

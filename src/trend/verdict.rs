@@ -81,17 +81,20 @@ pub enum Metric {
     Heap,
     /// Resident anonymous pages and `VmSwap`, of a process whose memory may not be read: what it shares counts whole.
     Rss,
+    /// The memory that it holds through its descriptors, which is in nobody's PSS.
+    Descriptors,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Footprint,
         Self::Held,
         Self::File,
         Self::LiveSet,
         Self::Heap,
         Self::Rss,
+        Self::Descriptors,
     ];
 
     /// Returns its name in JSON.
@@ -103,6 +106,7 @@ impl Metric {
             Self::LiveSet => "live-set",
             Self::Heap => "heap",
             Self::Rss => "rss",
+            Self::Descriptors => "descriptors",
         }
     }
 }
@@ -308,6 +312,7 @@ impl Judgement {
             _ if reasons.is_empty() => None,
             Metric::LiveSet => Some("what collections leave, by the counters of the Java machine itself"),
             Metric::Rss => Some("by RSS and swap, as PSS may not be read"),
+            Metric::Descriptors => Some("held through its descriptors, which is in no PSS"),
             _ => None,
         };
         source.map(str::to_owned).into_iter().chain(reasons).collect()

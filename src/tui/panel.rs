@@ -79,7 +79,8 @@ fn tracked_grower(app: &App) -> Option<Identity> {
         .dangers()
         .iter()
         .filter_map(|danger| danger.taker.as_ref());
-    let growing = app.engine.living_suspects().map(|suspect| &suspect.key);
+    let growing = app.engine.living_suspects().filter(|suspect| !suspect.is_held());
+    let growing = growing.map(|suspect| &suspect.key);
     let keys = takers.map(|(key, _)| key).chain(growing);
     keys.filter_map(RowKey::process)
         .take(MAX_TRACKED)

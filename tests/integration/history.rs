@@ -5,6 +5,7 @@ mod counted;
 mod dangers;
 mod flat;
 mod headroom;
+mod held;
 mod java;
 mod kept;
 mod load;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::group::GroupBy;
+use crate::group::{GroupBy, GroupKey};
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::groups::sums::GroupSums;
@@ -324,9 +324,11 @@ impl GroupTable {
         }
     }
 
-    /// Returns the name of a group; `None` where it has none, or there is no such group.
-    pub(super) fn name(&self, number: u32) -> Option<Arc<[u8]>> {
-        self.groups.get(number as usize)?.as_ref()?.name.clone()
+    /// Returns the group of that number.
+    pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
+        let GroupHistory { by, name, .. } = self.groups.get(number as usize)?.as_ref()?;
+        let (by, name) = (*by, name.clone());
+        Some(GroupKey { by, name })
     }
 
     /// Returns the histories of one kind of group, by name.

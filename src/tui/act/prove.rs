@@ -26,7 +26,8 @@ pub(in crate::tui) fn prove(app: &mut App) -> Vec<Effect> {
         app.data.coldness.get(sample).err() == Some(Missing::NotAsked)
             && !app.requests.proved.contains(&(sample.id, sample.exec))
     };
-    let leaks = app.engine.leaks().filter_map(|suspect| suspect.key.process());
+    let leaks = app.engine.leaks().filter(|suspect| !suspect.is_held());
+    let leaks = leaks.filter_map(|suspect| suspect.key.process());
     let Some(sample) = leaks.filter_map(|id| snapshot.row(id)).find(is_new) else {
         return Vec::new();
     };

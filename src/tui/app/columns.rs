@@ -165,7 +165,13 @@ impl App {
         } else {
             Needs::CGROUP_FIGURES
         };
-        shown.and(rules).and(suspects).within(Needs::ON_DEMAND)
+        // What is held may be what grows.
+        let held = if self.engine.history.held().is_suspected() {
+            Needs::HELD
+        } else {
+            Needs::NOTHING
+        };
+        shown.and(rules).and(suspects).and(held).within(Needs::ON_DEMAND)
     }
 
     /// Returns what must be read for the tables of processes and the panel.

@@ -244,7 +244,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::File => label.text(50, " of file pages, which the kernel takes back", theme.text),
         Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
-        Metric::LiveSet | Metric::Held | Metric::Footprint => {}
+        Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
     }
     if let (None, Some(since)) = (judged.flat_since, judged.since) {
         label.text(65, format!(" for at least {}", span(since)), theme.text);

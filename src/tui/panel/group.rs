@@ -45,7 +45,11 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
         let bytes = |n| units::bytes(n, app.screen.units);
         let parts = held::parts(&figures, bytes).join("  ");
         let mut line = StatusLine::of(
-            format!(" they hold {} beside their PSS", bytes(figures.total())),
+            format!(
+                " they hold {}{} beside their PSS",
+                held::at_least(&figures),
+                bytes(figures.total())
+            ),
             theme.text,
         );
         line.text(60, format!("  ·  {parts}"), theme.text);

@@ -1,29 +1,41 @@
 //! The objects that a process holds through its descriptors, that with the largest part first.
 //!
 //! ```text
-//!  holds 13.1M beside its PSS  ·  memfd 13.0M  bpf 128K
+//!  holds 13.1M beside its PSS  ·  ▲ leak 1.2M/min  ·  memfd 13.0M  bpf 128K
 //!   SHARE WHOLE  BY FDS KIND   NAME
 //!   12.0M 12.0M   1   1 memfd  /memfd:cache
 //!    1.0M  2.0M   2   1 memfd  /dev/shm/ring
+//!  held over 5 minutes: 8.1M to 13.1M  ·  ▲ leaking 1.2M/min for at least 18m
+//!  …
 //! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::chart::{self, Charted};
+use crate::account::headroom::headroom;
+use crate::columns::cell::WIDE_TREND;
 use crate::columns::held::{COLUMNS, HeldRow};
-use crate::columns::{Column, cell};
-use crate::model::{Held, HeldFigures, HeldKind, ProcessSample};
+use crate::columns::{Column, Value, cell};
+use crate::history::RowHistory;
+use crate::history::held::HeldHistory;
+use crate::model::{Held, HeldFigures, HeldKind, ProcessSample, Snapshot};
 use crate::text;
+use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
 use crate::units;
 
 /// Lines of a list without which it is not begun: its heading, the titles, and an object.
 const LEAST: u16 = 3;
+/// Lines of the chart, with its axis; and of what grew in its mappings, which has them first while nothing held grows.
+const CHART: u16 = 5;
+const MAPPINGS: u16 = 6;
 
-/// Draws what the process holds in up to half of the area; returns the rest, all of it where it holds nothing.
-pub(super) fn draw(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buffer) -> Rect {
+/// Draws what the process holds in up to half of the area, and its past below that where there is room; returns the rest, all
+/// of it where it holds nothing.
+pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) -> Rect {
     let theme = &app.config.theme;
     let held = match sample.held() {
         Ok(held) => held,
@@ -37,7 +49,8 @@ pub(super) fn draw(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buff
     if held.objects.is_empty() {
         return area;
     }
-    summary(app, held).draw(area, buf);
+    let history = app.engine.history.held().get(sample.id).map(HeldHistory::row);
+    summary(app, held, history).draw(area, buf);
     let room = area.height.div_ceil(2);
     if room < LEAST {
         return below(area, 1);
@@ -74,7 +87,41 @@ pub(super) fn draw(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buff
         draw_text(buf, place.x, place.y, &name, width, theme.text);
         y += 1;
     }
-    below(area, y)
+    let rest = below(area, y);
+    match history {
+        Some(history) => draw_chart(app, snapshot, sample, history, rest, buf),
+        None => rest,
+    }
+}
+
+/// Draws how much it held over time, unless what grew in its mappings needs the room; returns the rest.
+fn draw_chart(
+    app: &App,
+    snapshot: &Snapshot,
+    sample: &ProcessSample,
+    history: &RowHistory,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Rect {
+    let needed = if history.trend().verdict.is_growth() {
+        0
+    } else {
+        MAPPINGS
+    };
+    if area.height < CHART + needed {
+        return area;
+    }
+    let cgroup = sample.facts.cgroup.as_deref().ok();
+    let charted = Charted {
+        name: "held",
+        history,
+        eta: history.trend().eta(headroom(snapshot, cgroup)),
+        started_at: app.engine.history.started_at(sample.id),
+        is_judged: true,
+    };
+    let place = Rect { height: CHART, ..area };
+    chart::draw(app, snapshot, &charted, place, buf);
+    below(area, CHART)
 }
 
 fn below(area: Rect, lines: u16) -> Rect {
@@ -87,15 +134,31 @@ fn below(area: Rect, lines: u16) -> Rect {
 }
 
 /// Returns the line that sums it up.
-fn summary(app: &App, held: &Held) -> StatusLine {
+fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let bytes = |n| units::bytes(n, app.screen.units);
     line.text(
         90,
-        format!(" holds {} beside its PSS", bytes(held.figures.total())),
+        format!(
+            " holds {}{} beside its PSS",
+            at_least(&held.figures),
+            bytes(held.figures.total())
+        ),
         theme.text,
     );
+    if let Some(judged) = history
+        .map(RowHistory::trend)
+        .filter(|judged| judged.verdict.is_growth())
+    {
+        let told = cell(&Value::Trend(*judged), app.screen.units, WIDE_TREND);
+        let style = if judged.verdict == Verdict::Leaking {
+            theme.leak
+        } else {
+            theme.up
+        };
+        line.spans(85, vec![("  ·  ".into(), theme.dim), (told.text, style)]);
+    }
     for (at, part) in parts(&held.figures, bytes).into_iter().enumerate() {
         let between = if at == 0 { "  ·  " } else { "  " };
         line.text(80 - at as u8, format!("{between}{part}"), theme.text);
@@ -111,7 +174,16 @@ fn summary(app: &App, held: &Held) -> StatusLine {
 
 /// Returns the kinds of which something is held, and how much.
 pub(super) fn parts(figures: &HeldFigures, bytes: impl Fn(u64) -> String) -> Vec<String> {
-    let kinds = HeldKind::ALL.map(|kind| (kind.id(), figures.of(kind)));
-    let told = kinds.into_iter().filter(|(_, n)| *n > 0);
-    told.map(|(id, n)| format!("{id} {}", bytes(n))).collect()
+    let is_told = |kind: &HeldKind| figures.of(*kind) > 0 || figures.is_partial(Some(*kind));
+    let told = HeldKind::ALL.into_iter().filter(is_told);
+    told.map(|kind| match (figures.of(kind), figures.is_partial(Some(kind))) {
+        (n, false) => format!("{} {}", kind.id(), bytes(n)),
+        (n, true) => format!("{} ≥{}", kind.id(), bytes(n)),
+    })
+    .collect()
+}
+
+/// Returns the words before a sum of which some could not be read.
+pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
+    if figures.is_partial(None) { "at least " } else { "" }
 }

@@ -19,7 +19,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     let history = app.engine.history.get(sample.id);
     let chart = history.map(|history| (history, app.row_source(snapshot).process(sample)));
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
-        let rest = held::draw(app, sample, rest, buf);
+        let rest = held::draw(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
             growth::draw(app, snapshot, sample, rest, buf);
         }

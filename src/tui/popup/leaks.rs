@@ -20,7 +20,7 @@ use crate::columns::{Priority, Unit};
 use crate::group::RowKey;
 use crate::history::mapping_diff::MappingGrowth;
 use crate::history::parts::rule;
-use crate::history::suspects::Suspect;
+use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::{App, Response};
@@ -40,8 +40,11 @@ pub struct LeakList {
     /// The cursor.
     pub list: ListState,
     /// The suspects as listed, so that the cursor stays with its own when they change places.
-    keys: Vec<RowKey>,
+    keys: Vec<SuspectKey>,
 }
+
+/// The identity of a suspect: of one row both the footprint may grow and what it holds through its descriptors.
+type SuspectKey = (RowKey, bool);
 
 impl LeakList {
     /// Returns a list of the suspects there are.
@@ -53,8 +56,11 @@ impl LeakList {
     }
 }
 
-fn keys(app: &App) -> Vec<RowKey> {
-    app.engine.suspects.iter().map(|suspect| suspect.key.clone()).collect()
+fn keys(app: &App) -> Vec<SuspectKey> {
+    let suspects = app.engine.suspects.iter();
+    suspects
+        .map(|suspect| (suspect.key.clone(), suspect.is_held()))
+        .collect()
 }
 
 impl Popup for LeakList {
@@ -92,14 +98,14 @@ impl Popup for LeakList {
         let suspect = app.engine.suspects.get(self.list.cursor)?;
         let snapshot = app.engine.snapshot.as_ref()?;
         let judgement = &suspect.judgement;
-        let mut parts = judgement.texts();
+        let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(judgement.texts()).collect();
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
                 Metric::Heap => {
                     "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
                 }
-                Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss => {
+                Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
                     "it grows; a fill, a warm-up or a load may still explain it"
                 }
             };
@@ -222,13 +228,15 @@ const fn min_width(priority: Priority) -> usize {
 
 /// Returns the mapping of a suspect that grew most, where that is known.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a MappingGrowth> {
-    app.data.growth.fastest(suspect.key.process()?)
+    let id = suspect.key.process().filter(|_| !suspect.is_held())?;
+    app.data.growth.fastest(id)
 }
 
 /// Says how much of the mapping in which a leak would be was not touched, where that was looked at:
 /// `412M of 430M of [heap] untouched for 10m`.
 pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspect) -> Option<String> {
-    let sample = snapshot.row(suspect.key.process()?)?;
+    let id = suspect.key.process().filter(|_| !suspect.is_held())?;
+    let sample = snapshot.row(id)?;
     let coldness = app.data.coldness.get(sample).ok()?;
     let (mapping, resident) = coldness.coldest()?;
     let bytes = |n| units::bytes(n, app.screen.units);

@@ -93,6 +93,9 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     if judgement.metric == Metric::File {
         line.text(75, "  file pages, which the kernel takes back", theme.text);
     }
+    if let Some(cause) = &suspect.cause {
+        line.text(75, format!("  {}", cause.text()), theme.text);
+    }
     if let Some(fastest) = fastest_mapping(app, suspect) {
         let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
         line.text(75, text, theme.text);

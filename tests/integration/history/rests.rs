@@ -7,7 +7,7 @@ use std::time::Duration;
 use zmtop::group::GroupBy;
 use zmtop::history::History;
 use zmtop::history::suspects::{SuspectQuery, suspects};
-use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot, Stat};
+use zmtop::model::{Held, HeldKind, HeldObject, Missing, ProcessSample, RowChanges, Snapshot, Stat};
 use zmtop::trend::Verdict;
 
 use crate::support::long;
@@ -20,6 +20,17 @@ impl Random {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % n
+    }
+}
+
+fn memfd(bytes: u64) -> HeldObject {
+    HeldObject {
+        kind: HeldKind::Memfd,
+        name: (*b"/memfd:a").into(),
+        bytes: Ok(bytes),
+        vram: 0,
+        holders: 1,
+        fds: 1,
     }
 }
 
@@ -65,7 +76,7 @@ impl World {
 
     fn happen(&mut self) {
         let pid = 2 + self.random.below(40) as u32;
-        let (what, n) = (self.random.below(16), self.random.below(8));
+        let (what, n) = (self.random.below(19), self.random.below(8));
         let Some(row) = self.rows.get_mut(&pid) else {
             return self.start(pid);
         };
@@ -88,6 +99,9 @@ impl World {
                     row.shares_mm = first;
                 }
             }
+            15 if is_process => row.held = Some(Arc::new(Ok(Held::new(vec![memfd(n * MIB)])))),
+            16 => row.held = (n % 2 == 0).then(|| Arc::new(Err(Missing::Denied))),
+            17 if is_process => row.held = Some(Arc::new(Ok(Held::default()))),
             _ => self.start(pid),
         }
     }
@@ -108,6 +122,9 @@ impl World {
             0
         };
         (0..events).for_each(|_| self.happen());
+        if let Some(row) = self.rows.get_mut(&7).filter(|_| self.tick > 50) {
+            row.held = Some(Arc::new(Ok(Held::new(vec![memfd(self.tick << 19)]))));
+        }
         for (pid, step) in self.growing.clone() {
             if let Some(Ok(walk)) = self.rows.get_mut(&pid).map(|row| &mut row.walk) {
                 walk.memory.pss += step;
@@ -143,12 +160,16 @@ impl World {
 fn picture(history: &History, snapshot: &Snapshot) -> Vec<String> {
     let mut rows: Vec<_> = history.processes().map(|(id, row)| format!("{id:?} {row:?}")).collect();
     for by in GroupBy::OF_PROCESSES {
+        let held = history.held().groups_by(by);
+        rows.extend(held.map(|(key, held)| format!("held by {key:?} {held:?}")));
         rows.extend(
             history
                 .groups_by(by)
                 .map(|(name, row)| format!("{by:?} {name:?} {row:?}")),
         );
     }
+    let held = history.held().processes();
+    rows.extend(held.map(|(id, held)| format!("held by {id:?} {held:?}")));
     rows.sort();
     rows.extend(history.all_ended().map(|ended| format!("ended {ended:?}")));
     rows.push(format!(

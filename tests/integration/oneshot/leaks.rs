@@ -72,6 +72,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         eta: Some(7200.0),
         ended: None,
         times: 0,
+        cause: None,
     }
 }
 

@@ -191,6 +191,10 @@ fn one_snapshot_offers_no_changes() {
         "minflt",
         "mark_pss",
         "mark_swap",
+        "mark_held",
+        "held_change",
+        "held_trend",
+        "held_verdict",
         "trend",
         "verdict",
         "slope",
@@ -200,7 +204,7 @@ fn one_snapshot_offers_no_changes() {
     ] {
         assert!(!offered.contains(&absent), "{absent}");
     }
-    assert_eq!(offered.len() + 15, COLUMNS.len());
+    assert_eq!(offered.len() + 19, COLUMNS.len());
     // Asked for all the same, they say that they are not known.
     let text = table(machine(), "pid:1", |_, o| o.columns = ids(&["pid", "dpss", "cpu"]));
     assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");

@@ -90,3 +90,31 @@ fn the_filter_asks_for_it_and_the_sum_has_it() {
     assert!(session.app.wanted().needs.contains(Needs::HELD));
     assert_eq!(session.app.tables.current().rows.len(), 1);
 }
+
+/// Twenty minutes in which the greatest process leaks into a memfd.
+fn leaking(width: u16, height: u16) -> Session {
+    let mut session = Session::new(width, height);
+    for step in 0..=240 {
+        let mut all = machine();
+        let greatest = all.iter_mut().max_by_key(|s| s.memory().map_or(0, |memory| memory.pss));
+        let cache = object(HeldKind::Memfd, b"/memfd:cache", (100 + step) * MIB, 0, 1);
+        greatest.unwrap().held = Some(Arc::new(Ok(Held::new(vec![cache]))));
+        session.tick(5, all);
+    }
+    session
+}
+
+#[test]
+fn a_leak_of_it_is_told_with_what_it_is() {
+    let mut session = leaking(120, 40);
+    let line = session.line(" ▲ ");
+    assert!(line.contains("12.1M/min") && line.contains("held: memfd"), "{line}");
+    session.keys("L");
+    photograph!("held-leaks-120x40", session);
+    session.keys("Enter");
+    photograph!("held-leak-panel-120x40", session);
+    assert!(session.app.wanted().needs.contains(Needs::HELD));
+    // While it grows it is read, though nothing shows it.
+    session.keys("Enter");
+    assert!(!session.app.shows_panel() && session.app.wanted().needs.contains(Needs::HELD));
+}
