@@ -19,7 +19,7 @@ use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueE
 pub use exit::{Early, Exit};
 pub use monitor::MonitorArgs;
 pub use ps::PsArgs;
-pub use shared::{ColorArgs, PathArgs, ProcessArg, SourceArgs, TableArgs, UnitsArgs, UsageError};
+pub use shared::{ColorArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
 
 pub use crate::output::Format;
 use crate::text;

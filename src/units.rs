@@ -176,6 +176,16 @@ pub fn pace(per_second: f64) -> String {
     format!("{}/{unit}", auto(bytes as u64))
 }
 
+/// Returns a number with what it counts: `1 process`, `12 processes`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = match count {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{plural}")
+}
+
 /// Formats a plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
 pub fn count(n: u64) -> String {
     if n <= 99_999 {

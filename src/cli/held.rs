@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::Format;
-use super::shared::{PathArgs, ProcessArg, TableArgs};
+use super::shared::{ProcessArg, ReportArgs, of_each_process};
 
 /// The options of `zmtop held`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_args(of_each_process))]
 #[command(after_help = "Exit code 3 if the descriptors of any process named could not be read.")]
 #[expect(
     missing_docs,
@@ -21,13 +21,5 @@ pub struct HeldArgs {
     )]
     pub processes: Vec<ProcessArg>,
     #[command(flatten)]
-    pub table: TableArgs,
-    /// List no more than the first N of each process
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub paths: PathArgs,
+    pub report: ReportArgs,
 }

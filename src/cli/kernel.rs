@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Format;
-use super::shared::{PathArgs, TableArgs, UsageError, watching_time};
+use super::shared::{ReportArgs, UsageError, watching_time};
 
 /// The options of `zmtop kernel`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -24,25 +23,6 @@ pub enum KernelPart {
     Callers(CallersArgs),
     /// Print which lines of the kernel's source hold memory, by the kernel's own account
     Sites(SitesArgs),
-}
-
-/// The options that every part has.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment on a flattened field replaces the command's own description"
-)]
-pub struct ReportArgs {
-    #[command(flatten)]
-    pub table: TableArgs,
-    /// List no more than the first N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub top: Option<u32>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub paths: PathArgs,
 }
 
 /// The options of `zmtop kernel slab`.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Arg, Args};
 
+use super::Format;
 use crate::config::{ConfigError, Env, Settings, column};
 use crate::units::{parse_span, span_exact};
 
@@ -105,6 +106,34 @@ pub struct PathArgs {
     /// Read another proc tree than /proc
     #[arg(long, value_name = "DIR")]
     pub proc_root: Option<PathBuf>,
+}
+
+/// The options of a report with one table.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "a doc comment on a flattened field replaces the command's own description"
+)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// List no more than the first N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+/// Says of the option of a [`ReportArgs`] for the number of rows that it is of each process. In place, for an argument that
+/// is changed by its name is listed last.
+pub(super) fn of_each_process(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "top" => arg.help("List no more than the first N of each process"),
+        _ => arg,
+    }
 }
 
 /// A process as it is named on the command line.

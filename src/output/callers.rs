@@ -13,12 +13,11 @@ use std::io::{self, Write};
 
 use super::Report;
 use super::data::{DataTable, Document, Object};
-use super::report_layout::{ReportLayout, counted, totals_label};
-use super::text_table::{TextColumn, TextTable, value_cell, word};
-use crate::columns::callers::{CallSites, CallerRow, cost, summary, unnamed};
-use crate::columns::{Cell, Column, Label};
+use super::report_layout::{ReportLayout, totals_label};
+use crate::columns::callers::{CallSites, CallerRow, cost, own, summary, unnamed};
 use crate::filter::Filter;
 use crate::model::callers::Callers;
+use crate::units::counted;
 
 /// The call sites that are wanted.
 #[derive(Debug)]
@@ -44,8 +43,7 @@ impl<'a> CallersReport<'a> {
     pub fn new(callers: &'a Callers, by_symbol: bool, filter: &Filter, layout: ReportLayout<CallSites>) -> Self {
         let rows = CallerRow::of(callers, by_symbol).into_iter();
         let passing: Vec<_> = rows.filter(|row| filter.matches(row)).collect();
-        let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
+        let rows = layout.shown(&passing).into_iter().map(|at| passing[at]).collect();
         Self {
             callers,
             by_symbol,
@@ -56,21 +54,16 @@ impl<'a> CallersReport<'a> {
         }
     }
 
-    fn cells(&self, row: &CallerRow<'_>) -> Vec<Cell> {
-        let units = self.layout.style.units;
-        let cell = |column: &&Column<CallSites>| value_cell(&(column.value)(row), units, usize::MAX);
-        self.layout.columns.iter().map(cell).collect()
-    }
-
     fn label(&self) -> String {
         let what = if self.by_symbol { "function" } else { "call site" };
-        totals_label(what, self.passing, self.rows.len(), 0)
+        totals_label(what, self.passing, self.rows.len(), None)
     }
 
     /// Returns what is to be known of the trace, a line each.
     fn notes(&self) -> Vec<String> {
         let trace = &self.callers.trace;
         let mut notes = vec![cost(trace, self.layout.style.units)];
+        notes.extend(own(trace, self.layout.style.units));
         let mut note = |count: u64, what: &str, rest: &str| {
             if count > 0 {
                 notes.push(format!("{}{rest}", counted(count, what)));
@@ -98,32 +91,18 @@ impl<'a> CallersReport<'a> {
     }
 }
 
-fn object<'r>(columns: &[&'static Column<CallSites>], row: &'r CallerRow<'r>) -> Object<'r> {
-    let put = |object: Object<'r>, c: &&Column<CallSites>| object.put(c.id, (c.value)(row));
-    columns.iter().fold(Object::default(), put)
-}
-
 impl Report for CallersReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns = &self.layout.columns;
-        let text_columns = columns.iter().map(|column| TextColumn {
-            grows: column.label == Label::Group,
-            min: LEAST_NAME,
-            ..TextColumn::new(column.align())
-        });
-        let mut table = TextTable::new(text_columns, 2);
-        table.push_heading(&columns.iter().map(|column| word(column.title)).collect::<Vec<_>>());
-        self.rows.iter().for_each(|row| table.push(&self.cells(row)));
-        table.push_totals(&self.cells(&self.total), self.label());
+        let mut table = self.layout.growing(LEAST_NAME);
+        self.rows.iter().for_each(|row| table.push(&self.layout.cells(row)));
+        table.push_totals(&self.layout.cells(&self.total), self.label());
         table.write(out, &self.layout.style)?;
         writeln!(out, "{}", summary(&self.total.figures, self.layout.style.units))?;
         self.notes().iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 
     fn document(&self) -> Document<'_> {
-        let columns = &self.layout.columns;
-        let callers: Vec<_> = self.rows.iter().map(|row| object(columns, row)).collect();
-        let summed: Vec<_> = columns.iter().copied().filter(|c| c.additive).collect();
+        let callers: Vec<_> = self.rows.iter().map(|row| self.layout.object(row)).collect();
         let trace = &self.callers.trace;
         Document::Object(
             Object::default()
@@ -136,20 +115,22 @@ impl Report for CallersReport<'_> {
                 .put("older_frees", trace.older_frees)
                 .put("unseen_frees", trace.unseen_frees)
                 .put("unfollowed", trace.unfollowed)
+                .put(
+                    "own",
+                    Object::default()
+                        .put("hits", trace.own.hits)
+                        .put("allocated", trace.own.allocated)
+                        .put("freed", trace.own.freed),
+                )
                 .put("cpu_s", trace.cpu.as_secs_f64())
                 .put("buffers", trace.buffers)
                 .put("callers", callers)
-                .put("totals", object(&summed, &self.total))
+                .put("totals", self.layout.sums(&self.total))
                 .put("unread", self.callers.symbols.err().map(unnamed)),
         )
     }
 
     fn table(&self) -> DataTable<'_> {
-        let columns = &self.layout.columns;
-        let values = move |row| columns.iter().map(|c| (c.value)(row).into_data()).collect();
-        DataTable {
-            names: Some(columns.iter().map(|c| c.id).collect()),
-            rows: Box::new(self.rows.iter().map(values)),
-        }
+        self.layout.table(self.rows.iter())
     }
 }

@@ -8,25 +8,15 @@
 //! 13.1M                3          3 objects
 //! ```
 
-use std::io::{self, Write};
-
-use super::Report;
-use super::data::{DataTable, Document, Node, Object};
-use super::report_layout::{ReportLayout, counted};
-use super::text_table::{TextTable, value_cell, word};
+use super::by_process::{ProcessRows, ReportByProcess};
+use super::data::Object;
+use super::report_layout::{ReportLayout, totals_label};
+use crate::columns::Cell;
 use crate::columns::held::{HeldObjects, HeldRow};
-use crate::columns::{Cell, Column, DataValue, Label};
 use crate::model::{Held, HeldKind, Missing, ProcessSample, Reading};
-use crate::text::safe;
 
 /// All that some processes hold, and what is wanted of that.
-#[derive(Debug)]
-pub struct HeldReport<'a> {
-    /// The processes, in the order asked for.
-    pub processes: Vec<HeldByProcess<'a>>,
-    /// The columns, the order and the look.
-    pub layout: ReportLayout<HeldObjects>,
-}
+pub type HeldReport<'a> = ReportByProcess<HeldByProcess<'a>>;
 
 /// A process and what it holds.
 #[derive(Clone, Debug)]
@@ -67,113 +57,45 @@ impl<'a> HeldByProcess<'a> {
     }
 }
 
-/// The schema's name. Fields are only ever added.
-const SCHEMA: &str = "zmtop-held/1";
+impl ProcessRows for HeldByProcess<'_> {
+    type Kind = HeldObjects;
+    const SCHEMA: &'static str = "zmtop-held/1";
+    const ROWS: &'static str = "objects";
 
-impl HeldReport<'_> {
-    /// Returns the objects of a process in order, no more than are wanted.
-    fn sorted<'p, 'a>(&self, process: &'p HeldByProcess<'a>) -> Vec<&'p HeldRow<'a>> {
-        let keys: Vec<_> = process.rows.iter().map(|row| self.layout.sort.order_key(row)).collect();
-        let shown = self.layout.shown(&keys);
-        shown.into_iter().map(|at| &process.rows[at]).collect()
+    fn pid(&self) -> u32 {
+        self.pid
     }
 
-    fn write_table(&self, out: &mut dyn Write, process: &HeldByProcess<'_>, held: &Held) -> io::Result<()> {
-        let columns = &self.layout.columns;
-        let mut table = TextTable::titled(columns.iter().map(|c| (c.title, c.align())));
-        let cells = |row: &HeldRow<'_>| -> Vec<Cell> {
-            let cell = |c: &&Column<HeldObjects>| value_cell(&(c.value)(row), self.layout.style.units, usize::MAX);
-            columns.iter().map(cell).collect()
-        };
-        let rows = self.sorted(process);
-        for row in &rows {
-            table.push(&cells(row));
-        }
-        let all = held.objects.len() as u64 + held.unlisted;
-        let mut label = counted(all, "object");
-        if (rows.len() as u64) < all {
-            label = format!("{label}, {} shown", rows.len());
-        }
-        let totals = cells(&HeldRow::Total(&held.figures)).into_iter().zip(columns);
-        let totals = totals.map(|(cell, column)| match column.label {
-            Label::Group => word(label.clone()),
-            _ => cell,
-        });
-        table.push_totals(&totals.collect::<Vec<_>>(), "");
-        table.write(out, &self.layout.style)
+    fn start(&self) -> Option<(u64, &[u8])> {
+        self.sample.map(|sample| (sample.id.starttime, &*sample.facts.comm))
     }
 
-    fn object<'s>(&'s self, process: &'s HeldByProcess<'_>) -> Object<'s> {
-        let row = |row: &'s HeldRow<'s>| {
-            let put = |object: Object<'s>, c: &&Column<HeldObjects>| object.put(c.id, (c.value)(row));
-            self.layout.columns.iter().fold(Object::default(), put).with_unread()
-        };
-        let totals = process.held.ok().map(|held| {
-            let put = |all: Object<'s>, kind: HeldKind| all.put(kind.id(), held.figures.of(kind));
+    fn unread(&self) -> Option<Missing> {
+        self.held.err()
+    }
+
+    fn rows(&self) -> &[HeldRow<'_>] {
+        &self.rows
+    }
+
+    fn totals(&self, layout: &ReportLayout<HeldObjects>, shown: usize) -> Vec<Cell> {
+        let all = self.held.map_or(0, |held| held.objects.len() + held.unlisted as usize);
+        let figures = self.held.map(|held| held.figures).unwrap_or_default();
+        layout.labelled(
+            layout.cells(&HeldRow::Total(&figures)),
+            &totals_label("object", all, shown, None),
+        )
+    }
+
+    fn put_totals<'p>(&'p self, _: &ReportLayout<HeldObjects>, object: Object<'p>) -> Object<'p> {
+        let totals = self.held.ok().map(|held| {
+            let put = |all: Object<'p>, kind: HeldKind| all.put(kind.id(), held.figures.of(kind));
             let all = Object::default().put("held", held.figures.total());
             let all = HeldKind::ALL.into_iter().fold(all, put).put("vram", held.figures.vram);
             all.put("partial", held.figures.is_partial(None))
         });
-        Object::default()
-            .put("pid", process.pid)
-            .put("starttime", process.sample.map(|sample| sample.id.starttime))
-            .put("comm", process.sample.map(|sample| Node::bytes(&sample.facts.comm)))
-            .put("objects", self.sorted(process).into_iter().map(row).collect::<Vec<_>>())
-            .put("unlisted", process.held.map_or(0, |held| held.unlisted))
+        object
+            .put("unlisted", self.held.map_or(0, |held| held.unlisted))
             .put("totals", totals)
-            .put("unread", process.held.err().map(|why| why.to_string()))
-    }
-
-    fn values<'r>(&self, pid: u32, row: &'r HeldRow<'r>) -> Vec<DataValue<'r>> {
-        let values = self.layout.columns.iter().map(|c| (c.value)(row).into_data());
-        [DataValue::Integer(pid.into())].into_iter().chain(values).collect()
-    }
-}
-
-impl Report for HeldReport<'_> {
-    /// Writes a table for each process that could be read; under its pid and name where several were asked for.
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut is_first = true;
-        for process in &self.processes {
-            let (Ok(held), Some(sample)) = (process.held, process.sample) else {
-                continue;
-            };
-            if !std::mem::replace(&mut is_first, false) {
-                writeln!(out)?;
-            }
-            if self.processes.len() > 1 {
-                writeln!(out, "{} {}", process.pid, safe(&sample.facts.comm))?;
-            }
-            self.write_table(out, process, held)?;
-        }
-        Ok(())
-    }
-
-    fn document(&self) -> Document<'_> {
-        let processes: Vec<_> = self.processes.iter().map(|process| self.object(process)).collect();
-        Document::Object(Object::default().put("schema", SCHEMA).put("processes", processes))
-    }
-
-    /// Returns a document for each process.
-    fn lines(&self) -> Vec<Document<'_>> {
-        let line = |p| Document::Object(Object::default().put("schema", SCHEMA).put("process", self.object(p)));
-        self.processes.iter().map(line).collect()
-    }
-
-    /// Returns a row for each object, the pid first. Of a process that could not be read there is none.
-    fn table(&self) -> DataTable<'_> {
-        let rows = self.processes.iter().flat_map(move |process| {
-            let values = move |row| self.values(process.pid, row);
-            self.sorted(process).into_iter().map(values)
-        });
-        DataTable {
-            names: Some(
-                ["pid"]
-                    .into_iter()
-                    .chain(self.layout.columns.iter().map(|c| c.id))
-                    .collect(),
-            ),
-            rows: Box::new(rows),
-        }
     }
 }

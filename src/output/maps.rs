@@ -7,34 +7,17 @@
 //!    14   3.4M      0     0   180K   180K   215K   2.1M  2 mappings
 //! ```
 
-use std::io::{self, Write};
-
-use super::data::{DataTable, Document, Node, Object};
-use super::text_table::{TextTable, value_cell, word};
-use super::{OutputStyle, Report};
+use super::by_process::{ProcessRows, ReportByProcess};
+use super::data::{Node, Object};
+use super::report_layout::{ReportLayout, totals_label};
 use crate::columns::mapping::{MapRow, Mappings};
-use crate::columns::{Cell, Column, DataValue, Label, Value, order};
+use crate::columns::{Cell, Label, Value};
 use crate::group::mapping::total;
 use crate::model::mapping::Extent;
 use crate::model::{Memory, Missing, Reading};
-use crate::text::safe;
 
 /// The mappings of some processes, and what is wanted of them.
-#[derive(Clone, Debug)]
-pub struct MapsReport<'a> {
-    /// The processes, in the order asked for.
-    pub processes: Vec<ProcessMappings<'a>>,
-    /// The columns, from left to right.
-    pub columns: Vec<&'static Column<Mappings>>,
-    /// The column sorted by; unknown values come last.
-    pub sort: &'static Column<Mappings>,
-    /// Greatest first.
-    pub descending: bool,
-    /// Maximum number of rows of a process; its totals are of all.
-    pub top: Option<usize>,
-    /// Style of the text.
-    pub style: OutputStyle,
-}
+pub type MapsReport<'a> = ReportByProcess<ProcessMappings<'a>>;
 
 /// A process and its mappings.
 #[derive(Clone, Debug)]
@@ -81,127 +64,58 @@ impl MappingTotals {
     }
 }
 
-impl MapsReport<'_> {
-    /// Returns the rows of a process in order, no more than are wanted.
-    fn sorted<'p, 'a>(&self, process: &'p ProcessMappings<'a>) -> Vec<&'p MapRow<'a>> {
-        let keys: Vec<_> = process.rows.iter().map(|r| self.sort.order_key(r)).collect();
-        let mut sorted = order(&keys, self.descending);
-        sorted.truncate(self.top.unwrap_or(usize::MAX));
-        sorted.into_iter().map(|at| &process.rows[at]).collect()
+impl ProcessRows for ProcessMappings<'_> {
+    type Kind = Mappings;
+    const SCHEMA: &'static str = "zmtop-maps/1";
+    const ROWS: &'static str = "mappings";
+
+    fn pid(&self) -> u32 {
+        self.pid
     }
 
-    fn write_table(&self, out: &mut dyn Write, process: &ProcessMappings<'_>) -> io::Result<()> {
-        let mut table = TextTable::titled(self.columns.iter().map(|c| (c.title, c.align())));
-        let shown = self.sorted(process);
-        for row in &shown {
-            let cells: Vec<Cell> = self.columns.iter().map(|c| self.cell(c, row)).collect();
-            table.push(&cells);
+    fn start(&self) -> Option<(u64, &[u8])> {
+        self.read.ok().map(|starttime| (starttime, self.comm))
+    }
+
+    fn unread(&self) -> Option<Missing> {
+        self.read.err()
+    }
+
+    fn rows(&self) -> &[MapRow<'_>] {
+        &self.rows
+    }
+
+    fn cells<'p>(&self, layout: &ReportLayout<Mappings>, row: &'p MapRow<'p>) -> Vec<Cell> {
+        let mut cells = layout.cells(row);
+        if row.name.is_some_and(|name| name.deleted) {
+            let named = cells.iter_mut().zip(&layout.columns);
+            let named = named.filter(|(_, column)| column.label == Label::Group);
+            named.for_each(|(cell, _)| cell.text += " [deleted]");
         }
-        let totals = MappingTotals::new(&process.rows);
-        let cells = self.columns.iter().map(|c| match c.label {
-            Label::Group => word(totals_label(process, shown.len(), &totals)),
-            _ => self.cell(c, &totals.row()),
-        });
-        table.push_totals(&cells.collect::<Vec<_>>(), "");
-        table.write(out, &self.style)
+        cells
     }
 
-    fn cell(&self, column: &Column<Mappings>, row: &MapRow<'_>) -> Cell {
-        let mut cell = value_cell(&(column.value)(row), self.style.units, usize::MAX);
-        if column.label == Label::Group && row.name.is_some_and(|n| n.deleted) {
-            cell.text += " [deleted]";
-        }
-        cell
+    fn totals(&self, layout: &ReportLayout<Mappings>, shown: usize) -> Vec<Cell> {
+        let totals = MappingTotals::new(&self.rows);
+        let unreadable = (totals.unreadable, "unreadable");
+        let label = totals_label(self.noun, self.rows.len(), shown, Some(unreadable));
+        layout.labelled(layout.cells(&totals.row()), &label)
     }
 
-    fn values<'r>(&self, pid: u32, row: &'r MapRow<'r>) -> Vec<DataValue<'r>> {
-        let values = self.columns.iter().map(|c| (c.value)(row).into_data());
-        [DataValue::Integer(pid.into())].into_iter().chain(values).collect()
-    }
-
-    fn object<'s>(&'s self, process: &'s ProcessMappings<'_>) -> Object<'s> {
-        let row = |row: &'s MapRow<'s>| {
-            let put = |object: Object<'s>, c: &&Column<Mappings>| object.put(c.id, (c.value)(row));
-            self.columns.iter().fold(Object::default(), put).with_unread()
-        };
-        let totals = MappingTotals::new(&process.rows);
-        let summed = self
+    fn put_totals<'p>(&'p self, layout: &ReportLayout<Mappings>, object: Object<'p>) -> Object<'p> {
+        let totals = MappingTotals::new(&self.rows);
+        let summed = layout
             .columns
             .iter()
-            .filter(|c| process.read.is_ok() && c.label != Label::Group);
+            .filter(|c| self.read.is_ok() && c.label != Label::Group);
         let sums = summed.fold(Object::default(), |sums, c| match (c.value)(&totals.row()) {
             Value::Bytes(n) | Value::Count(n) => sums.put(c.id, n),
             Value::Missing(why) => sums.put(c.id, Node::Unknown(why)),
             _ => sums,
         });
-        Object::default()
-            .put("pid", process.pid)
-            .put("starttime", process.read)
-            .put("comm", process.read.ok().map(|_| Node::bytes(process.comm)))
-            .put(
-                "mappings",
-                self.sorted(process).into_iter().map(row).collect::<Vec<_>>(),
-            )
+        object
             .put("totals", sums)
-            .put("partial", totals.unreadable > 0 || process.read.is_err())
-            .put("unread", process.read.err().map(|why| why.to_string()))
-    }
-}
-
-/// Returns what the totals are the sums of: `41 mappings, 10 shown, partial: 1 unreadable`.
-fn totals_label(process: &ProcessMappings<'_>, shown: usize, totals: &MappingTotals) -> String {
-    let all = process.rows.len();
-    let plural = if all == 1 { "" } else { "s" };
-    let mut parts = vec![format!("{all} {}{plural}", process.noun)];
-    if shown < all {
-        parts.push(format!("{shown} shown"));
-    }
-    if totals.unreadable > 0 {
-        parts.push(format!("partial: {} unreadable", totals.unreadable));
-    }
-    parts.join(", ")
-}
-
-/// The schema's name. Fields are only ever added.
-const SCHEMA: &str = "zmtop-maps/1";
-
-impl Report for MapsReport<'_> {
-    /// Writes a table for each process that could be read; under its pid and name where several were asked for.
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let readable = self.processes.iter().filter(|process| process.read.is_ok());
-        for (i, process) in readable.enumerate() {
-            if i > 0 {
-                writeln!(out)?;
-            }
-            if self.processes.len() > 1 {
-                writeln!(out, "{} {}", process.pid, safe(process.comm))?;
-            }
-            self.write_table(out, process)?;
-        }
-        Ok(())
-    }
-
-    fn document(&self) -> Document<'_> {
-        let processes: Vec<_> = self.processes.iter().map(|p| self.object(p)).collect();
-        Document::Object(Object::default().put("schema", SCHEMA).put("processes", processes))
-    }
-
-    /// Returns a document for each process.
-    fn lines(&self) -> Vec<Document<'_>> {
-        let line = |p| Document::Object(Object::default().put("schema", SCHEMA).put("process", self.object(p)));
-        self.processes.iter().map(line).collect()
-    }
-
-    /// Returns a row for each mapping, the pid first. Of a process that could not be read there is none.
-    fn table(&self) -> DataTable<'_> {
-        let rows = self.processes.iter().flat_map(move |process| {
-            let values = move |row| self.values(process.pid, row);
-            self.sorted(process).into_iter().map(values)
-        });
-        DataTable {
-            names: Some(["pid"].into_iter().chain(self.columns.iter().map(|c| c.id)).collect()),
-            rows: Box::new(rows),
-        }
+            .put("partial", totals.unreadable > 0 || self.read.is_err())
     }
 }
 

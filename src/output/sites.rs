@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use super::Report;
 use super::data::{DataTable, Document, Object};
 use super::report_layout::{ReportLayout, totals_label};
-use super::text_table::{TextColumn, TextTable, value_cell, word};
+use super::text_table::word;
+use crate::columns::Cell;
 use crate::columns::sites::{SiteRow, Sites};
-use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::allocinfo::AllocSites;
 
@@ -42,8 +42,7 @@ impl<'a> SitesReport<'a> {
             .map(SiteRow::new)
             .filter(|row| row.figures.calls > 0 || row.figures.size > 0);
         let passing: Vec<_> = used.filter(|row| filter.matches(row)).collect();
-        let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
+        let rows = layout.shown(&passing).into_iter().map(|at| passing[at]).collect();
         Self {
             found,
             layout,
@@ -53,62 +52,50 @@ impl<'a> SitesReport<'a> {
         }
     }
 
+    /// Returns the cells of a row; a sum has those alone that are sums.
     fn cells(&self, row: &SiteRow<'_>) -> Vec<Cell> {
-        let units = self.layout.style.units;
-        let cell = |column: &&Column<Sites>| {
-            if column.additive || row.site.is_some() {
-                value_cell(&(column.value)(row), units, usize::MAX)
-            } else {
-                word("")
-            }
-        };
-        self.layout.columns.iter().map(cell).collect()
+        let mut cells = self.layout.cells(row);
+        if row.site.is_none() {
+            let other = cells
+                .iter_mut()
+                .zip(&self.layout.columns)
+                .filter(|(_, column)| !column.additive);
+            other.for_each(|(cell, _)| *cell = word(""));
+        }
+        cells
     }
 
     fn label(&self) -> String {
-        totals_label("site", self.passing, self.rows.len(), self.found.malformed)
+        totals_label(
+            "site",
+            self.passing,
+            self.rows.len(),
+            Some((self.found.malformed, "malformed")),
+        )
     }
-}
-
-fn object<'r>(columns: &[&'static Column<Sites>], row: &'r SiteRow<'r>) -> Object<'r> {
-    let put = |object: Object<'r>, c: &&Column<Sites>| object.put(c.id, (c.value)(row));
-    columns.iter().fold(Object::default(), put)
 }
 
 impl Report for SitesReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns = &self.layout.columns;
-        let text_columns = columns.iter().map(|column| TextColumn {
-            grows: column.label == Label::Group,
-            ..TextColumn::new(column.align())
-        });
-        let mut table = TextTable::new(text_columns, 2);
-        table.push_heading(&columns.iter().map(|column| word(column.title)).collect::<Vec<_>>());
+        let mut table = self.layout.growing(0);
         self.rows.iter().for_each(|row| table.push(&self.cells(row)));
         table.push_totals(&self.cells(&self.total), self.label());
         table.write(out, &self.layout.style)
     }
 
     fn document(&self) -> Document<'_> {
-        let columns = &self.layout.columns;
-        let sites: Vec<_> = self.rows.iter().map(|row| object(columns, row)).collect();
-        let summed: Vec<_> = columns.iter().copied().filter(|c| c.additive).collect();
+        let sites: Vec<_> = self.rows.iter().map(|row| self.layout.object(row)).collect();
         Document::Object(
             Object::default()
                 .put("schema", SCHEMA)
                 .put("running", self.found.running)
                 .put("sites", sites)
-                .put("totals", object(&summed, &self.total))
+                .put("totals", self.layout.sums(&self.total))
                 .put("malformed", self.found.malformed),
         )
     }
 
     fn table(&self) -> DataTable<'_> {
-        let columns = &self.layout.columns;
-        let values = move |row| columns.iter().map(|c| (c.value)(row).into_data()).collect();
-        DataTable {
-            names: Some(columns.iter().map(|c| c.id).collect()),
-            rows: Box::new(self.rows.iter().map(values)),
-        }
+        self.layout.table(self.rows.iter())
     }
 }

@@ -13,9 +13,7 @@ use std::io::{self, Write};
 use super::Report;
 use super::data::{DataTable, Document, Object};
 use super::report_layout::{ReportLayout, totals_label};
-use super::text_table::{TextTable, value_cell, word};
 use crate::columns::slab::{Slab, SlabRow, sums};
-use crate::columns::{Cell, Column, Label};
 use crate::filter::Filter;
 use crate::model::slab::SlabCaches;
 use crate::model::{Reading, SystemSample};
@@ -46,8 +44,7 @@ impl<'a> SlabReport<'a> {
     ) -> Self {
         let all = caches.map_or(&[][..], |found| &found.caches).iter().map(SlabRow::new);
         let passing: Vec<_> = all.filter(|row| filter.matches(row)).collect();
-        let keys: Vec<_> = passing.iter().map(|row| layout.sort.order_key(row)).collect();
-        let rows = layout.shown(&keys).into_iter().map(|at| passing[at]).collect();
+        let rows = layout.shown(&passing).into_iter().map(|at| passing[at]).collect();
         Self {
             caches,
             system,
@@ -58,47 +55,27 @@ impl<'a> SlabReport<'a> {
         }
     }
 
-    fn cells(&self, row: &SlabRow<'_>) -> Vec<Cell> {
-        let units = self.layout.style.units;
-        let cell = |column: &&Column<Slab>| value_cell(&(column.value)(row), units, usize::MAX);
-        self.layout.columns.iter().map(cell).collect()
-    }
-
     fn label(&self) -> String {
         let malformed = self.caches.map_or(0, |found| found.malformed);
-        totals_label("cache", self.passing, self.rows.len(), malformed)
+        totals_label("cache", self.passing, self.rows.len(), Some((malformed, "malformed")))
     }
-}
-
-fn object<'r>(columns: &[&'static Column<Slab>], row: &'r SlabRow<'r>) -> Object<'r> {
-    let put = |object: Object<'r>, c: &&Column<Slab>| object.put(c.id, (c.value)(row));
-    columns.iter().fold(Object::default(), put)
 }
 
 impl Report for SlabReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns = &self.layout.columns;
+        let layout = &self.layout;
         if self.caches.is_ok() {
-            let mut table = TextTable::titled(columns.iter().map(|c| (c.title, c.align())));
-            self.rows.iter().for_each(|row| table.push(&self.cells(row)));
-            let cells = columns
-                .iter()
-                .zip(self.cells(&self.total))
-                .map(|(column, cell)| match column.label {
-                    Label::Group => word(self.label()),
-                    _ => cell,
-                });
-            table.push_totals(&cells.collect::<Vec<_>>(), "");
-            table.write(out, &self.layout.style)?;
+            let mut table = layout.titled();
+            self.rows.iter().for_each(|row| table.push(&layout.cells(row)));
+            table.push_totals(&layout.labelled(layout.cells(&self.total), &self.label()), "");
+            table.write(out, &layout.style)?;
         }
-        sums(self.system, self.layout.style.units).map_or(Ok(()), |sums| writeln!(out, "{sums}"))
+        sums(self.system, layout.style.units).map_or(Ok(()), |sums| writeln!(out, "{sums}"))
     }
 
     fn document(&self) -> Document<'_> {
-        let columns = &self.layout.columns;
-        let caches: Vec<_> = self.rows.iter().map(|row| object(columns, row)).collect();
-        let summed: Vec<_> = columns.iter().copied().filter(|c| c.additive).collect();
-        let totals = self.caches.is_ok().then(|| object(&summed, &self.total));
+        let caches: Vec<_> = self.rows.iter().map(|row| self.layout.object(row)).collect();
+        let totals = self.caches.is_ok().then(|| self.layout.sums(&self.total));
         let system = self.system;
         Document::Object(
             Object::default()
@@ -114,11 +91,6 @@ impl Report for SlabReport<'_> {
     }
 
     fn table(&self) -> DataTable<'_> {
-        let columns = &self.layout.columns;
-        let values = move |row| columns.iter().map(|c| (c.value)(row).into_data()).collect();
-        DataTable {
-            names: Some(columns.iter().map(|c| c.id).collect()),
-            rows: Box::new(self.rows.iter().map(values)),
-        }
+        self.layout.table(self.rows.iter())
     }
 }

@@ -14,6 +14,7 @@ use super::text_table::{BESIDE_BARS, TextColumn, TextTable, value_cell, word};
 use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Needs, Row, Unit, Value, layout};
 use crate::group::GroupBy;
 use crate::query::{Rows, ShownRow};
+use crate::units::counted;
 
 /// Options of a table.
 #[derive(Clone, Debug)]
@@ -82,12 +83,12 @@ pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io
 
 /// Returns how many rows pass, and of how many processes: `412 processes`, `31 groups of 412 processes`.
 pub fn count_label(rows: &Rows<'_>) -> String {
-    let processes = counted(rows.totals().count, "process", "processes");
-    let passing = rows.selection().count();
+    let processes = counted(rows.totals().count as u64, "process");
+    let passing = rows.selection().count() as u64;
     match rows.selection().by() {
         None => processes,
-        Some(GroupBy::Mapping) => counted(passing, "mapping", "mappings"),
-        Some(_) => format!("{} of {processes}", counted(passing, "group", "groups")),
+        Some(GroupBy::Mapping) => counted(passing, "mapping"),
+        Some(_) => format!("{} of {processes}", counted(passing, "group")),
     }
 }
 
@@ -106,11 +107,6 @@ fn totals_label(rows: &Rows<'_>) -> String {
 pub fn partial_label(rows: &Rows<'_>) -> Option<String> {
     let reasons: Vec<String> = rows.hidden().iter().map(|(why, n)| format!("{n} {why}")).collect();
     (!reasons.is_empty()).then(|| format!("partial: {}", reasons.join(", ")))
-}
-
-/// Returns `1 process`, `12 processes`.
-fn counted(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// Words longer than this are cut, but for those of the column that grows.

@@ -120,6 +120,18 @@ pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     Ok(&buf[..len])
 }
 
+/// Gives `each` the file at `path` in pieces, for one that is too large to keep.
+pub fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    let fd = open(path.as_os_str().as_encoded_bytes())?;
+    let mut buf = vec![0; 64 << 10];
+    loop {
+        match read_once(&fd, &mut buf)? {
+            0 => return Ok(()),
+            length => each(&buf[..length]),
+        }
+    }
+}
+
 /// The number of bytes read of a `mountinfo`: enough for about ten thousand mounts.
 pub const MAX_MOUNTINFO: usize = 2 << 20;
 

@@ -1,27 +1,23 @@
 //! `zmtop held`: the objects that processes hold through their descriptors.
 
+use super::layout::layout;
 use super::snapshot::{scan, scan_options};
-use super::{Failure, named, output_style, print_readable, settings};
+use super::{Failure, named, print_readable, settings};
+use crate::cli::Exit;
 use crate::cli::held::HeldArgs;
-use crate::cli::{Exit, Format};
 use crate::columns::held::COLUMNS;
-use crate::columns::layout;
+use crate::columns::layout as columns;
 use crate::config::Env;
 use crate::model::Missing;
 use crate::output::held::{HeldByProcess, HeldReport};
-use crate::output::report_layout::ReportLayout;
 use crate::sampler::{Needs, Scanner};
 
 /// Reads the descriptors of all processes, for what several hold is divided among them, and writes what those named hold.
 pub(super) fn run(args: &HeldArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = settings(&args.paths, &args.table.units, env)?;
-    let usual = || match args.format {
-        Format::Table => layout::held(),
-        // Data has it all.
-        _ => COLUMNS.iter().collect(),
-    };
-    let layout = super::layout::layout(&args.table, COLUMNS, usual, "share")?;
-    let options = scan_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let (report, paths) = (&args.report, &args.report.paths);
+    let settings = settings(paths, &report.table.units, env)?;
+    let layout = layout(report, COLUMNS, columns::held, "share", &settings, env)?;
+    let options = scan_options(&settings.sampler, paths.proc_root.as_deref());
     let pids = named::resolve("PROCESS", &args.processes, &options)?;
     let mut scanner = Scanner::new(&options);
     scanner.set_needs(Needs::HELD);
@@ -34,14 +30,8 @@ pub(super) fn run(args: &HeldArgs, env: &Env) -> Result<Exit, Failure> {
     let processes = pids.iter().map(|pid| HeldByProcess::new(*pid, sample(*pid)));
     let report = HeldReport {
         processes: processes.collect(),
-        layout: ReportLayout {
-            columns: layout.columns,
-            sort: layout.sort,
-            descending: layout.descending,
-            top: args.top.map(|n| n as usize),
-            style: output_style(settings.ui.units, args.table.color.no_color, env),
-        },
+        layout,
     };
     let faults = report.processes.iter().filter_map(HeldByProcess::fault);
-    Ok(print_readable(&report, args.format, faults))
+    Ok(print_readable(&report, args.report.format, faults))
 }

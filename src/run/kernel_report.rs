@@ -1,8 +1,8 @@
 //! The report that is wanted of a part of the kernel's memory, by its options.
 
-use super::{output_style, sampler_options, settings};
-use crate::cli::kernel::ReportArgs;
-use crate::cli::{Format, UsageError};
+use super::layout::layout;
+use super::{sampler_options, settings};
+use crate::cli::{ReportArgs, UsageError};
 use crate::columns::{Column, TableKind};
 use crate::config::Env;
 use crate::filter::Filter;
@@ -16,7 +16,7 @@ pub(super) struct Wanted<T: TableKind> {
     pub(super) layout: ReportLayout<T>,
 }
 
-/// Returns what the options want: as a table without `--columns` those of `usual`, in data all; sorted by `key`.
+/// Returns what the options want, by the [layout] that they have.
 ///
 /// # Errors
 /// An option or the config is wrong.
@@ -29,22 +29,12 @@ pub(super) fn wanted<T: TableKind>(
     env: &Env,
 ) -> Result<Wanted<T>, UsageError> {
     let settings = settings(&args.paths, &args.table.units, env)?;
-    let usual = || match args.format {
-        Format::Table => usual(),
-        _ => known.iter().collect(),
-    };
-    let layout = super::layout::layout(&args.table, known, usual, key)?;
+    let layout = layout(args, known, usual, key, &settings, env)?;
     let filter =
         Filter::parse(&filter.join(" "), &known).map_err(|error| UsageError::option("FILTER", error.to_string()))?;
     Ok(Wanted {
         options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
         filter,
-        layout: ReportLayout {
-            columns: layout.columns,
-            sort: layout.sort,
-            descending: layout.descending,
-            top: args.top.map(|n| n as usize),
-            style: output_style(settings.ui.units, args.table.color.no_color, env),
-        },
+        layout,
     })
 }

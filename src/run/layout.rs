@@ -1,26 +1,24 @@
-//! The columns and the order of a table that is printed once, by its options.
+//! The columns, the order and the look of a table that is printed once, by its options.
 
-use crate::cli::{TableArgs, UsageError};
+use super::output_style;
+use crate::cli::{Format, ReportArgs, UsageError};
 use crate::columns::{Column, TableKind};
+use crate::config::{Env, Settings};
+use crate::output::report_layout::ReportLayout;
 use crate::text::safe;
 
-/// The columns of a table, from left to right, and the one it is sorted by.
-pub(super) struct Layout<T: TableKind> {
-    pub(super) columns: Vec<&'static Column<T>>,
-    pub(super) sort: &'static Column<T>,
-    pub(super) descending: bool,
-}
-
-/// Returns the layout by these options: without them the columns of `usual`, sorted by `key`.
+/// Returns the layout by these options: as a table without `--columns` those of `usual`, in data all; sorted by `key`.
 ///
 /// # Errors
 /// A column that is not `known`.
 pub(super) fn layout<T: TableKind>(
-    args: &TableArgs,
+    args: &ReportArgs,
     known: &'static [Column<T>],
     usual: impl FnOnce() -> Vec<&'static Column<T>>,
     key: &str,
-) -> Result<Layout<T>, UsageError> {
+    settings: &Settings,
+    env: &Env,
+) -> Result<ReportLayout<T>, UsageError> {
     let find = |option, id: &str| {
         known.iter().find(|column| column.id == id).ok_or_else(|| {
             let known: Vec<_> = known.iter().map(|column| column.id).collect();
@@ -28,18 +26,21 @@ pub(super) fn layout<T: TableKind>(
             UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
         })
     };
-    let columns = match &args.columns {
+    let columns = match &args.table.columns {
         Some(typed) => {
             let ids = typed.split(',').map(|id| find("--columns", id.trim()));
             ids.collect::<Result<Vec<_>, _>>()?
         }
-        None => usual(),
+        None if args.format == Format::Table => usual(),
+        None => known.iter().collect(),
     };
-    let key = args.sort.as_deref().unwrap_or(key);
+    let key = args.table.sort.as_deref().unwrap_or(key);
     let sort = find("--sort", key.strip_prefix('-').unwrap_or(key))?;
-    Ok(Layout {
+    Ok(ReportLayout {
         columns,
         sort,
-        descending: (sort.ascending == key.starts_with('-')) != args.reverse,
+        descending: (sort.ascending == key.starts_with('-')) != args.table.reverse,
+        top: args.top.map(|n| n as usize),
+        style: output_style(settings.ui.units, args.table.color.no_color, env),
     })
 }

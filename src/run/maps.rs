@@ -1,20 +1,26 @@
 //! `zmtop maps`: the mappings of processes.
 
-use super::{Failure, named, output_style, print_readable, sampler_options, settings};
+use super::layout::layout;
+use super::{Failure, named, print_readable, sampler_options, settings};
+use crate::cli::Exit;
 use crate::cli::maps::MapsArgs;
-use crate::cli::{Exit, Format, UsageError};
 use crate::columns::mapping::{COLUMNS, MapRow};
-use crate::columns::{AppliesTo, layout};
-use crate::config::{Env, Settings};
+use crate::columns::{AppliesTo, layout as columns};
+use crate::config::Env;
 use crate::model::Reading;
 use crate::output::maps::{MapsReport, ProcessMappings, reason};
 use crate::sampler::mappings::{self, Found};
 
 /// Reads the mappings of the processes named, and writes them.
 pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = settings(&args.paths, &args.table.units, env)?;
-    let report = empty_report(args, &settings, env)?;
-    let sampling = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let (report, paths) = (&args.report, &args.report.paths);
+    let settings = settings(paths, &report.table.units, env)?;
+    let usual = || columns::maps(args.areas);
+    let mut layout = layout(report, COLUMNS, usual, "pss", &settings, env)?;
+    if report.table.columns.is_none() && !args.areas {
+        layout.columns.retain(|column| column.applies_to != AppliesTo::Areas);
+    }
+    let sampling = sampler_options(&settings.sampler, paths.proc_root.as_deref());
     let pids = named::resolve("PROCESS", &args.processes, &sampling)?;
     // What was read must outlive the report, which borrows it.
     let (areas, mappings);
@@ -29,10 +35,10 @@ pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
             mappings.iter().map(MapRow::of_mapping).collect()
         })
     };
-    let report = MapsReport { processes, ..report };
+    let report = MapsReport { processes, layout };
     let faults = report.processes.iter();
     let faults = faults.filter_map(|process| Some(reason(process.pid, process.read.err()?)));
-    Ok(print_readable(&report, args.format, faults))
+    Ok(print_readable(&report, args.report.format, faults))
 }
 
 fn processes<'a, T>(
@@ -49,25 +55,4 @@ fn processes<'a, T>(
         noun,
     };
     pids.iter().zip(found).map(process).collect()
-}
-
-/// Returns the report of no process yet.
-fn empty_report(args: &MapsArgs, settings: &Settings, env: &Env) -> Result<MapsReport<'static>, UsageError> {
-    let usual = || match args.format {
-        Format::Table => layout::maps(args.areas),
-        // Data has it all.
-        _ => COLUMNS
-            .iter()
-            .filter(|c| args.areas || c.applies_to != AppliesTo::Areas)
-            .collect(),
-    };
-    let layout = super::layout::layout(&args.table, COLUMNS, usual, "pss")?;
-    Ok(MapsReport {
-        processes: Vec::new(),
-        columns: layout.columns,
-        sort: layout.sort,
-        descending: layout.descending,
-        top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.table.color.no_color, env),
-    })
 }

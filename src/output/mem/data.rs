@@ -187,15 +187,23 @@ fn area(area: &SwapArea) -> Object<'_> {
 fn account<'a>(mem: &MemReport<'_>) -> Object<'a> {
     let a = &mem.account;
     let all = || a.parts.iter().flat_map(|part| iter::once(part).chain(&part.within));
-    let formulas = all().map(|part| (part.id, part.help)).chain([("rest", REST_HELP)]);
+    let rest = [("rest", REST_HELP), ("unattributed", REST_HELP)];
+    let formulas = all().map(|part| (part.id, part.help)).chain(rest);
+    let partial = all().filter_map(|part| Some((part.id, part.bound?.words())));
     let named = |parts: &mut dyn Iterator<Item = &Part>| {
         parts.fold(Object::default(), |object, part| object.put(part.id, part.bytes))
     };
     Object::default()
         .put("total", a.total)
         .put("parts", named(&mut a.parts.iter()))
+        // The name that alerts and pages have for it, and the first one that it had here.
+        .put("unattributed", a.rest)
         .put("rest", a.rest)
         .put("within", named(&mut a.parts.iter().flat_map(|p| &p.within)))
+        .put(
+            "partial",
+            partial.fold(Object::default(), |object, (id, words)| object.put(id, words)),
+        )
         .put("reserved", a.reserved)
         .put(
             "formulas",

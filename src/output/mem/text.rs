@@ -24,6 +24,7 @@ use crate::columns::{Cell, Value};
 use crate::model::{Missing, Reading};
 use crate::output::text_table::{TextTable, value_cell, word};
 use crate::text::{Align, safe};
+use crate::units::counted;
 
 pub(super) fn write(mem: &MemReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (account, unsupported) = account(mem);
@@ -191,6 +192,7 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
         _ => word("-"),
     };
     let mut unsupported: Vec<&'static str> = Vec::new();
+    let hidden = counted((mem.processes.total - mem.processes.readable) as u64, "process");
     let mut push = |part: &Part, indent: &str, whole: bool| match part.bytes {
         // A machine without ZFS has none of its cache.
         Err(Missing::Unsupported) if whole && part.id != "arc" => unsupported.push(part.title),
@@ -200,7 +202,11 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
                 Ok(n) if whole => share(n as f64),
                 _ => word(""),
             };
-            let why = reading.err().map(|why| why.to_string()).unwrap_or_default();
+            let why = match (reading, part.bound) {
+                (Err(why), _) => why.to_string(),
+                (Ok(_), Some(bound)) => format!("{}: {hidden} could not be read", bound.words()),
+                (Ok(_), None) => String::new(),
+            };
             let name = word(format!("{indent}{}", part.title));
             table.push(&[name, mem.bytes(reading), share, word(why)]);
         }

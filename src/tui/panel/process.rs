@@ -145,9 +145,8 @@ fn state_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusL
     let row = app.row_source(snapshot).process(sample);
     let mut line = StatusLine::default();
     line.text(70, format!(" {}", state_name(sample.stat.state)), theme.text);
-    let threads = sample.stat.threads;
-    let plural = if threads == 1 { "" } else { "s" };
-    line.text(60, format!("  ·  {threads} thread{plural}"), theme.dim);
+    let threads = units::counted(sample.stat.threads, "thread");
+    line.text(60, format!("  ·  {threads}"), theme.dim);
     let runs = cell(&(layout::ELAPSED.get().value)(&row), app.screen.units, 8).text;
     line.text(65, format!("  ·  runs {runs}"), theme.dim);
     let parent = sample.stat.ppid;

@@ -40,12 +40,8 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(48, format!("  figures ≤ {age} old"), theme.dim);
     }
     if snapshot.sampling.stuck > 0 {
-        let s = if snapshot.sampling.stuck == 1 { "" } else { "s" };
-        line.text(
-            80,
-            format!("  {} read{s} stuck", snapshot.sampling.stuck),
-            theme.warning,
-        );
+        let reads = units::counted(snapshot.sampling.stuck as u64, "read");
+        line.text(80, format!("  {reads} stuck"), theme.warning);
     }
     if snapshot.sampling.doubtful > 0 {
         let text = format!("  {} may count twice: grant CAP_SYS_PTRACE", snapshot.sampling.doubtful);

@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::App;
 use crate::tui::widgets::StatusLine;
+use crate::units::counted;
 
 /// Draws the line.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
@@ -16,13 +17,17 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let coverage = &app.rows.coverage;
     let dashes = coverage.hidden - coverage.pending - coverage.by_rss;
     let mut line = StatusLine::default();
-    let plural = |n: usize| format!("{n} process{}", if n == 1 { "" } else { "es" });
+    let processes = |n: usize| counted(n as u64, "process");
     if coverage.by_rss > 0 {
-        line.text(90, format!(" {} shown by RSS (≤)", plural(coverage.by_rss)), theme.dim);
+        line.text(
+            90,
+            format!(" {} shown by RSS (≤)", processes(coverage.by_rss)),
+            theme.dim,
+        );
     }
     match (coverage.by_rss, dashes) {
         (_, 0) => {}
-        (0, _) => line.text(80, format!(" {} not readable", plural(dashes)), theme.dim),
+        (0, _) => line.text(80, format!(" {} not readable", processes(dashes)), theme.dim),
         _ => line.text(80, format!(", {dashes} not at all"), theme.dim),
     }
     line.text(95, ": for PSS run as root", theme.dim);
