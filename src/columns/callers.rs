@@ -7,7 +7,7 @@ use super::{Column, Label, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::model::Missing;
 use crate::model::callers::{CallFigures, CallSite, Callers, Trace};
-use crate::units::{Units, bytes, delta};
+use crate::units::{Units, bytes, counted, delta};
 
 /// A call site, or the sum of some.
 #[derive(Clone, Copy, Debug)]
@@ -207,11 +207,7 @@ pub fn summary(sums: &CallFigures, units: Units) -> String {
         bytes(sums.allocated, units),
         bytes(sums.freed, units),
         sums.cross_cpu,
-        if sums.frees == 1 {
-            "1 free was".into()
-        } else {
-            format!("{} frees were", sums.frees)
-        },
+        counted(sums.frees, "free") + if sums.frees == 1 { " was" } else { " were" },
     )
 }
 
@@ -224,15 +220,21 @@ pub fn cost(trace: &Trace, units: Units) -> String {
         None => "how many were lost is not known".into(),
     };
     let cost = trace.cpu.as_secs_f64() / seconds.max(1e-3) * 100.0;
-    let events = if trace.events == 1 { "event" } else { "events" };
     let mut text = format!(
-        "Traced for {seconds:.1}s: {} {events}, {lost}; reading them took {cost:.1} % of a core",
-        trace.events
+        "Traced for {seconds:.1}s: {}, {lost}; reading them took {cost:.1} % of a core",
+        counted(trace.events, "event")
     );
     if let Some(size) = trace.buffers {
         text = format!("{text}, and their buffers {}", bytes(size, units));
     }
     text
+}
+
+/// Returns what zmtop took itself while it traced, in words; `None` where that was nothing.
+pub fn own(trace: &Trace, units: Units) -> Option<String> {
+    let hits = Some(trace.own.hits).filter(|hits| *hits > 0)?;
+    let (taken, size) = (counted(hits, "allocation"), bytes(trace.own.allocated, units));
+    Some(format!("Without {taken} of zmtop itself, {size}"))
 }
 
 /// A call site has a name and figures.

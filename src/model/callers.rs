@@ -103,6 +103,8 @@ pub struct Trace {
     pub unseen_frees: u64,
     /// Allocations that were not followed to their free.
     pub unfollowed: u64,
+    /// Allocations of zmtop's own threads, which are at no call site.
+    pub own: CallFigures,
     /// Processor time that reading took.
     pub cpu: Duration,
     /// Size of the buffers of all CPUs in bytes while it went on, if the kernel says so.

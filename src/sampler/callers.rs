@@ -8,6 +8,11 @@
 //! ```
 //!
 //! Nothing is traced unless [`trace`] is called, and nothing but its own instance is changed.
+//!
+//! The sums are made here and not by histogram triggers of the kernel. These can sum what a call site takes, but they cannot
+//! tell what of it was freed: the events of frees have an address alone, so each must be matched with its allocation. They
+//! also need `CONFIG_HIST_TRIGGERS`, which many kernels lack. What zmtop takes itself is told apart here for the same reason:
+//! a filter of the instance would hide the allocations, and have their frees look like those of something older.
 
 mod instance;
 pub mod merge;
@@ -23,6 +28,7 @@ use instance::Instance;
 pub use instance::remove;
 use merge::Merge;
 pub use refusal::Refusal;
+use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 use tally::Tally;
 
@@ -37,8 +43,6 @@ use crate::proc::tracefs::page::Missed;
 /// Time between two looks at the buffers. The kernel's default of 1.4 MB a CPU holds some 25,000 events: a million a second
 /// on one CPU do not fill it in that time.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Size of the pieces in which files are read.
-const PIECE: usize = 64 << 10;
 
 /// Time between two reports of what was seen so far.
 pub const REPORTS: Duration = Duration::from_secs(1);
@@ -81,6 +85,7 @@ pub fn trace(
     let began = Instant::now();
     let mut next = REPORTS;
     instance.start()?;
+    tracer.tally.set_own(own_threads(roots));
     loop {
         let left = time.saturating_sub(began.elapsed());
         let pause = if tracer.step(&instance)? {
@@ -88,8 +93,13 @@ pub fn trace(
         } else {
             PAUSE.min(left)
         };
-        if let Some(report) = report.as_mut().filter(|_| began.elapsed() >= next) {
+        let is_due = began.elapsed() >= next;
+        if is_due {
             next = began.elapsed() + REPORTS;
+            // Until then a new thread counts as somebody else's.
+            tracer.tally.set_own(own_threads(roots));
+        }
+        if let Some(report) = report.as_mut().filter(|_| is_due) {
             let facts = tracer.facts(&instance, began.elapsed());
             report(tracer.names.callers(roots, &tracer.tally, facts, false));
         }
@@ -136,6 +146,7 @@ impl Tracer {
             older_frees: self.tally.older_frees,
             unseen_frees: self.tally.unseen_frees,
             unfollowed: self.tally.unfollowed,
+            own: self.tally.own,
             cpu: cpu_time().saturating_sub(self.cpu_before),
             buffers: instance.buffers(),
         }
@@ -146,6 +157,24 @@ impl Tracer {
 fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Returns the threads of zmtop as events name them: by their numbers in the first PID namespace. In another one it does not
+/// know them, and has none.
+fn own_threads(roots: &Roots) -> Vec<u32> {
+    // The number of that namespace's file, `PROC_PID_INIT_INO` of `include/linux/proc_ns.h`.
+    const FIRST: &str = "pid:[4026531836]";
+    let own = roots.proc.join("self");
+    let mut threads = Vec::new();
+    let is_first = std::fs::read_link(own.join("ns/pid")).is_ok_and(|link| link == Path::new(FIRST));
+    if roots.is_own() && is_first {
+        let path = own.join("task");
+        // Without the list they count as somebody else's.
+        let _ = files::numbers(CWD, path.as_os_str().as_encoded_bytes(), 4 << 10, |tid| {
+            threads.push(tid);
+        });
+    }
+    threads
 }
 
 /// Reads the pages of an instance.
@@ -186,6 +215,13 @@ impl Reader {
     }
 }
 
+/// Removes the instances of other runs of this program that were ended by a SIGKILL; as the next trace does, too.
+pub fn remove_leftovers(roots: &Roots) {
+    if let Ok(tracefs) = find(roots) {
+        instance::remove_leftovers(&tracefs.join("instances"), &roots.proc);
+    }
+}
+
 /// Returns where tracefs is mounted: the first place that is there.
 fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
     let mountinfo = slurp(&roots.proc.join("self/mountinfo")).unwrap_or_default();
@@ -212,29 +248,15 @@ fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
     first.ok_or(Refusal::NotMounted)
 }
 
-/// Reads a whole file.
-fn slurp(path: &Path) -> Reading<Vec<u8>> {
-    let mut bytes = Vec::new();
-    pieces(path, |piece| bytes.extend_from_slice(piece))?;
-    Ok(bytes)
-}
-
-/// Gives `each` a file in pieces.
-fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Reading<()> {
-    let fd = files::open(path.as_os_str().as_encoded_bytes()).map_err(files::optional_reason)?;
-    let mut buf = vec![0; PIECE];
-    loop {
-        match files::read_once(&fd, &mut buf).map_err(files::optional_reason)? {
-            0 => return Ok(()),
-            length => each(&buf[..length]),
-        }
-    }
+/// Reads a small file whole.
+fn slurp(path: &Path) -> Option<Vec<u8>> {
+    files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, files::MAX_MOUNTINFO).ok()
 }
 
 /// Returns true if the kernel is locked down so that tracing is forbidden.
 fn is_locked_down(roots: &Roots) -> bool {
     let sys = roots.sys.as_ref().map(|sys| sys.join("kernel/security/lockdown"));
-    let modes = sys.and_then(|path| slurp(&path).ok()).unwrap_or_default();
+    let modes = sys.and_then(|path| slurp(&path)).unwrap_or_default();
     modes
         .split(|b| *b == b' ')
         .any(|mode| mode.trim_ascii() == b"[confidentiality]")
@@ -266,8 +288,9 @@ impl Names {
         let began = Instant::now();
         if !unknown.is_empty() && self.fault.is_ok() && (is_last || began >= self.from) {
             let mut lookup = Lookup::new(unknown);
-            let read = pieces(&roots.proc.join("kallsyms"), |piece| lookup.feed(piece));
+            let read = files::pieces(&roots.proc.join("kallsyms"), |piece| lookup.feed(piece));
             self.fault = read
+                .map_err(files::optional_reason)
                 .and_then(|()| lookup.finish())
                 .map(|found| self.known.extend(found));
             self.from = Instant::now() + began.elapsed().saturating_mul(NAMES_REST);

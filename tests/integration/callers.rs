@@ -1,7 +1,7 @@
 //! Who takes memory from the kernel's allocator: layouts and pages of tracefs, sums, `zmtop kernel callers`.
 
 mod command;
-mod live;
+pub(crate) mod live;
 mod pages;
 mod perf;
 mod report;

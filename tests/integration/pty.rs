@@ -13,6 +13,7 @@ mod pick;
 mod refusals;
 mod suspend;
 mod tmux;
+mod traced;
 mod using;
 
 use std::time::{Duration, Instant};

@@ -26,6 +26,9 @@ pub enum Event {
         requested: u64,
         /// Bytes taken.
         allocated: u64,
+        /// The thread that asked for it, by its number in the first PID namespace; `None` in an interrupt, which is not of
+        /// the thread that it came upon.
+        by: Option<u32>,
     },
     /// The memory at this address was given back.
     Free {
@@ -42,11 +45,16 @@ enum Fields {
         pointer: Field,
         requested: Field,
         allocated: Field,
+        /// `common_pid` and `common_flags`.
+        context: Option<(Field, Field)>,
     },
     Free {
         pointer: Field,
     },
 }
+
+/// The flags of an event in an interrupt, `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`.
+const INTERRUPT: u64 = 0x08 | 0x10;
 
 /// Reads events by the formats of the running kernel.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +74,7 @@ impl Decoder {
                 pointer: format.number("ptr")?,
                 requested: format.number("bytes_req")?,
                 allocated: format.number("bytes_alloc")?,
+                context: format.number("common_pid").ok().zip(format.number("common_flags").ok()),
             }
         } else {
             Fields::Free {
@@ -86,11 +95,16 @@ impl Decoder {
                 pointer,
                 requested,
                 allocated,
+                context,
             } => Event::Alloc {
                 site: site.get(payload)?,
                 pointer: pointer.get(payload)?,
                 requested: requested.get(payload)?,
                 allocated: allocated.get(payload)?,
+                by: context.and_then(|(thread, flags)| {
+                    let is_interrupt = flags.get(payload)? & INTERRUPT != 0;
+                    thread.get(payload).filter(|_| !is_interrupt)?.try_into().ok()
+                }),
             },
             Fields::Free { pointer } => Event::Free {
                 pointer: pointer.get(payload)?,

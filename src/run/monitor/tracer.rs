@@ -21,8 +21,17 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// Creates one that traces nothing yet.
-    pub(super) const fn new(roots: Roots) -> Self {
+    /// Creates one that traces nothing yet. What a run before left behind, which still traces, is removed beside it: another
+    /// tool may hold the kernel's lock.
+    pub(super) fn new(roots: Roots) -> Self {
+        let left = roots.clone();
+        if left.is_own() {
+            // Where there is no thread, the next trace does it.
+            let _ = std::thread::Builder::new().spawn(move || {
+                let _tracing = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
+                callers::remove_leftovers(&left);
+            });
+        }
         Self { roots, current: None }
     }
 

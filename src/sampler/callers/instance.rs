@@ -233,7 +233,7 @@ fn write(path: &Path, value: &str) -> io::Result<()> {
 
 /// Removes the instances of other runs of this program that have ended without doing so. The kernel itself refuses to remove
 /// one that is read; so one whose pid is of another namespace is safe, too.
-fn remove_leftovers(instances: &Path, proc: &Path) {
+pub(super) fn remove_leftovers(instances: &Path, proc: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     let is_own = |pid: u32| pid == std::process::id();
     let is_zmtop = |pid: u32| {

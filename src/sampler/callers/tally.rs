@@ -15,6 +15,9 @@ pub const MAX_SITES: usize = 16_384;
 /// The greatest address that stands for no memory: what is returned for a size of 0.
 const NO_MEMORY: u64 = 16;
 
+/// The place that stands for what zmtop takes itself.
+const OWN: u32 = u32::MAX;
+
 /// An allocation that has not been freed.
 #[derive(Clone, Copy, Debug)]
 struct Live {
@@ -29,6 +32,10 @@ pub struct Tally {
     sites: HashMap<u64, u32>,
     figures: Vec<(Option<u64>, CallFigures)>,
     live: HashMap<u64, Live>,
+    /// The threads of zmtop, in order.
+    own_threads: Vec<u32>,
+    /// What they took: it is at no call site.
+    pub own: CallFigures,
     /// Events taken in.
     pub events: u64,
     /// Allocations that failed.
@@ -52,9 +59,11 @@ impl Tally {
                 pointer,
                 requested,
                 allocated,
+                by,
             } => {
-                let site = self.site(site);
-                let figures = &mut self.figures[site as usize].1;
+                let is_own = by.is_some_and(|thread| self.own_threads.binary_search(&thread).is_ok());
+                let site = if is_own { OWN } else { self.site(site) };
+                let figures = self.figures(site);
                 figures.hits += 1;
                 figures.requested = figures.requested.saturating_add(requested);
                 figures.allocated = figures.allocated.saturating_add(allocated);
@@ -65,6 +74,20 @@ impl Tally {
                 Some(live) => self.free(live, Some(cpu)),
                 None => self.older_frees += 1,
             },
+        }
+    }
+
+    /// Takes the allocations of these threads from now on as zmtop's own. They are followed to their frees like all others,
+    /// so that neither seems to be somebody else's.
+    pub fn set_own(&mut self, mut threads: Vec<u32>) {
+        threads.sort_unstable();
+        self.own_threads = threads;
+    }
+
+    fn figures(&mut self, site: u32) -> &mut CallFigures {
+        match site {
+            OWN => &mut self.own,
+            site => &mut self.figures[site as usize].1,
         }
     }
 
@@ -103,7 +126,7 @@ impl Tally {
             }
             Entry::Vacant(_) if is_full => {
                 self.unfollowed += 1;
-                let bytes = &mut self.figures[live.site as usize].1.unfollowed;
+                let bytes = &mut self.figures(live.site).unfollowed;
                 *bytes = bytes.saturating_add(live.allocated);
             }
             Entry::Vacant(new) => {
@@ -113,7 +136,7 @@ impl Tally {
     }
 
     fn free(&mut self, live: Live, cpu: Option<u32>) {
-        let figures = &mut self.figures[live.site as usize].1;
+        let figures = self.figures(live.site);
         figures.frees += 1;
         figures.freed = figures.freed.saturating_add(live.allocated);
         figures.cross_cpu += u64::from(cpu.is_some_and(|cpu| cpu != live.cpu));

@@ -296,19 +296,27 @@ fn formats_of_events() {
 fn fields_are_read_where_the_running_kernel_has_them() {
     // A kernel with 32 bits, and one with another order.
     let format = "ID: 7\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+                  \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
                   \tfield:size_t bytes_alloc;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:size_t bytes_req;\toffset:12;\tsize:4;\tsigned:0;\n\
                   \tfield:const void * ptr;\toffset:16;\tsize:4;\tsigned:0;\n\tfield:unsigned long call_site;\toffset:20;\tsize:4;\tsigned:0;\n";
     let mut decoder = Decoder::default();
     decoder.add(true, format.as_bytes()).unwrap();
-    let words: [u32; 6] = [7, 0, 32, 8, 0xc100_0000, 0xc000_1234];
-    let payload: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let event = Event::Alloc {
+    let payload = |flags: u32| -> Vec<u8> {
+        let words: [u32; 6] = [7 | flags << 16, 412, 32, 8, 0xc100_0000, 0xc000_1234];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    };
+    let event = |by| Event::Alloc {
         site: 0xc000_1234,
         pointer: 0xc100_0000,
         requested: 8,
         allocated: 32,
+        by,
     };
-    assert_eq!(decoder.decode(&payload), Some(event));
+    // In a hard and in a soft interrupt it is not of the thread.
+    for (flags, by) in [(0x01, Some(412)), (0x08, None), (0x10, None), (0x19, None)] {
+        assert_eq!(decoder.decode(&payload(flags)), Some(event(by)), "{flags:#x}");
+    }
+    let payload = payload(0);
     for cut in 0..payload.len() {
         assert_eq!(decoder.decode(&payload[..cut]), None);
     }

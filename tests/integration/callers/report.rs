@@ -69,6 +69,7 @@ fn callers() -> Callers {
             older_frees: 0,
             unseen_frees: 0,
             unfollowed: 0,
+            own: CallFigures::default(),
             cpu: Duration::from_millis(15),
             buffers: Some(2_887_680),
         },
@@ -143,6 +144,12 @@ fn what_is_not_whole_is_told() {
         older_frees: 3,
         unseen_frees: 1,
         unfollowed: 5,
+        own: CallFigures {
+            hits: 1200,
+            requested: 4_000_000,
+            allocated: 5_000_000,
+            ..CallFigures::default()
+        },
         buffers: None,
         ..callers.trace
     };

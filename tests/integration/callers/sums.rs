@@ -102,6 +102,7 @@ fn alloc(site: u64, pointer: u64, requested: u64, allocated: u64) -> Event {
         pointer,
         requested,
         allocated,
+        by: None,
     }
 }
 
@@ -151,6 +152,49 @@ fn allocations_are_summed_by_site_and_followed_to_their_free() {
     assert_eq!(sites, [(Some(1), small), (Some(2), large)]);
     assert_eq!((small.wasted(), small.growth()), (64, 32));
     assert_eq!((large.wasted(), large.growth()), (4088, 0));
+}
+
+#[test]
+fn what_zmtop_takes_is_at_no_site_and_its_frees_are_nobody_elses() {
+    let by = |thread: u32, pointer: u64| match alloc(1, pointer, 8, 32) {
+        Event::Alloc {
+            site,
+            pointer,
+            requested,
+            allocated,
+            ..
+        } => Event::Alloc {
+            site,
+            pointer,
+            requested,
+            allocated,
+            by: Some(thread),
+        },
+        free @ Event::Free { .. } => free,
+    };
+    let mut tally = Tally::default();
+    tally.set_own(vec![9, 7]);
+    tally.push(0, by(7, 0x1000));
+    tally.push(0, by(8, 0x2000));
+    // In an interrupt, whatever thread that came upon.
+    tally.push(0, alloc(1, 0x3000, 8, 32));
+    tally.push(1, free(0x1000));
+    // A thread that has ended, and whose number another one has now.
+    tally.set_own(vec![9]);
+    tally.push(0, by(7, 0x4000));
+    tally.push(0, by(9, 0x5000));
+    assert_eq!((tally.events, tally.older_frees), (6, 0));
+    let figures = |hits, freed: u64| CallFigures {
+        hits,
+        requested: hits * 8,
+        allocated: hits * 32,
+        frees: freed / 32,
+        freed,
+        cross_cpu: freed / 32,
+        unfollowed: 0,
+    };
+    assert_eq!(tally.own, figures(2, 32));
+    assert_eq!(tally.sites(), [(Some(1), figures(3, 0))]);
 }
 
 #[test]

@@ -130,6 +130,7 @@ fn traced(seconds: u64) -> Arc<Callers> {
             older_frees: 0,
             unseen_frees: 0,
             unfollowed: 0,
+            own: CallFigures::default(),
             cpu: Duration::from_millis(15),
             buffers: Some(2 << 20),
         },

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::view::{Source, choose};
-use crate::columns::callers::{COLUMNS, CallSites, CallerRow, cost, unnamed};
+use crate::columns::callers::{COLUMNS, CallSites, CallerRow, cost, own, unnamed};
 use crate::columns::{Column, Needs};
 use crate::model::callers::Callers;
 use crate::tui::app::App;
@@ -74,6 +74,7 @@ impl Source for CallSites {
         if !app.data.callers.runs {
             notes.insert(0, "paused".into());
         }
+        notes.extend(own(&found.trace, app.screen.units));
         notes.extend(found.symbols.err().map(unnamed));
         notes
     }
