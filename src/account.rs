@@ -29,7 +29,7 @@ mod processes;
 pub mod shmem;
 pub mod swap;
 
-pub use part::Part;
+pub use part::{Bound, Part};
 pub use processes::ProcessTotals;
 
 use crate::account::arithmetic::{less, saturated};

@@ -5,6 +5,7 @@
 //!
 //! For `run` alone. Nothing here reads the machine, and no byte that it did not make safe reaches a terminal.
 
+pub mod by_process;
 pub mod callers;
 pub mod changes;
 pub mod csv;

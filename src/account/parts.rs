@@ -1,7 +1,7 @@
 //! The parts of the RAM, each with its source and formula.
 
 use crate::account::arithmetic::{less, sum_of};
-use crate::account::part::Part;
+use crate::account::part::{Bound, Part};
 use crate::account::processes::ProcessTotals;
 use crate::model::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
@@ -15,8 +15,9 @@ pub(super) fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &Pro
 fn user(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
     let files = less(s.cached, s.shmem);
     // `Mapped` counts shared memory too; how much of that is mapped only the processes tell.
-    let mapped = less(s.mapped, processes.whole(processes.pss_shmem)).and_then(|m| Ok(m.min(files?)));
+    let mapped = less(s.mapped, processes.pss_shmem).and_then(|m| Ok(m.min(files?)));
     let unmapped = less(files, mapped);
+    let partial = |bound| processes.hidden.map(|_| bound);
     vec![
         Part::new(
             "anon",
@@ -49,14 +50,16 @@ fn user(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) 
                 "mapped by processes",
                 mapped,
                 "The part that processes map: programs, libraries and files. Formula: Mapped of meminfo − Σ Pss_Shmem of all \
-                 processes.",
-            ),
+                 processes; at most that where some could not be read.",
+            )
+            .bound(partial(Bound::AtMost)),
             Part::new(
                 "files_unmapped",
                 "not mapped",
                 unmapped,
                 "The rest of the file cache: files read or written. Formula: file cache − mapped by processes.",
-            ),
+            )
+            .bound(partial(Bound::AtLeast)),
         ]),
         Part::new(
             "shmem",

@@ -73,11 +73,6 @@ impl ProcessTotals {
     pub const fn partial(&self) -> bool {
         self.readable < self.total
     }
-
-    /// Returns a sum if no process is missing in it.
-    pub(super) fn whole(&self, sum: Reading<u64>) -> Reading<u64> {
-        self.hidden.map_or(sum, Err)
-    }
 }
 
 /// Returns the processes whose memory is hidden, and why.

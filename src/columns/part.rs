@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, Part, REST_HELP};
+use crate::account::{Account, Bound, Part, REST_HELP};
 use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
@@ -27,6 +27,8 @@ pub struct PartRow<'a> {
     pub help: &'static str,
     /// Its size; below zero where more was counted than there is.
     pub bytes: Reading<i64>,
+    /// The side on which its true size is, where that is not known.
+    pub bound: Option<Bound>,
     /// It is a part of the part above it.
     pub is_within: bool,
     /// The whole RAM.
@@ -52,6 +54,7 @@ impl<'a> PartRow<'a> {
             title: part.title,
             help: part.help,
             bytes: part.bytes.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+            bound: part.bound,
             is_within,
             total: account.total,
             history: histories.get(part.id),
@@ -70,6 +73,7 @@ impl<'a> PartRow<'a> {
             title: REST_TITLE,
             help: REST_HELP,
             bytes: account.rest,
+            bound: None,
             is_within: false,
             total: account.total,
             history: histories.get(REST),

@@ -137,22 +137,10 @@ impl Page for KernelPage {
 
     fn takes(&self, action: Action) -> bool {
         PageTable::<()>::moves(action)
+            || PageTable::<()>::arranges(action)
             || matches!(
                 action,
-                Action::NextGroups
-                    | Action::PreviousGroups
-                    | Action::Left
-                    | Action::Right
-                    | Action::Open
-                    | Action::Filter
-                    | Action::ClearFilter
-                    | Action::Search
-                    | Action::SearchNext
-                    | Action::SearchPrevious
-                    | Action::SortMenu
-                    | Action::SortLeft
-                    | Action::SortRight
-                    | Action::Reverse
+                Action::NextGroups | Action::PreviousGroups | Action::Left | Action::Right | Action::Open
             )
     }
 

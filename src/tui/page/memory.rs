@@ -16,25 +16,26 @@
 //! ```
 
 mod beside;
+mod cells;
 mod detail;
 
 use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 
+use self::cells::{draw_total, part_cell};
 use super::table::PageTable;
 use crate::account::{Account, ProcessTotals, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
-use crate::columns::{Column, Needs, cell, columns_help};
+use crate::columns::{Column, Needs, columns_help};
 use crate::config::Action;
-use crate::history::parts::{Growth, REST};
-use crate::tui::app::{App, HelpSection, Hint, Page};
+use crate::tui::app::{App, FilterState, HelpSection, Hint, Page};
 use crate::tui::event::Effect;
 use crate::tui::panel;
-use crate::tui::widgets::{StatusLine, line};
-use crate::units;
+use crate::tui::popup::sort::{MenuColumn, SortMenu};
+use crate::tui::prompt::{Prompt, PromptKind};
+use crate::tui::widgets::line;
 
 /// The width from which on what is beside the account stands at its right.
 const WIDE: u16 = 150;
@@ -75,11 +76,20 @@ static SHOWN: LazyLock<Vec<Column<Parts>>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The column of bars, which nothing is sorted by.
+const BAR: &str = "bar";
+
+/// Returns the columns that the parts can be sorted by, with their places.
+fn sortable() -> impl Iterator<Item = (usize, &'static Column<Parts>)> {
+    SHOWN.iter().enumerate().filter(|(_, column)| column.id != BAR)
+}
+
 /// Shows a part on the page, with its detail.
 pub fn show(app: &mut App, id: &'static str) {
     super::open(app, Action::MemoryPage);
     if let Some(page) = app.page_mut::<MemoryPage>() {
         page.table.selected = Some(id);
+        page.table.filter = FilterState::default();
         page.detail = Some(true);
     }
     app.with_page(|page, app| page.follow(app));
@@ -96,14 +106,36 @@ impl MemoryPage {
         Some(account(&snapshot.system, &snapshot.accounting, self.totals.as_ref()?))
     }
 
-    /// Returns the rows of the account, but for the parts that are not there.
+    /// Returns the rows of the account that pass the filter, in order, but for the parts that are not there.
     fn rows<'a>(&self, app: &'a App) -> Vec<PartRow<'a>> {
         let (Some(snapshot), Some(account)) = (&app.engine.snapshot, self.account(app)) else {
             return Vec::new();
         };
         let span = app.screen.chart.span().time;
         let rows = PartRow::of_account(&account, app.engine.history.parts(), snapshot, span);
-        rows.into_iter().filter(|row| !row.is_idle()).collect()
+        let rows: Vec<_> = rows.into_iter().filter(|row| !row.is_idle()).collect();
+        self.order(&rows).into_iter().map(|at| rows[at]).collect()
+    }
+
+    /// Returns the places of the rows that pass the filter, in order; the parts of a part stay below it.
+    fn order(&self, rows: &[PartRow<'_>]) -> Vec<usize> {
+        let mut places = self.table.arrange(&SHOWN, rows);
+        if self.table.sort.is_some() {
+            let mut ranks = vec![None; rows.len()];
+            places.iter().enumerate().for_each(|(rank, at)| ranks[*at] = Some(rank));
+            places.sort_by_key(|at| {
+                let whole = rows[..=*at].iter().rposition(|row| !row.is_within);
+                (whole.and_then(|whole| ranks[whole]).or(ranks[*at]), *at)
+            });
+        }
+        places
+    }
+
+    /// Changes the order. By the names it is the account's own.
+    fn sort(&mut self, app: &App, change: impl FnOnce(&mut PageTable<&'static str>)) {
+        change(&mut self.table);
+        self.table.sort = self.table.sort.filter(|(at, _)| *at > 0);
+        self.follow(app);
     }
 
     fn arrange(&self, app: &App, rows: usize) -> Areas {
@@ -161,7 +193,8 @@ impl Page for MemoryPage {
         &[
             Hint::Action(Action::Open, "details"),
             Hint::Action(Action::SpanLonger, "longer"),
-            Hint::Action(Action::SpanShorter, "shorter"),
+            Hint::Action(Action::Filter, "filter"),
+            Hint::Action(Action::SortMenu, "sort"),
             Hint::Action(Action::Leaks, "leaks"),
             Hint::Action(Action::Units, "units"),
             Hint::Action(Action::Help, "help"),
@@ -171,6 +204,7 @@ impl Page for MemoryPage {
 
     fn takes(&self, action: Action) -> bool {
         PageTable::<&str>::moves(action)
+            || PageTable::<&str>::arranges(action)
             || matches!(
                 action,
                 Action::Open
@@ -190,6 +224,21 @@ impl Page for MemoryPage {
         }
         let is_open = self.arrange(app, keys.len()).detail.height > 0;
         match action {
+            Action::SortLeft | Action::SortRight | Action::Reverse => self.sort(app, |table| {
+                // What is drawn of a share is no order of its own.
+                while table.on_sort(&SHOWN, action) && table.sort.is_some_and(|(at, _)| SHOWN[at].id == BAR) {}
+            }),
+            Action::SortMenu => {
+                let columns = sortable().map(|(_, column)| MenuColumn::new(column)).collect();
+                let sorted = self.table.sort.map_or(0, |(at, _)| at);
+                let sorted = sortable().position(|(place, _)| place == sorted).unwrap_or(0);
+                app.open_popup(SortMenu::of_page(columns, sorted));
+            }
+            Action::Filter => {
+                let prompt = Prompt::new(PromptKind::Filter, &self.table.filter.text);
+                app.open(prompt);
+            }
+            Action::ClearFilter => self.set_filter(app, ""),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 self.follow(app);
@@ -218,15 +267,41 @@ impl Page for MemoryPage {
     fn on_click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
         let keys = keys(&self.rows(app));
         let area = self.arrange(app, keys.len()).table;
-        if let Ok(row) = self.table.row_at(app, &SHOWN, keys.len(), area, at) {
-            let is_second = self.table.selected.as_ref() == keys.get(row);
-            self.table
-                .select(&keys, row, usize::from(area.height.saturating_sub(1)));
-            if is_second {
-                return self.on_action(app, Action::Open);
+        match self.table.row_at(app, &SHOWN, keys.len(), area, at) {
+            Ok(row) => {
+                let is_second = self.table.selected.as_ref() == keys.get(row);
+                let height = usize::from(area.height.saturating_sub(1));
+                self.table.select(&keys, row, height);
+                if is_second {
+                    return self.on_action(app, Action::Open);
+                }
             }
+            Err(Some(column)) if SHOWN[column].id != BAR => self.sort(app, |table| table.sort_by(&SHOWN, column)),
+            Err(_) => {}
         }
         Vec::new()
+    }
+
+    fn filter(&self, app: &App) -> Option<(&FilterState, usize)> {
+        Some((&self.table.filter, self.rows(app).len()))
+    }
+
+    fn set_filter(&mut self, app: &App, text: &str) {
+        self.table.filter.set_by(text, &COLUMNS);
+        self.follow(app);
+    }
+
+    fn sort_by(&mut self, app: &App, column: usize) {
+        if let Some((at, _)) = sortable().nth(column) {
+            self.sort(app, |table| table.sort_by(&SHOWN, at));
+        }
+    }
+
+    fn find(&mut self, app: &App, text: &str, first: isize, step: isize) -> bool {
+        let rows = self.rows(app);
+        let height = self.height(app, rows.len());
+        let name = |at: usize| rows[at].title.to_owned();
+        self.table.find(&keys(&rows), name, text, (first, step), height)
     }
 
     fn follow(&mut self, app: &App) {
@@ -266,105 +341,5 @@ impl Page for MemoryPage {
                 detail::draw(app, snapshot, row, detail, buf);
             }
         }
-    }
-}
-
-/// Returns a cell that is not written as in any other table.
-fn part_cell(app: &App, column: &Column<Parts>, row: &PartRow<'_>, width: usize) -> Option<(String, Style)> {
-    let theme = &app.config.theme;
-    match column.id {
-        "part" => {
-            let name_style = match row {
-                PartRow { id: REST, .. } => theme.title,
-                PartRow { is_within: true, .. } => theme.dim,
-                _ => theme.text,
-            };
-            let indent = if row.is_within { "  " } else { "" };
-            Some((format!("{indent}{}", row.title), name_style))
-        }
-        "bar" => Some(match row.bytes {
-            Ok(0..) => (bar(row, width), bar_style(app, row)),
-            Ok(_) => ("counted twice".into(), theme.dim),
-            Err(why) => (why.to_string(), theme.dim),
-        }),
-        // That there is more or less of it is neither good nor bad.
-        "change" if Growth::of(row.id) == Growth::Free && !row.is_within => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
-            Some((cell.text, theme.dim))
-        }
-        // Figures of different moments may sum to more than there is.
-        "bytes" if row.bytes.is_ok_and(|n| n < 0) => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
-            Some((format!("-{}", cell.text), theme.dim))
-        }
-        "bytes" if row.is_within => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
-            Some((cell.text, theme.dim))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the share of the RAM as a bar, in eighths of a column.
-fn bar(row: &PartRow<'_>, width: usize) -> String {
-    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let (Ok(bytes), Ok(total)) = (row.bytes, row.total) else {
-        return String::new();
-    };
-    let share = bytes.unsigned_abs() as f64 / total.max(1) as f64;
-    let eighths = (share * width as f64 * 8.0).round() as usize;
-    let (full, part) = ((eighths / 8).min(width), eighths % 8);
-    let mut bar = "█".repeat(full);
-    if full < width && part > 0 {
-        bar.push(PARTS[part]);
-    }
-    bar
-}
-
-/// Returns the style of a bar: that of the header's bar for the parts that stand there.
-fn bar_style(app: &App, row: &PartRow<'_>) -> Style {
-    let theme = &app.config.theme;
-    match row.id {
-        "anon" => theme.bar_anon,
-        "shmem" => theme.bar_shmem,
-        "files" | "buffers" => theme.bar_file,
-        "slab_reclaimable" | "slab_unreclaimable" => theme.bar_slab,
-        "free" | "free_lists" => theme.bar_free,
-        _ if row.is_within => theme.dim,
-        _ => theme.chart,
-    }
-}
-
-/// Draws what the parts sum to, and what is outside it.
-fn draw_total(app: &App, account: &Account, area: Rect, buf: &mut Buffer) {
-    if area.is_empty() {
-        return;
-    }
-    let theme = &app.config.theme;
-    buf.set_style(area, theme.totals);
-    let bytes = |n| units::bytes(n, app.screen.units);
-    let grid = super::table::grid(app, &SHOWN, area);
-    grid.draw_row(buf, 0, |at| {
-        let text = match (SHOWN[at].id, account.total) {
-            ("part", _) => "MemTotal".into(),
-            ("bytes", Ok(total)) => bytes(total),
-            ("bytes", Err(_)) => "-".into(),
-            ("share", Ok(_)) => "100.0".into(),
-            _ => String::new(),
-        };
-        (text, theme.totals)
-    });
-    let share = SHOWN.iter().position(|column| column.id == "share").unwrap_or(0);
-    let from = grid.cell(0, share).right();
-    if let (Ok(reserved), true) = (account.reserved, from > area.x) {
-        let mut outside = StatusLine::default();
-        outside.text(90, format!("  and {} outside it", bytes(reserved)), theme.totals);
-        outside.text(50, ": kernel image, page structs, firmware", theme.totals);
-        let place = Rect {
-            x: from,
-            width: area.right().saturating_sub(from),
-            ..area
-        };
-        outside.draw(place, buf);
     }
 }

@@ -108,10 +108,58 @@ impl<K: PartialEq + Clone> PageTable<K> {
     /// Sorts by the column `step` places from the present one.
     pub fn sort_beside<T: TableKind>(&mut self, columns: &[Column<T>], step: isize) {
         let last = columns.len().saturating_sub(1);
-        let at = self.sort.map_or(0, |(at, _)| at.saturating_add_signed(step).min(last));
+        let at = self.sort.map_or(0, |(at, _)| at).saturating_add_signed(step).min(last);
         if self.sort.is_none_or(|(sorted, _)| sorted != at) {
             self.sort_by(columns, at);
         }
+    }
+
+    /// Performs an action that changes the order; returns false for another one.
+    pub fn on_sort<T: TableKind>(&mut self, columns: &[Column<T>], action: Action) -> bool {
+        match action {
+            Action::SortLeft => self.sort_beside(columns, -1),
+            Action::SortRight => self.sort_beside(columns, 1),
+            Action::Reverse => self.sort = self.sort.map(|(at, descending)| (at, !descending)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns true for the actions that change the order or the filter, or search.
+    pub const fn arranges(action: Action) -> bool {
+        matches!(
+            action,
+            Action::Filter
+                | Action::ClearFilter
+                | Action::Search
+                | Action::SearchNext
+                | Action::SearchPrevious
+                | Action::SortMenu
+                | Action::SortLeft
+                | Action::SortRight
+                | Action::Reverse
+        )
+    }
+
+    /// Selects a row whose name has the (lower-cased) text in it: `first` rows from the selection on, and then every `step`
+    /// rows. Returns false if there is none.
+    pub fn find(
+        &mut self,
+        keys: &[K],
+        name: impl Fn(usize) -> String,
+        wanted: &str,
+        (first, step): (isize, isize),
+        height: usize,
+    ) -> bool {
+        let len = keys.len().cast_signed();
+        let start = self.list.cursor.cast_signed() + first;
+        let found = (0..len)
+            .map(|n| (start + n * step).rem_euclid(len) as usize)
+            .find(|at| name(*at).to_lowercase().contains(wanted));
+        if let Some(at) = found {
+            self.select(keys, at, height);
+        }
+        found.is_some()
     }
 
     /// Returns the row, by its place, that is drawn at a position; `Err` with the column of the heading there, if any.

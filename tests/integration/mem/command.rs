@@ -65,6 +65,8 @@ fn the_account_as_data() {
         parts + account["rest"].as_i64().unwrap(),
         account["total"].as_i64().unwrap()
     );
+    assert_eq!(account["unattributed"], account["rest"]);
+    assert_eq!(account["partial"], serde_json::json!({}));
     assert!(account["parts"]["gpu"].is_null());
     assert_eq!(value["unread"]["account.parts.gpu"], "not offered by this kernel");
     assert_eq!(value["processes"]["pss"], 4000 * 1024);
@@ -115,6 +117,23 @@ fn who_cannot_be_read_makes_it_partial() {
     let (code, out, _) = mem(&tree, "");
     assert_eq!(code, Some(0));
     assert!(out.contains("of 1 of 2 processes, partial"), "{out}");
+    let line = |name: &str| out.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+    assert!(
+        line("mapped by processes").ends_with("at most: 1 process could not be read"),
+        "{out}"
+    );
+    assert!(
+        line("not mapped").ends_with("at least: 1 process could not be read"),
+        "{out}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&mem(&tree, "--format json").1).unwrap();
+    assert!(
+        json["account"]["within"]["files_mapped"].is_u64(),
+        "{}",
+        json["account"]
+    );
+    let partial = serde_json::json!({"files_mapped": "at most", "files_unmapped": "at least"});
+    assert_eq!(json["account"]["partial"], partial);
 }
 
 #[test]

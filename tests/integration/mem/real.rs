@@ -190,6 +190,14 @@ fn a_process_that_is_swapped_out_is_in_the_account_of_swap() {
     let line = status.lines().find_map(|line| line.strip_prefix("VmSwap:")).unwrap();
     let own: i64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(own << 10 > 6 * MIB, "{status}");
+    let pid = child.pid();
+    let output = Command::new(ZMTOP)
+        .args(["ps", "--columns", "pid,swap", "--format", "json", &format!("pid:{pid}")])
+        .output()
+        .unwrap();
+    let table: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(table["rows"][0]["pid"], pid, "{table}");
+    assert!(bytes(&table["rows"][0]["swap"]) >= own << 10, "its owner: {table}");
     let document = mem();
     let account = &document["swap_account"];
     let part = |name: &str| bytes(&account[name]);

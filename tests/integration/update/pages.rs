@@ -84,7 +84,7 @@ fn nothing_of_processes_is_asked_for_but_the_history_goes_on() {
 fn keys_of_processes_say_that_they_are() {
     let mut session = Session::new(120, 40);
     session.minute().keys("2");
-    for key in ["F9", "Tab", "t", "/", "u", "m", "Space", "o", "c", "K"] {
+    for key in ["F9", "Tab", "t", "u", "m", "Space", "o", "c", "K"] {
         session.keys(key);
         assert!(session.app.modal.is_none(), "{key}");
         let last = session.picture().lines().last().unwrap().to_owned();
@@ -170,4 +170,65 @@ fn a_part_that_leaks_is_gone_to_from_the_list() {
     // The shipped alert told of it.
     let fired: Vec<_> = session.alerts.iter().map(AlertEvent::summary).collect();
     assert_eq!(fired, ["kernel: unreclaimable slab: verdict leaking"]);
+}
+
+#[test]
+fn the_parts_are_ordered_filtered_and_searched_and_their_own_order_comes_back() {
+    let mut session = Session::new(120, 50);
+    session.minute().keys("2 g");
+    // The names at the beginning of the lines between the heading and the total.
+    let names = |session: &mut Session| -> Vec<String> {
+        let picture = session.picture();
+        let lines = picture.lines().skip_while(|line| !line.contains("PART"));
+        let lines = lines.skip(1).take_while(|line| !line.contains("MemTotal"));
+        lines
+            .map(|line| line.get(..32).unwrap_or(line).trim_end().to_owned())
+            .collect()
+    };
+    let own = names(&mut session);
+    let whole = |name: &&String| !name.starts_with("  ");
+    assert!(own.len() > 6, "{own:?}");
+    // The first place of the order is the account's own: there is none before it.
+    session.keys("<");
+    assert_eq!(names(&mut session), own);
+    session.keys(">");
+    let by_size = names(&mut session);
+    assert!(session.line("PART").contains("▼BYTES"), "{}", session.picture());
+    assert_ne!(by_size, own);
+    // The parts of a part stay below it.
+    for (at, name) in own.iter().enumerate().filter(|(_, name)| !whole(name)) {
+        let above = own[..at].iter().rfind(whole).unwrap();
+        let place = by_size.iter().position(|other| other == name).unwrap();
+        assert_eq!(by_size[..place].iter().rfind(whole).unwrap(), above);
+    }
+    session.keys("I");
+    let reversed = names(&mut session);
+    let wholes = |names: &[String]| -> Vec<String> { names.iter().filter(whole).cloned().collect() };
+    assert_eq!(wholes(&reversed).last(), wholes(&by_size).first());
+    // What is drawn of a share is passed over.
+    session.keys("> >");
+    assert!(
+        session.line("PART").contains('Δ') && session.line("PART").contains("▼Δ"),
+        "{}",
+        session.picture()
+    );
+    session.keys("< < <");
+    assert_eq!(names(&mut session), own);
+    // By the menu.
+    session.keys("s j Enter");
+    assert_eq!(names(&mut session), by_size);
+    session.keys("s Home Enter");
+    assert_eq!(names(&mut session), own);
+    session.keys("/").types("slab").keys("Enter");
+    let slab = names(&mut session);
+    assert!(
+        !slab.is_empty() && slab.iter().all(|name| name.contains("slab")),
+        "{slab:?}"
+    );
+    session.keys("\\");
+    assert_eq!(names(&mut session), own);
+    session.keys("/").types("bytes>1G").keys("Enter");
+    assert!(names(&mut session).len() < own.len());
+    session.keys("\\ Home F3").types("not acc").keys("Enter Enter");
+    assert_eq!(selected(&mut session), "not accounted for");
 }

@@ -15,6 +15,7 @@ use crate::text;
 use crate::tui::app::{App, FilterState, HelpSection};
 use crate::tui::page::table::{PageTable, grid, style};
 use crate::tui::popup::sort::MenuColumn;
+use crate::units::counted;
 
 /// A view, whatever its rows are.
 pub(super) trait View: Debug {
@@ -217,17 +218,12 @@ where
     }
 
     fn on_action(&mut self, app: &App, action: Action, height: usize) {
-        match action {
-            Action::SortLeft => self.table.sort_beside(T::columns(), -1),
-            Action::SortRight => self.table.sort_beside(T::columns(), 1),
-            Action::Reverse => self.table.sort = self.table.sort.map(|(at, descending)| (at, !descending)),
-            action => {
-                let keys = self.keys(app);
-                self.table.on_action(&keys, action, height);
-                return;
-            }
+        if self.table.on_sort(T::columns(), action) {
+            self.follow(app, height);
+        } else {
+            let keys = self.keys(app);
+            self.table.on_action(&keys, action, height);
         }
-        self.follow(app, height);
     }
 
     fn step(&mut self, app: &App, rows: isize, height: usize) {
@@ -248,17 +244,10 @@ where
         }
     }
 
-    fn find(&mut self, app: &App, wanted: &str, (first, step): (isize, isize), height: usize) -> bool {
+    fn find(&mut self, app: &App, wanted: &str, from: (isize, isize), height: usize) -> bool {
         let keys = self.keys(app);
-        let len = keys.len().cast_signed();
-        let start = self.table.list.cursor.cast_signed() + first;
-        let found = (0..len)
-            .map(|n| (start + n * step).rem_euclid(len) as usize)
-            .find(|at| text::safe(&keys[*at]).to_lowercase().contains(wanted));
-        if let Some(at) = found {
-            self.table.select(&keys, at, height);
-        }
-        found.is_some()
+        let name = |at: usize| text::safe(&keys[at]).into_owned();
+        self.table.find(&keys, name, wanted, from, height)
     }
 
     fn follow(&mut self, app: &App, height: usize) {
@@ -297,12 +286,10 @@ where
 impl<T: Source> TableView<T> {
     /// Returns what the sums are of: `187 caches, 20 shown`.
     fn label(app: &App, passing: usize, all: usize) -> String {
-        let plural = if all == 1 { "" } else { "s" };
-        let mut label = if passing < all {
-            format!("{passing} of {all} {}{plural}", T::NOUN)
-        } else {
-            format!("{all} {}{plural}", T::NOUN)
-        };
+        let mut label = counted(all as u64, T::NOUN);
+        if passing < all {
+            label = format!("{passing} of {label}");
+        }
         let malformed = T::malformed(app);
         if malformed > 0 {
             label = format!("{label}, partial: {malformed} malformed");
