@@ -1,15 +1,16 @@
 //! Slab caches: `slabinfo` as kernels write it and as they do not, `zmtop kernel slab`, and its sums beside `meminfo`.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use zmtop::model::Missing;
 use zmtop::model::slab::{SlabCache, SlabFigures};
 use zmtop::proc::slabinfo::parse;
 
-use crate::support::cannot;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
+use crate::support::{cannot, long};
 
 const HEADING: &str = "slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> <objperslab> \
                        <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> \
@@ -195,4 +196,60 @@ fn the_sum_of_the_caches_is_that_of_meminfo() {
     let off: Vec<(f64, f64)> = (0..5).map(|_| run()).collect();
     assert!(off.iter().any(|(part, _)| part.abs() < 0.01), "{off:?}");
     assert!(off.iter().any(|(_, all)| *all < 0.01), "{off:?}");
+}
+
+/// Runs `zmtop` for JSON.
+fn json(args: &[&str]) -> Value {
+    let done = Command::new(ZMTOP)
+        .args(args)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+#[test]
+fn names_that_are_not_there_grow_the_cache_of_dentries_and_the_account() {
+    // 192 bytes each: 192 MB in the long form.
+    let count: u64 = if long() { 1_000_000 } else { 200_000 };
+    let figures = || {
+        let slab = json(&["kernel", "slab", "dentry"]);
+        let caches = slab["caches"].as_array().unwrap().iter();
+        let cache = caches.clone().find(|cache| cache["cache"] == "dentry")?;
+        let account = &json(&["mem"])["account"]["parts"]["slab_reclaimable"];
+        let figure = |value: &Value| value.as_u64().unwrap();
+        Some((
+            figure(&cache["active"]),
+            figure(&cache["size"]),
+            figure(account),
+            figure(&cache["object_size"]),
+        ))
+    };
+    // The kernel keeps in its cache which names a file system on a disk does not have, until their directory is removed.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let Some((active, size, account, each)) = figures() else {
+        return cannot("only root may read slabinfo, and some kernels have no cache of that name");
+    };
+    let name = |n: u64| directory.path().join(format!("{n}")).exists();
+    assert!(!(0..count).any(name));
+    let grown = figures().unwrap();
+    // Meanwhile others come and go, too.
+    let most = count * 3 / 4;
+    if grown.0 < active + count / 10 {
+        return cannot("the file system of the target directory does not keep names that are not there");
+    }
+    assert!(grown.0 >= active + most, "{active} {grown:?}");
+    assert!(grown.1 >= size + most * each, "{size} {grown:?}");
+    assert!(grown.2 >= account + most * each, "{account} {grown:?}");
+    drop(directory);
+    // They are freed a little later.
+    let began = Instant::now();
+    loop {
+        let after = figures().unwrap();
+        if after.0 + most <= grown.0 {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{grown:?} {after:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }

@@ -34,7 +34,7 @@ pub struct Tally {
     live: HashMap<u64, Live>,
     /// The threads of zmtop, in order.
     own_threads: Vec<u32>,
-    /// What they took: it is at no call site.
+    /// The sums of what they took, which is at no call site.
     pub own: CallFigures,
     /// Events taken in.
     pub events: u64,

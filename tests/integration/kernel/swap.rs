@@ -11,7 +11,7 @@ use zmtop::sampler::{Options, Scanner};
 
 use super::child::{self, Child, SHAPE};
 use super::{agree, row};
-use crate::support::{cannot, skip};
+use crate::support::{block_on, cannot, skip};
 
 /// Set in a child that is to have some of its memory paged out.
 pub(crate) const PAGE_OUT: &str = "ZMTOP_TEST_PAGE_OUT";
@@ -97,7 +97,8 @@ fn swapped_out_memory_is_all_there() {
     let Some(swap) = swap_file() else { return };
     let dir = tempfile::tempdir().unwrap();
     let child = Child::start_with(NAME, &dir.path().join("shared"), PAGE_OUT);
-    let (snapshot, _) = agree(&mut Scanner::new(&Options::new(None)), child.pid());
+    agree(child.pid());
+    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
     let m = row(&snapshot, child.pid()).memory().unwrap();
     // The kernel may leave some pages where they are, but not most.
     let (private, shared) = (SHAPE.private as u64 / 2, SHAPE.shared as u64 / 2);

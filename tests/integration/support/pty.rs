@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// How long anything may take before the test gives up: only a guard against hanging.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take before the test gives up: only a guard against hanging, also where builds run beside the tests.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How much of what is written is kept as it came.
 const MAX_RAW: usize = 16 << 20;
