@@ -90,6 +90,11 @@ pub trait Filterable {
     fn pid(&self) -> Option<u32>;
     /// Returns a column's figure; `None` if it is unknown.
     fn number(&self, column: usize) -> Option<f64>;
+    /// Returns what grows in the row, raw, where the row does not say and it is known: `slab kmalloc-64`. No filter asks for
+    /// it; alerts tell of it.
+    fn cause(&self) -> Option<Cow<'_, [u8]>> {
+        None
+    }
     /// Returns true if that column's figure belongs to a process alone, as the pid does, so that a group is asked
     /// for it as it is asked for texts: by its members.
     fn is_per_process(&self, column: usize) -> bool {

@@ -35,7 +35,7 @@
 //! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
 //! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
 //! touched of its memory; [`parts`] follows the parts of the RAM,
-//! [`slab`] the caches of the kernel, [`held`] what is held through descriptors. [`kept`] writes a history as bytes, for the next time that zmtop
+//! [`kernel`] the slab caches and allocation sites, [`held`] what is held through descriptors. [`kept`] writes a history as bytes, for the next time that zmtop
 //! runs. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
 //! what is alive in the heap of a Java virtual machine.
 
@@ -49,6 +49,7 @@ pub mod growth_log;
 pub mod held;
 mod judging;
 pub mod kept;
+pub mod kernel;
 mod live_set;
 pub mod mapping_diff;
 pub mod marks;
@@ -61,7 +62,6 @@ mod resting;
 mod retention;
 pub mod row;
 mod runs;
-pub mod slab;
 pub mod suspects;
 mod system;
 pub mod time_series;
@@ -82,6 +82,7 @@ pub use figures::{MemorySample, Rates, Tick};
 use groups::GroupHistories;
 use held::{HeldHistories, HeldHistory};
 use kept::Kept;
+use kernel::{KernelHistories, TableHistories};
 pub use marks::{Mark, Marks};
 use origin::Origin;
 use parts::PartHistories;
@@ -89,7 +90,6 @@ use process::ProcessHistory;
 use retention::RetentionPolicy;
 pub use retention::Shortfall;
 pub use row::RowHistory;
-use slab::SlabHistories;
 pub use system::SystemHistory;
 pub use view::SeriesView;
 use wakeups::Wakeups;
@@ -137,7 +137,7 @@ pub struct History {
     groups: GroupHistories,
     system: SystemHistory,
     parts: PartHistories,
-    slab: SlabHistories,
+    kernel: KernelHistories,
     held: HeldHistories,
     /// The past that was kept when zmtop ended, as far as no row has it yet.
     kept: Option<Box<Kept>>,
@@ -182,7 +182,7 @@ impl History {
             groups: GroupHistories::new(),
             system: SystemHistory::default(),
             parts: PartHistories::default(),
-            slab: SlabHistories::default(),
+            kernel: KernelHistories::default(),
             held: HeldHistories::default(),
             kept: None,
             danger_watch: DangerWatch::default(),
@@ -227,7 +227,7 @@ impl History {
             + self.groups.table.bytes()
             + self.system.bytes()
             + self.parts.bytes()
-            + self.slab.bytes()
+            + self.kernel.bytes()
             + self.held.bytes()
             + self.danger_watch.bytes()
             + self.scheduler.bytes()
@@ -354,8 +354,13 @@ impl History {
     }
 
     /// Returns the slab caches of the kernel.
-    pub const fn slab(&self) -> &SlabHistories {
-        &self.slab
+    pub const fn slab(&self) -> &TableHistories {
+        &self.kernel.slab
+    }
+
+    /// Returns the allocation sites of the kernel.
+    pub const fn sites(&self) -> &TableHistories {
+        &self.kernel.sites
     }
 
     /// Returns what is held through descriptors, by process.

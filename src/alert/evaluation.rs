@@ -9,6 +9,7 @@ use crate::columns::Row;
 use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
 use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
+use crate::history::parts::SLAB;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::{ProcessSample, Snapshot};
 
@@ -163,7 +164,11 @@ impl Alerts {
         let (Some(_), Some(account)) = (rules.peek(), parts.account()) else {
             return;
         };
-        let rows = PartRow::of_account(account, parts, snapshot, SeriesView::SLOPE_SPAN);
+        let mut rows = PartRow::of_account(account, parts, snapshot, SeriesView::SLOPE_SPAN);
+        let cache = history.slab().grower().map(|(name, _)| name);
+        for row in rows.iter_mut().filter(|row| row.id == SLAB) {
+            row.cache = cache;
+        }
         for state in rules {
             for row in &rows {
                 let answer = state.rule.condition.evaluate(row);

@@ -109,6 +109,9 @@ const LABELS: [(&str, TextField); 7] = [
     ("cgroup", TextField::Cgroup),
 ];
 
+/// The label of what grows.
+const CAUSE: &str = "cause";
+
 impl Details {
     /// Reads the details of a target for a rule.
     pub(super) fn new(rule: &Rule, row: &dyn Filterable) -> Self {
@@ -121,10 +124,11 @@ impl Details {
             let bytes = row.text(*field)?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
+        let cause = row.cause().map(|cause| (CAUSE, cause.into()));
         Self {
             figures: figures.collect(),
             condition_figures: rule.condition_figures,
-            labels: labels.collect(),
+            labels: labels.chain(cause).collect(),
         }
     }
 
@@ -195,6 +199,10 @@ impl AlertEvent {
         for (at, figure) in figures.enumerate() {
             summary.push_str(if at == 0 { ": " } else { ", " });
             summary.push_str(&figure.to_string());
+        }
+        if let Some(cause) = self.details.label(CAUSE) {
+            summary.push_str(", ");
+            summary.push_str(&text::safe_prefix(cause, MAX_NAME_WIDTH));
         }
         summary
     }

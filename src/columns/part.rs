@@ -37,6 +37,8 @@ pub struct PartRow<'a> {
     pub history: Option<&'a RowHistory>,
     /// The time that its sparkline spans.
     pub span: Duration,
+    /// The slab cache that grows in it, by its raw name.
+    pub cache: Option<&'a [u8]>,
     /// The snapshot.
     pub snapshot: &'a Snapshot,
 }
@@ -59,6 +61,7 @@ impl<'a> PartRow<'a> {
             total: account.total,
             history: histories.get(part.id),
             span,
+            cache: None,
             snapshot,
         };
         let parts = account.parts.iter();
@@ -78,6 +81,7 @@ impl<'a> PartRow<'a> {
             total: account.total,
             history: histories.get(REST),
             span,
+            cache: None,
             snapshot,
         });
         rows
@@ -200,6 +204,10 @@ impl Filterable for PartRow<'_> {
 
     fn pid(&self) -> Option<u32> {
         None
+    }
+
+    fn cause(&self) -> Option<Cow<'_, [u8]>> {
+        Some([b"slab ", self.cache?].concat().into())
     }
 
     fn number(&self, column: usize) -> Option<f64> {

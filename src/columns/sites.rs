@@ -1,9 +1,11 @@
 //! The columns of the kernel's allocation sites.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use super::{Column, Label, TableKind, Unit, Value};
+use super::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
+use crate::history::RowHistory;
 use crate::model::Missing;
 use crate::model::allocinfo::{AllocFigures, AllocSite};
 
@@ -14,6 +16,10 @@ pub struct SiteRow<'a> {
     pub site: Option<&'a AllocSite>,
     /// Its figures.
     pub figures: AllocFigures,
+    /// Its past, as far as it is kept.
+    pub history: Option<&'a RowHistory>,
+    /// The time that its sparkline spans.
+    pub span: Duration,
     /// Its change since the mark in bytes, where there is one.
     pub since_mark: Option<i64>,
 }
@@ -24,6 +30,8 @@ impl<'a> SiteRow<'a> {
         Self {
             site: Some(site),
             figures: site.figures,
+            history: None,
+            span: Duration::ZERO,
             since_mark: None,
         }
     }
@@ -34,6 +42,8 @@ impl<'a> SiteRow<'a> {
         Self {
             site: None,
             figures: rows.iter().map(|row| row.figures).sum(),
+            history: None,
+            span: Duration::ZERO,
             since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
         }
     }
@@ -83,12 +93,35 @@ pub static COLUMNS: &[Entry] = &[
         .label(Label::Group),
 ];
 
-/// The column that only the monitor has.
-pub static OVER_TIME: &[Entry] = &[Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
-    r.since_mark.map_or(Value::Blank, Value::Delta)
-})
-.help("The change of SIZE since the mark that b sets.")
-.additive(true)];
+/// The columns that only the monitor has, as they are of more than one moment.
+pub static OVER_TIME: &[Entry] = &[
+    Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
+        let change = r.history.and_then(|history| history.change().pss);
+        change.map_or(Value::Blank, Value::Delta)
+    })
+    .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+    .priority(Priority::High),
+    Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
+        r.since_mark.map_or(Value::Blank, Value::Delta)
+    })
+    .help("The change of SIZE since the mark that b sets.")
+    .additive(true)
+    .priority(Priority::High),
+    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
+        r.history.map_or(Value::Blank, |history| {
+            Value::Chart(history.footprint().over(r.span), history.change().growth)
+        })
+    })
+    .help("SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.")
+    .priority(Priority::Low),
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
+        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend()))
+    })
+    .help(
+        "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \
+         called a leak, as the kernel does not say what of it would be taken back.",
+    ),
+];
 
 /// The message where the account does not go on.
 pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \

@@ -45,6 +45,8 @@ pub(super) enum RowNumber {
     Part(u32),
     /// The number of a slab cache.
     Slab(u32),
+    /// The number of an allocation site.
+    Site(u32),
     /// The number of a group.
     Group(u32),
     /// The number of a group that holds something through descriptors.
@@ -202,6 +204,7 @@ impl EvaluationScheduler {
             let stagger = match row {
                 RowNumber::Part(number)
                 | RowNumber::Slab(number)
+                | RowNumber::Site(number)
                 | RowNumber::Group(number)
                 | RowNumber::HeldGroup(number) => number,
                 RowNumber::Process(id) | RowNumber::Held(id) => id.pid,

@@ -15,6 +15,8 @@ use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::model::system::AccountingInputs;
 
+/// The id of unreclaimable slab, whose caches are judged too.
+pub const SLAB: &str = "slab_unreclaimable";
 /// The id of what is not accounted for.
 pub const REST: &str = "unattributed";
 /// Its name on the screen.
@@ -75,7 +77,7 @@ pub const RULES: &[Rule] = &[
         "caches of names and inodes grow as files are looked at, and shrink when memory is needed",
     ),
     (
-        "slab_unreclaimable",
+        SLAB,
         Growth::Leak,
         "kernel: unreclaimable slab",
         "only the code that took an object gives it back",

@@ -57,7 +57,7 @@ impl History {
         let tick = self.start_tick(snapshot);
         self.system.push(snapshot, tick);
         self.parts.push(snapshot, tick);
-        self.slab.push(snapshot, tick);
+        self.kernel.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else { return };
         let places = self.places(snapshot, tick).filter(|_| may_rest);
         let is_whole = places.is_none();
@@ -104,7 +104,7 @@ impl History {
         self.held.finish(tick, &self.groups, about, &mut self.scheduler);
         self.wakeups.clock = tick.into();
         self.parts.queue(&mut self.scheduler);
-        self.slab.queue(&mut self.scheduler);
+        self.kernel.queue(&mut self.scheduler);
         self.judge_due();
         self.held.suspect(&self.parts);
         self.find_dangers(snapshot);

@@ -15,6 +15,7 @@ use crate::model::HeldKind;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
+use crate::text;
 use crate::trend::{Judgement, Metric, Verdict};
 use groups::{add_programs, find_groups};
 use parts::find_parts;
@@ -46,18 +47,24 @@ pub struct Suspect {
     pub cause: Option<Cause>,
 }
 
+/// Columns of the name of a slab cache that are told.
+const MAX_NAME: usize = 40;
+
 /// The memory that grows in a row, where it is not its footprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Memory of that kind, held through descriptors.
     Held(HeldKind),
+    /// A slab cache, by its raw name.
+    Slab(Box<[u8]>),
 }
 
 impl Cause {
-    /// Returns it in words that are safe to print: `held: memfd`.
+    /// Returns it in words that are safe to print: `held: memfd`, `slab kmalloc-64`.
     pub fn text(&self) -> String {
         match self {
             Self::Held(kind) => format!("held: {}", kind.id()),
+            Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
         }
     }
 }

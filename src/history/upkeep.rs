@@ -23,7 +23,8 @@ impl History {
             judged += 1;
             match turn.row {
                 RowNumber::Part(number) => self.parts.judge(number, &mut self.scheduler),
-                RowNumber::Slab(number) => self.slab.judge(number, &mut self.scheduler),
+                RowNumber::Slab(number) => self.kernel.slab.judge(number, &mut self.scheduler),
+                RowNumber::Site(number) => self.kernel.sites.judge(number, &mut self.scheduler),
                 RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
                 RowNumber::Held(_) | RowNumber::HeldGroup(_) => self.judge_held(turn.row),
                 RowNumber::Process(id) => {
@@ -53,7 +54,7 @@ impl History {
                 self.held.judge(id, &mut self.scheduler, started_at);
             }
             RowNumber::HeldGroup(number) => self.held.judge_group(number, &mut self.scheduler),
-            RowNumber::Part(_) | RowNumber::Slab(_) | RowNumber::Group(_) | RowNumber::Process(_) => {}
+            _ => {}
         }
     }
 
@@ -67,7 +68,7 @@ impl History {
         }
         self.groups.table.judge_all(&mut self.scheduler);
         self.parts.judge_all(&mut self.scheduler);
-        self.slab.judge_all(&mut self.scheduler);
+        self.kernel.judge_all(&mut self.scheduler);
         for number in self.held.numbers() {
             self.judge_held(number);
         }
@@ -87,7 +88,7 @@ impl History {
             all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock)
                 .for_each(|(_, row)| row.set_retention(retention));
             self.parts.set_retention(retention);
-            self.slab.set_retention(retention);
+            self.kernel.set_retention(retention);
             self.held.set_retention(retention);
             bytes = self.bytes();
             self.wakeups.is_whole = true;

@@ -40,7 +40,8 @@
 //! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
 //! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended. `part` is the id of
 //! a part of the RAM in `zmtop mem`, such as `slab_unreclaimable`, and null for the rest. `cause` says what grows where the
-//! row does not: `held: memfd` of what is held through descriptors.
+//! row does not: `held: memfd` of what is held through descriptors, `slab kmalloc-64` of
+//! unreclaimable slab.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -1,9 +1,10 @@
-//! Parts of the RAM that leak.
+//! Parts of the RAM that leak; of unreclaimable slab with the cache that grows.
 
-use super::{Suspect, held, is_suspect};
+use super::{Cause, Suspect, held, is_suspect};
 use crate::account::headroom::machine_headroom;
-use crate::group::RowKey;
+use crate::group::{PartKey, RowKey};
 use crate::history::History;
+use crate::history::parts::{SLAB, rule};
 use crate::model::snapshot::Snapshot;
 use crate::trend::Verdict;
 
@@ -18,13 +19,28 @@ pub(super) fn find_parts(
 ) {
     let least = least.max(Verdict::Growing);
     let parts = history.parts().that_may_leak();
+    let cache = history.slab().grower();
+    let cause = cache.map(|(name, _)| Cause::Slab(name.into()));
+    let before = found.len();
+    let suspects = parts.filter(|(_, row)| is_suspect(row, least));
     found.extend(
-        parts
-            .filter(|(_, row)| is_suspect(row, least))
+        suspects
             .filter(|(key, row)| !held::explain(told, key.id, row.trend()))
             .map(|(key, row)| Suspect {
                 eta: row.trend().eta(machine_headroom(snapshot)),
+                cause: cause.clone().filter(|_| key.id == SLAB),
                 ..Suspect::new(RowKey::Part(key), None, row)
             }),
     );
+    // Others that shrink may hide the growth of one.
+    let is_told = found[before..].iter().any(|s| s.cause.is_some());
+    if let (Some((_, row)), Some((id, _, label, _)), false) = (cache, rule(SLAB), is_told)
+        && row.trend().verdict == Verdict::Leaking
+    {
+        found.push(Suspect {
+            eta: row.trend().eta(machine_headroom(snapshot)),
+            cause,
+            ..Suspect::new(RowKey::Part(PartKey { id, label }), None, row)
+        });
+    }
 }

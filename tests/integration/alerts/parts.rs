@@ -1,9 +1,11 @@
 //! Alerts on the parts of the RAM.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::alert::{AlertEvent, Rule, TargetKind};
 use zmtop::config::{Settings, alerts};
+use zmtop::model::slab::{SlabCache, SlabCaches, SlabFigures};
 
 use super::{Evaluator, outline, rule};
 use crate::support::rows::{MIB, snapshot};
@@ -55,6 +57,18 @@ fn the_shipped_rule_tells_of_a_leak_and_of_nothing_that_is_taken_back() {
         snap.system.shmem = Ok(MIB);
         let free = snap.system.mem_free.unwrap();
         snap.system.mem_free = Ok(free - 100 * MIB - second * MIB / 10);
+        snap.kernel.slab = Ok(Arc::new(SlabCaches {
+            caches: vec![SlabCache {
+                name: (*b"kmalloc-64").into(),
+                reclaimable: Some(false),
+                figures: SlabFigures {
+                    size: 50 * MIB + second.saturating_sub(300) * MIB / 10,
+                    ..SlabFigures::default()
+                },
+                ..SlabCache::default()
+            }],
+            malformed: 0,
+        }));
         told.extend(
             evaluator
                 .evaluate(1.0, snap)
@@ -63,6 +77,6 @@ fn the_shipped_rule_tells_of_a_leak_and_of_nothing_that_is_taken_back() {
         );
     }
     let [(at, ref what)] = told[..] else { panic!("{told:?}") };
-    assert_eq!(what, "kernel: unreclaimable slab: verdict leaking");
+    assert_eq!(what, "kernel: unreclaimable slab: verdict leaking, slab kmalloc-64");
     assert!((1100..1900).contains(&at), "{at}");
 }

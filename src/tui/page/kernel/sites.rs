@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::view::{Source, choose, since_mark};
 use crate::columns::sites::{COLUMNS, OVER_TIME, STOPPED, SiteRow, Sites, unread};
 use crate::columns::{Column, Needs, Priority};
+use crate::history::kernel::site_name;
 use crate::model::allocinfo::{AllocSite, AllocSites};
 use crate::model::{Missing, Reading};
 use crate::tui::app::App;
@@ -14,7 +15,10 @@ use crate::tui::app::App;
 static SHOWN: LazyLock<Vec<Column<Sites>>> = LazyLock::new(|| {
     let places = [
         "size",
+        "change",
         "since_mark",
+        "history",
+        "trend",
         "calls",
         "each",
         "accurate",
@@ -58,6 +62,7 @@ impl Source for Sites {
 
     fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
         let Ok(found) = found(app) else { return f(&[]) };
+        let span = app.screen.chart.span().time;
         let marked = app
             .data
             .marks
@@ -71,6 +76,8 @@ impl Source for Sites {
             .iter()
             .filter(|site| site.figures.calls > 0 || site.figures.size > 0);
         let rows = sites.map(|site| SiteRow {
+            history: app.engine.history.sites().get(&site_name(site)),
+            span,
             since_mark: since_mark(marked.as_ref(), &key(site), site.figures.size),
             ..SiteRow::new(site)
         });

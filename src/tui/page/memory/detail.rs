@@ -53,6 +53,11 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect
     let history = row.history;
     let judgement = history.filter(|_| is_judged(row)).map(RowHistory::trend);
     let reasons = judgement.map_or_else(Vec::new, Judgement::texts);
+    let suspects = app.engine.living_suspects();
+    let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
+    if let Some(cause) = own.find_map(|suspect| suspect.cause.as_ref()) {
+        texts.extend(text::wrap(&format!("It grows in {}.", cause.text()), width));
+    }
     if !reasons.is_empty() {
         texts.extend(text::wrap(&reasons.join(", "), width));
     }
