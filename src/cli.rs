@@ -8,6 +8,7 @@ pub mod maps;
 pub mod mem;
 mod monitor;
 mod ps;
+pub mod serve;
 mod shared;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ pub use monitor::MonitorArgs;
 pub use ps::PsArgs;
 pub use shared::{ColorArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
 
+use crate::group::GroupBy;
 pub use crate::output::Format;
 use crate::text;
 
@@ -55,6 +57,8 @@ pub enum Command {
     Held(held::HeldArgs),
     /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
     Leaks(Box<leaks::LeaksArgs>),
+    /// Export the memory of groups and of the machine to Prometheus
+    Serve(serve::ServeArgs),
     /// Look into the kernel's own memory
     Kernel(kernel::KernelArgs),
     /// Show or check the configuration
@@ -137,4 +141,9 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
         return Err(command.error(ErrorKind::ArgumentConflict, what));
     }
     Cli::from_arg_matches(&matches)
+}
+
+/// Understands a way to group processes.
+fn by(typed: &str) -> Result<GroupBy, String> {
+    ps::one_of(&GroupBy::OF_PROCESSES, typed)
 }

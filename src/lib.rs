@@ -55,7 +55,7 @@
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness, clear_refs
 //! L8   config                settings, keymap, themes
-//! L9   tui output            the two faces: the screen, and printed reports
+//! L9   tui output export     the three faces: the screen, printed reports, and metrics
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
@@ -260,6 +260,7 @@ pub mod cli;
 pub mod columns;
 pub mod config;
 pub mod engine;
+pub mod export;
 pub mod filter;
 pub mod group;
 pub mod history;

@@ -21,6 +21,7 @@ mod named;
 mod prove;
 mod ps;
 mod secure;
+mod serve;
 mod snapshot;
 pub mod terminal;
 
@@ -73,6 +74,7 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
         Command::Maps(args) => maps::run(args, env),
         Command::Held(args) => held::run(args, env),
         Command::Leaks(args) => leaks::run(args, env),
+        Command::Serve(args) => serve::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
             let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());

@@ -38,7 +38,7 @@ pub struct LeaksArgs {
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,
     /// Tell of groups by command, user, unit, container, cgroup or family instead
-    #[arg(long, value_name = "WHAT", value_parser = by)]
+    #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
     /// Tell of all that could be judged, not only of what grows
     #[arg(long)]
@@ -80,8 +80,4 @@ impl LeaksArgs {
     pub fn watching_time(&self, range: RangeInclusive<Duration>, default: Duration) -> Result<Duration, UsageError> {
         watching_time(self.time.as_deref(), range, default)
     }
-}
-
-fn by(typed: &str) -> Result<GroupBy, String> {
-    super::ps::one_of(&GroupBy::OF_PROCESSES, typed)
 }

@@ -56,26 +56,37 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
 
 /// Every figure there is.
 pub static COLUMNS: &[Entry] = &[
-    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo."),
-    bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo."),
+    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo.")
+    .metric("zmtop_system_memory_total_bytes"),
+    bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo.")
+    .metric("zmtop_system_memory_free_bytes"),
     bytes("mem_available", |r| Value::bytes(r.snapshot.system.available())).help(
         "What programs could still have without swapping. Formula: MemAvailable + GPUReclaim of meminfo + size − c_min of \
          ZFS's arcstats, as far as they are there, at most MemTotal.",
-    ),
+    )
+    .metric("zmtop_system_memory_available_bytes"),
     bytes("mem_used", |r| Value::bytes(r.snapshot.system.used()))
-        .help("RAM in use. Formula: MemTotal − mem_available."),
+        .help("RAM in use. Formula: MemTotal − mem_available.")
+    .metric("zmtop_system_memory_used_bytes"),
     figure("mem_percent", Unit::Share, |r| {
         share(r.snapshot.system.used(), r.snapshot.system.mem_total)
     })
     .help("The part of RAM that is in use. Formula: mem_used ÷ MemTotal."),
-    bytes("anon", |r| Value::bytes(r.snapshot.system.anon_pages)).help("Kernel: AnonPages in meminfo."),
-    bytes("cached", |r| Value::bytes(r.snapshot.system.cached)).help("Kernel: Cached in meminfo."),
-    bytes("shmem", |r| Value::bytes(r.snapshot.system.shmem)).help("Kernel: Shmem in meminfo."),
-    bytes("slab", |r| Value::bytes(r.snapshot.system.slab)).help("Kernel: Slab in meminfo."),
-    bytes("swap_total", |r| Value::bytes(r.snapshot.system.swap_total)).help("Kernel: SwapTotal in meminfo."),
-    bytes("swap_free", |r| Value::bytes(r.snapshot.system.swap_free)).help("Kernel: SwapFree in meminfo."),
+    bytes("anon", |r| Value::bytes(r.snapshot.system.anon_pages)).help("Kernel: AnonPages in meminfo.")
+    .metric("zmtop_system_anon_bytes"),
+    bytes("cached", |r| Value::bytes(r.snapshot.system.cached)).help("Kernel: Cached in meminfo.")
+    .metric("zmtop_system_cached_bytes"),
+    bytes("shmem", |r| Value::bytes(r.snapshot.system.shmem)).help("Kernel: Shmem in meminfo.")
+    .metric("zmtop_system_shmem_bytes"),
+    bytes("slab", |r| Value::bytes(r.snapshot.system.slab)).help("Kernel: Slab in meminfo.")
+    .metric("zmtop_system_slab_bytes"),
+    bytes("swap_total", |r| Value::bytes(r.snapshot.system.swap_total)).help("Kernel: SwapTotal in meminfo.")
+    .metric("zmtop_system_swap_total_bytes"),
+    bytes("swap_free", |r| Value::bytes(r.snapshot.system.swap_free)).help("Kernel: SwapFree in meminfo.")
+    .metric("zmtop_system_swap_free_bytes"),
     bytes("swap_used", |r| Value::bytes(r.snapshot.system.swap_used()))
-        .help("Formula: SwapTotal − SwapFree of meminfo."),
+        .help("Formula: SwapTotal − SwapFree of meminfo.")
+    .metric("zmtop_system_swap_used_bytes"),
     figure("swap_percent", Unit::Share, |r| {
         share(r.snapshot.system.swap_used(), r.snapshot.system.swap_total)
     })
@@ -113,9 +124,11 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat."),
     figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some_avg10))
-        .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory."),
+        .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory.")
+    .metric("zmtop_system_stalled_some_ratio"),
     figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full_avg10))
-        .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory."),
+        .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.")
+    .metric("zmtop_system_stalled_full_ratio"),
     figure("full_in", Unit::Seconds, |r| {
         let dangers = r.history.dangers().iter();
         let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);
@@ -124,10 +137,12 @@ pub static COLUMNS: &[Entry] = &[
     .help(
         "The time until a limit is reached at the present pace, that of the machine's memory or of a cgroup, while it is \
          told as a danger: within trend.danger. Filter: full_in<10m.",
-    ),
+    )
+    .metric("zmtop_system_full_in_seconds"),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
         Ok(list) => Value::Count(list.len() as u64),
         Err(e) => Value::Missing(*e),
     })
-    .help("The number of processes."),
+    .help("The number of processes.")
+    .metric("zmtop_system_processes"),
 ];

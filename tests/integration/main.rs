@@ -29,6 +29,7 @@ mod programs;
 mod pty;
 mod sampler;
 mod screens;
+mod serve;
 mod sharers;
 mod sites;
 mod slab;

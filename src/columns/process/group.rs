@@ -22,7 +22,8 @@ pub(super) const COLUMNS: &[Entry] = &[
          it. Formula: Σ 1.",
     )
     .additive(true)
-    .priority(Priority::High),
+    .priority(Priority::High)
+    .metric("zmtop_processes"),
     Entry::bytes("shared_pss", "PSHARE", |r| {
         memory(r, |m| Ok(m.pss.saturating_sub(m.uss())))
     })

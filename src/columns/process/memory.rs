@@ -111,7 +111,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         )
         .metric("zmtop_swap_pss_bytes"),
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss."),
+        .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss.")
+    .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
         "The most that PSS and SwapPss of smaps_rollup may be off by: 0 when they are read, more as the process, or others that share \
          memory with it, change since. USS may be off by twice as much. Of a sum, that of its members together.",
@@ -122,13 +123,16 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::bytes("tree_swap", "ΣSWAP", |r| subtree(r, |m| Ok(m.swap)))
         .help("Swap of the process and all its descendants (tree view; elsewhere its own swap)."),
     Entry::bytes("pss_anon", "ANON", |r| memory(r, |m| m.pss_anon))
-        .help("The anonymous part of PSS: heap, stack, private writes. Kernel: Pss_Anon in smaps_rollup (Linux 5.4)."),
+        .help("The anonymous part of PSS: heap, stack, private writes. Kernel: Pss_Anon in smaps_rollup (Linux 5.4).")
+    .metric("zmtop_pss_anon_bytes"),
     Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
         "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux \
          5.4).",
-    ),
+    )
+    .metric("zmtop_pss_file_bytes"),
     Entry::bytes("pss_shmem", "SHMEM", |r| memory(r, |m| m.pss_shmem))
-        .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4)."),
+        .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4).")
+    .metric("zmtop_pss_shmem_bytes"),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty)).help(
         "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in \
          smaps_rollup (Linux 6.0).",
@@ -140,5 +144,6 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
         "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \
          smaps_rollup (Linux 4.4).",
-    ),
+    )
+    .metric("zmtop_hugetlb_bytes"),
 ];

@@ -28,7 +28,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Growth(t.slope))
     })
     .help("How fast the lowest values of the footprint move, of what is not steady or paused. Filter: slope>1M/h.")
-    .needs(OVER_TIME),
+    .needs(OVER_TIME)
+    .metric("zmtop_slope_bytes_per_second"),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))
     })
@@ -36,7 +37,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         "How sure it is that the lowest values of the footprint rise for good: a score, not a probability. Below 90 \
          (trend.confidence) nothing is called a leak.",
     )
-    .needs(OVER_TIME),
+    .needs(OVER_TIME)
+    .metric("zmtop_leak_confidence_ratio"),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
@@ -63,5 +65,6 @@ pub(super) const COLUMNS: &[Entry] = &[
          its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of mem_available (of the system) + \
          SwapFree and limit − what its processes hold.",
     )
-    .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES)),
+    .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
+    .metric("zmtop_full_in_seconds"),
 ];

@@ -1,0 +1,151 @@
+//! The families of the machine, and of zmtop itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::families::{Family, Labels, unlabelled};
+use crate::account::{self, ProcessTotals};
+use crate::columns::system::{COLUMNS, SystemRow};
+use crate::group::Coverage;
+use crate::history::History;
+use crate::model::{Reading, Snapshot, SystemSample};
+
+/// Counters of the kernel: metric, meaning, how to get it.
+type Counter = (&'static str, &'static str, fn(&SystemSample) -> Reading<u64>);
+
+const COUNTERS: [Counter; 8] = [
+    (
+        "zmtop_system_swap_in_bytes",
+        "Read from swap since boot. Kernel: pswpin in vmstat.",
+        |s| s.pswpin,
+    ),
+    (
+        "zmtop_system_swap_out_bytes",
+        "Written to swap since boot. Kernel: pswpout in vmstat.",
+        |s| s.pswpout,
+    ),
+    (
+        "zmtop_system_major_faults",
+        "Page faults that waited for a disk, since boot. Kernel: pgmajfault in vmstat.",
+        |s| s.pgmajfault,
+    ),
+    (
+        "zmtop_system_reclaimed_kswapd_bytes",
+        "Memory reclaimed in the background since boot. Kernel: pgsteal_kswapd in vmstat.",
+        |s| s.steal_kswapd,
+    ),
+    (
+        "zmtop_system_reclaimed_direct_bytes",
+        "Memory that tasks had to reclaim themselves since boot. Kernel: pgsteal_direct in vmstat.",
+        |s| s.steal_direct,
+    ),
+    (
+        "zmtop_system_refault_anon_bytes",
+        "Read back from swap soon after it was reclaimed, since boot. Kernel: workingset_refault_anon in vmstat.",
+        |s| s.refault_anon,
+    ),
+    (
+        "zmtop_system_refault_file_bytes",
+        "Files read again soon after they were reclaimed, since boot. Kernel: workingset_refault_file in vmstat.",
+        |s| s.refault_file,
+    ),
+    (
+        "zmtop_system_oom_kills",
+        "Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat.",
+        |s| s.oom_kill,
+    ),
+];
+
+/// Makes the families of the machine.
+pub(super) fn families(snapshot: &Snapshot, history: &History) -> Vec<Family> {
+    let row = SystemRow { snapshot, history };
+    let mut families: Vec<Family> = COLUMNS
+        .iter()
+        .filter_map(|column| {
+            let value = (column.value)(&row).number().filter(|value| value.is_finite());
+            Some(Family::gauge(column.metric?, column.help).with(&unlabelled(), value))
+        })
+        .collect();
+    families.extend(COUNTERS.map(|(metric, help, get)| {
+        let value = get(&snapshot.system).ok().map(|value| value as f64);
+        Family::counter(metric, help).with(&unlabelled(), value)
+    }));
+    families.push(parts(snapshot));
+    families.extend(pools(snapshot));
+    families
+}
+
+/// Makes the family of the account of the RAM, whose series sum to `MemTotal`.
+fn parts(snapshot: &Snapshot) -> Family {
+    let account = account::account(&snapshot.system, &snapshot.accounting, &ProcessTotals::of(snapshot));
+    let mut family = Family::gauge(
+        "zmtop_account_bytes",
+        "The RAM in parts, which sum to MemTotal; unattributed is what no counter of the kernel shows, and negative where more \
+         was counted than there is.",
+    );
+    for part in &account.parts {
+        family.push(&label("part", part.id), part.bytes.ok().map(|bytes| bytes as f64));
+    }
+    family.push(
+        &label("part", "unattributed"),
+        account.rest.ok().map(|bytes| bytes as f64),
+    );
+    family
+}
+
+/// Makes the families of memory that is kept compressed.
+fn pools(snapshot: &Snapshot) -> [Family; 2] {
+    let mut stored = Family::gauge(
+        "zmtop_compressed_stored_bytes",
+        "Swapped-out memory that zswap or a zram device keeps, uncompressed.",
+    );
+    let mut in_ram = Family::gauge("zmtop_compressed_ram_bytes", "RAM that zswap or a zram device takes.");
+    for pool in account::overview::compressed(&snapshot.system, &snapshot.accounting) {
+        let labels = label("pool", &pool.name);
+        stored.push(&labels, pool.stored.ok().map(|bytes| bytes as f64));
+        in_ram.push(&labels, pool.in_ram.ok().map(|bytes| bytes as f64));
+    }
+    [stored, in_ram]
+}
+
+/// Makes the families of zmtop itself, at a time of the monotonic clock: what it costs, and how old its figures are.
+pub(super) fn own(snapshot: &Snapshot, now: Duration) -> Vec<Family> {
+    let coverage = Coverage::of(snapshot);
+    let gauge = |metric, help: &str, value| Family::gauge(metric, help).with(&unlabelled(), value);
+    let seconds = |time: Duration| time.as_secs_f64();
+    vec![
+        Family::counter("zmtop_cpu_seconds", "Processor time of zmtop itself.")
+            .with(&unlabelled(), snapshot.own.ok().map(|own| seconds(own.cpu))),
+        gauge(
+            "zmtop_resident_bytes",
+            "Resident memory of zmtop itself.",
+            snapshot.own.ok().map(|own| own.rss as f64),
+        ),
+        gauge(
+            "zmtop_snapshot_age_seconds",
+            "Time since the snapshot that this answer is of.",
+            Some(seconds(now.saturating_sub(snapshot.monotonic))),
+        ),
+        gauge(
+            "zmtop_oldest_figure_seconds",
+            "Time since the oldest read of a process's memory whose figures are in this answer.",
+            coverage.oldest.map(seconds),
+        ),
+        gauge(
+            "zmtop_processes_unreadable",
+            "Processes whose memory could not be read; sums are too small by theirs.",
+            Some((coverage.hidden - coverage.pending) as f64),
+        ),
+        gauge(
+            "zmtop_reads_stuck",
+            "Reads of /proc that have not returned in time.",
+            Some(snapshot.sampling.stuck as f64),
+        ),
+        Family::gauge("zmtop_build_info", "1; the version is a label.")
+            .with(&label("version", env!("CARGO_PKG_VERSION")), Some(1.0)),
+    ]
+}
+
+fn label(name: &'static str, value: &str) -> Labels {
+    Arc::new([(name, value.into())])
+}

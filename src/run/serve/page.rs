@@ -1,0 +1,70 @@
+//! The last snapshot as text, made once for all who ask meanwhile.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hyper::body::Bytes;
+
+use crate::engine::State;
+use crate::export::Exporter;
+use crate::export::text::TextFormat;
+use crate::proc::clock;
+
+/// The last snapshot as text.
+#[derive(Debug)]
+pub(super) struct Page {
+    state: Arc<Mutex<State>>,
+    exporter: Arc<Mutex<Exporter>>,
+    /// The last texts made.
+    made: Mutex<Vec<Made>>,
+}
+
+/// A text, and what it was made of.
+#[derive(Debug)]
+struct Made {
+    format: TextFormat,
+    /// The number of the snapshot, and the second of the clock: its age is in the text.
+    of: (u64, u64),
+    text: Bytes,
+}
+
+impl Page {
+    pub(super) const fn new(state: Arc<Mutex<State>>, exporter: Arc<Mutex<Exporter>>) -> Self {
+        Self {
+            state,
+            exporter,
+            made: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Returns the text; `None` before the first snapshot. Takes some milliseconds where it is to be made.
+    pub(super) fn text(&self, format: TextFormat) -> Option<Bytes> {
+        // Held meanwhile: who asks at the same time waits for the one text.
+        let mut made = lock(&self.made);
+        let now = clock::monotonic();
+        let families = {
+            let state = lock(&self.state);
+            let of = (state.pushed, now.as_secs());
+            made.retain(|known| known.of == of);
+            if let Some(known) = made.iter().find(|known| known.format == format) {
+                return Some(known.text.clone());
+            }
+            state.snapshot.as_ref()?;
+            let families = lock(&self.exporter).families(&state, now);
+            made.push(Made {
+                format,
+                of,
+                text: Bytes::new(),
+            });
+            families
+        };
+        // The engine goes on while the text is written.
+        let text = Bytes::from(format.write(families));
+        made.last_mut()?.text = text.clone();
+        Some(text)
+    }
+}
+
+/// Locks; what a thread that panicked left is whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,207 @@
+//! Families of groups and of the machine.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::alert::Alerts;
+use zmtop::engine::State;
+use zmtop::export::{ExportOptions, Exporter, Family};
+use zmtop::group::GroupBy;
+use zmtop::history::History;
+use zmtop::model::{Missing, ProcessSample};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// An engine and an exporter that take in the same snapshots.
+struct Exported {
+    state: State,
+    exporter: Exporter,
+    second: u64,
+}
+
+impl Exported {
+    fn new(top: usize) -> Self {
+        Self {
+            state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
+            exporter: Exporter::new(ExportOptions {
+                by: GroupBy::Command,
+                top,
+            }),
+            second: 0,
+        }
+    }
+
+    /// Takes in the snapshot of so many seconds later; returns the families.
+    fn after(&mut self, seconds: u64, processes: Vec<ProcessSample>) -> Vec<Family> {
+        self.second += seconds;
+        let snapshot = Arc::new(snapshot(Duration::from_secs(self.second), processes));
+        self.exporter.push(&snapshot);
+        self.state.push(snapshot);
+        self.exporter.families(
+            &self.state,
+            Duration::from_secs(self.second) + Duration::from_millis(500),
+        )
+    }
+}
+
+/// The value of a series with this group or other label; `None` where there is none.
+fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
+    let family = families.iter().find(|family| family.name == name)?;
+    let is_it = |labels: &[(&str, Box<str>)]| match labels {
+        [] => label.is_empty(),
+        labels => labels.iter().any(|(_, value)| &**value == label),
+    };
+    family
+        .series
+        .iter()
+        .find(|series| is_it(&series.labels))
+        .map(|series| series.value)
+}
+
+fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
+    let mut sample = process(pid, 1, command);
+    sample.walk = Ok(walk(mib * MIB, 0));
+    sample
+}
+
+#[test]
+fn the_largest_groups_have_series_and_the_others_are_summed() {
+    let mut exported = Exported::new(3);
+    let rows = (1..=20)
+        .map(|n| sized(n, &format!("/bin/p{n}"), u64::from(n)))
+        .collect();
+    let families = exported.after(0, rows);
+    let mib = |group| value(&families, "zmtop_pss", group).map(|bytes| bytes / MIB as f64);
+    assert_eq!(mib("p20"), Some(20.0));
+    assert_eq!(mib("p18"), Some(18.0));
+    assert_eq!(mib("p17"), None);
+    assert_eq!(mib("(others)"), Some((1..=17).sum::<u64>() as f64));
+    assert_eq!(value(&families, "zmtop_processes", "(others)"), Some(17.0));
+    assert_eq!(value(&families, "zmtop_groups", ""), Some(20.0));
+    assert_eq!(value(&families, "zmtop_groups_shown", ""), Some(3.0));
+    let series: usize = families.iter().map(|family| family.series.len()).sum();
+    assert_eq!(value(&families, "zmtop_series", ""), Some(series as f64));
+}
+
+#[test]
+fn a_group_at_the_edge_does_not_come_and_go() {
+    let mut exported = Exported::new(1);
+    let pair = |a, b| vec![sized(1, "/bin/a", a), sized(2, "/bin/b", b)];
+    let mut shown = |a, b| {
+        let families = exported.after(1, pair(a, b));
+        ["a", "b"].map(|group| value(&families, "zmtop_pss", group).is_some())
+    };
+    assert_eq!(shown(100, 90), [true, false]);
+    // A little larger is not enough to take its place; a quarter is.
+    assert_eq!(shown(100, 110), [true, false]);
+    assert_eq!(shown(100, 130), [false, true]);
+    assert_eq!(shown(110, 100), [false, true]);
+}
+
+#[test]
+fn groups_that_ended_have_no_series() {
+    let mut exported = Exported::new(10);
+    exported.after(0, vec![sized(1, "/bin/a", 1), sized(2, "/bin/b", 1)]);
+    let families = exported.after(1, vec![sized(1, "/bin/a", 1)]);
+    let groups = families.iter().flat_map(|family| &family.series);
+    let has_b = groups
+        .flat_map(|series| series.labels.iter())
+        .any(|(_, value)| &**value == "b");
+    assert!(!has_b);
+}
+
+#[test]
+fn faults_go_on_while_processes_come_and_go() {
+    let mut exported = Exported::new(10);
+    let faulting = |pid, major| {
+        let mut sample = sized(pid, "/bin/a", 1);
+        sample.stat.majflt = major;
+        sample
+    };
+    let major = |families: &[Family]| value(families, "zmtop_major_faults", "a");
+    // What was before zmtop saw it does not count.
+    assert_eq!(
+        major(&exported.after(0, vec![faulting(1, 500), faulting(2, 70)])),
+        Some(0.0)
+    );
+    assert_eq!(
+        major(&exported.after(1, vec![faulting(1, 510), faulting(2, 75)])),
+        Some(15.0)
+    );
+    // One ends, another starts.
+    assert_eq!(
+        major(&exported.after(1, vec![faulting(2, 75), faulting(3, 40)])),
+        Some(15.0)
+    );
+    assert_eq!(
+        major(&exported.after(1, vec![faulting(2, 76), faulting(3, 42)])),
+        Some(18.0)
+    );
+}
+
+#[test]
+fn a_leak_is_told_and_what_is_not_known_yet_is_absent() {
+    let mut exported = Exported::new(10);
+    let mut last = exported.after(1, vec![sized(1, "/bin/leaks", 50), sized(2, "/bin/rests", 50)]);
+    assert_eq!(value(&last, "zmtop_leaking", "leaks"), None);
+    for second in (0..2700_u64).step_by(5) {
+        last = exported.after(
+            5,
+            vec![sized(1, "/bin/leaks", 50 + second / 10), sized(2, "/bin/rests", 50)],
+        );
+    }
+    assert_eq!(value(&last, "zmtop_leaking", "leaks"), Some(1.0));
+    assert_eq!(value(&last, "zmtop_growing", "leaks"), Some(1.0));
+    assert_eq!(value(&last, "zmtop_leaking", "rests"), Some(0.0));
+    let slope = value(&last, "zmtop_slope", "leaks").unwrap() / MIB as f64;
+    assert!((0.08..0.12).contains(&slope), "{slope}");
+    assert!(value(&last, "zmtop_leak_confidence", "leaks").unwrap() >= 0.9);
+}
+
+#[test]
+fn names_that_look_alike_are_one_series_at_most() {
+    let mut exported = Exported::new(10);
+    let hostile = |pid, name: &[u8]| {
+        let mut sample = sized(pid, "x", 5);
+        sample.facts = Arc::new(zmtop::model::Facts {
+            comm: name.into(),
+            cmdline: Ok([name, b"\0"].concat().into()),
+            ..(*sample.facts).clone()
+        });
+        sample
+    };
+    let long = [b'y'; 5000];
+    let families = exported.after(
+        0,
+        vec![
+            hostile(1, b"\\x1b[2J"),
+            hostile(2, b"\x1b[2J"),
+            hostile(3, b"(others)"),
+            hostile(4, b"a\"b\nc\xff"),
+            hostile(5, &long),
+            hostile(6, &[&long[..], b"z"].concat()),
+        ],
+    );
+    let pss = families.iter().find(|family| family.name == "zmtop_pss").unwrap();
+    let labels: Vec<_> = pss.series.iter().map(|series| &series.labels).collect();
+    let unique: HashSet<_> = labels.iter().collect();
+    assert_eq!(unique.len(), labels.len());
+    for (_, value) in labels.iter().flat_map(|labels| labels.iter()) {
+        assert!(value.len() < 300 && !value.chars().any(char::is_control), "{value:?}");
+    }
+    let sum: f64 = pss.series.iter().map(|series| series.value).sum();
+    assert_eq!(sum as u64, 30 * MIB);
+}
+
+#[test]
+fn what_could_not_be_read_is_absent() {
+    let mut exported = Exported::new(10);
+    let mut hidden = sized(1, "/bin/hidden", 1);
+    hidden.walk = Err(Missing::Denied);
+    let families = exported.after(0, vec![hidden]);
+    assert_eq!(value(&families, "zmtop_pss", "hidden"), None);
+    assert_eq!(value(&families, "zmtop_processes_unreadable", ""), Some(1.0));
+    assert_eq!(value(&families, "zmtop_system_memory_total", ""), None);
+    assert_eq!(value(&families, "zmtop_snapshot_age", ""), Some(0.5));
+}
