@@ -20,7 +20,10 @@ pub mod suspect;
 pub mod system;
 mod value;
 
-pub use cell::{Cell, CellStyle, cell};
+use std::borrow::Cow;
+use std::time::Duration;
+
+pub use cell::{Cell, CellStyle, cell, sparklines};
 pub use filtering::needs_of_filter;
 pub use needs::Needs;
 pub use process::{COLUMNS, ColumnId, Processes, find};
@@ -30,7 +33,7 @@ pub use value::{DataValue, OrderKey, SortKey, Value, order};
 
 use crate::text::Align;
 pub use crate::units::Unit;
-use crate::units::Units;
+use crate::units::{Units, span_exact};
 
 /// A kind of rows with columns of its own.
 pub trait TableKind: 'static {
@@ -65,6 +68,8 @@ pub struct Column<T: TableKind = Processes> {
     pub metric: Option<&'static str>,
     /// True if sums over rows mean something: shown in the totals row and for folded subtrees.
     pub additive: bool,
+    /// True if it is a change over the time that the user chose, which its heading says.
+    pub timed: bool,
     /// True if the lowest value comes first unless the reverse is asked for: words, ids and addresses.
     pub ascending: bool,
     /// The rows that it names.
@@ -136,6 +141,7 @@ impl<T: TableKind> Column<T> {
             grows: false,
             metric: None,
             additive: true,
+            timed: false,
             ascending: false,
             label: Label::None,
             applies_to: AppliesTo::AnyRow,
@@ -174,6 +180,11 @@ impl<T: TableKind> Column<T> {
         Self { additive, ..self }
     }
 
+    const fn timed(mut self) -> Self {
+        self.timed = true;
+        self
+    }
+
     const fn ascending(mut self) -> Self {
         self.ascending = true;
         self
@@ -208,6 +219,15 @@ impl<T: TableKind> Column<T> {
             Unit::Bytes | Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Count | Unit::Seconds => {
                 Align::Right
             }
+        }
+    }
+
+    /// Returns the heading of a table whose changes are over `delta`: `ΔPSS/10s`, and where there is little room `Δ10s`.
+    pub fn heading(&self, delta: Duration, is_narrow: bool) -> Cow<'static, str> {
+        match (self.title.strip_prefix('Δ'), self.timed) {
+            (Some(what), true) if is_narrow || what.is_empty() => format!("Δ{}", span_exact(delta)).into(),
+            (Some(_), true) => format!("{}/{}", self.title, span_exact(delta)).into(),
+            _ => self.title.into(),
         }
     }
 

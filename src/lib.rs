@@ -119,6 +119,7 @@
 //! | `label` | it is the name of its row |
 //! | `additive` | the total of a set of rows is their sum |
 //! | `ascending` | the lowest value comes first |
+//! | `timed` | it is a change over `ui.delta`, which its heading says |
 //! | `grows` | it takes the width that is left over |
 //! | `metric` | its name in Prometheus |
 //!

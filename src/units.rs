@@ -29,6 +29,13 @@ pub enum Unit {
     Verdict,
 }
 
+impl Unit {
+    /// Returns true for verdicts.
+    pub const fn is_verdict(self) -> bool {
+        matches!(self, Self::Trend | Self::Verdict)
+    }
+}
+
 /// The unit that byte figures are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

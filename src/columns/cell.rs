@@ -86,8 +86,8 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
         Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
         // Where nothing moves, the column has no room for a word.
-        Value::Trend(t) if t.verdict == Verdict::Steady && width < 8 => Cell::new("·", CellStyle::Zero),
-        Value::Trend(t) => Cell::new(trend(t, width), style_of(t.verdict)),
+        Value::Trend(t, _) if t.verdict == Verdict::Steady && width < 8 => Cell::new("·", CellStyle::Zero),
+        Value::Trend(t, change) => Cell::new(trend(t, *change), style_of(t.verdict)),
         Value::Pace(t) => Cell::new(signed_pace(t), style_of(t.verdict)),
         Value::Confidence(t) => plain(format!("{:.0}%", t.percent())),
         Value::Verdict(verdict) => Cell::new(verdict.id(), style_of(*verdict)),
@@ -131,21 +131,26 @@ const fn style_of(verdict: Verdict) -> CellStyle {
     }
 }
 
-/// The width of a trend from which on it has longer words.
-pub const WIDE_TREND: usize = 18;
+/// The width of a trend without a pace.
+pub const WITHOUT_PACE: u16 = 9;
+/// A change that is less than that contradicts no slope: 1 MiB.
+const MIN_CONTRARY: u64 = 1 << 20;
 
-/// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`.
-fn trend(judged: &Judgement, width: usize) -> String {
+/// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`. A warm-up slows down or has only
+/// started, so its slope is no pace to go by; nor is that of growth beside a contrary change, as it is over another time. A leak
+/// goes on all the same.
+fn trend(judged: &Judgement, change: Option<i64>) -> String {
+    let is_contrary = change.is_some_and(|by| by as f64 * judged.slope < 0.0 && by.unsigned_abs() >= MIN_CONTRARY);
     let pace = match judged.flat_since {
-        Some(_) => "paused".into(),
-        None => units::pace(judged.slope),
+        Some(_) => " paused".into(),
+        None if is_contrary && judged.verdict != Verdict::Leaking => String::new(),
+        None => format!(" {}", units::pace(judged.slope)),
     };
     match judged.verdict {
-        Verdict::Leaking => format!("▲ leak {pace}"),
-        Verdict::Growing => format!("△ grow {pace}"),
-        Verdict::Warming if width >= WIDE_TREND => format!("~ warm-up {pace}"),
-        Verdict::Warming => format!("~ warm {pace}"),
-        Verdict::Shrinking => format!("▽ fall {pace}"),
+        Verdict::Leaking => format!("▲ leak{pace}"),
+        Verdict::Growing => format!("△ grow{pace}"),
+        Verdict::Warming => "~ warm-up".into(),
+        Verdict::Shrinking => format!("▽ fall{pace}"),
         Verdict::Steady => "· steady".into(),
         Verdict::Unknown => "…".into(),
     }
@@ -164,25 +169,49 @@ fn signed_pace(judged: &Judgement) -> String {
 /// Not up to the top, so that the charts of two rows do not flow together.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// Draws values as bars, from the lowest to the highest. The scale spans at least 4 % of the highest and 256 KiB,
-/// so that the noise of a steady process does not look like growth.
+/// Draws a series as bars, from its lowest value to its highest.
 pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
-    let values: Vec<Option<u64>> = line
-        .recent(width)
-        .into_iter()
-        .map(|band| band.map(|b| b.last))
-        .collect();
-    let known = || values.iter().flatten().copied();
-    let (Some(low), Some(high)) = (known().min(), known().max()) else {
-        return " ".repeat(width);
-    };
-    let span = (high - low).max(high / 25).max(256 << 10) as f64;
-    values
-        .iter()
-        .map(|v| {
-            v.map_or(' ', |v| {
-                BARS[(((v - low) as f64 / span) * 6.0).round().clamp(0.0, 6.0) as usize]
-            })
+    bars(&newest(line, width), 0)
+}
+
+/// Draws the charts of a table, a text for each row, so that they can be compared: the row that moved most is drawn as high as
+/// there is room, one that moved a quarter as much half as high. What started meanwhile took all that it has, which is no
+/// measure for the others.
+pub fn sparklines<'a>(column: impl Iterator<Item = Value<'a>>, width: usize) -> Vec<String> {
+    let rows: Vec<Vec<Option<u64>>> = column
+        .map(|value| match value {
+            Value::Chart(line, _) => newest(&line, width),
+            _ => vec![None; width],
         })
-        .collect()
+        .collect();
+    let start = |row: &Vec<Option<u64>>| row.iter().position(Option::is_some);
+    let first = rows.iter().filter_map(start).min();
+    let old = rows.iter().filter(|row| start(row) == first);
+    let moves = old.filter_map(|row| range(row)).map(|(low, high)| high - low);
+    let greatest = moves.max().unwrap_or(0);
+    rows.iter().map(|row| bars(row, greatest)).collect()
+}
+
+fn newest(line: &SeriesView<'_>, width: usize) -> Vec<Option<u64>> {
+    let bands = line.recent(width).into_iter();
+    bands.map(|band| band.map(|band| band.last)).collect()
+}
+
+fn range(values: &[Option<u64>]) -> Option<(u64, u64)> {
+    let known = || values.iter().flatten().copied();
+    Some((known().min()?, known().max()?))
+}
+
+/// Draws values as bars, beside others that moved by `greatest` at most. The scale spans at least a tenth of the highest value
+/// and 1 MiB, so that the noise of a steady process does not look like growth.
+fn bars(values: &[Option<u64>], greatest: u64) -> String {
+    let Some((low, high)) = range(values) else {
+        return " ".repeat(values.len());
+    };
+    let own = (high - low) as f64;
+    // The mean of the two on a scale of factors: heights go with the square root.
+    let among_others = (own * greatest as f64).sqrt();
+    let span = own.max(among_others).max((high / 10).max(1 << 20) as f64);
+    let bar = |value: u64| BARS[(((value - low) as f64 / span) * 6.0).round().clamp(0.0, 6.0) as usize];
+    values.iter().map(|value| value.map_or(' ', bar)).collect()
 }

@@ -162,6 +162,7 @@ pub static COLUMNS: &[Entry] = &[
         let change = r.history.and_then(|history| history.change().pss);
         change.map_or(Value::Blank, Value::Delta)
     })
+    .timed()
     .help("Its change over the time that ΔPSS is taken over (ui.delta).")
     .priority(Priority::High),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
@@ -172,7 +173,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
     .priority(Priority::Normal),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.judged(|history| Value::Trend(*history.trend()))
+        r.judged(|history| Value::Trend(*history.trend(), history.change().pss))
     })
     .help(
         "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms up; \

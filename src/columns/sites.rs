@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Column, Label, Priority, TableKind, Unit, Value};
+use super::{Column, Label, Needs, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::RowHistory;
 use crate::model::Missing;
@@ -99,6 +99,7 @@ pub static OVER_TIME: &[Entry] = &[
         let change = r.history.and_then(|history| history.change().pss);
         change.map_or(Value::Blank, Value::Delta)
     })
+    .timed()
     .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
     .priority(Priority::High),
     Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
@@ -106,6 +107,7 @@ pub static OVER_TIME: &[Entry] = &[
     })
     .help("The change of SIZE since the mark that b sets.")
     .additive(true)
+    .needs(Needs::MARK)
     .priority(Priority::High),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
         r.history.map_or(Value::Blank, |history| {
@@ -115,7 +117,7 @@ pub static OVER_TIME: &[Entry] = &[
     .help("SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.")
     .priority(Priority::Low),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend()))
+        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend(), history.change().pss))
     })
     .help(
         "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \

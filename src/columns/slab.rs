@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Column, Label, Priority, SortKey, TableKind, Unit, Value};
+use super::{Column, Label, Needs, Priority, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::RowHistory;
 use crate::model::slab::{SlabCache, SlabFigures};
@@ -83,7 +83,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("The memory of the objects in use. Formula: active_objs × objsize of slabinfo."),
     Entry::bytes("waste", "WASTE", |r| Value::Bytes(r.figures.waste()))
         .help("Memory in which no object in use is: free objects, and the rest of each slab. Formula: SIZE − USED."),
-    Entry::figure("use", "USE%", Unit::Share, 5, |r| match r.figures.objects {
+    Entry::figure("use", "OBJ%", Unit::Share, 5, |r| match r.figures.objects {
         0 => Value::Blank,
         objects => Value::Share(r.figures.active as f64 / objects as f64),
     })
@@ -132,6 +132,7 @@ pub static OVER_TIME: &[Entry] = &[
         let change = r.history.and_then(|history| history.change().pss);
         change.map_or(Value::Blank, Value::Delta)
     })
+    .timed()
     .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
     .priority(Priority::High),
     Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
@@ -139,16 +140,17 @@ pub static OVER_TIME: &[Entry] = &[
     })
     .help("The change of SIZE since the mark that b sets.")
     .additive(true)
+    .needs(Needs::MARK)
     .priority(Priority::High),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
         r.history.map_or(Value::Blank, |history| {
             Value::Chart(history.footprint().over(r.span), history.change().growth)
         })
     })
-    .help("SIZE over the time that x and X choose. While the page is closed it is read once a minute.")
+    .help("SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a minute.")
     .priority(Priority::Low),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend()))
+        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend(), history.change().pss))
     })
     .help(
         "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \

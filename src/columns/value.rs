@@ -41,8 +41,8 @@ pub enum Value<'a> {
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
     Chart(SeriesView<'a>, Option<f64>),
-    /// A verdict on a footprint, with its slope and its confidence.
-    Trend(Judgement),
+    /// A verdict on a footprint, with its slope and its confidence, and the last change of it, which stands beside them.
+    Trend(Judgement, Option<i64>),
     /// The slope of such a verdict.
     Pace(Judgement),
     /// The confidence of such a verdict, in whole percent.
@@ -76,7 +76,7 @@ impl<'a> Value<'a> {
             Self::Delta(n) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
-            Self::Trend(t) | Self::Pace(t) => Some(t.slope),
+            Self::Trend(t, _) | Self::Pace(t) => Some(t.slope),
             Self::Confidence(t) => Some(t.confidence),
             Self::Verdict(verdict) => verdict.rank(),
             Self::Never => Some(f64::INFINITY),
@@ -88,7 +88,7 @@ impl<'a> Value<'a> {
     pub fn sort_key(&self) -> SortKey {
         match self {
             // Leaks first, the fastest of them first: a rank outweighs every slope, which is cut below it.
-            Self::Trend(t) => {
+            Self::Trend(t, _) => {
                 let rank = t.verdict.rank().filter(|_| t.slope.is_finite());
                 rank.map_or(SortKey::Missing, |rank| {
                     SortKey::Number(rank.mul_add(1e13, t.slope.clamp(-4e12, 4e12)))
@@ -116,7 +116,7 @@ impl<'a> Value<'a> {
             Self::Pace(t) => DataValue::float(t.slope),
             Self::Confidence(t) => DataValue::float(t.confidence),
             Self::Text(bytes) => DataValue::Text(bytes),
-            Self::Trend(Judgement { verdict, .. }) | Self::Verdict(verdict) => {
+            Self::Trend(Judgement { verdict, .. }, _) | Self::Verdict(verdict) => {
                 DataValue::Text(Cow::Borrowed(verdict.id().as_bytes()))
             }
             Self::Chart(line, _) => {

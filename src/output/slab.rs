@@ -1,7 +1,7 @@
 //! The report of the kernel's slab caches.
 //!
 //! ```text
-//!  SIZE   USED  WASTE   USE%   ACTIVE     OBJS  OBJSZ   SLABS  CACHE
+//!  SIZE   USED  WASTE   OBJ%   ACTIVE     OBJS  OBJSZ   SLABS  CACHE
 //!  319M   306M  12.9M   99.6   284643   285867   1.1K   20423  ext4_inode_cache
 //! 92.6M  91.2M   1.4M  100.0   497994   497994   192B   23714  dentry
 //!  1.0G   997M  70.3M   91.0  3680943  4044953         144512  235 caches, 2 shown

@@ -1,9 +1,11 @@
 //! The rights that the program runs with.
 
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 
+use crate::text;
 use crate::tui::app::Privilege;
 
 /// `AT_SECURE` of `include/uapi/linux/auxvec.h`.
@@ -46,5 +48,18 @@ pub(super) fn privilege() -> Privilege {
         } else {
             "CAP_SYS_PTRACE"
         },
+        program: std::env::current_exe()
+            .map_or_else(|_| "zmtop".into(), |path| shell_word(path.as_os_str().as_bytes())),
+    }
+}
+
+/// Returns a path as one word of a shell, safe to print.
+fn shell_word(path: &[u8]) -> String {
+    let path = text::safe(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
+    if path.chars().all(is_plain) {
+        path.into_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }

@@ -2,13 +2,43 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::group::{Group, GroupBy, GroupKey};
-use crate::model::{CgroupFigures, Facts, Identity, Missing, ProcessSample, Reading, Replaced};
+use crate::model::{CgroupFigures, Facts, Identity, Missing, ProcessSample, Reading, Replaced, Snapshot};
 use crate::text;
+use crate::trend::Judgement;
+use crate::tui::app::App;
 use crate::units::{self, Units};
 
 /// A limit that is reached sooner is worth a warning.
 pub(super) const SOON: Duration = Duration::from_secs(86_400);
+
+/// Says since when something goes on: `since 09:14 (at least 32m)`, and on a narrow screen ` for at least 32m`.
+pub(super) fn since(app: &App, snapshot: &Snapshot, at: Duration) -> String {
+    let ago = snapshot.monotonic.saturating_sub(at);
+    let long = units::span(ago);
+    match clock(app, snapshot, ago, false) {
+        Some(time) if !app.is_narrow() => format!(" since {time} (at least {long})"),
+        _ => format!(" for at least {long}"),
+    }
+}
+
+/// Returns the time of the day so long ago, with its date if that is more than a day; `None` where the clock cannot tell it.
+pub(super) fn clock(app: &App, snapshot: &Snapshot, ago: Duration, has_seconds: bool) -> Option<String> {
+    let time = Timestamp::try_from(snapshot.time.checked_sub(ago)?).ok()?;
+    let format = match ago.as_secs() {
+        86_401.. => "%m-%d %H:%M",
+        _ if has_seconds => "%H:%M:%S",
+        _ => "%H:%M",
+    };
+    Some(time.to_zoned(app.screen.zone.clone()).strftime(format).to_string())
+}
+
+/// Says how sure a leak is: `99% sure that it grows`.
+pub(super) fn surety(leak: &Judgement) -> String {
+    format!("{:.0}% sure that it grows", leak.percent())
+}
 
 /// Returns the name of a group in at most `width` columns. Of a longer path the end is shown: the beginning is mostly
 /// the same.

@@ -7,7 +7,9 @@ mod list;
 mod status_line;
 mod text_input;
 
-pub use columns::{ColumnLayout, PlacedColumn, TableGrid, place_columns};
+pub use columns::{
+    ColumnLayout, PlacedColumn, TableGrid, draw_beside_headings, place_columns, rows_in_sight, select_row, with_order,
+};
 pub use list::{ListState, draw_list};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -142,6 +142,7 @@ fn screen(snap: &Snapshot) -> Vec<String> {
     let privilege = Privilege {
         root: true,
         capability: "",
+        program: String::new(),
     };
     let mut app = App::new(Config::load(None, &Env::default()).unwrap(), privilege, (200, 50));
     app.engine.push(Arc::new(snap.clone()));

@@ -1,6 +1,7 @@
 //! Pictures of whole sessions, at the sizes people have, and the colours of single cells.
 
 mod characters;
+mod first_look;
 mod graph;
 mod held;
 mod kernel;
@@ -280,7 +281,7 @@ fn colours_say_what_figures_mean() {
     assert_eq!(style_of(&mut session, "+60").fg, theme.up.fg, "growth");
     assert_eq!(style_of(&mut session, "-40").fg, theme.down.fg, "shrinking");
     assert_eq!(
-        style_of(&mut session, "for PSS run as root").fg,
+        style_of(&mut session, "PSS needs root").fg,
         theme.dim.fg,
         "what nobody can mend is no warning"
     );

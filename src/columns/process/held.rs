@@ -80,10 +80,11 @@ pub(super) const COLUMNS: &[Entry] = &[
             history.change().pss.map_or(Value::Missing(Missing::Pending), Value::Delta)
         })
     })
+    .timed()
     .help("Change of HELD over the time that ΔPSS is taken over (ui.delta). Formula: HELD now − HELD then.")
     .needs(OVER_TIME),
     Entry::figure("held_trend", "HTREND", Unit::Trend, 16, |r| {
-        over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged)))
+        over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
     })
     .help(
         "What HELD does, and how fast its lowest values move, judged as the footprint is. Blank where nothing was ever held. \

@@ -28,6 +28,7 @@ pub(super) const COLUMNS: &[Entry] = &[
         .metric("zmtop_pss_bytes")
         .priority(Priority::High),
     Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| change(r, |c| c.pss, Value::Delta))
+        .timed()
         .help(
             "Change of PSS over the last seconds (ui.delta in the config, 10 s by default); of RSS where PSS may not be \
              read, which no sum counts. Formula: PSS now − PSS then.",
@@ -47,6 +48,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("dswap", "ΔSWAP", Unit::Delta, 6, |r| {
         change(r, |c| c.swap, Value::Delta)
     })
+    .timed()
     .help(
         "Change of swap over the last seconds (ui.delta in the config, 10 s by default). Formula: SWAP now − SWAP \
          then.",
@@ -93,8 +95,9 @@ pub(super) const COLUMNS: &[Entry] = &[
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(
-        "The footprint over the last five minutes, from its least to its greatest; the scale spans at least 4 % \
-         of it. Where PSS may not be read, RSS and swap. Sorted by slope.",
+        "The footprint over the last five minutes, from its least to its greatest. Rows on the screen can be compared: what \
+         moved a quarter as much as another is drawn half as high, and what moved by less than a tenth of itself lower \
+         still. Where PSS may not be read, RSS and swap. Sorted by slope.",
     )
     .needs(OVER_TIME),
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {

@@ -86,7 +86,7 @@ pub(super) fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Optio
 }
 
 /// Reads a part of the judgement on the footprint; blank in a sum.
-pub(super) fn trend<'a>(row: &Row<'a>, get: fn(&Judgement) -> Value<'a>) -> Value<'a> {
+pub(super) fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<'a> {
     match (row.memory, row.trend) {
         (Err(e), Some(_)) if !row.is_counted => Value::Missing(e),
         (_, Some(t)) if t.verdict == Verdict::Unknown => Value::Missing(Missing::Pending),

@@ -7,7 +7,7 @@ use crate::columns::{Needs, Priority, Unit, Value};
 use crate::trend::{Metric, Verdict};
 
 pub(super) const COLUMNS: &[Entry] = &[
-    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t)))
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
             "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
              up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. Where PSS may not be read, of RSS. \

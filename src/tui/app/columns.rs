@@ -1,17 +1,20 @@
 //! The columns of the tables, by what their rows are; where they stand; and what must be read for them.
 
+use std::borrow::Cow;
+
 use super::{App, Page};
 use crate::alert::Rule;
-use crate::columns::cell::WIDE_TREND;
-use crate::columns::{AppliesTo, ColumnId, Label, Needs, Priority, layout, needs_of_filter};
+use crate::columns::cell::WITHOUT_PACE;
+use crate::columns::{AppliesTo, Column, ColumnId, Label, Needs, Priority, TableKind, Unit, layout, needs_of_filter};
 use crate::group::GroupBy;
+use crate::text;
 use crate::trend::Verdict;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
 use crate::tui::widgets::{ColumnLayout, PlacedColumn, place_columns};
 
-/// The width of a screen from which on trends have longer words: nothing has to go for them.
-const WIDE_SCREEN: u16 = 140;
+/// The width of a screen below which headings and sentences are short.
+const NARROW_SCREEN: u16 = 100;
 
 impl App {
     /// Returns the columns chosen for what the rows are now.
@@ -116,6 +119,9 @@ impl App {
             } else {
                 column.width_in(self.screen.units)
             };
+            let heading = text::width(&self.heading_of(*id)) as u16;
+            // The heading sorted by has room for its mark.
+            let width = width.max(heading + u16::from(*id == table.sort));
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
                 grows,
@@ -129,6 +135,30 @@ impl App {
             column.x += 1;
         }
         placed
+    }
+
+    /// Returns the heading of a column of the table: groups are titled by their kind, and where most rows show a bound in place
+    /// of PSS, that is said, and their changes are not called those of PSS.
+    pub fn heading_of(&self, id: ColumnId) -> Cow<'static, str> {
+        match (id.get().label, self.query.scope.grouped_by()) {
+            (Label::Group, Some(by)) => by.title().into(),
+            _ if id == layout::PSS && self.is_blind() => "PSS≤RSS".into(),
+            _ if id == layout::DPSS && self.is_blind() => id.get().heading(self.config.settings.ui.delta, true),
+            _ => self.heading(id.get()),
+        }
+    }
+
+    /// Returns the heading of a column: that of a chart is the time it spans, that of a change the time it is over.
+    pub fn heading<T: TableKind>(&self, column: &Column<T>) -> Cow<'static, str> {
+        match column.unit {
+            Unit::Chart => self.screen.chart.span().title.into(),
+            _ => column.heading(self.config.settings.ui.delta, self.is_narrow()),
+        }
+    }
+
+    /// Returns true if headings and sentences are short.
+    pub const fn is_narrow(&self) -> bool {
+        self.screen.size.0 < NARROW_SCREEN
     }
 
     /// Returns true if of most processes no more may be read than everyone may.
@@ -146,8 +176,8 @@ impl App {
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let verdict = |row| Some(self.row(snapshot, row)?.trend?.verdict);
         let width = |verdict| match verdict {
-            Verdict::Warming if self.screen.size.0 >= WIDE_SCREEN => WIDE_TREND as u16,
-            Verdict::Leaking | Verdict::Growing | Verdict::Warming | Verdict::Shrinking => column.width,
+            Verdict::Leaking | Verdict::Growing | Verdict::Shrinking => column.width,
+            Verdict::Warming => WITHOUT_PACE,
             Verdict::Steady | Verdict::Unknown => 0,
         };
         let widest = shown.filter_map(verdict).map(width).max();

@@ -3,12 +3,14 @@
 //!
 //! ```text
 //!  slab  callers  sites
-//!  ▼SIZE      Δ ΔMARK 5 MIN      TREND            USED  WASTE  USE%  ACTIVE  OBJS  OBJSZ  SLABS  RECL  CACHE
+//!  ▼SIZE   Δ10s ΔMARK 5 MIN      TREND            USED  WASTE  OBJ%  ACTIVE  OBJS  OBJSZ  SLABS  RECL  CACHE
 //!  319M    +12M  +40M ▁▂▂▃▄▄▅▆▇ △ grow 12.0M/min  306M  12.9M  99.6 284.6K 285.8K  1.1K  20.4K  yes   ext4_inode_cache
 //!  …
 //!  1.0G                                           997M  70.3M  91.0   3.6M   4.0M        144K         235 caches, 2 shown
 //!  Slab 1.0G by meminfo: 700M reclaimable, 374M not
 //! ```
+//!
+//! ΔMARK is there while there is a mark.
 
 mod callers;
 mod sites;
@@ -32,9 +34,11 @@ use crate::tui::popup::sort::SortMenu;
 use crate::tui::prompt::{Prompt, PromptKind};
 use crate::tui::widgets::{draw_line, draw_text, line};
 
-/// The fewest lines of the page with its sums, and with a line below them.
+/// The fewest lines of the page with its sums, and with a note below them.
 const MIN_TOTAL: u16 = 4;
 const MIN_NOTE: u16 = 6;
+/// Lines of the note at most.
+const MAX_NOTE: usize = 3;
 
 /// The state of the page.
 #[derive(Debug)]
@@ -68,11 +72,11 @@ struct Areas {
 }
 
 impl Areas {
-    fn of(app: &App) -> Self {
-        let page = app.layout().page;
+    /// Divides the page, with a note of so many lines.
+    fn of(page: Rect, note: usize) -> Self {
         let views = u16::from(page.height > 1);
         let total = u16::from(page.height >= MIN_TOTAL);
-        let note = u16::from(page.height >= MIN_NOTE);
+        let note = (note as u16).min((page.height + 1).saturating_sub(MIN_NOTE));
         let cut = |y: u16, height: u16| Rect {
             y: page.y + y,
             height,
@@ -86,10 +90,6 @@ impl Areas {
             note: cut(below + total, note),
         }
     }
-
-    fn height(&self) -> usize {
-        usize::from(self.table.height.saturating_sub(1))
-    }
 }
 
 impl KernelPage {
@@ -99,6 +99,22 @@ impl KernelPage {
 
     fn view_mut(&mut self) -> &mut dyn View {
         &mut *self.views[self.open]
+    }
+
+    /// Returns the lines of what is to be known of the figures.
+    fn note(&self, app: &App) -> Vec<String> {
+        let width = usize::from(app.layout().page.width.saturating_sub(2)).max(8);
+        let mut lines = text::wrap(&self.view().notes(app).join("  ·  "), width);
+        lines.truncate(MAX_NOTE);
+        lines
+    }
+
+    fn areas(&self, app: &App) -> Areas {
+        Areas::of(app.layout().page, self.note(app).len().max(1))
+    }
+
+    fn height(&self, app: &App) -> usize {
+        usize::from(self.areas(app).table.height.saturating_sub(1))
     }
 
     /// Shows the view `step` places from the present one, round and round.
@@ -127,7 +143,7 @@ impl Page for KernelPage {
             Hint::Action(Action::Filter, "filter"),
             Hint::Action(Action::SortMenu, "sort"),
             Hint::Action(Action::Mark, "mark"),
-            Hint::Action(Action::SpanLonger, "longer"),
+            Hint::Action(Action::SpanLonger, "longer span"),
             Hint::Action(Action::Units, "units"),
             Hint::Action(Action::Search, "search"),
             Hint::Action(Action::Help, "help"),
@@ -163,17 +179,21 @@ impl Page for KernelPage {
                 let (columns, sorted) = self.view().columns();
                 app.open_popup(SortMenu::of_page(columns, sorted));
             }
-            action => self.view_mut().on_action(app, action, Areas::of(app).height()),
+            action => {
+                let height = self.height(app);
+                self.view_mut().on_action(app, action, height);
+            }
         }
         Vec::new()
     }
 
     fn step(&mut self, app: &App, rows: isize) {
-        self.view_mut().step(app, rows, Areas::of(app).height());
+        let height = self.height(app);
+        self.view_mut().step(app, rows, height);
     }
 
     fn on_click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
-        let areas = Areas::of(app);
+        let areas = self.areas(app);
         let tab = self.tabs(areas.views).find(|(_, tab)| tab.contains(at));
         match tab {
             Some((view, _)) => {
@@ -200,11 +220,13 @@ impl Page for KernelPage {
     }
 
     fn find(&mut self, app: &App, text: &str, first: isize, step: isize) -> bool {
-        self.view_mut().find(app, text, (first, step), Areas::of(app).height())
+        let height = self.height(app);
+        self.view_mut().find(app, text, (first, step), height)
     }
 
     fn follow(&mut self, app: &App) {
-        self.view_mut().follow(app, Areas::of(app).height());
+        let height = self.height(app);
+        self.view_mut().follow(app, height);
     }
 
     fn help(&self) -> Vec<HelpSection> {
@@ -221,7 +243,7 @@ impl Page for KernelPage {
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        let areas = Areas::of(app);
+        let areas = self.areas(app);
         let cut = |inner: Rect| inner.intersection(area);
         let tabs = cut(areas.views);
         buf.set_style(tabs, theme.dim);
@@ -243,7 +265,9 @@ impl Page for KernelPage {
                 draw_line(buf, line(table, y + 2), &format!(" {words}"), theme.text);
             }
         }
-        let notes = self.view().notes(app).join("  ·  ");
-        draw_line(buf, cut(areas.note), &format!(" {notes}"), theme.dim);
+        let note = cut(areas.note);
+        for (y, words) in (0..note.height).zip(self.note(app)) {
+            draw_line(buf, line(note, y), &format!(" {words}"), theme.dim);
+        }
     }
 }

@@ -192,7 +192,7 @@ impl Page for MemoryPage {
     fn hints(&self) -> &'static [Hint] {
         &[
             Hint::Action(Action::Open, "details"),
-            Hint::Action(Action::SpanLonger, "longer"),
+            Hint::Action(Action::SpanLonger, "longer span"),
             Hint::Action(Action::Filter, "filter"),
             Hint::Action(Action::SortMenu, "sort"),
             Hint::Action(Action::Leaks, "leaks"),

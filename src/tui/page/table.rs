@@ -7,12 +7,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use crate::columns::{CellStyle, Column, Label, Priority, TableKind, Unit, cell, order};
+use crate::columns::{CellStyle, Column, Label, Needs, Priority, TableKind, Unit, cell, order, sparklines};
 use crate::config::{Action, Theme};
 use crate::filter::Filterable;
-use crate::text::Align;
+use crate::text;
 use crate::tui::app::{App, FilterState};
-use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, line};
+use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, line, rows_in_sight, select_row, with_order};
 
 /// The state of a table whose rows have keys of that type.
 #[derive(Debug)]
@@ -175,11 +175,16 @@ impl<K: PartialEq + Clone> PageTable<K> {
             return Err(None);
         }
         if at.y == area.y {
-            let grid = grid(app, columns, area);
+            let grid = self.grid(app, columns, area);
             return Err((0..columns.len()).find(|index| grid.cell(0, *index).contains(at)));
         }
         let row = self.list.offset + usize::from(at.y - area.y - 1);
         if row < rows { Ok(row) } else { Err(None) }
+    }
+
+    /// Places the columns of the table.
+    pub fn grid<T: TableKind>(&self, app: &App, columns: &[Column<T>], area: Rect) -> TableGrid {
+        grid(app, columns, self.sort.map(|(at, _)| at), area)
     }
 
     /// Draws the heading and the rows. `change` may draw a cell in another way: it is given the column, the row and the width.
@@ -196,57 +201,71 @@ impl<K: PartialEq + Clone> PageTable<K> {
             return;
         }
         let theme = &app.config.theme;
-        let grid = grid(app, columns, area);
+        let grid = self.grid(app, columns, area);
         buf.set_style(line(area, 0), theme.heading);
-        grid.draw_row(buf, 0, |at| {
-            heading(app, &columns[at], self.sort.filter(|(sorted, _)| *sorted == at))
+        let heading = |at: usize| {
+            let order = self
+                .sort
+                .and_then(|(sorted, descending)| (sorted == at).then_some(descending));
+            let style = order.map_or(theme.heading, |_| theme.heading_sorted);
+            (
+                with_order(&app.heading(&columns[at]), order, columns[at].align()),
+                style,
+            )
+        };
+        grid.draw_row(buf, 0, heading);
+        let extent = rows_in_sight(self.list.offset, usize::from(area.height - 1), rows.len());
+        grid.draw_beside_headings(buf, |at| heading(at).0, &extent, theme.text);
+        let shown: Vec<_> = rows.skip(self.list.offset).take(usize::from(area.height - 1)).collect();
+        let chart = columns.iter().position(|column| column.unit == Unit::Chart);
+        let charts = chart.map_or_else(Vec::new, |at| {
+            let values = shown.iter().map(|row| (columns[at].value)(row));
+            sparklines(values, grid.cell(0, at).width.into())
         });
-        let shown = rows.enumerate().skip(self.list.offset);
-        for (y, (at, row)) in (1..area.height).zip(shown) {
+        for (y, (at, row)) in (1..area.height).zip(shown.iter().enumerate()) {
+            let mut verdicts = Vec::new();
             grid.draw_row(buf, y, |index| {
                 let column = &columns[index];
-                let width = usize::from(grid.cell(y, index).width);
+                let place = grid.cell(y, index);
+                let width = usize::from(place.width);
                 change(column, row, width).unwrap_or_else(|| {
                     let cell = cell(&(column.value)(row), app.screen.units, width);
-                    (cell.text, style(theme, cell.style))
+                    if column.unit.is_verdict() {
+                        verdicts.push((place, cell.style));
+                    }
+                    let text = match cell.style {
+                        CellStyle::Chart => charts[at].clone(),
+                        _ => cell.text,
+                    };
+                    (text, style(theme, cell.style))
                 })
             });
-            if at == self.list.cursor {
-                buf.set_style(line(area, y), theme.selected);
+            if self.list.offset + at == self.list.cursor {
+                select_row(buf, line(area, y), theme, &verdicts);
             }
         }
     }
 }
 
-/// Returns the heading of a column, marked if it is sorted by it.
-fn heading<T: TableKind>(app: &App, column: &Column<T>, sort: Option<(usize, bool)>) -> (String, Style) {
-    let theme = &app.config.theme;
-    let title = match column.unit {
-        Unit::Chart => app.screen.chart.span().title,
-        _ => column.title,
-    };
-    let Some((_, descending)) = sort else {
-        return (title.into(), theme.heading);
-    };
-    let mark = if descending { '▼' } else { '▲' };
-    let title = match column.align() {
-        Align::Right => format!("{mark}{title}"),
-        Align::Left => format!("{title}{mark}"),
-    };
-    (title, theme.heading_sorted)
-}
-
-/// Places columns by their priorities; the one that names the rows stays.
-pub fn grid<T: TableKind>(app: &App, columns: &[Column<T>], area: Rect) -> TableGrid {
-    let layout = columns.iter().map(|column| ColumnLayout {
-        width: column.width_in(app.screen.units),
-        grows: column.grows,
-        priority: if column.label != Label::None || column.priority == Priority::Highest {
-            ColumnLayout::ALWAYS
-        } else {
-            column.priority as u8
-        },
-        align: column.align(),
+/// Places columns by their priorities; the one that names the rows stays. Without a mark nothing changed since one.
+pub fn grid<T: TableKind>(app: &App, columns: &[Column<T>], sorted: Option<usize>, area: Rect) -> TableGrid {
+    let layout = columns.iter().enumerate().map(|(at, column)| {
+        let heading = text::width(&app.heading(column)) + usize::from(sorted == Some(at));
+        let is_idle = app.data.marks.is_empty() && column.needs.contains(Needs::MARK);
+        ColumnLayout {
+            width: if is_idle {
+                0
+            } else {
+                column.width_in(app.screen.units).max(heading as u16)
+            },
+            grows: column.grows,
+            priority: if column.label != Label::None || column.priority == Priority::Highest {
+                ColumnLayout::ALWAYS
+            } else {
+                column.priority as u8
+            },
+            align: column.align(),
+        }
     });
     TableGrid::new(&layout.collect::<Vec<_>>(), area, 1)
 }

@@ -1,7 +1,7 @@
 //! The chart of a footprint, or of another figure with a history, over the chosen span, with what is judged of it.
 //!
 //! ```text
-//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure
+//!  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows
 //!  1.4G ┤                                          ▂▄▆█████
 //!       │               ▁▂▃▄▅▆▇████████████████████████████
 //!  0.8G └1 hour ago ┄┄┄┄┄┄ 45m ┄┄▲ leak begins ┄┄┄┄┄┄┄┄ now
@@ -11,7 +11,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -63,7 +62,7 @@ impl<'a> Charted<'a> {
     }
 }
 
-/// Draws a line that says what is drawn, and the chart below it. As a sparkline it spans at least 4 % of the greatest value
+/// Draws a line that says what is drawn, and the chart below it. It spans at least 4 % of the greatest value
 /// and 256 KiB, so that the noise of a steady process is no mountain.
 pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
@@ -205,22 +204,11 @@ fn moment(
 ) -> (String, String) {
     let back = span.mul_f64(1.0 - (column + 1) as f64 / width.max(1) as f64);
     let ago = snapshot.monotonic.saturating_sub(end.saturating_sub(back));
-    let time = snapshot
-        .time
-        .checked_sub(ago)
-        .and_then(|time| Timestamp::try_from(time).ok());
-    let format = if span.as_secs() > 86_400 {
-        "%m-%d %H:%M"
-    } else {
-        "%H:%M:%S"
-    };
-    let when = time.map_or_else(String::new, |time| {
-        time.to_zoned(app.screen.zone.clone()).strftime(format).to_string()
-    });
+    let when = labels::clock(app, snapshot, ago, span.as_secs() <= 86_400).unwrap_or_default();
     (when, units::span(ago))
 }
 
-/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min for at least 58m, at this pace full in 5.0 h, 99% sure`.
+/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows`.
 fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
     let judged = charted.history.trend();
@@ -247,7 +235,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
     }
     if let (None, Some(since)) = (judged.flat_since, judged.since) {
-        label.text(65, format!(" for at least {}", span(since)), theme.text);
+        label.text(65, labels::since(app, snapshot, since), theme.text);
     }
     if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {
         let eta = Duration::try_from_secs_f64(eta).unwrap_or_default();
@@ -255,6 +243,6 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         label.text(75, format!(", at this pace full in {}", units::about(eta)), style);
     }
     if judged.verdict == Verdict::Leaking {
-        label.text(55, format!(", {:.0}% sure", judged.percent()), theme.dim);
+        label.text(55, format!(", {}", labels::surety(judged)), theme.dim);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  worker  12 processes                                                                              by command
 //!  PSS 334M ██████████████████████████▒▒▒░  anon 300M file 34M shmem 0  ·  USS 310M  RSS 480M  swap 0
-//!  footprint over 5 min: 214M to 334M  ·  ▲ leaking 7.0M/min for 32m30, 99% sure
+//!  footprint over 5 min: 214M to 334M  ·  ▲ leaking 7.0M/min for at least 32m30, 99% sure that it grows
 //!                              ▁▂▃▄▅▆▇████████████████████████████
 //!  its processes, by growth
 //!     GROWTH   PSS TREND               PID COMMAND

@@ -15,9 +15,8 @@ use ratatui::style::Style;
 
 use super::chart::{self, Charted};
 use crate::account::headroom::headroom;
-use crate::columns::cell::WIDE_TREND;
 use crate::columns::held::{COLUMNS, HeldRow};
-use crate::columns::{Column, Value, cell};
+use crate::columns::{Column, Value, cell, layout};
 use crate::history::RowHistory;
 use crate::history::held::HeldHistory;
 use crate::model::{Held, HeldFigures, HeldKind, ProcessSample, Snapshot};
@@ -151,7 +150,11 @@ fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
         .map(RowHistory::trend)
         .filter(|judged| judged.verdict.is_growth())
     {
-        let told = cell(&Value::Trend(*judged), app.screen.units, WIDE_TREND);
+        let told = cell(
+            &Value::Trend(*judged, None),
+            app.screen.units,
+            usize::from(layout::TREND.get().width),
+        );
         let style = if judged.verdict == Verdict::Leaking {
             theme.leak
         } else {

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use super::{Popup, wrap};
 use crate::columns::{COLUMNS, columns_help};
 use crate::config::{Action, Context};
-use crate::tui::app::{App, HelpSection, Page};
+use crate::tui::app::{App, HelpSection, Page, Privilege};
 use crate::tui::page;
 use crate::tui::widgets::{ListState, draw_text};
 use crate::{filter, text};
@@ -63,6 +63,9 @@ fn lines(app: &App, width: usize) -> Vec<HelpLine> {
             })
             .collect()
     };
+    if app.hides_memory() && app.page().is_none() {
+        section("TO SEE PSS OF EVERY PROCESS", commands(&app.privilege));
+    }
     section("KEYS", keys(Context::Table));
     for (title, entries) in app.page().map_or_else(help_of_tables, Page::help) {
         section(title, entries);
@@ -70,6 +73,23 @@ fn lines(app: &App, width: usize) -> Vec<HelpLine> {
     section("IN MENUS", keys(Context::List));
     section("IN A LINE OF TEXT", keys(Context::Input));
     lines
+}
+
+/// Returns the commands after which every process can be read.
+fn commands(privilege: &Privilege) -> Vec<(String, String)> {
+    let Privilege {
+        capability, program, ..
+    } = privilege;
+    let capability = capability.to_lowercase();
+    let grant = capability.trim_start_matches("cap_");
+    // As file capabilities zmtop refuses them: it would open with them what its user names.
+    let ambient = format!(
+        "sudo setpriv --reuid \"$USER\" --init-groups --inh-caps +{grant} --ambient-caps +{grant} {program}"
+    );
+    vec![
+        ("as root".into(), format!("sudo {program}")),
+        ("as yourself".into(), ambient),
+    ]
 }
 
 /// Returns the sections about the tables of processes.

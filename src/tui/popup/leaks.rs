@@ -16,7 +16,7 @@ use ratatui::layout::Rect;
 
 use super::Popup;
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
-use crate::columns::{Priority, Unit};
+use crate::columns::{CellStyle, Priority, Unit};
 use crate::group::RowKey;
 use crate::history::mapping_diff::MappingGrowth;
 use crate::history::parts::rule;
@@ -28,7 +28,7 @@ use crate::tui::navigation::show_scope;
 use crate::tui::page;
 use crate::tui::rows::rebuild;
 use crate::tui::scope::Scope;
-use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line};
+use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 use crate::{text, units};
 
 /// Columns that the name of a suspect needs beside what grew in it.
@@ -183,10 +183,6 @@ impl Popup for LeakList {
         let name_width = usize::from(grid.cell(0, columns.len() - 1).width);
         let suspects = app.engine.suspects.iter().enumerate().skip(self.list.offset);
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
-            let selected = index == self.list.cursor;
-            if selected {
-                buf.set_style(line(area, y), theme.selected);
-            }
             let fastest = fastest_mapping(app, suspect)
                 .map(|growth| format!("  mostly {}", mapping_growth(app, growth, 30)))
                 .filter(|text| text::width(text) + MIN_NAME_WIDTH <= name_width)
@@ -196,6 +192,7 @@ impl Popup for LeakList {
                 now: snapshot.monotonic,
             };
             let left = name_width - text::width(&fastest);
+            let mut verdicts = Vec::new();
             grid.draw_row(buf, y, |at| {
                 let column = columns[at];
                 let mut text = suspect_cell(column, &row, app.screen.units, left).text;
@@ -203,15 +200,18 @@ impl Popup for LeakList {
                     text += &fastest;
                 }
                 let by_verdict = matches!(column.unit, Unit::Verdict | Unit::Growth);
-                let style = match (suspect.ended.is_some(), suspect.judgement.verdict, by_verdict) {
-                    _ if selected => theme.selected,
-                    (true, ..) => theme.dim,
-                    (false, Verdict::Leaking, true) => theme.leak,
-                    (false, _, true) => theme.up,
-                    (false, ..) => theme.popup,
+                let (meaning, style) = match (suspect.ended.is_some(), suspect.judgement.verdict, by_verdict) {
+                    (true, ..) => (CellStyle::Zero, theme.dim),
+                    (false, Verdict::Leaking, true) => (CellStyle::Leak, theme.leak),
+                    (false, _, true) => (CellStyle::Up, theme.up),
+                    (false, ..) => (CellStyle::Plain, theme.popup),
                 };
+                verdicts.push((grid.cell(y, at), meaning));
                 (text, style)
             });
+            if index == self.list.cursor {
+                select_row(buf, line(area, y), theme, &verdicts);
+            }
         }
     }
 }

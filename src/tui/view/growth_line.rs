@@ -1,8 +1,8 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ 2 leaks  27213 python3 train.py  11.4M/min for at least 32m  at this pace full in 5.0 h  98% sure  mostly [heap] +136M   L shows all
-//!  △ 3 grow  812 redis-server  4.1M/min for at least 2m  mostly [anon] +9M   L shows all
+//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14 (at least 32m)  at this pace full in 5.0 h  mostly [heap] +136M   1 more leak: L
+//!  △ growing  812 redis-server  4.1M/min since 09:44 (at least 2m)  mostly [anon] +9M   2 more grow: L
 //! ```
 
 use std::time::Duration;
@@ -31,50 +31,62 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
-    let leaks = app.engine.leaks().count();
-    // What slows down grows, too.
-    let growing = app.engine.living_suspects().count() - leaks;
     // The worst comes first.
     let Some(suspect) = app.engine.living_suspects().next() else {
         return;
     };
     let mut line = StatusLine::default();
-    if suspect.judgement.verdict == Verdict::Leaking {
-        let count = match leaks {
-            1 => " ▲ leak".into(),
-            n => format!(" ▲ {n} leaks"),
-        };
-        line.text(95, count, theme.leak);
-        describe(app, snapshot, suspect, theme.leak, &mut line);
-        if growing > 0 {
-            line.text(30, format!("  △ {growing} more grow"), theme.text);
-        }
-    } else {
-        let count = match growing {
-            1 => " △ growing".into(),
-            n => format!(" △ {n} grow"),
-        };
-        line.text(95, count, theme.up);
-        describe(app, snapshot, suspect, theme.text, &mut line);
-    }
+    let (sign, style, told) = match suspect.judgement.verdict {
+        Verdict::Leaking => (" ▲ leak", theme.leak, theme.leak),
+        Verdict::Growing => (" △ growing", theme.up, theme.text),
+        _ => (" ~ warming up", theme.text, theme.text),
+    };
+    line.text(95, sign, style);
+    describe(app, snapshot, suspect, told, &mut line);
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
-        line.labeled(20, &format!("   {key}"), theme.key, " shows all", theme.key_label);
+        let key = key.to_string();
+        match others(app, suspect) {
+            Some(more) => line.labeled(72, &format!("   {more}: "), theme.text, key, theme.key),
+            None => line.labeled(20, &format!("   {key}"), theme.key, " tells more", theme.key_label),
+        }
     }
     line.draw(area, buf);
+}
+
+/// Says what leaks or grows besides; what only warms up is no news. `1 more leak, 2 grow`.
+fn others(app: &App, first: &Suspect) -> Option<String> {
+    let count = |verdict: Verdict| {
+        let all = app.engine.living_suspects();
+        let same = all.filter(|suspect| suspect.judgement.verdict == verdict).count();
+        same - usize::from(first.judgement.verdict == verdict)
+    };
+    let grow = |n: usize| if n == 1 { "grows" } else { "grow" };
+    match (count(Verdict::Leaking), count(Verdict::Growing)) {
+        (0, 0) => None,
+        (0, n) => Some(format!("{n} more {}", grow(n))),
+        (leaks, growing) => {
+            let s = if leaks == 1 { "" } else { "s" };
+            let leaks = format!("{leaks} more leak{s}");
+            Some(match growing {
+                0 => leaks,
+                n => format!("{leaks}, {n} {}", grow(n)),
+            })
+        }
+    }
 }
 
 /// Adds who it is, how fast it grows, since when, and what.
 fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
     let theme = &app.config.theme;
     let judgement = &suspect.judgement;
-    line.text(90, format!("  {}", name(suspect, app.screen.size.0 < 100)), theme.text);
+    line.text(90, format!("  {}", name(suspect, app.is_narrow())), theme.text);
     let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", span(since)), style);
     } else {
         line.text(85, format!("  {}", units::pace(judgement.slope)), style);
         if let Some(since) = judgement.since {
-            line.text(70, format!(" for at least {}", span(since)), theme.text);
+            line.text(70, labels::since(app, snapshot, since), theme.text);
         }
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
@@ -85,10 +97,11 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         } else {
             (65, theme.text)
         };
-        line.text(priority, format!("  at this pace full in {}", units::about(eta)), style);
+        let words = if app.is_narrow() { ": " } else { "  at this pace " };
+        line.text(priority, format!("{words}full in {}", units::about(eta)), style);
     }
     if judgement.verdict == Verdict::Leaking {
-        line.text(40, format!("  {:.0}% sure", judgement.percent()), theme.dim);
+        line.text(40, format!("  {}", labels::surety(judgement)), theme.dim);
     }
     if judgement.metric == Metric::File {
         line.text(75, "  file pages, which the kernel takes back", theme.text);

@@ -9,16 +9,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::columns::{CellStyle, Column, Label, Row, Unit, cell, layout};
+use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, sparklines};
 use crate::config::{Action, Context};
 use crate::group::{Group, Totals};
 use crate::model::Missing;
 use crate::query::RowRef;
-use crate::text::{self, Align};
+use crate::text;
 use crate::tui::app::App;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
-use crate::tui::widgets::{PlacedColumn, draw_line, line};
+use crate::tui::widgets::{PlacedColumn, draw_beside_headings, draw_line, line, rows_in_sight, select_row, with_order};
 use crate::tui::{labels, search};
 
 /// Draws the heading and the rows.
@@ -29,19 +29,46 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     let columns = app.place_columns(table, area.width);
     draw_heading(app, table, active, &columns, area, buf);
     let Some(snapshot) = &app.engine.snapshot else { return };
-    let rows = table.rows.iter().enumerate().skip(table.list.offset);
-    for ((at, row), y) in rows.zip(1..area.height) {
-        let Some(values) = app.row(snapshot, row) else { continue };
-        let place = line(area, y);
+    let rows = table
+        .rows
+        .iter()
+        .enumerate()
+        .skip(table.list.offset)
+        .zip(1..area.height);
+    let rows: Vec<_> = rows
+        .filter_map(|((at, row), y)| Some((at, y, row, app.row(snapshot, row)?)))
+        .collect();
+    let chart = columns
+        .iter()
+        .find(|placed| table.columns[placed.index].get().unit == Unit::Chart);
+    let charts = chart.map_or_else(Vec::new, |placed| {
+        let value = table.columns[placed.index].get().value;
+        sparklines(rows.iter().map(|(.., values)| value(values)), placed.width.into())
+    });
+    for (index, (at, y, row, values)) in rows.iter().enumerate() {
+        let place = line(area, *y);
         let base = row_style(app, row);
         if base != Style::default() {
             buf.set_style(place, base);
         }
+        let mut verdicts = Vec::new();
         for column in &columns {
-            draw_cell(app, table, column, &values, row, place, buf);
+            let chart = charts.get(index).map(String::as_str);
+            let meaning = draw_cell(
+                app,
+                table.columns[column.index],
+                column,
+                (row, values),
+                chart,
+                place,
+                buf,
+            );
+            if table.columns[column.index].get().unit.is_verdict() {
+                verdicts.push((column.cell(place), meaning));
+            }
         }
-        if active && at == table.list.cursor {
-            buf.set_style(place, app.config.theme.selected);
+        if active && *at == table.list.cursor {
+            select_row(buf, place, &app.config.theme, &verdicts);
         }
     }
     if table.rows.is_empty() && area.height > 1 {
@@ -80,49 +107,44 @@ fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn]
     let theme = &app.config.theme;
     let place = line(area, 0);
     buf.set_style(place, theme.heading);
-    for placed in columns {
+    let heading = |placed: &PlacedColumn| {
         let id = table.columns[placed.index];
-        let column = id.get();
-        let sorted = id == table.sort;
-        let title = match (column.label, app.query.scope.grouped_by()) {
-            (Label::Group, Some(by)) => by.title(),
-            _ if column.unit == Unit::Chart => app.screen.chart.span().title,
-            _ => column.title,
+        let order = (id == table.sort).then_some(table.descending);
+        let style = match order {
+            Some(_) if active => theme.heading_sorted,
+            _ => theme.heading,
         };
-        // The mark takes the place of padding, never that of the title.
-        let has_room = title.chars().count() < usize::from(placed.width);
-        let mark = if table.descending { '▼' } else { '▲' };
-        let title = match column.align() {
-            _ if !(sorted && has_room) => title.to_owned(),
-            Align::Right => format!("{mark}{title}"),
-            Align::Left => format!("{title}{mark}"),
-        };
-        let style = if sorted && active {
-            theme.heading_sorted
-        } else {
-            theme.heading
-        };
+        (with_order(&app.heading_of(id), order, placed.align), style)
+    };
+    for placed in columns {
+        let (title, style) = heading(placed);
         let whole = PlacedColumn { skip: 0, ..*placed };
         whole.draw(buf, place, &title, style);
     }
+    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
+    draw_beside_headings(buf, place, columns, |placed| heading(placed).0, &extent, theme.text);
 }
 
+/// Draws a cell, a chart as it was drawn among those of the other rows; returns its meaning.
 fn draw_cell(
     app: &App,
-    table: &Table,
+    id: ColumnId,
     placed: &PlacedColumn,
-    values: &Row<'_>,
-    row: &RowRef,
+    (row, values): (&RowRef, &Row<'_>),
+    chart: Option<&str>,
     area: Rect,
     buf: &mut Buffer,
-) {
-    let id = table.columns[placed.index];
+) -> CellStyle {
     let column = id.get();
     if let (Label::Group, Some(group), 0) = (column.label, values.group, placed.skip) {
-        return draw_group_name(app, group, placed, area, buf);
+        draw_group_name(app, group, placed, area, buf);
+        return CellStyle::Plain;
     }
     let width = usize::from(placed.width) + placed.skip;
     let mut cell = cell(&(column.value)(values), app.screen.units, width);
+    if let (CellStyle::Chart, Some(chart)) = (cell.style, chart) {
+        chart.clone_into(&mut cell.text);
+    }
     // A row whose memory is hidden shows what is known of it, and no dash for each of the rest.
     if cell.style == CellStyle::Missing && values.counted_rss.is_some() {
         cell.text.clear();
@@ -132,6 +154,7 @@ fn draw_cell(
     }
     let style = cell_style(app, column, cell.style, values, row);
     placed.draw(buf, area, &cell.text, style);
+    cell.style
 }
 
 /// Draws the name of a group; the mark of one that must be started anew stays in sight however long the name is.

@@ -2,9 +2,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 
 use super::draw_text;
+use crate::columns::CellStyle;
+use crate::config::Theme;
 use crate::text::{self, Align, fit};
 
 /// The wishes of a column before it is placed.
@@ -65,7 +67,7 @@ pub struct PlacedColumn {
 ///
 /// Where not all fit, those of lowest priority are left out: a figure without its command says nothing. `scroll`
 /// instead takes columns away on the left, as long as not all fit, and then scrolls the text of the growing one by
-/// eights.
+/// eights. A column without a width that does not grow has no place.
 pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usize) -> Vec<PlacedColumn> {
     let width = usize::from(width);
     let gap = usize::from(gap);
@@ -73,7 +75,9 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
         let each = list.iter().map(|i| usize::from(columns[*i].width) + gap);
         each.sum::<usize>().saturating_sub(gap)
     };
-    let mut list: Vec<usize> = (0..columns.len()).collect();
+    let mut list: Vec<usize> = (0..columns.len())
+        .filter(|at| columns[*at].grows || columns[*at].width > 0)
+        .collect();
     let mut hidden = 0;
     if scroll == 0 {
         while needed(&list) > width {
@@ -113,7 +117,32 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
     placed
 }
 
+/// Draws a row that is drawn already as the selected one. Verdicts that matter keep their colours, as the ground of their cells:
+/// on that of the selection few could be read.
+pub fn select_row(buf: &mut Buffer, row: Rect, theme: &Theme, verdicts: &[(Rect, CellStyle)]) {
+    buf.set_style(row, theme.selected);
+    for (cell, meaning) in verdicts {
+        let style = match meaning {
+            CellStyle::Leak => theme.leak,
+            CellStyle::Up => theme.up,
+            _ => continue,
+        };
+        let ground = theme.text.bg.unwrap_or(Color::Reset);
+        buf.set_style(*cell, style.bg(ground).add_modifier(Modifier::REVERSED));
+    }
+}
+
 impl PlacedColumn {
+    /// Returns the area of its cell in a row.
+    pub fn cell(&self, row: Rect) -> Rect {
+        Rect {
+            x: row.x + self.x,
+            width: self.width,
+            ..row
+        }
+        .intersection(row)
+    }
+
     /// Draws a text in the column of a row, padded or cut to its width.
     pub fn draw(&self, buf: &mut Buffer, row: Rect, text: &str, style: Style) {
         let width = usize::from(self.width);
@@ -131,6 +160,47 @@ impl PlacedColumn {
         let width = row.right().saturating_sub(x).min(self.width.saturating_sub(from));
         if width > 0 {
             draw_text(buf, x, row.y, text, usize::from(width), style);
+        }
+    }
+}
+
+/// Returns a heading with the mark of the order, if it is sorted by that column: `▼PSS`, the greatest first.
+pub fn with_order(title: &str, descending: Option<bool>, align: Align) -> String {
+    let mark = match descending {
+        None => return title.to_owned(),
+        Some(true) => '▼',
+        Some(false) => '▲',
+    };
+    match align {
+        Align::Right => format!("{mark}{title}"),
+        Align::Left => format!("{title}{mark}"),
+    }
+}
+
+/// Returns which of the rows are on the screen, in words of falling length: `18–34 of 108`; none where all are.
+pub fn rows_in_sight(offset: usize, height: usize, rows: usize) -> Vec<String> {
+    if height == 0 || rows <= height {
+        return Vec::new();
+    }
+    let (first, last) = (offset + 1, rows.min(offset + height));
+    vec![format!("{first}–{last} of {rows}"), format!("{last}/{rows}")]
+}
+
+/// Draws the first of the texts that fits at the right end of a heading, in the rightmost column that has room beside its title.
+pub fn draw_beside_headings(
+    buf: &mut Buffer,
+    row: Rect,
+    columns: &[PlacedColumn],
+    title: impl Fn(&PlacedColumn) -> String,
+    texts: &[String],
+    style: Style,
+) {
+    for text in texts {
+        let width = text::width(text) as u16;
+        let has_room =
+            |column: &&PlacedColumn| usize::from(column.width) > text::width(&title(column)) + usize::from(width);
+        if let Some(column) = columns.iter().rfind(has_room) {
+            return column.draw_at(buf, row, column.width - width, text, style);
         }
     }
 }
@@ -160,15 +230,23 @@ impl TableGrid {
     /// out.
     pub fn cell(&self, line: u16, index: usize) -> Rect {
         let column = self.columns.iter().find(|column| column.index == index);
-        column.map_or_else(Rect::default, |column| Rect {
-            x: self.area.x + column.x,
-            width: column.width,
-            ..super::line(self.area, line)
-        })
+        column.map_or_else(Rect::default, |column| column.cell(super::line(self.area, line)))
+    }
+
+    /// Draws the first of the texts that fits beside the headings, which are in the first line.
+    pub fn draw_beside_headings(
+        &self,
+        buf: &mut Buffer,
+        title: impl Fn(usize) -> String,
+        texts: &[String],
+        style: Style,
+    ) {
+        let row = super::line(self.area, 0);
+        draw_beside_headings(buf, row, &self.columns, |column| title(column.index), texts, style);
     }
 
     /// Draws the cells of a row that is `line` lines below the top of the area, by the index of their column.
-    pub fn draw_row(&self, buf: &mut Buffer, line: u16, cell: impl Fn(usize) -> (String, Style)) {
+    pub fn draw_row(&self, buf: &mut Buffer, line: u16, mut cell: impl FnMut(usize) -> (String, Style)) {
         let row = super::line(self.area, line);
         for column in &self.columns {
             let (text, style) = cell(column.index);

@@ -24,7 +24,7 @@ fn session(width: u16, height: u16, env: &Env, alerts: Vec<AlertSettings>) -> Se
     let mut session = Session::with_env(width, height, env);
     let mut config = session.app.config.clone();
     config.settings.alerts = alerts;
-    session.app = App::new(config, session.app.privilege, (width, height));
+    session.app = App::new(config, session.app.privilege.clone(), (width, height));
     session
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use zmtop::columns::cell::sparkline;
-use zmtop::columns::{CellStyle, SortKey, Value, cell};
+use zmtop::columns::{CellStyle, SortKey, Value, cell, sparklines};
 use zmtop::history::SeriesView;
 use zmtop::history::time_series::{Retention, TimeSeries};
 use zmtop::model::Missing;
@@ -51,11 +51,30 @@ fn what_is_flat_has_a_verdict_and_no_pace() {
     for (verdict, trend) in [
         (Verdict::Leaking, "▲ leak paused"),
         (Verdict::Growing, "△ grow paused"),
-        (Verdict::Warming, "~ warm paused"),
+        (Verdict::Warming, "~ warm-up"),
         (Verdict::Shrinking, "▽ fall paused"),
     ] {
-        assert_eq!(cell(&Value::Trend(flat(verdict)), Units::Auto, 16).text, trend);
+        assert_eq!(cell(&Value::Trend(flat(verdict), None), Units::Auto, 16).text, trend);
         assert_eq!(cell(&Value::Pace(flat(verdict)), Units::Auto, 9).text, "paused");
+    }
+}
+
+#[test]
+fn no_pace_stands_beside_a_change_that_contradicts_it() {
+    let mib = MIB.cast_signed();
+    for (verdict, slope, change, expected) in [
+        (Verdict::Growing, 1e6, None, "△ grow 57.2M/min"),
+        (Verdict::Growing, 1e6, Some(mib), "△ grow 57.2M/min"),
+        (Verdict::Growing, 1e6, Some(1 - mib), "△ grow 57.2M/min"),
+        (Verdict::Growing, 1e6, Some(-mib), "△ grow"),
+        (Verdict::Shrinking, -1e6, Some(mib), "▽ fall"),
+        (Verdict::Shrinking, -1e6, Some(-mib), "▽ fall 57.2M/min"),
+        (Verdict::Warming, 1e6, Some(mib), "~ warm-up"),
+        // A leak is judged over a quarter of an hour, and goes on.
+        (Verdict::Leaking, 1e6, Some(-mib), "▲ leak 57.2M/min"),
+    ] {
+        let value = Value::Trend(judged(verdict, slope, 0.5), change);
+        assert_eq!(cell(&value, Units::Auto, 16).text, expected, "{change:?}");
     }
 }
 
@@ -72,13 +91,13 @@ fn leaks_sort_before_what_only_grows_and_by_their_slopes() {
         judged(Verdict::Leaking, 0.5, 0.9),
     ];
     let keys: Vec<f64> = rising
-        .map(|judged| match Value::Trend(judged).sort_key() {
+        .map(|judged| match Value::Trend(judged, None).sort_key() {
             SortKey::Number(key) => key,
             other => panic!("{other:?}"),
         })
         .into();
     assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
-    let unknown = Value::Trend(Judgement::default()).sort_key();
+    let unknown = Value::Trend(Judgement::default(), None).sort_key();
     assert_eq!(unknown, SortKey::Missing);
 }
 
@@ -114,32 +133,32 @@ fn every_kind_of_value() {
         (Value::Text(Cow::Borrowed(b"a\x1b[31m")), "a\\x1b[31m", CellStyle::Plain),
         (Value::Chart(chart, Some(1.0)), "  ▁▇", CellStyle::Chart),
         (
-            Value::Trend(judged(Verdict::Leaking, 200e3, 0.9876)),
+            Value::Trend(judged(Verdict::Leaking, 200e3, 0.9876), None),
             "▲ leak 11.4M/min",
             CellStyle::Leak,
         ),
         (
-            Value::Trend(judged(Verdict::Leaking, 17e3, 0.9999)),
+            Value::Trend(judged(Verdict::Leaking, 17e3, 0.9999), None),
             "▲ leak 996K/min",
             CellStyle::Leak,
         ),
         (
-            Value::Trend(judged(Verdict::Growing, 17.0, 0.6)),
+            Value::Trend(judged(Verdict::Growing, 17.0, 0.6), None),
             "△ grow 59.8K/h",
             CellStyle::Up,
         ),
         (
-            Value::Trend(judged(Verdict::Warming, 1e6, 0.6)),
-            "~ warm 57.2M/min",
+            Value::Trend(judged(Verdict::Warming, 1e6, 0.6), None),
+            "~ warm-up",
             CellStyle::Plain,
         ),
         (
-            Value::Trend(judged(Verdict::Shrinking, -1e6, 0.0)),
+            Value::Trend(judged(Verdict::Shrinking, -1e6, 0.0), None),
             "▽ fall 57.2M/min",
             CellStyle::Down,
         ),
         (
-            Value::Trend(judged(Verdict::Steady, 0.0, 0.0)),
+            Value::Trend(judged(Verdict::Steady, 0.0, 0.0), None),
             "· steady",
             CellStyle::Zero,
         ),
@@ -153,7 +172,7 @@ fn every_kind_of_value() {
         let width = match value {
             Value::Chart(..) => 60,
             Value::Text(_) => 12,
-            Value::Trend(_) => 15,
+            Value::Trend(..) => 15,
             _ => 6,
         };
         let cell = cell(&value, Units::Auto, width);
@@ -164,7 +183,7 @@ fn every_kind_of_value() {
         assert_eq!((shown, cell.style), (text, tone), "{value:?}");
     }
     // Where nothing moves, the column is narrow.
-    let steady = Value::Trend(judged(Verdict::Steady, 0.0, 0.0));
+    let steady = Value::Trend(judged(Verdict::Steady, 0.0, 0.0), None);
     assert_eq!(cell(&steady, Units::Auto, 5).text, "·");
     assert_eq!(cell(&Value::Count(4_200_000), Units::Auto, 7).text, "4200000");
     assert_eq!(cell(&Value::Bytes(120 * MIB), Units::K, 11).text, "122880K");
@@ -194,9 +213,39 @@ fn a_steady_value_is_a_flat_line_and_trembling_stays_low() {
     let trembles: Vec<_> = (0..60).map(|n| Some(100 * MIB + n % 2 * MIB / 4)).collect();
     let line = drawn(&trembles, 60);
     assert!(line.chars().all(|c| "▁▂".contains(c)), "{line}");
-    // 256 KiB is the least that the height stands for.
-    let small: Vec<_> = (0..60).map(|n| Some(n % 2 * 128 * 1024)).collect();
-    assert!(!drawn(&small, 60).contains(['▆', '▇']));
+    // 1 MiB is the least that the height stands for.
+    let small: Vec<_> = (0..60).map(|n| Some(n % 2 * MIB / 2)).collect();
+    assert!(!drawn(&small, 60).contains(['▅', '▆', '▇']));
+}
+
+#[test]
+fn the_charts_of_a_table_can_be_compared() {
+    let rises = |from: u64, by: u64| {
+        (0..60)
+            .map(|n| Some(from * MIB + n * by * MIB / 59))
+            .collect::<Vec<_>>()
+    };
+    let started = |to: u64| (0..60).map(|n| (n > 30).then(|| to * MIB * (n - 30) / 29)).collect();
+    let steady = rises(2000, 0);
+    for (rows, expected) in [
+        // Alone, and beside what moves five, nine and four hundred times as much.
+        (vec![rises(50, 10)], vec!["▁▂▃▄▅▆▇"]),
+        (vec![rises(50, 10), rises(50, 50)], vec!["▁▂▂▂▃▃▄", "▁▂▃▄▅▆▇"]),
+        (vec![rises(50, 10), rises(50, 90)], vec!["▁▁▂▂▂▃▃", "▁▂▃▄▅▆▇"]),
+        (vec![rises(50, 10), rises(50, 4000)], vec!["▁▁▁▁▁▁▁", "▁▂▃▄▅▆▇"]),
+        // What is small beside the row itself is flat, whatever it stands beside.
+        (vec![rises(2000, 10)], vec!["▁▁▁▁▁▁▁"]),
+        // What started meanwhile makes nothing else flat.
+        (vec![rises(50, 10), started(800)], vec!["▁▂▃▄▅▆▇", "   ▁▃▅▇"]),
+        (vec![steady, vec![None; 60]], vec!["▁▁▁▁▁▁▁", "       "]),
+    ] {
+        let series: Vec<TimeSeries> = rows.iter().map(|row| series(row)).collect();
+        let interval = Duration::from_secs(5);
+        let charts = series
+            .iter()
+            .map(|series| Value::Chart(SeriesView::new(series, interval * 60, interval), None));
+        assert_eq!(sparklines(charts.chain([Value::Blank]), 7)[..rows.len()], expected[..]);
+    }
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
             | (Unit::Seconds, Value::Seconds(_) | Value::Forecast(_))
             | (Unit::Text, Value::Text(_))
             | (Unit::Chart, Value::Chart(..))
-            | (Unit::Trend, Value::Trend(_))
+            | (Unit::Trend, Value::Trend(..))
             | (Unit::Verdict, Value::Verdict(_))
     )
 }

@@ -219,6 +219,7 @@ fn saving_what_was_chosen_leaves_them_alone() {
         zmtop::tui::app::Privilege {
             root: true,
             capability: "",
+            program: String::new(),
         },
         (80, 24),
     )

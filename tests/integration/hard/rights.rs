@@ -40,11 +40,9 @@ fn a_user_sees_who_is_there_and_why_not_what_they_use() {
     pty.wait_for_table();
     pty.wait("the process", |s| row(s, MARK).is_some());
     let screen = pty.text();
-    let advice = screen
-        .lines()
-        .find(|line| line.contains(": for PSS run as root, or grant CAP_"));
+    let advice = screen.lines().find(|line| line.contains(": PSS needs root or CAP_"));
     let hidden = advice
-        .filter(|line| line.contains(" shown by RSS (≤)"))
+        .filter(|line| line.contains(" by RSS (≤)"))
         .and_then(|line| line.split_whitespace().next())
         .unwrap_or_else(|| panic!("no word of what is hidden: {screen}"));
     assert!(hidden.parse::<u32>().unwrap() > 0, "{screen}");

@@ -52,13 +52,13 @@ fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
     let row = session.line("mysqld");
     assert!(row.contains("≤2.1G") && row.contains("12.0M"), "{row}");
     assert!(
-        session.line("small").contains("≤11M"),
-        "a bound is rounded up:\n{picture}"
+        session.line("small").contains("≤10.5M"),
+        "there is room for it below the heading:\n{picture}"
     );
     assert!(!session.line("mysqld").contains(" - "), "{picture}");
-    let advice = session.line("run as root");
+    let advice = session.line("needs root");
     assert!(
-        advice.contains("2 processes shown by RSS (≤), 1 not at all: for PSS run as root"),
+        advice.contains("2 processes by RSS (≤), 1 not at all: PSS needs root or CAP_PERFMON  ? shows"),
         "{advice}"
     );
     // Kernel threads are no processes until they are listed.
@@ -82,7 +82,7 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     };
     let mut narrow = session(80, 24);
     let shown = heading(&mut narrow);
-    for known in ["ΔPSS", "SWAP", "TREND"] {
+    for known in ["▼PSS≤RSS", "Δ10s", "SWAP", "TREND"] {
         assert!(shown.contains(&known.to_owned()), "{known} of {shown:?}");
     }
     // That of RSS says the same as that of PSS.
@@ -93,7 +93,7 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     let mut wide = session(160, 24);
     assert!(heading(&mut wide).contains(&"USS".to_owned()));
     let mut all = Session::new(80, 24);
-    assert!(heading(all.minute()).contains(&"ΔPSS".to_owned()));
+    assert!(heading(all.minute()).contains(&"▼PSS".to_owned()));
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn a_row_of_dashes_is_not_said_to_be_shown_by_rss() {
     assert!(session.line("dashes").contains(" - "), "{}", session.picture());
     assert!(
         session
-            .line("run as root")
-            .contains(" 1 process shown by RSS (≤), 1 not at all:")
+            .line("needs root")
+            .contains(" 1 process by RSS (≤), 1 not at all:")
     );
 }
 
@@ -151,13 +151,13 @@ fn groups_of_what_may_not_be_read_stand_by_their_rss() {
 #[test]
 fn without_swap_there_is_nothing_of_swap_until_there_is_some() {
     let mut session = session(120, 30);
-    assert!(session.picture().contains("ΔSWAP"));
+    assert!(session.picture().contains("ΔSWAP/10s"));
     let rows = session.app.engine.snapshot.as_ref().unwrap().rows().to_vec();
     session.tick_with(1, rows.clone(), |s| s.system.swap_total = Ok(0));
     let picture = session.picture();
     assert!(!picture.contains("SWAP") && !picture.contains("Swap"), "{picture}");
     session.tick(1, rows);
-    assert!(session.picture().contains("ΔSWAP") && session.picture().contains(" Swap "));
+    assert!(session.picture().contains("ΔSWAP/10s") && session.picture().contains(" Swap "));
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl Session {
         let privilege = Privilege {
             root: false,
             capability: "CAP_PERFMON",
+            program: "/usr/bin/zmtop".into(),
         };
         let interval = config.settings.sampler.interval;
         let (wanted, changes) = watch::channel(Wanted::every(interval));

@@ -13,7 +13,7 @@ use crate::config::Action;
 use crate::filter::{Filterable, TextField};
 use crate::text;
 use crate::tui::app::{App, FilterState, HelpSection};
-use crate::tui::page::table::{PageTable, grid, style};
+use crate::tui::page::table::{PageTable, style};
 use crate::tui::popup::sort::MenuColumn;
 use crate::units::counted;
 
@@ -267,7 +267,7 @@ where
             }
             let theme = &app.config.theme;
             buf.set_style(total, theme.totals);
-            let grid = grid(app, columns, total);
+            let grid = self.table.grid(app, columns, total);
             T::with_total(&shown, &mut |sum| {
                 grid.draw_row(buf, 0, |at| {
                     let width = usize::from(grid.cell(0, at).width);

@@ -89,7 +89,7 @@ pub(super) fn draw_total(app: &App, account: &Account, area: Rect, buf: &mut Buf
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
     let bytes = |n| units::bytes(n, app.screen.units);
-    let grid = table::grid(app, &SHOWN, area);
+    let grid = table::grid(app, &SHOWN, None, area);
     grid.draw_row(buf, 0, |at| {
         let text = match (SHOWN[at].id, account.total) {
             ("part", _) => "MemTotal".into(),
