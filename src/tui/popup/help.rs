@@ -83,9 +83,8 @@ fn commands(privilege: &Privilege) -> Vec<(String, String)> {
     let capability = capability.to_lowercase();
     let grant = capability.trim_start_matches("cap_");
     // As file capabilities zmtop refuses them: it would open with them what its user names.
-    let ambient = format!(
-        "sudo setpriv --reuid \"$USER\" --init-groups --inh-caps +{grant} --ambient-caps +{grant} {program}"
-    );
+    let ambient =
+        format!("sudo setpriv --reuid \"$USER\" --init-groups --inh-caps +{grant} --ambient-caps +{grant} {program}");
     vec![
         ("as root".into(), format!("sudo {program}")),
         ("as yourself".into(), ambient),

@@ -113,7 +113,10 @@ fn how_to_see_more_is_a_key_away() {
     session.tick(1, vec![hidden, process(900, 1, "own")]).keys("?");
     let help = session.picture();
     assert!(help.contains("sudo /usr/bin/zmtop "), "{help}");
-    assert!(help.contains("--ambient-caps +perfmon") && help.contains("sudo setpriv"), "{help}");
+    assert!(
+        help.contains("--ambient-caps +perfmon") && help.contains("sudo setpriv"),
+        "{help}"
+    );
     session.keys("Esc").tick(1, vec![process(900, 1, "own")]).keys("?");
     assert!(!session.picture().contains("setpriv"));
 }
