@@ -46,6 +46,9 @@ _zmtop() {
             zmtop,ps)
                 cmd="zmtop__subcmd__ps"
                 ;;
+            zmtop,serve)
+                cmd="zmtop__subcmd__serve"
+                ;;
             zmtop__subcmd__config,check)
                 cmd="zmtop__subcmd__config__subcmd__check"
                 ;;
@@ -106,6 +109,9 @@ _zmtop() {
             zmtop__subcmd__help,ps)
                 cmd="zmtop__subcmd__help__subcmd__ps"
                 ;;
+            zmtop__subcmd__help,serve)
+                cmd="zmtop__subcmd__help__subcmd__serve"
+                ;;
             zmtop__subcmd__help__subcmd__config,check)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__check"
                 ;;
@@ -158,7 +164,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks kernel config completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks serve kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -450,7 +456,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held leaks kernel config completions man help"
+            opts="ps mem maps held leaks serve kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -688,6 +694,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__ps)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1131,6 +1151,48 @@ _zmtop() {
                     return 0
                     ;;
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__serve)
+            opts="-h --listen --textfile --by --top --interval --config --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --textfile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "command user unit container cgroup family" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

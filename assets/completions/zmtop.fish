@@ -142,6 +142,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "mem" -d 'Account for th
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the mappings of processes, those of one name together'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "kernel" -d 'Look into the kernel\'s own memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or check the configuration'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Write the completions of a shell'
@@ -362,6 +363,19 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Tell of al
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'End with exit code 1 if anything leaks'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Answer at this address, which must be of this machine\'s loopback (127.0.0.1:9464)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s instead, for node_exporter\'s textfile collector; with --listen do both' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family (command)' -r -f -a "command\t''
+user\t''
+unit\t''
+container\t''
+cgroup\t''
+family\t''"
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Give the N largest groups, and those that grow, series of their own, and sum the others' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'
@@ -612,16 +626,17 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'R
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "ps" -d 'Print a table of the processes, once or again and again'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, what is compressed, and where the RAM went'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "maps" -d 'Print the mappings of processes, those of one name together'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "kernel" -d 'Look into the kernel\'s own memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "completions" -d 'Write the completions of a shell'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks kernel config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "ps" -d 'Print a table of the processes, once or again and again'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, what is compressed, and where the RAM went'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "maps" -d 'Print the mappings of processes, those of one name together'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "kernel" -d 'Look into the kernel\'s own memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "config" -d 'Show or check the configuration'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "completions" -d 'Write the completions of a shell'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve kernel config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print who takes memory from the kernel\'s allocator: what was asked for, taken, wasted and not freed, by call site'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print which lines of the kernel\'s source hold memory, by the kernel\'s own account'
