@@ -177,7 +177,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
-    sampler::callers::remove();
+    tracer::remove();
     // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
     if let Some(what) = kept.and_then(keep::Running::finish) {

@@ -1,8 +1,8 @@
 //! Traces the call sites of the kernel's allocator while the screen shows them.
 
 use std::sync::mpsc::{Sender, SyncSender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use super::Input;
 use crate::proc::files::Roots;
@@ -12,6 +12,8 @@ use crate::tui::Event;
 
 /// Held while one is traced: the instance of one must be gone before the next makes its own.
 static TRACING: Mutex<()> = Mutex::new(());
+/// Time that a trace has to end in before the program stops or ends: the kernel may hold it up.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A thread that traces, if one is wanted.
 pub(super) struct Tracer {
@@ -67,8 +69,18 @@ impl Tracer {
 
     /// Ends it at once, since the program stops or ends; returns the number, with which it may go on.
     pub(super) fn halt(&mut self) -> Option<u64> {
-        let current = self.current.take();
-        callers::remove();
-        current.map(|(number, _)| number)
+        let current = self.current.take().map(|(number, _)| number);
+        remove();
+        current
     }
+}
+
+/// Removes what a trace left that was told to end, also where that is just being set up, and is not known yet.
+pub(super) fn remove() {
+    callers::remove();
+    let until = Instant::now() + PATIENCE;
+    while matches!(TRACING.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    callers::remove();
 }
