@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Column, Label, Needs, Priority, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::RowHistory;
-use crate::model::slab::{SlabCache, SlabFigures};
+use crate::model::slab::{SlabCache, SlabCaches, SlabFigures};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::units::{Units, bytes};
 
@@ -167,11 +167,21 @@ pub fn unread(why: Missing) -> String {
     }
 }
 
-/// Returns the sums of `meminfo`, for the total to be compared with.
-pub fn sums(system: &SystemSample, units: Units) -> Option<String> {
+/// Returns the sums of `meminfo`, for the total to be compared with, and what of them is in none of the `caches`: requests
+/// above two pages, which the kernel takes from the page allocator and counts as slab (`___kmalloc_large_node` of
+/// `mm/slub.c`).
+pub fn sums(system: &SystemSample, caches: Reading<&SlabCaches>, units: Units) -> Option<String> {
     let text = |reading: Reading<u64>| Some(bytes(reading.ok()?, units));
     let (all, reclaimable, not) = (text(system.slab)?, text(system.sreclaimable)?, text(system.sunreclaim)?);
-    Some(format!("Slab {all} by meminfo: {reclaimable} reclaimable, {not} not"))
+    let known = caches.map(|caches| caches.caches.iter().map(|cache| cache.figures.size).sum::<u64>());
+    let beyond = known.and_then(|known| Ok(system.slab?.saturating_sub(known)));
+    let beyond = match beyond {
+        Ok(beyond @ 1..) => format!("; {} in no cache: requests above 8K", bytes(beyond, units)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "Slab {all} by meminfo: {reclaimable} reclaimable, {not} not{beyond}"
+    ))
 }
 
 /// A cache has a name and figures.

@@ -70,7 +70,7 @@ impl Report for SlabReport<'_> {
             table.push_totals(&layout.labelled(layout.cells(&self.total), &self.label()), "");
             table.write(out, &layout.style)?;
         }
-        sums(self.system, layout.style.units).map_or(Ok(()), |sums| writeln!(out, "{sums}"))
+        sums(self.system, self.caches, layout.style.units).map_or(Ok(()), |sums| writeln!(out, "{sums}"))
     }
 
     fn document(&self) -> Document<'_> {

@@ -94,7 +94,7 @@ impl Source for Slab {
 
     fn notes(app: &App) -> Vec<String> {
         let snapshot = app.engine.snapshot.as_ref();
-        let sums = snapshot.and_then(|snapshot| sums(&snapshot.system, app.screen.units));
+        let sums = snapshot.and_then(|snapshot| sums(&snapshot.system, caches(app), app.screen.units));
         sums.into_iter().collect()
     }
 }
