@@ -96,19 +96,20 @@ impl Family {
         }
     }
 
-    /// Adds the series of a value, if it is known.
+    /// Adds the series of a value, as [`Self::push`] does.
     #[must_use]
     pub fn with(mut self, labels: &Labels, value: Option<f64>) -> Self {
         self.push(labels, value);
         self
     }
 
-    /// Adds the series of a value, if it is known.
+    /// Adds the series of a value, if it is known and finite.
     pub fn push(&mut self, labels: &Labels, value: Option<f64>) {
-        self.series.extend(value.map(|value| Series {
-            labels: Arc::clone(labels),
-            value,
-        }));
+        self.series
+            .extend(value.filter(|value| value.is_finite()).map(|value| Series {
+                labels: Arc::clone(labels),
+                value,
+            }));
     }
 }
 

@@ -63,9 +63,8 @@ impl FaultCounters {
                 minor: now.minor.saturating_sub(before.minor),
                 major: now.major.saturating_sub(before.major),
             };
-            let is_new = *seen == 0;
             (*before, *seen) = (now, self.pushed);
-            if more == Faults::default() && !is_new {
+            if more == Faults::default() {
                 continue;
             }
             match names.name_of(sample, self.by) {

@@ -56,7 +56,7 @@ pub(super) fn families(
         .filter_map(|column| {
             let mut family = Family::gauge(column.metric?, column.help);
             for (labels, row) in &rows {
-                family.push(labels, (column.value)(row).number().filter(|value| value.is_finite()));
+                family.push(labels, (column.value)(row).number());
             }
             Some(family)
         })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::families::{Family, Labels, unlabelled};
-use crate::account::{self, ProcessTotals};
+use crate::account::overview::compressed;
 use crate::columns::system::{COLUMNS, SystemRow};
 use crate::group::Coverage;
 use crate::history::History;
@@ -62,7 +62,7 @@ pub(super) fn families(snapshot: &Snapshot, history: &History) -> Vec<Family> {
     let mut families: Vec<Family> = COLUMNS
         .iter()
         .filter_map(|column| {
-            let value = (column.value)(&row).number().filter(|value| value.is_finite());
+            let value = (column.value)(&row).number();
             Some(Family::gauge(column.metric?, column.help).with(&unlabelled(), value))
         })
         .collect();
@@ -70,19 +70,21 @@ pub(super) fn families(snapshot: &Snapshot, history: &History) -> Vec<Family> {
         let value = get(&snapshot.system).ok().map(|value| value as f64);
         Family::counter(metric, help).with(&unlabelled(), value)
     }));
-    families.push(parts(snapshot));
+    families.push(parts(history));
     families.extend(pools(snapshot));
     families
 }
 
 /// Makes the family of the account of the RAM, whose series sum to `MemTotal`.
-fn parts(snapshot: &Snapshot) -> Family {
-    let account = account::account(&snapshot.system, &snapshot.accounting, &ProcessTotals::of(snapshot));
+fn parts(history: &History) -> Family {
     let mut family = Family::gauge(
         "zmtop_account_bytes",
         "The RAM in parts, which sum to MemTotal; unattributed is what no counter of the kernel shows, and negative where more \
          was counted than there is.",
     );
+    let Some(account) = history.parts().account() else {
+        return family;
+    };
     for part in &account.parts {
         family.push(&label("part", part.id), part.bytes.ok().map(|bytes| bytes as f64));
     }
@@ -100,7 +102,7 @@ fn pools(snapshot: &Snapshot) -> [Family; 2] {
         "Swapped-out memory that zswap or a zram device keeps, uncompressed.",
     );
     let mut in_ram = Family::gauge("zmtop_compressed_ram_bytes", "RAM that zswap or a zram device takes.");
-    for pool in account::overview::compressed(&snapshot.system, &snapshot.accounting) {
+    for pool in compressed(&snapshot.system, &snapshot.accounting) {
         let labels = label("pool", &pool.name);
         stored.push(&labels, pool.stored.ok().map(|bytes| bytes as f64));
         in_ram.push(&labels, pool.in_ram.ok().map(|bytes| bytes as f64));

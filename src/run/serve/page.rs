@@ -41,7 +41,7 @@ impl Page {
         // Held meanwhile: who asks at the same time waits for the one text.
         let mut made = lock(&self.made);
         let now = clock::monotonic();
-        let families = {
+        let (of, families) = {
             let state = lock(&self.state);
             let of = (state.pushed, now.as_secs());
             made.retain(|known| known.of == of);
@@ -49,17 +49,15 @@ impl Page {
                 return Some(known.text.clone());
             }
             state.snapshot.as_ref()?;
-            let families = lock(&self.exporter).families(&state, now);
-            made.push(Made {
-                format,
-                of,
-                text: Bytes::new(),
-            });
-            families
+            (of, lock(&self.exporter).families(&state, now))
         };
         // The engine goes on while the text is written.
         let text = Bytes::from(format.write(families));
-        made.last_mut()?.text = text.clone();
+        made.push(Made {
+            format,
+            of,
+            text: text.clone(),
+        });
         Some(text)
     }
 }
