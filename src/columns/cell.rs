@@ -78,6 +78,8 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::PerSecond(x) if *x < 0.05 => zero(),
         Value::PerSecond(x) if *x < 9.95 => plain(format!("{x:.1}")),
         Value::PerSecond(x) => plain(units::count(*x as u64)),
+        Value::ShareAtMost(x) if *x < 0.0005 => zero(),
+        Value::ShareAtMost(x) => Cell::new(format!("≤{:.1}", x * 100.0), CellStyle::Estimate),
         Value::Share(x) if *x < 0.0005 => zero(),
         Value::Share(x) if *x >= 9.995 => plain(format!("{:.0}", x * 100.0)),
         Value::Share(x) => plain(format!("{:.1}", x * 100.0)),

@@ -13,7 +13,9 @@ use crate::group::GroupBy;
 /// The column that tables are sorted by unless another is chosen.
 pub const PSS: ColumnId = ColumnId::named("pss");
 /// The columns of memory that have a value where PSS may not be read. That of RSS says there what that of PSS does.
-pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "dpss", "swap", "dswap", "history", "trend", "growth"]);
+pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "dpss", "swap", "dswap", "mem", "history", "trend", "growth"]);
+/// The resident pages, which PSS says where it may not be read.
+pub const RSS: ColumnId = ColumnId::named("rss");
 /// The column that the right one of two tables is sorted by.
 pub const SWAP: ColumnId = ColumnId::named("swap");
 /// The column after which changes since a mark are shown.

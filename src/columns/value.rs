@@ -27,6 +27,8 @@ pub enum Value<'a> {
     PerSecond(f64),
     /// A fraction, 1.0 being the whole.
     Share(f64),
+    /// Unknown, but no more than that fraction, as [`AtMost`](Self::AtMost).
+    ShareAtMost(f64),
     /// A plain number.
     Count(u64),
     /// A number that names something: never shortened.
@@ -80,7 +82,7 @@ impl<'a> Value<'a> {
             Self::Confidence(t) => Some(t.confidence),
             Self::Verdict(verdict) => verdict.rank(),
             Self::Never => Some(f64::INFINITY),
-            Self::AtMost(_) | Self::Text(_) | Self::Missing(_) | Self::Blank => None,
+            Self::AtMost(_) | Self::ShareAtMost(_) | Self::Text(_) | Self::Missing(_) | Self::Blank => None,
         }
     }
 
@@ -96,6 +98,7 @@ impl<'a> Value<'a> {
             }
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
             Self::AtMost(n) => SortKey::Number(*n as f64),
+            Self::ShareAtMost(x) => SortKey::Number(*x),
             // Below the soonest in one direction, it would stand above them in the other.
             Self::Never => SortKey::Missing,
             other => other
@@ -123,7 +126,7 @@ impl<'a> Value<'a> {
                 let bands = line.recent(Self::CHART_POINTS);
                 DataValue::Series(bands.into_iter().map(|band| band.map(|band| band.last)).collect())
             }
-            Self::AtMost(_) | Self::Missing(_) | Self::Never | Self::Blank => DataValue::Null,
+            Self::AtMost(_) | Self::ShareAtMost(_) | Self::Missing(_) | Self::Never | Self::Blank => DataValue::Null,
         }
     }
 }

@@ -10,7 +10,7 @@
 mod groups;
 mod row;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::group::{GroupBy, GroupKey};
@@ -42,6 +42,8 @@ const SUSPECTED: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub struct HeldHistories {
     processes: HashMap<Identity, Box<HeldHistory>>,
+    /// Further processes that hold something, for which there was no room.
+    left_out: HashSet<Identity>,
     groups: HeldGroups,
     /// The time of the last snapshot.
     clock: Clock,
@@ -64,6 +66,11 @@ impl HeldHistories {
             held.rest_until(self.clock);
             (*id, &**held)
         })
+    }
+
+    /// Returns the number of processes that hold something and have no row here, as there are too many.
+    pub fn left_out(&self) -> usize {
+        self.left_out.len()
     }
 
     /// Returns every group of that kind with a process that held something.
@@ -103,6 +110,7 @@ impl HeldHistories {
 
     /// Forgets a process: it ended, or is another program now.
     pub(super) fn remove(&mut self, id: Identity) {
+        self.left_out.remove(&id);
         self.is_touched |= self.processes.remove(&id).is_some();
     }
 
@@ -115,11 +123,15 @@ impl HeldHistories {
         if let Some(held) = self.processes.get_mut(&sample.id) {
             held.is_known = figures.is_ok();
             held.figures = figures.unwrap_or(held.figures);
-        } else if let Some(figures) = figures.ok().filter(|figures| figures.total() > 0)
-            && self.has_room()
-        {
+        } else if let Some(figures) = figures.ok().filter(|figures| figures.total() > 0) {
+            if !self.has_room() {
+                self.left_out.insert(sample.id);
+                return;
+            }
+            self.left_out.remove(&sample.id);
             self.processes.insert(sample.id, Box::new(HeldHistory::new(figures)));
         } else {
+            self.left_out.remove(&sample.id);
             return;
         }
         self.is_touched = true;
@@ -207,6 +219,9 @@ impl HeldHistories {
     pub(super) fn bytes(&self) -> usize {
         let rows = self.processes.values().map(|held| held.bytes());
         let slot = size_of::<(Identity, Box<HeldHistory>)>() + 1;
-        rows.sum::<usize>() + self.processes.capacity() * slot + self.groups.bytes()
+        rows.sum::<usize>()
+            + self.processes.capacity() * slot
+            + self.left_out.capacity() * size_of::<Identity>()
+            + self.groups.bytes()
     }
 }

@@ -27,7 +27,7 @@ impl PackedMemory {
     /// Returns PSS and swap in bytes.
     fn get(self) -> Reading<[u64; 2]> {
         if self.0[0] == u32::MAX {
-            return Err(Missing::Pending);
+            return Err(Missing::NotMarked);
         }
         Ok(self.0.map(|n| u64::from(n) << 10))
     }
@@ -60,7 +60,7 @@ pub struct Mark {
 #[derive(Debug, Default)]
 struct MarkedHeld {
     processes: HashMap<Identity, Reading<u64>>,
-    groups: HashMap<GroupKey, u64>,
+    groups: HashMap<GroupKey, Reading<u64>>,
 }
 
 impl Mark {
@@ -79,7 +79,8 @@ impl Mark {
         if let Some(held) = &mut held {
             let bytes = |s: &ProcessSample| s.held().map(|held| held.figures.total());
             let of_processes = rows.iter().filter(has_memory).map(|s| (s.id, bytes(s)));
-            held.processes = of_processes.filter(|(_, bytes)| *bytes != Ok(0)).collect();
+            let known = of_processes.map(|(id, bytes)| (id, bytes.map_err(|_| Missing::NotMarked)));
+            held.processes = known.filter(|(_, bytes)| *bytes != Ok(0)).collect();
         }
         for by in GroupBy::OF_PROCESSES {
             for group in groups(snapshot, by, |s| has_memory(&s), |_| None) {
@@ -89,8 +90,13 @@ impl Mark {
                     Ok(m) if is_whole => PackedMemory::new(m.pss, m.swap),
                     _ => PackedMemory::UNKNOWN,
                 };
-                let held_by_it = group.totals.held.map_or(0, |figures| figures.total());
-                if let Some(held) = held.as_mut().filter(|_| held_by_it > 0) {
+                let is_pending = |i: &usize| rows[*i].held() == Err(Missing::Pending);
+                let held_by_it = if group.members.iter().any(is_pending) {
+                    Err(Missing::NotMarked)
+                } else {
+                    Ok(group.totals.held.map_or(0, |figures| figures.total()))
+                };
+                if let Some(held) = held.as_mut().filter(|_| held_by_it != Ok(0)) {
                     held.groups.insert(group.key.clone(), held_by_it);
                 }
                 by_key.insert(group.key, memory);
@@ -144,8 +150,8 @@ impl Mark {
             return None;
         }
         if group.whole {
-            let then = marked.groups.get(&group.key).copied().unwrap_or(0);
-            return Some(group.totals.held.map(|now| difference(now.total(), then)));
+            let then = marked.groups.get(&group.key).copied().unwrap_or(Ok(0));
+            return Some(group.totals.held.and_then(|now| Ok(difference(now.total(), then?))));
         }
         let members = group.members.iter().filter_map(|at| snapshot.rows().get(*at));
         let changes = members.filter_map(|sample| self.held(sample)?.ok());

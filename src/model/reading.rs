@@ -26,6 +26,10 @@ pub enum Missing {
     Pending,
     /// Read only where the user asked for it.
     NotAsked,
+    /// Not known when the mark was set, since which a change would be.
+    NotMarked,
+    /// There are more rows than have a history, and this is one of the rest.
+    TooMany,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -43,13 +47,15 @@ impl Missing {
             Self::Malformed => "malformed",
             Self::Pending => "not read yet",
             Self::NotAsked => "not asked: press c",
+            Self::NotMarked => "not known at the mark",
+            Self::TooMany => "too many to have a history each",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 9] = [
+        const WORDS: [Missing; 11] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -59,6 +65,8 @@ impl Missing {
             Missing::Malformed,
             Missing::Pending,
             Missing::NotAsked,
+            Missing::NotMarked,
+            Missing::TooMany,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

@@ -129,6 +129,10 @@ fn on_snapshot(app: &mut App) {
         modal.on_snapshot(app);
         Response::stay()
     });
+    let was_blind = app.is_blind();
     refresh(app);
+    if app.is_blind() != was_blind {
+        app.apply_columns();
+    }
     app.with_page(|page, app| page.follow(app));
 }

@@ -35,7 +35,7 @@ fn a_process_counts_from_the_mark_and_a_new_one_from_nothing() {
     assert_eq!((new.pss, new.swap, new.is_new), (4 * M, M, true));
     assert!(mark.is_new(&holding(9, "b", 4, 1)) && !mark.is_new(&grown));
     // What could not be read then is unknown, and no growth.
-    assert_eq!(mark.process(&holding(3, "hidden", 5, 0)), Err(Missing::Pending));
+    assert_eq!(mark.process(&holding(3, "hidden", 5, 0)), Err(Missing::NotMarked));
     assert_eq!(mark.process(&hidden), Err(Missing::Denied));
     assert!(!mark.is_new(&hidden));
     // Another process with the same pid is another.
@@ -66,7 +66,7 @@ fn a_group_lacks_what_ended_and_has_what_started() {
     let mut pending = holding(3, "worker", 30, 0);
     pending.walk = Err(Missing::Pending);
     let early = Mark::new(&at(10, vec![holding(2, "worker", 50, 0), pending]));
-    assert_eq!(early.group(&made[0], &now), Err(Missing::Pending));
+    assert_eq!(early.group(&made[0], &now), Err(Missing::NotMarked));
 }
 
 #[test]

@@ -35,11 +35,13 @@ fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) 
 /// Needs of changes and judgements of what is held.
 const OVER_TIME: Needs = Needs::HELD.and(Needs::HISTORY);
 
-/// Reads a value of the past of what is held; `nothing` where nothing ever was. Without any past, blank.
+/// Reads a value of the past of what is held; `nothing` where nothing ever was. Without any past, blank; of more processes
+/// than have one it is unknown.
 fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHistory) -> Value<'a>) -> Value<'a> {
     match (row.sample.map(ProcessSample::held), row.held) {
         (Some(Err(why)), _) => Value::Missing(why),
         (_, Some(history)) => get(history),
+        (Some(Ok(held)), None) if row.change.is_some() && held.figures.total() > 0 => Value::Missing(Missing::TooMany),
         (Some(Ok(_)), None) if row.change.is_some() => nothing,
         _ => Value::Blank,
     }

@@ -82,11 +82,15 @@ pub(super) const COLUMNS: &[Entry] = &[
     .additive(false)
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, ram(r)) {
-        (Ok(m), Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
-        (Err(why), _) | (_, Err(why)) => Value::Missing(why),
+    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, ram(r)) {
+        (Ok(m), _, Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
+        (Err(_), Some(rss), Ok(ram)) => Value::ShareAtMost(rss as f64 / ram.max(1) as f64),
+        (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
     })
-    .help("PSS in percent of the machine's memory, or of that which the container may use. Formula: PSS ÷ MemTotal.")
+    .help(
+        "PSS in percent of the machine's memory, or of that which the container may use. Where PSS may not be read, ≤ stands before \
+         that of RSS. Formula: PSS ÷ MemTotal.",
+    )
     .additive(true)
     .priority(Priority::Low)
     .needs(Needs::MEMORY.and(Needs::SYSTEM)),

@@ -37,7 +37,8 @@ impl App {
     }
 
     /// Gives the tables the chosen columns. A tree shows the sums of its subtrees first; groups that are no
-    /// cgroups have none of the figures of cgroups, and without swap nothing is swapped out.
+    /// cgroups have none of the figures of cgroups, and without swap nothing is swapped out. Where most rows have RSS in place of
+    /// PSS, a column of RSS would say it twice.
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
@@ -46,9 +47,11 @@ impl App {
             Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family)
         );
         let has_swap = self.screen.has_swap;
+        let has_rss_twice = self.is_blind() && chosen.contains(&layout::PSS);
         let left_out = |c: &ColumnId| {
             (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
-                || (!has_swap && layout::OF_SWAP.contains(c) && *c != self.tables.single.sort)
+                || (*c != self.tables.single.sort
+                    && (!has_swap && layout::OF_SWAP.contains(c) || has_rss_twice && *c == layout::RSS))
         };
         let columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !left_out(c)).collect();
         // Where nothing but those was chosen, they stay: a table has a column.
@@ -162,7 +165,7 @@ impl App {
     }
 
     /// Returns true if of most processes no more may be read than everyone may.
-    const fn is_blind(&self) -> bool {
+    pub(in crate::tui) const fn is_blind(&self) -> bool {
         let coverage = &self.rows.coverage;
         self.hides_memory() && coverage.hidden - coverage.pending > coverage.readable
     }

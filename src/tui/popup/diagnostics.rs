@@ -91,6 +91,11 @@ fn lines(app: &App) -> Vec<(&'static str, String)> {
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
     }
+    let left_out = app.engine.history.held().left_out();
+    if left_out > 0 {
+        let text = format!("{} more hold something", units::counted(left_out as u64, "process"));
+        figures.push(("Held, no history", text));
+    }
     let width = app
         .screen
         .size

@@ -1,8 +1,8 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14 (at least 32m)  at this pace full in 5.0 h  mostly [heap] +136M   1 more leak: L
-//!  △ growing  812 redis-server  4.1M/min since 09:44 (at least 2m)  mostly [anon] +9M   2 more grow: L
+//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14 (at least 32m): memory full in 5.0 h  mostly [heap] +136M   1 more leak: L
+//!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  mostly [anon] +9M   2 more grow: L
 //! ```
 
 use std::time::Duration;
@@ -22,6 +22,8 @@ use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
 use crate::tui::widgets::StatusLine;
 use crate::{text, units};
 
+/// Columns from which on there is room for how long it lasts beside since when.
+const WIDE: u16 = 140;
 /// A limit that is reached later than that is not worth a word: one year.
 const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
 
@@ -53,7 +55,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.draw(area, buf);
 }
 
-/// Says what leaks or grows besides; what only warms up is no news. `1 more leak, 2 grow`.
+/// Says what leaks or grows besides, `1 more leak, 2 grow`; what only warms up is no news.
 fn others(app: &App, first: &Suspect) -> Option<String> {
     let count = |verdict: Verdict| {
         let all = app.engine.living_suspects();
@@ -63,6 +65,7 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
     let grow = |n: usize| if n == 1 { "grows" } else { "grow" };
     match (count(Verdict::Leaking), count(Verdict::Growing)) {
         (0, 0) => None,
+        (leaks, growing) if app.is_narrow() => Some(format!("{} more", leaks + growing)),
         (0, n) => Some(format!("{n} more {}", grow(n))),
         (leaks, growing) => {
             let s = if leaks == 1 { "" } else { "s" };
@@ -86,7 +89,10 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     } else {
         line.text(85, format!("  {}", units::pace(judgement.slope)), style);
         if let Some(since) = judgement.since {
-            line.text(70, labels::since(app, snapshot, since), theme.text);
+            let ago = snapshot.monotonic.saturating_sub(since);
+            let clock = labels::clock(app, snapshot, ago, false).filter(|_| app.screen.size.0 < WIDE);
+            let text = clock.map_or_else(|| labels::since(app, snapshot, since), |time| format!(" since {time}"));
+            line.text(78, text, theme.text);
         }
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
@@ -95,9 +101,9 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         let (priority, style) = if eta < labels::SOON {
             (80, theme.warning)
         } else {
-            (65, theme.text)
+            (76, theme.text)
         };
-        let words = if app.is_narrow() { ": " } else { "  at this pace " };
+        let words = if app.is_narrow() { ": " } else { ": memory " };
         line.text(priority, format!("{words}full in {}", units::about(eta)), style);
     }
     if judgement.verdict == Verdict::Leaking {
@@ -110,8 +116,9 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         line.text(75, format!("  {}", cause.text()), theme.text);
     }
     if let Some(fastest) = fastest_mapping(app, suspect) {
-        let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
-        line.text(75, text, theme.text);
+        let mostly = if app.screen.size.0 < WIDE { "" } else { "mostly " };
+        let text = format!("  {mostly}{}", mapping_growth(app, fastest, 30));
+        line.text(71, text, theme.text);
     }
     if let Some(text) = untouched(app, snapshot, suspect) {
         line.text(60, format!("  {text}"), theme.text);
@@ -121,7 +128,7 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
 /// Returns the name of a suspect with its pid or how many processes it has; on a narrow screen that of its program, which says
 /// more in little room than the beginning of a path.
 fn name(suspect: &Suspect, is_narrow: bool) -> String {
-    let width = if is_narrow { 20 } else { 36 };
+    let width = if is_narrow { 20 } else { 30 };
     match &suspect.key {
         RowKey::Process(id) if is_narrow && suspect.command.is_some() => {
             let program = suspect.command.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, sparklines};
+use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, Value, cell, layout, sparklines};
 use crate::config::{Action, Context};
 use crate::group::{Group, Totals};
 use crate::model::Missing;
@@ -179,6 +179,8 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
     let theme = &app.config.theme;
     match style {
         CellStyle::Zero => theme.zero,
+        // Where most figures are bounds, that is no mark of any.
+        CellStyle::Estimate if app.is_blind() => Style::default(),
         CellStyle::Estimate => theme.stale,
         CellStyle::Up => theme.up,
         CellStyle::Down => theme.down,
@@ -247,9 +249,18 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
     let values = Row::of_totals(totals, snapshot);
     let columns = app.place_columns(table, area.width);
     let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
+    let coverage = &app.rows.coverage;
+    let no_dashes = coverage.hidden == coverage.pending + coverage.by_rss;
     for placed in columns.iter().filter(|placed| additive(placed)) {
         let column = table.columns[placed.index].get();
-        let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
+        let value = match totals.memory {
+            // The sum of what the rows show, where each shows something.
+            Ok(known) if app.is_blind() && no_dashes && table.columns[placed.index] == layout::PSS => {
+                Value::AtMost(known.pss.saturating_add(totals.counted_rss))
+            }
+            _ => (column.value)(&values),
+        };
+        let cell = cell(&value, app.screen.units, usize::from(placed.width));
         placed.draw(buf, area, &cell.text, theme.totals);
     }
     // The label goes below the widest run of columns that have no sum.

@@ -1,7 +1,7 @@
 //! The first line: whose machine, how many processes, how old the figures are, what zmtop costs.
 //!
 //! ```text
-//!  zmtop db1  412 processes  figures ≤ 9s old  zmtop: 0.2 % of a core, 11M      PAUSED  user alice  up 12d
+//!  zmtop db1  412 processes  figures ≤ 9s old  zmtop: 0.2 % of a core, 11M    PAUSED  user alice  up 12d  09:35
 //! ```
 
 use std::time::Duration;
@@ -12,6 +12,7 @@ use ratatui::layout::Rect;
 use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
+use crate::tui::labels;
 use crate::tui::widgets::StatusLine;
 use crate::units::{self, Units};
 
@@ -51,6 +52,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(66, format!("  {short} without history"), theme.warning);
     }
     add_own_cost(app, snapshot, &mut line);
+    if let Some(time) = labels::clock(app, snapshot, Duration::ZERO, false) {
+        line.text_right(47, format!(" {time} "), theme.dim);
+    }
     if let Ok(up) = snapshot.system.uptime {
         let up = units::span(Duration::try_from_secs_f64(up).unwrap_or_default());
         line.text_right(20, format!(" up {up} "), theme.dim);

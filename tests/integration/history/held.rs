@@ -285,7 +285,14 @@ fn columns_tell_what_changed() {
     assert_eq!(shown[3], "leaking");
     // What was not read is pending.
     assert_eq!(text("held_change", &row(&last.rows()[1])), "…");
-    let group = groups(&last, GroupBy::User, |_| true, |_| None).remove(0);
+    // The sum of one of whom nothing was read is not known.
+    let all = groups(&last, GroupBy::User, |_| true, |_| None).remove(0);
+    assert_eq!(
+        mark.as_ref().unwrap().held_by_group(&all, &last),
+        Some(Err(Missing::NotMarked))
+    );
+    let by_program = groups(&last, GroupBy::Command, |_| true, |_| None);
+    let group = by_program.into_iter().find(|group| group.members == [0]).unwrap();
     let held = history.held_of_group(&group, &last);
     let sum = Row::of_group(&group, history.of_group(&group, &last), &last)
         .with_mark(mark.as_ref())
@@ -296,6 +303,29 @@ fn columns_tell_what_changed() {
     let blind = Mark::new(&at(0, vec![process(7, 1, "a")]));
     let row = Row::of_process(&last.rows()[0], None, &last).with_mark(Some(&blind));
     assert_eq!(text("mark_held", &row), "");
+    // One of when it was yet to be read will never tell, of the process or of its groups.
+    let mut unread = process(7, 1, "/usr/bin/server");
+    unread.held = Some(Arc::new(Err(Missing::Pending)));
+    let early = Mark::new(&at(0, vec![unread]));
+    let unknown = Err(Missing::NotMarked);
+    assert_eq!(early.held(&last.rows()[0]), Some(unknown));
+    assert_eq!(early.held_by_group(&group, &last), Some(unknown));
+}
+
+#[test]
+fn of_more_than_have_a_past_it_is_unknown() {
+    let all = |n: u32| (1..=n).map(|pid| memfd(pid, MIB)).collect();
+    let (mut history, last) = run(4, |_| all(4100));
+    assert_eq!(history.held().left_out(), 4);
+    let change = |history: &History, last: &Snapshot, at: usize| {
+        let id = last.rows()[at].id;
+        let row = Row::of_process(&last.rows()[at], history.get(id), last);
+        text("held_change", &row.with_held(history.held().get(id)))
+    };
+    assert_eq!(change(&history, &last, 0), "0");
+    assert_eq!(change(&history, &last, 4099), "-");
+    history.push(&at(4, all(4098)));
+    assert_eq!(history.held().left_out(), 2);
 }
 
 #[test]
