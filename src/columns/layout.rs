@@ -14,8 +14,8 @@ use crate::group::GroupBy;
 pub const PSS: ColumnId = ColumnId::named("pss");
 /// The columns of memory that have a value where PSS may not be read. That of RSS says there what that of PSS does.
 pub const WITHOUT_PSS: &[ColumnId] = &named(["pss", "dpss", "swap", "dswap", "mem", "history", "trend", "growth"]);
-/// The resident pages, which PSS says where it may not be read.
-pub const RSS: ColumnId = ColumnId::named("rss");
+/// The memory in percent of the machine's.
+pub const MEM: ColumnId = ColumnId::named("mem");
 /// The column that the right one of two tables is sorted by.
 pub const SWAP: ColumnId = ColumnId::named("swap");
 /// The column after which changes since a mark are shown.

@@ -38,7 +38,7 @@ impl App {
 
     /// Gives the tables the chosen columns. A tree shows the sums of its subtrees first; groups that are no
     /// cgroups have none of the figures of cgroups, and without swap nothing is swapped out. Where most rows have RSS in place of
-    /// PSS, a column of RSS would say it twice.
+    /// PSS, the columns of the settings go that would be empty or say RSS twice.
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
@@ -47,11 +47,12 @@ impl App {
             Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family)
         );
         let has_swap = self.screen.has_swap;
-        let has_rss_twice = self.is_blind() && chosen.contains(&layout::PSS);
+        let is_blind = self.is_blind() && *chosen == self.config.settings.ui.columns;
+        let hidden = |c: &ColumnId| c.get().needs.contains(Needs::MEMORY) && !layout::WITHOUT_PSS.contains(c);
         let left_out = |c: &ColumnId| {
             (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
                 || (*c != self.tables.single.sort
-                    && (!has_swap && layout::OF_SWAP.contains(c) || has_rss_twice && *c == layout::RSS))
+                    && (!has_swap && layout::OF_SWAP.contains(c) || is_blind && hidden(c)))
         };
         let columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !left_out(c)).collect();
         // Where nothing but those was chosen, they stay: a table has a column.

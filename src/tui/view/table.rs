@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, Value, cell, layout, sparklines};
+use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, sparklines};
 use crate::config::{Action, Context};
 use crate::group::{Group, Totals};
 use crate::model::Missing;
@@ -250,17 +250,21 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
     let columns = app.place_columns(table, area.width);
     let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
     let coverage = &app.rows.coverage;
-    let no_dashes = coverage.hidden == coverage.pending + coverage.by_rss;
+    // The sum of what the rows show, where each shows something.
+    let has_dashes = coverage.hidden > coverage.pending + coverage.by_rss;
+    let known = totals.memory.ok().filter(|_| app.is_blind() && !has_dashes);
+    let bound = known.map(|memory| Totals {
+        memory: Err(Missing::Denied),
+        counted_rss: memory.pss.saturating_add(totals.counted_rss),
+        ..totals.clone()
+    });
     for placed in columns.iter().filter(|placed| additive(placed)) {
         let column = table.columns[placed.index].get();
-        let value = match totals.memory {
-            // The sum of what the rows show, where each shows something.
-            Ok(known) if app.is_blind() && no_dashes && table.columns[placed.index] == layout::PSS => {
-                Value::AtMost(known.pss.saturating_add(totals.counted_rss))
-            }
-            _ => (column.value)(&values),
-        };
-        let cell = cell(&value, app.screen.units, usize::from(placed.width));
+        let of_shown = bound
+            .as_ref()
+            .filter(|_| [layout::PSS, layout::MEM].contains(&table.columns[placed.index]));
+        let values = of_shown.map_or(values, |totals| Row::of_totals(totals, snapshot));
+        let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
         placed.draw(buf, area, &cell.text, theme.totals);
     }
     // The label goes below the widest run of columns that have no sum.

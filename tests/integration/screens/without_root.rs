@@ -85,17 +85,17 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     for known in ["▼PSS≤RSS", "Δ10s", "SWAP", "TREND"] {
         assert!(shown.contains(&known.to_owned()), "{known} of {shown:?}");
     }
-    // That of RSS says the same as that of PSS.
+    // That of RSS says the same as that of PSS, and USS is nobody's to read.
+    let mut wide = session(160, 24);
+    let shown = heading(&mut wide);
     for empty in ["USS", "RSS"] {
         assert!(!shown.contains(&empty.to_owned()), "{empty} of {shown:?}");
     }
-    // Where there is room all others are there, and where all may be read nothing is different.
-    let mut wide = session(160, 24);
-    let shown = heading(&mut wide);
-    assert!(
-        shown.contains(&"USS".to_owned()) && !shown.contains(&"RSS".to_owned()),
-        "{shown:?}"
-    );
+    // Who asks for them gets them.
+    let columns = ["pss", "rss", "command"].map(|id| zmtop::columns::find(id).unwrap());
+    wide.app.choose_columns(columns.to_vec());
+    assert!(heading(&mut wide).contains(&"RSS".to_owned()));
+    // Where all may be read nothing is different.
     let mut all = Session::new(80, 24);
     assert!(heading(all.minute()).contains(&"▼PSS".to_owned()));
 }
@@ -188,4 +188,25 @@ fn bounds_fit_their_column() {
     ] {
         assert_eq!(cell(&Value::AtMost(n), Units::Auto, 5).text, expected);
     }
+}
+
+#[test]
+fn the_sum_is_of_what_the_rows_show() {
+    let mut session = Session::new(120, 30);
+    let own = process(900, 1, "/usr/bin/python3 own.py");
+    let others = [
+        hidden(700, "/usr/sbin/mysqld", 2048 * MIB, Some(0)),
+        hidden(701, "/usr/sbin/small", 1024 * MIB, Some(0)),
+    ];
+    let rows: Vec<_> = others.into_iter().chain([own]).collect();
+    session.tick(1, rows.clone());
+    session.tick(1, rows.clone());
+    let sum = session.line("Σ");
+    assert!(sum.contains("≤3.0G"), "{sum}");
+    assert!(sum.matches('≤').count() == 2, "MEM% has a bound too: {sum}");
+    // One of which nothing is known makes it none.
+    let mut dashes = process(800, 1, "/usr/bin/dashes");
+    dashes.walk = Err(Missing::Denied);
+    session.tick(1, rows.into_iter().chain([dashes]).collect());
+    assert!(!session.line("Σ").contains('≤'));
 }
