@@ -8,6 +8,7 @@ pub mod callers;
 pub mod cell;
 mod filtering;
 pub mod held;
+pub mod kernel_table;
 pub mod layout;
 pub mod mapping;
 mod needs;

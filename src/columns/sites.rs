@@ -1,57 +1,15 @@
 //! The columns of the kernel's allocation sites.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
-use super::{Column, Label, Needs, Priority, TableKind, Unit, Value};
-use crate::filter::{Filterable, TextField};
-use crate::history::RowHistory;
+use super::kernel_table::{KernelRow, KernelTable, over_time};
+use super::{Column, Label, TableKind, Unit, Value};
+use crate::history::kernel::site_name;
 use crate::model::Missing;
 use crate::model::allocinfo::{AllocFigures, AllocSite};
 
 /// An allocation site, or the sum of some.
-#[derive(Clone, Copy, Debug)]
-pub struct SiteRow<'a> {
-    /// The site; a sum has none.
-    pub site: Option<&'a AllocSite>,
-    /// Its figures.
-    pub figures: AllocFigures,
-    /// Its past, as far as it is kept.
-    pub history: Option<&'a RowHistory>,
-    /// The time that its sparkline spans.
-    pub span: Duration,
-    /// Its change since the mark in bytes, where there is one.
-    pub since_mark: Option<i64>,
-}
-
-impl<'a> SiteRow<'a> {
-    /// Returns the row of a site.
-    pub const fn new(site: &'a AllocSite) -> Self {
-        Self {
-            site: Some(site),
-            figures: site.figures,
-            history: None,
-            span: Duration::ZERO,
-            since_mark: None,
-        }
-    }
-
-    /// Returns the sum of rows.
-    pub fn total(rows: &[SiteRow<'_>]) -> Self {
-        let changes = || rows.iter().filter_map(|row| row.since_mark);
-        Self {
-            site: None,
-            figures: rows.iter().map(|row| row.figures).sum(),
-            history: None,
-            span: Duration::ZERO,
-            since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
-        }
-    }
-
-    fn text(&self, text: fn(&'a AllocSite) -> &'a [u8]) -> Value<'a> {
-        self.site.map_or(Value::Blank, |site| Value::text(Ok(text(site))))
-    }
-}
+pub type SiteRow<'a> = KernelRow<'a, Sites>;
 
 /// The allocation sites.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +17,33 @@ pub enum Sites {}
 
 impl TableKind for Sites {
     type Row<'a> = SiteRow<'a>;
+}
+
+impl KernelTable for Sites {
+    type Line = AllocSite;
+    type Figures = AllocFigures;
+    const COLUMNS: &'static [Entry] = COLUMNS;
+
+    fn figures(site: &AllocSite) -> AllocFigures {
+        site.figures
+    }
+
+    fn size(figures: &AllocFigures) -> u64 {
+        figures.size
+    }
+
+    fn key(site: &AllocSite) -> Cow<'_, [u8]> {
+        site_name(site).into()
+    }
+
+    fn names(site: &AllocSite) -> Cow<'_, [u8]> {
+        let module = site.module.as_deref().unwrap_or_default();
+        [&*site.function, &*site.place, module].join(&b' ').into()
+    }
+}
+
+fn text<'a>(row: &SiteRow<'a>, text: fn(&'a AllocSite) -> &'a [u8]) -> Value<'a> {
+    row.of_line(|site| Value::text(Ok(text(site))))
 }
 
 type Entry = Column<Sites>;
@@ -79,51 +64,26 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("Bytes of an allocation, on average. Formula: SIZE ÷ CALLS."),
     Entry::text("accurate", "EXACT", 5, |r| {
-        r.text(|site| if site.inaccurate { b"no" } else { b"" })
+        text(r, |site| if site.inaccurate { b"no" } else { b"" })
     })
     .help("`no` where the kernel itself marks the figures as inaccurate. Kernel: accurate:no in allocinfo."),
     Entry::text("module", "MODULE", 8, |r| {
-        r.text(|site| site.module.as_deref().unwrap_or_default())
+        text(r, |site| site.module.as_deref().unwrap_or_default())
     })
     .help("The module of the kernel that it is in."),
-    Entry::text("function", "FUNCTION", 12, |r| r.text(|site| &site.function))
+    Entry::text("function", "FUNCTION", 12, |r| text(r, |site| &site.function))
         .help("The function that the line is in."),
-    Entry::text("site", "SITE", 12, |r| r.text(|site| &site.place))
+    Entry::text("site", "SITE", 12, |r| text(r, |site| &site.place))
         .help("The file and the line of the kernel's source.")
         .label(Label::Group),
 ];
 
-/// The columns that only the monitor has, as they are of more than one moment.
-pub static OVER_TIME: &[Entry] = &[
-    Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
-        let change = r.history.and_then(|history| history.change().pss);
-        change.map_or(Value::Blank, Value::Delta)
-    })
-    .timed()
-    .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
-    .priority(Priority::High),
-    Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
-        r.since_mark.map_or(Value::Blank, Value::Delta)
-    })
-    .help("The change of SIZE since the mark that b sets.")
-    .additive(true)
-    .needs(Needs::MARK)
-    .priority(Priority::High),
-    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
-        r.history.map_or(Value::Blank, |history| {
-            Value::Chart(history.footprint().over(r.span), history.change().growth)
-        })
-    })
-    .help("SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.")
-    .priority(Priority::Low),
-    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend(), history.change().pss))
-    })
-    .help(
-        "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \
-         called a leak, as the kernel does not say what of it would be taken back.",
-    ),
-];
+/// The columns that only the monitor has.
+pub static OVER_TIME: &[Entry] = &over_time(
+    "SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.",
+    "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \
+     called a leak, as the kernel does not say what of it would be taken back.",
+);
 
 /// The message where the account does not go on.
 pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \
@@ -138,27 +98,5 @@ pub fn unread(why: Missing) -> String {
                                  with 0, sysctl vm.mem_profiling=1"
             .into(),
         other => format!("the allocation sites cannot be read: {other}"),
-    }
-}
-
-/// A site has names and figures.
-impl Filterable for SiteRow<'_> {
-    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
-        let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
-        let site = self.site.filter(|_| is_name)?;
-        let names = [
-            &*site.function,
-            &*site.place,
-            site.module.as_deref().unwrap_or_default(),
-        ];
-        Some(names.join(&b' ').into())
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
-    }
-
-    fn number(&self, column: usize) -> Option<f64> {
-        (COLUMNS.get(column)?.value)(self).number()
     }
 }

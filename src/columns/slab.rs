@@ -1,54 +1,15 @@
 //! The columns of slab caches.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
-use super::{Column, Label, Needs, Priority, SortKey, TableKind, Unit, Value};
-use crate::filter::{Filterable, TextField};
-use crate::history::RowHistory;
+use super::kernel_table::{KernelRow, KernelTable, over_time};
+use super::{Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::slab::{SlabCache, SlabCaches, SlabFigures};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::units::{Units, bytes};
 
 /// A slab cache, or the sum of some.
-#[derive(Clone, Copy, Debug)]
-pub struct SlabRow<'a> {
-    /// The cache; a sum has none.
-    pub cache: Option<&'a SlabCache>,
-    /// Its figures.
-    pub figures: SlabFigures,
-    /// Its past, as far as it is kept.
-    pub history: Option<&'a RowHistory>,
-    /// The time that its sparkline spans.
-    pub span: Duration,
-    /// Its change since the mark in bytes, where there is one.
-    pub since_mark: Option<i64>,
-}
-
-impl<'a> SlabRow<'a> {
-    /// Returns the row of a cache.
-    pub const fn new(cache: &'a SlabCache) -> Self {
-        Self {
-            cache: Some(cache),
-            figures: cache.figures,
-            history: None,
-            span: Duration::ZERO,
-            since_mark: None,
-        }
-    }
-
-    /// Returns the sum of rows.
-    pub fn total(rows: &[SlabRow<'_>]) -> Self {
-        let changes = || rows.iter().filter_map(|row| row.since_mark);
-        Self {
-            cache: None,
-            figures: rows.iter().map(|row| row.figures).sum(),
-            history: None,
-            span: Duration::ZERO,
-            since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
-        }
-    }
-}
+pub type SlabRow<'a> = KernelRow<'a, Slab>;
 
 /// The slab caches.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +20,28 @@ impl TableKind for Slab {
 
     fn tie<'a>(row: &'a SlabRow<'a>) -> SortKey {
         Value::Bytes(row.figures.size).sort_key()
+    }
+}
+
+impl KernelTable for Slab {
+    type Line = SlabCache;
+    type Figures = SlabFigures;
+    const COLUMNS: &'static [Entry] = COLUMNS;
+
+    fn figures(cache: &SlabCache) -> SlabFigures {
+        cache.figures
+    }
+
+    fn size(figures: &SlabFigures) -> u64 {
+        figures.size
+    }
+
+    fn key(cache: &SlabCache) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&cache.name)
+    }
+
+    fn names(cache: &SlabCache) -> Cow<'_, [u8]> {
+        Self::key(cache)
     }
 }
 
@@ -95,7 +78,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("Objects that there is room for. Kernel: num_objs in slabinfo.")
         .additive(true),
     Entry::bytes("object_size", "OBJSZ", |r| {
-        r.cache.map_or(Value::Blank, |cache| Value::Bytes(cache.object_size))
+        r.of_line(|cache| Value::Bytes(cache.object_size))
     })
     .help("Size of an object, with its padding. Kernel: objsize in slabinfo.")
     .additive(false),
@@ -103,60 +86,31 @@ pub static COLUMNS: &[Entry] = &[
         .help("Slabs, used and empty. Kernel: num_slabs in slabinfo.")
         .additive(true),
     count("per_slab", "OBJ/SL", |r| {
-        r.cache
-            .map_or(Value::Blank, |cache| Value::Count(cache.objects_per_slab))
+        r.of_line(|cache| Value::Count(cache.objects_per_slab))
     })
     .help("Objects in a slab. Kernel: objperslab in slabinfo."),
     Entry::text("reclaimable", "RECL", 4, |r| {
-        match r.cache.map(|cache| cache.reclaimable) {
-            None => Value::Blank,
-            Some(None) => Value::Missing(Missing::Unsupported),
-            Some(Some(true)) => Value::text(Ok(b"yes")),
-            Some(Some(false)) => Value::text(Ok(b"no")),
-        }
+        r.of_line(|cache| match cache.reclaimable {
+            None => Value::Missing(Missing::Unsupported),
+            Some(true) => Value::text(Ok(b"yes")),
+            Some(false) => Value::text(Ok(b"no")),
+        })
     })
     .help(
         "`yes` where the kernel takes the objects back when memory is needed, as those of dentries and inodes. Kernel: \
          reclaim_account in /sys/kernel/slab/NAME.",
     ),
-    Entry::text("cache", "CACHE", 5, |r| {
-        r.cache.map_or(Value::Blank, |cache| Value::text(Ok(&cache.name)))
-    })
-    .help("Its name. Caches of equal objects may be merged by the kernel, under the name of the first.")
-    .label(Label::Group),
+    Entry::text("cache", "CACHE", 5, |r| r.of_line(|cache| Value::text(Ok(&cache.name))))
+        .help("Its name. Caches of equal objects may be merged by the kernel, under the name of the first.")
+        .label(Label::Group),
 ];
 
-/// The columns that only the monitor has, as they are of more than one moment.
-pub static OVER_TIME: &[Entry] = &[
-    Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
-        let change = r.history.and_then(|history| history.change().pss);
-        change.map_or(Value::Blank, Value::Delta)
-    })
-    .timed()
-    .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
-    .priority(Priority::High),
-    Entry::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
-        r.since_mark.map_or(Value::Blank, Value::Delta)
-    })
-    .help("The change of SIZE since the mark that b sets.")
-    .additive(true)
-    .needs(Needs::MARK)
-    .priority(Priority::High),
-    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
-        r.history.map_or(Value::Blank, |history| {
-            Value::Chart(history.footprint().over(r.span), history.change().growth)
-        })
-    })
-    .help("SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a minute.")
-    .priority(Priority::Low),
-    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.history.map_or(Value::Blank, |history| Value::Trend(*history.trend(), history.change().pss))
-    })
-    .help(
-        "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \
-         up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
-    ),
-];
+/// The columns that only the monitor has.
+pub static OVER_TIME: &[Entry] = &over_time(
+    "SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a minute.",
+    "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \
+     up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
+);
 
 /// Returns why there are no caches to show, in words.
 pub fn unread(why: Missing) -> String {
@@ -182,21 +136,4 @@ pub fn sums(system: &SystemSample, caches: Reading<&SlabCaches>, units: Units) -
     Some(format!(
         "Slab {all} by meminfo: {reclaimable} reclaimable, {not} not{beyond}"
     ))
-}
-
-/// A cache has a name and figures.
-impl Filterable for SlabRow<'_> {
-    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
-        let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
-        let cache = self.cache.filter(|_| is_name)?;
-        Some(Cow::Borrowed(&cache.name))
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
-    }
-
-    fn number(&self, column: usize) -> Option<f64> {
-        (COLUMNS.get(column)?.value)(self).number()
-    }
 }

@@ -55,7 +55,7 @@ impl<'a> SitesReport<'a> {
     /// Returns the cells of a row; a sum has those alone that are sums.
     fn cells(&self, row: &SiteRow<'_>) -> Vec<Cell> {
         let mut cells = self.layout.cells(row);
-        if row.site.is_none() {
+        if row.line.is_none() {
             let other = cells
                 .iter_mut()
                 .zip(&self.layout.columns)

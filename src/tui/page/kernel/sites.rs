@@ -1,12 +1,10 @@
 //! The view of the lines of the kernel's source that hold memory.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::view::{Source, choose, since_mark};
+use super::view::{Source, choose, kernel_rows, total};
 use crate::columns::sites::{COLUMNS, OVER_TIME, STOPPED, SiteRow, Sites, unread};
 use crate::columns::{Column, Needs, Priority};
-use crate::history::kernel::site_name;
 use crate::model::allocinfo::{AllocSite, AllocSites};
 use crate::model::{Missing, Reading};
 use crate::tui::app::App;
@@ -41,11 +39,6 @@ fn found(app: &App) -> Reading<&AllocSites> {
     snapshot.kernel.sites.as_deref().map_err(|why| *why)
 }
 
-/// A line of the source, with the function, which may be inlined in several.
-fn key(site: &AllocSite) -> (&[u8], &[u8], Option<&[u8]>) {
-    (&site.place, &site.function, site.module.as_deref())
-}
-
 impl Source for Sites {
     const NAME: &'static str = "sites";
     const NOUN: &'static str = "site";
@@ -62,31 +55,16 @@ impl Source for Sites {
 
     fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
         let Ok(found) = found(app) else { return f(&[]) };
-        let span = app.screen.chart.span().time;
-        let marked = app
-            .data
-            .marks
-            .current()
-            .and_then(|mark| mark.kernel().sites.as_ref().ok());
-        let marked: Option<HashMap<_, u64>> =
-            marked.map(|then| then.sites.iter().map(|site| (key(site), site.figures.size)).collect());
         // Most lines hold nothing, and never did.
-        let sites = found
-            .sites
-            .iter()
-            .filter(|site| site.figures.calls > 0 || site.figures.size > 0);
-        let rows = sites.map(|site| SiteRow {
-            history: app.engine.history.sites().get(&site_name(site)),
-            span,
-            since_mark: since_mark(marked.as_ref(), &key(site), site.figures.size),
-            ..SiteRow::new(site)
-        });
-        f(&rows.collect::<Vec<_>>())
+        let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
+        let marked = app.data.marks.current().map(|mark| &mark.kernel().sites);
+        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.sites[..]));
+        let used = found.sites.iter().filter(is_used);
+        f(&kernel_rows(app, used, marked, app.engine.history.sites()))
     }
 
     fn with_total(rows: &[&SiteRow<'_>], f: &mut dyn for<'a> FnMut(&'a SiteRow<'a>)) {
-        let rows: Vec<SiteRow<'_>> = rows.iter().map(|row| **row).collect();
-        f(&SiteRow::total(&rows));
+        f(&total(rows));
     }
 
     fn state(app: &App) -> Result<(), String> {

@@ -1,9 +1,8 @@
 //! The view of the slab caches.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::view::{Source, choose, since_mark};
+use super::view::{Source, choose, kernel_rows, total};
 use crate::columns::slab::{COLUMNS, OVER_TIME, Slab, SlabRow, sums, unread};
 use crate::columns::{Column, Needs};
 use crate::model::slab::SlabCaches;
@@ -55,28 +54,13 @@ impl Source for Slab {
 
     fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SlabRow<'a>]) -> R) -> R {
         let Ok(found) = caches(app) else { return f(&[]) };
-        let span = app.screen.chart.span().time;
-        let marked = app
-            .data
-            .marks
-            .current()
-            .and_then(|mark| mark.kernel().slab.as_ref().ok());
-        let marked: Option<HashMap<&[u8], u64>> = marked.map(|then| {
-            let caches = then.caches.iter();
-            caches.map(|cache| (&*cache.name, cache.figures.size)).collect()
-        });
-        let rows = found.caches.iter().map(|cache| SlabRow {
-            history: app.engine.history.slab().get(&cache.name),
-            span,
-            since_mark: since_mark(marked.as_ref(), &&*cache.name, cache.figures.size),
-            ..SlabRow::new(cache)
-        });
-        f(&rows.collect::<Vec<_>>())
+        let marked = app.data.marks.current().map(|mark| &mark.kernel().slab);
+        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.caches[..]));
+        f(&kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
     }
 
     fn with_total(rows: &[&SlabRow<'_>], f: &mut dyn for<'a> FnMut(&'a SlabRow<'a>)) {
-        let rows: Vec<SlabRow<'_>> = rows.iter().map(|row| **row).collect();
-        f(&SlabRow::total(&rows));
+        f(&total(rows));
     }
 
     fn state(app: &App) -> Result<(), String> {

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::hash::Hash;
 use std::marker::PhantomData;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+use crate::columns::kernel_table::{KernelRow, KernelTable};
 use crate::columns::{Cell, Column, Label, Needs, Priority, TableKind, cell, columns_help};
 use crate::config::Action;
 use crate::filter::{Filterable, TextField};
+use crate::history::kernel::TableHistories;
 use crate::text;
 use crate::tui::app::{App, FilterState, HelpSection};
 use crate::tui::page::table::{PageTable, style};
@@ -87,11 +88,35 @@ pub(super) fn choose<T: TableKind + Copy>(
     columns
 }
 
-/// Returns the change of a row since the mark, by the sizes that were marked; what is new since then counts whole. `None` without
-/// a mark.
-pub(super) fn since_mark<K: Eq + Hash>(marked: Option<&HashMap<K, u64>>, key: &K, size: u64) -> Option<i64> {
-    let then = marked?.get(key).copied().unwrap_or(0);
-    Some(size.cast_signed().saturating_sub(then.cast_signed()))
+/// Returns the rows of these lines, with their past and their changes since the mark, where there is one and these were `marked`;
+/// what is new since then counts whole.
+pub(super) fn kernel_rows<'a, T: KernelTable>(
+    app: &App,
+    lines: impl IntoIterator<Item = &'a T::Line>,
+    marked: Option<&[T::Line]>,
+    histories: &'a TableHistories,
+) -> Vec<KernelRow<'a, T>> {
+    let span = app.screen.chart.span().time;
+    let size = |line| T::size(&T::figures(line)).cast_signed();
+    let marked: Option<HashMap<_, i64>> =
+        marked.map(|lines| lines.iter().map(|line| (T::key(line), size(line))).collect());
+    let row = |line| {
+        let key = T::key(line);
+        let then = marked.as_ref().map(|marked| marked.get(&key).copied().unwrap_or(0));
+        KernelRow {
+            history: histories.get(&key),
+            span,
+            since_mark: then.map(|then| size(line).saturating_sub(then)),
+            ..KernelRow::new(line)
+        }
+    };
+    lines.into_iter().map(row).collect()
+}
+
+/// Returns the sum of rows.
+pub(super) fn total<'a, T: KernelTable>(rows: &[&KernelRow<'a, T>]) -> KernelRow<'a, T> {
+    let rows: Vec<_> = rows.iter().map(|row| **row).collect();
+    KernelRow::total(&rows)
 }
 
 /// A kind of rows, and where they come from.

@@ -1,0 +1,148 @@
+//! Rows of the kernel's own tables, its slab caches and its allocation sites, and the columns that they have in common.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::iter::Sum;
+use std::time::Duration;
+
+use super::{Column, Needs, Priority, TableKind, Unit, Value};
+use crate::filter::{Filterable, TextField};
+use crate::history::RowHistory;
+
+/// A table of the kernel.
+pub trait KernelTable: TableKind + Copy + Debug {
+    /// A line of it.
+    type Line: Debug + 'static;
+    /// The figures of a line, or their sums over some.
+    type Figures: Copy + Debug + Sum;
+    /// Every column that one moment is enough for.
+    const COLUMNS: &'static [Column<Self>];
+
+    /// Returns the figures of a line.
+    fn figures(line: &Self::Line) -> Self::Figures;
+
+    /// Returns the memory of a line in bytes.
+    fn size(figures: &Self::Figures) -> u64;
+
+    /// Returns the name by which a line is known from one read to the next, raw.
+    fn key(line: &Self::Line) -> Cow<'_, [u8]>;
+
+    /// Returns the names that a filter looks at, raw.
+    fn names(line: &Self::Line) -> Cow<'_, [u8]>;
+}
+
+/// A line of a table, or the sum of some.
+#[derive(Debug)]
+pub struct KernelRow<'a, T: KernelTable> {
+    /// The line; a sum has none.
+    pub line: Option<&'a T::Line>,
+    /// Its figures.
+    pub figures: T::Figures,
+    /// Its past, as far as it is kept.
+    pub history: Option<&'a RowHistory>,
+    /// The time that its sparkline spans.
+    pub span: Duration,
+    /// Its change since the mark in bytes, where there is one.
+    pub since_mark: Option<i64>,
+}
+
+// A derived implementation would ask that the lines be copied, too.
+impl<T: KernelTable> Clone for KernelRow<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: KernelTable> Copy for KernelRow<'_, T> {}
+
+impl<'a, T: KernelTable> KernelRow<'a, T> {
+    /// Returns the row of a line.
+    pub fn new(line: &'a T::Line) -> Self {
+        Self {
+            line: Some(line),
+            figures: T::figures(line),
+            history: None,
+            span: Duration::ZERO,
+            since_mark: None,
+        }
+    }
+
+    /// Returns the sum of rows.
+    pub fn total(rows: &[Self]) -> Self {
+        let changes = || rows.iter().filter_map(|row| row.since_mark);
+        Self {
+            line: None,
+            figures: rows.iter().map(|row| row.figures).sum(),
+            history: None,
+            span: Duration::ZERO,
+            since_mark: changes().next().map(|_| changes().fold(0, i64::saturating_add)),
+        }
+    }
+
+    /// Takes a value from the line; a sum has none.
+    pub(super) fn of_line(&self, value: impl FnOnce(&'a T::Line) -> Value<'a>) -> Value<'a> {
+        self.line.map_or(Value::Blank, value)
+    }
+}
+
+/// Returns the columns that only the monitor has, as they are of more than one moment. `chart` and `trend` are the help of those.
+pub(super) const fn over_time<T>(chart: &'static str, trend: &'static str) -> [Column<T>; 4]
+where
+    T: KernelTable + for<'a> TableKind<Row<'a> = KernelRow<'a, T>>,
+{
+    [
+        Column::<T>::figure("change", "Δ", Unit::Delta, 6, change::<T>)
+            .timed()
+            .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+            .priority(Priority::High),
+        Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, since_mark::<T>)
+            .help("The change of SIZE since the mark that b sets.")
+            .additive(true)
+            .needs(Needs::MARK)
+            .priority(Priority::High),
+        Column::<T>::figure("history", "5 MIN", Unit::Chart, 10, chart_of::<T>)
+            .help(chart)
+            .priority(Priority::Low),
+        Column::<T>::figure("trend", "TREND", Unit::Trend, 16, trend_of::<T>).help(trend),
+    ]
+}
+
+fn change<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
+    let change = row.history.and_then(|history| history.change().pss);
+    change.map_or(Value::Blank, Value::Delta)
+}
+
+fn since_mark<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
+    row.since_mark.map_or(Value::Blank, Value::Delta)
+}
+
+fn chart_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
+    row.history.map_or(Value::Blank, |history| {
+        Value::Chart(history.footprint().over(row.span), history.change().growth)
+    })
+}
+
+fn trend_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
+    row.history.map_or(Value::Blank, |history| {
+        Value::Trend(*history.trend(), history.change().pss)
+    })
+}
+
+/// A line has names and figures.
+impl<T> Filterable for KernelRow<'_, T>
+where
+    T: KernelTable + for<'a> TableKind<Row<'a> = KernelRow<'a, T>>,
+{
+    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
+        let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
+        Some(T::names(self.line.filter(|_| is_name)?))
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        (T::COLUMNS.get(column)?.value)(self).number()
+    }
+}
