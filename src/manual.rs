@@ -8,3 +8,6 @@ pub mod data {}
 
 #[doc = include_str!("manual/peers.md")]
 pub mod peers {}
+
+#[doc = include_str!("manual/prometheus.md")]
+pub mod prometheus {}

@@ -9,6 +9,7 @@ use crate::columns::system::{COLUMNS, SystemRow};
 use crate::group::Coverage;
 use crate::history::History;
 use crate::model::{Reading, Snapshot, SystemSample};
+use crate::trend::Verdict;
 
 /// Counters of the kernel: metric, meaning, how to get it.
 type Counter = (&'static str, &'static str, fn(&SystemSample) -> Reading<u64>);
@@ -71,6 +72,7 @@ pub(super) fn families(snapshot: &Snapshot, history: &History) -> Vec<Family> {
         Family::counter(metric, help).with(&unlabelled(), value)
     }));
     families.push(parts(history));
+    families.extend(judged_parts(history));
     families.extend(pools(snapshot));
     families
 }
@@ -93,6 +95,27 @@ fn parts(history: &History) -> Family {
         account.rest.ok().map(|bytes| bytes as f64),
     );
     family
+}
+
+/// Makes the families of the verdicts on the parts of the RAM that may leak: the kernel's own memory, mostly.
+fn judged_parts(history: &History) -> [Family; 2] {
+    let mut leaking = Family::gauge(
+        "zmtop_account_leaking",
+        "1 where a part of the RAM that the kernel cannot take back leaks, else 0; absent while that is not known.",
+    );
+    let mut slope = Family::gauge(
+        "zmtop_account_slope_bytes_per_second",
+        "How fast the lowest values of a part of the RAM move.",
+    );
+    for (part, row) in history.parts().that_may_leak() {
+        let judged = row.trend();
+        if judged.verdict != Verdict::Unknown {
+            let labels = label("part", part.id);
+            leaking.push(&labels, Some(f64::from(u8::from(judged.verdict == Verdict::Leaking))));
+            slope.push(&labels, Some(judged.slope));
+        }
+    }
+    [leaking, slope]
 }
 
 /// Makes the families of memory that is kept compressed.

@@ -1,5 +1,11 @@
-//! `zmtop serve`: what is exported, and how requests are answered.
+//! `zmtop serve`: what is exported, how requests are answered, and what Prometheus makes of it.
 
+mod dashboard;
+mod exported;
 mod families;
+mod hosts;
+mod prometheus;
 mod requests;
+mod rules;
+mod server;
 mod text;

@@ -43,7 +43,8 @@ pub(super) const COLUMNS: &[Entry] = &[
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
     .help("How long the footprint has been growing, at least, of what grows.")
-    .needs(OVER_TIME),
+    .needs(OVER_TIME)
+    .metric("zmtop_growing_for_seconds"),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
         let eta = growth_time(r, |r, t| {
             let cgroup = r.limiting_cgroup();

@@ -2,48 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use zmtop::alert::Alerts;
-use zmtop::engine::State;
-use zmtop::export::{ExportOptions, Exporter, Family};
-use zmtop::group::GroupBy;
-use zmtop::history::History;
-use zmtop::model::{Missing, ProcessSample};
+use zmtop::export::Family;
+use zmtop::model::Missing;
 
-use crate::support::rows::{MIB, process, snapshot, walk};
-
-/// An engine and an exporter that take in the same snapshots.
-struct Exported {
-    state: State,
-    exporter: Exporter,
-    second: u64,
-}
-
-impl Exported {
-    fn new(top: usize) -> Self {
-        Self {
-            state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
-            exporter: Exporter::new(ExportOptions {
-                by: GroupBy::Command,
-                top,
-            }),
-            second: 0,
-        }
-    }
-
-    /// Takes in the snapshot of so many seconds later; returns the families.
-    fn after(&mut self, seconds: u64, processes: Vec<ProcessSample>) -> Vec<Family> {
-        self.second += seconds;
-        let snapshot = Arc::new(snapshot(Duration::from_secs(self.second), processes));
-        self.exporter.push(&snapshot);
-        self.state.push(snapshot);
-        self.exporter.families(
-            &self.state,
-            Duration::from_secs(self.second) + Duration::from_millis(500),
-        )
-    }
-}
+use super::exported::{Exported, sized};
+use crate::support::rows::MIB;
 
 /// The value of a series with this group or other label; `None` where there is none.
 fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
@@ -57,12 +21,6 @@ fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
         .iter()
         .find(|series| is_it(&series.labels))
         .map(|series| series.value)
-}
-
-fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
-    let mut sample = process(pid, 1, command);
-    sample.walk = Ok(walk(mib * MIB, 0));
-    sample
 }
 
 #[test]

@@ -1,99 +1,14 @@
 //! Requests to a running `zmtop serve`.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::server::{PATIENCE, Server, tree};
 use crate::support::cannot;
-use crate::support::pty::ZMTOP;
-use crate::support::tree::ProcTree;
-
-/// Time after which a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running `zmtop serve`; ended when dropped.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Server {
-    fn start(tree: &ProcTree, more: &[&str]) -> Self {
-        let mut child = Command::new(ZMTOP)
-            .args(["serve", "--listen", "127.0.0.1:0", "--proc-root"])
-            .arg(tree.root())
-            .args(more)
-            .env_clear()
-            .env("HOME", tree.path("home"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line
-            .trim()
-            .strip_prefix("zmtop: listening at http://")
-            .and_then(|rest| rest.strip_suffix("/metrics"));
-        let address = address.unwrap_or_else(|| panic!("{line}")).parse().unwrap();
-        Self { child, address }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
-    }
-
-    /// Sends bytes; returns all that is answered.
-    fn send(&self, bytes: &[u8]) -> String {
-        let mut stream = self.connect();
-        // What answers early may have closed it.
-        let _ = stream.write_all(bytes);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8(answer).unwrap()
-    }
-
-    fn get(&self, path: &str, accept: &str) -> String {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n").as_bytes())
-    }
-
-    /// Returns the metrics once there are some.
-    fn scrape(&self) -> String {
-        let begun = Instant::now();
-        loop {
-            let answer = self.get("/metrics", "*/*");
-            if answer.starts_with("HTTP/1.1 200 ") {
-                return answer;
-            }
-            assert!(
-                answer.starts_with("HTTP/1.1 503 ") && begun.elapsed() < PATIENCE,
-                "{answer}"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn tree() -> ProcTree {
-    let tree = ProcTree::new();
-    tree.process(7).comm("server").cmdline("server\0").pss_kb(3000).write();
-    tree
-}
 
 #[test]
 fn scrapes_are_answered_in_both_formats() {

@@ -1,0 +1,64 @@
+//! An exporter of made snapshots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::alert::Alerts;
+use zmtop::engine::State;
+use zmtop::export::{ExportOptions, Exporter, Family};
+use zmtop::group::GroupBy;
+use zmtop::history::History;
+use zmtop::model::{ProcessSample, SystemSample};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// An engine and an exporter that take in the same snapshots.
+pub(super) struct Exported {
+    state: State,
+    exporter: Exporter,
+    second: u64,
+}
+
+impl Exported {
+    pub(super) fn new(top: usize) -> Self {
+        Self {
+            state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
+            exporter: Exporter::new(ExportOptions {
+                by: GroupBy::Command,
+                top,
+            }),
+            second: 0,
+        }
+    }
+
+    /// Takes in the snapshot of so many seconds later; returns the families.
+    pub(super) fn after(&mut self, seconds: u64, processes: Vec<ProcessSample>) -> Vec<Family> {
+        self.after_with(seconds, processes, |_| {})
+    }
+
+    /// Does so with a system that is not unknown.
+    pub(super) fn after_with(
+        &mut self,
+        seconds: u64,
+        processes: Vec<ProcessSample>,
+        system: impl FnOnce(&mut SystemSample),
+    ) -> Vec<Family> {
+        self.second += seconds;
+        let mut snapshot = snapshot(Duration::from_secs(self.second), processes);
+        system(&mut snapshot.system);
+        let snapshot = Arc::new(snapshot);
+        self.exporter.push(&snapshot);
+        self.state.push(snapshot);
+        self.exporter.families(
+            &self.state,
+            Duration::from_secs(self.second) + Duration::from_millis(500),
+        )
+    }
+}
+
+/// A process of so many MiB.
+pub(super) fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
+    let mut sample = process(pid, 1, command);
+    sample.walk = Ok(walk(mib * MIB, 0));
+    sample
+}

@@ -1,0 +1,102 @@
+//! A running `zmtop serve`, and requests to it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::pty::ZMTOP;
+use crate::support::tree::ProcTree;
+
+/// Time after which a test gives up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `zmtop serve`; ended when dropped.
+pub(super) struct Server {
+    pub(super) child: Child,
+    pub(super) address: SocketAddr,
+}
+
+impl Server {
+    pub(super) fn start(tree: &ProcTree, more: &[&str]) -> Self {
+        let mut command = Command::new(ZMTOP);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--proc-root"])
+            .arg(tree.root())
+            .args(more)
+            .env_clear()
+            .env("HOME", tree.path("home"))
+            .stdin(Stdio::null());
+        Self::of(&mut command).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// Starts a command that becomes `zmtop serve`; returns what it says instead of listening.
+    pub(super) fn of(command: &mut Command) -> Result<Self, String> {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line
+            .trim()
+            .strip_prefix("zmtop: listening at http://")
+            .and_then(|rest| rest.strip_suffix("/metrics"));
+        match address.map(str::parse) {
+            Some(Ok(address)) => Ok(Self { child, address }),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(line)
+            }
+        }
+    }
+
+    pub(super) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends bytes; returns all that is answered.
+    pub(super) fn send(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // What answers early may have closed it.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8(answer).unwrap()
+    }
+
+    pub(super) fn get(&self, path: &str, accept: &str) -> String {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n").as_bytes())
+    }
+
+    /// Returns the metrics once there are some.
+    pub(super) fn scrape(&self) -> String {
+        let begun = Instant::now();
+        loop {
+            let answer = self.get("/metrics", "*/*");
+            if answer.starts_with("HTTP/1.1 200 ") {
+                return answer;
+            }
+            assert!(
+                answer.starts_with("HTTP/1.1 503 ") && begun.elapsed() < PATIENCE,
+                "{answer}"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(super) fn tree() -> ProcTree {
+    let tree = ProcTree::new();
+    tree.process(7).comm("server").cmdline("server\0").pss_kb(3000).write();
+    tree
+}
