@@ -25,6 +25,7 @@ mod cgroups;
 mod interrupt;
 #[path = "support/kinds.rs"]
 mod kinds;
+#[expect(dead_code, reason = "each bench uses a part")]
 #[path = "support/load.rs"]
 mod load;
 #[path = "support/pane.rs"]

@@ -1,6 +1,7 @@
 //! Processes that do nothing but have memory.
 
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
@@ -26,12 +27,26 @@ impl Load {
         Self::start_as(processes, LOAD, &format!("{areas} {pages}"))
     }
 
+    /// Starts so many of such, whose programs have that many names.
+    pub(crate) fn start_in_groups(processes: usize, groups: usize, areas: usize, pages: usize) -> Self {
+        let name = |process| Some(format!("load-{}", process % groups));
+        Self::start_named(processes, LOAD, &format!("{areas} {pages}"), name)
+    }
+
     /// Starts so many with that in their environment, and waits until each has written a byte.
     pub(crate) fn start_as(processes: usize, variable: &str, value: &str) -> Self {
+        Self::start_named(processes, variable, value, |_| None)
+    }
+
+    fn start_named(processes: usize, variable: &str, value: &str, name: impl Fn(usize) -> Option<String>) -> Self {
         let (mut ready, writer) = std::io::pipe().unwrap();
         let program = std::env::current_exe().unwrap();
-        let spawn = |_| {
-            Command::new(&program)
+        let spawn = |process| {
+            let mut command = Command::new(&program);
+            if let Some(name) = name(process) {
+                command.arg0(name);
+            }
+            command
                 .env_clear()
                 .env(variable, value)
                 .stdin(Stdio::null())
