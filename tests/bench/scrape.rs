@@ -1,7 +1,7 @@
 //! Measures scrapes of `zmtop serve`, and what it costs beside Debian's `prometheus-process-exporter`.
 //!
 //! `cargo bench --bench scrape -- [NAME…] [processes=10000] [groups=500] [seconds=60] [every=5] [pairs=3] [scrapes=100000]`
-//! makes a load of processes of 10 areas of 5 pages, the names of whose programs make groups, and measures with it:
+//! makes a load of processes of 10 areas of 5 pages, whose titles make groups, and measures with it:
 //!
 //! | name | what is measured |
 //! | --- | --- |
@@ -99,7 +99,7 @@ fn answers(numbers: &Numbers) {
     for (top, goal) in [(100, true), (numbers.groups, false)] {
         let zmtop = Exporter::zmtop(Duration::from_secs(1), top);
         zmtop.warm_up();
-        let (mut times, mut size) = (Vec::new(), 0);
+        let (mut times, mut size, mut groups) = (Vec::new(), 0, 0);
         let end = Instant::now() + Duration::from_secs(numbers.seconds);
         while Instant::now() < end {
             pause(Duration::from_millis(1050));
@@ -107,11 +107,13 @@ fn answers(numbers: &Numbers) {
             let body = zmtop.scrape();
             times.push(begun.elapsed().as_secs_f64() * 1000.0);
             size = size.max(body.len());
+            groups = body.lines().filter(|line| line.starts_with("zmtop_pss_bytes{")).count();
         }
         times.sort_by(f64::total_cmp);
         let (median, p99) = (quantile(&times, 0.5), quantile(&times, 0.99));
         println!(
-            "answers, --top {top}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), largest {} kB (goal 512{})",
+            "answers, --top {top}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), largest {} kB (goal 512{}), \
+             in the end {groups} groups with PSS",
             times.len(),
             missed(goal && p99 > 10.0),
             size / 1000,

@@ -77,7 +77,7 @@ impl Exporter {
         while self.try_scrape().is_none() {
             pause(Duration::from_millis(100));
         }
-        pause(Duration::from_secs(20));
+        pause(Duration::from_secs(40));
     }
 
     /// Returns the body of an answer.

@@ -27,9 +27,9 @@ impl Load {
         Self::start_as(processes, LOAD, &format!("{areas} {pages}"))
     }
 
-    /// Starts so many of such, whose programs have that many names.
+    /// Starts so many of such, which have that many titles.
     pub(crate) fn start_in_groups(processes: usize, groups: usize, areas: usize, pages: usize) -> Self {
-        let name = |process| Some(format!("load-{}", process % groups));
+        let name = |process| Some(format!("[load-{}]", process % groups));
         Self::start_named(processes, LOAD, &format!("{areas} {pages}"), name)
     }
 
