@@ -1,6 +1,7 @@
 //! The command line: the options of each command, and their effect on the settings.
 
 mod exit;
+pub mod fleet;
 pub mod held;
 pub mod kernel;
 pub mod leaks;
@@ -19,6 +20,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub use exit::{Early, Exit};
 pub use monitor::MonitorArgs;
+pub(crate) use ps::GROUPS;
 pub use ps::PsArgs;
 pub use shared::{ColorArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
 
@@ -59,6 +61,8 @@ pub enum Command {
     Leaks(Box<leaks::LeaksArgs>),
     /// Export the memory of groups and of the machine to Prometheus
     Serve(serve::ServeArgs),
+    /// Show the groups of many hosts, from what zmtop serve exports to a Prometheus
+    Fleet(Box<fleet::FleetArgs>),
     /// Look into the kernel's own memory
     Kernel(kernel::KernelArgs),
     /// Show or check the configuration
@@ -145,5 +149,5 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
 
 /// Understands a way to group processes.
 fn by(typed: &str) -> Result<GroupBy, String> {
-    ps::one_of(&GroupBy::OF_PROCESSES, typed)
+    ps::one_of(&GroupBy::OF_ONE_HOST, typed)
 }

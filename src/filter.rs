@@ -66,6 +66,8 @@ pub enum TextField {
     Replaced,
     /// The reason why its memory could not be read.
     Unread,
+    /// The host.
+    Host,
     /// The letter of its state.
     State,
 }

@@ -65,6 +65,7 @@ mod runs;
 pub mod suspects;
 mod system;
 pub mod time_series;
+mod told;
 mod upkeep;
 pub mod view;
 mod wakeups;

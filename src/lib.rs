@@ -29,6 +29,7 @@
 //! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |
 //! | horizon, floor | a length of time that is judged; the lowest value in a part of it |
 //! | judgement, verdict | what [`trend::judge`] says of a series; its one word: leaking, growing, warming, steady or shrinking |
+//! | fleet | many hosts at once; a row is then a group of processes on one host, as `zmtop serve` exports it |
 //! | suspect | a process or group with a verdict worth showing |
 //! | hot, cold | of a process's resident pages, those touched since its referenced bits were cleared, and the rest |
 //! | mark | the figures at a moment the user chose, to show changes since |
@@ -53,7 +54,7 @@
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
-//! L7   sampler source act    snapshots of this machine; snapshots of a file; signals, niceness, clear_refs
+//! L7   sampler source act    snapshots of this machine; of a file or a fleet; signals, niceness, clear_refs
 //! L8   config                settings, keymap, themes
 //! L9   tui output export     the three faces: the screen, printed reports, and metrics
 //! L10  cli run main          the command line, and the wiring
@@ -239,7 +240,8 @@
 //! ## A source of snapshots
 //!
 //! An iterator of `Result<Arc<Snapshot>, SourceError>` like [`source::Source`], opened in `src/run/snapshot.rs`, which
-//! tells sources apart.
+//! tells sources apart. What is asked over a network has two parts, as the fleet does: [`source::prometheus`] makes
+//! snapshots of answers, and a task in `src/run/fleet.rs` asks, in place of the sampler's.
 //!
 //! ## An action on processes
 //!

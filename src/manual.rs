@@ -6,6 +6,9 @@ pub mod cost {}
 #[doc = include_str!("manual/data.md")]
 pub mod data {}
 
+#[doc = include_str!("manual/fleet.md")]
+pub mod fleet {}
+
 #[doc = include_str!("manual/peers.md")]
 pub mod peers {}
 

@@ -7,6 +7,7 @@
 pub mod allocinfo;
 pub mod callers;
 pub mod cgroup;
+pub mod fleet;
 pub mod held;
 pub mod jvm;
 pub mod kernel_tables;
@@ -20,6 +21,7 @@ pub mod snapshot;
 pub mod system;
 
 pub use cgroup::CgroupFigures;
+pub use fleet::{Fleet, FleetHost, FleetRow, ToldVerdict};
 pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
 pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk};

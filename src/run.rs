@@ -6,6 +6,7 @@ pub mod alert;
 mod callers;
 mod completions;
 pub mod configure;
+pub mod fleet;
 mod grown;
 pub mod heap;
 mod held;
@@ -61,14 +62,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Ok(Cli {
             command: Some(command), ..
-        }) => subcommand(&command, &env).into(),
+        }) => subcommand(&command, &env),
         Ok(Cli { command: None, monitor }) => live(&monitor, &env),
     }
 }
 
 /// Runs a subcommand, and says on stderr why it could not be done.
-fn subcommand(command: &Command, env: &Env) -> Exit {
+fn subcommand(command: &Command, env: &Env) -> ExitCode {
     let done = match command {
+        Command::Fleet(args) => {
+            return match fleet::link(args, env) {
+                Ok((config, link)) => show(&args.monitor, config, Some(link), env),
+                Err(error) => usage(&error).into(),
+            };
+        }
         Command::Ps(args) => ps::run(args, env),
         Command::Mem(args) => mem::run(args, env),
         Command::Maps(args) => maps::run(args, env),
@@ -84,11 +91,11 @@ fn subcommand(command: &Command, env: &Env) -> Exit {
         Command::Man => Ok(man::run()),
     };
     match done {
-        Ok(exit) => exit,
-        Err(Failure::Usage(error)) => usage(&error),
+        Ok(exit) => exit.into(),
+        Err(Failure::Usage(error)) => usage(&error).into(),
         Err(Failure::Unread(why)) => {
             complain(&why);
-            Exit::Unread
+            Exit::Unread.into()
         }
     }
 }
@@ -201,10 +208,14 @@ pub(crate) fn usage(error: &UsageError) -> Exit {
 
 /// Runs the live monitor.
 fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
-    let config = match args.configure(env) {
-        Ok(config) => config,
-        Err(error) => return usage(&error).into(),
-    };
+    match args.configure(env) {
+        Ok(config) => show(args, config, None, env),
+        Err(error) => usage(&error).into(),
+    }
+}
+
+/// Runs the monitor with this configuration, of this machine or of a fleet.
+fn show(args: &MonitorArgs, config: Config, fleet: Option<fleet::Link>, env: &Env) -> ExitCode {
     let picked = match args.pick.then(terminal::redirect_stdout).transpose() {
         Ok(stdout) => stdout,
         Err(error) => {
@@ -248,6 +259,7 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
             options,
             config_path: file,
             history_file,
+            fleet,
             opening,
         },
     ) {

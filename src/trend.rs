@@ -70,6 +70,7 @@
 //! Not told: a leak within a heap that has reached its maximum, where the program does not say itself what is alive in it, as
 //! Java virtual machines do.
 
+mod agreement;
 mod daily;
 mod fill;
 mod finding;
@@ -84,6 +85,7 @@ mod window;
 use std::iter;
 use std::time::Duration;
 
+pub use agreement::{Agreement, HostVerdict, agree};
 use daily::Days;
 pub use fill::Mark;
 use fill::fill;

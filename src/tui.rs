@@ -23,6 +23,7 @@ pub mod app;
 mod ascii;
 pub mod chart;
 pub mod event;
+mod fleet;
 pub mod growth;
 pub mod hints;
 mod kept;
@@ -49,6 +50,7 @@ pub mod widgets;
 
 pub use app::App;
 pub use event::{Effect, Event};
+pub use fleet::FleetStatus;
 pub use opening::Opening;
 pub use update::update;
 pub use view::view;

@@ -22,6 +22,9 @@ _zmtop() {
             zmtop,config)
                 cmd="zmtop__subcmd__config"
                 ;;
+            zmtop,fleet)
+                cmd="zmtop__subcmd__fleet"
+                ;;
             zmtop,held)
                 cmd="zmtop__subcmd__held"
                 ;;
@@ -84,6 +87,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__help,config)
                 cmd="zmtop__subcmd__help__subcmd__config"
+                ;;
+            zmtop__subcmd__help,fleet)
+                cmd="zmtop__subcmd__help__subcmd__fleet"
                 ;;
             zmtop__subcmd__help,held)
                 cmd="zmtop__subcmd__help__subcmd__held"
@@ -164,7 +170,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks serve kernel config completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks serve fleet kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -187,7 +193,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -413,6 +419,88 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__fleet)
+            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --prometheus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --match)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host-label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "default light mono colorblind dracula nord gruvbox solarized catppuccin monokai ansi ansi-light" -- "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "command host" -- "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__held)
             opts="-r -h --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -456,7 +544,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held leaks serve kernel config completions man help"
+            opts="ps mem maps held leaks serve fleet kernel config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -542,6 +630,20 @@ _zmtop() {
         zmtop__subcmd__help__subcmd__config__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__fleet)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -755,7 +857,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -867,7 +969,7 @@ _zmtop() {
             fi
             case "${prev}" in
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1111,7 +1213,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

@@ -41,7 +41,7 @@ impl TargetKind {
             "process" => Some(Self::Process),
             "part" => Some(Self::Part),
             "system" => Some(Self::System),
-            other => GroupBy::OF_PROCESSES
+            other => GroupBy::OF_ONE_HOST
                 .into_iter()
                 .find(|by| by.id() == other)
                 .map(Self::Group),

@@ -74,8 +74,14 @@ impl PsArgs {
     }
 }
 
+/// The ways to group: those of processes, and mappings.
+pub(crate) const GROUPS: [GroupBy; 7] = {
+    let [a, b, c, d, e, f] = GroupBy::OF_ONE_HOST;
+    [a, b, c, d, e, f, GroupBy::Mapping]
+};
+
 fn by(typed: &str) -> Result<GroupBy, String> {
-    one_of(&GroupBy::ALL, typed)
+    one_of(&GROUPS, typed)
 }
 
 /// Parses the id of one of these attributes.

@@ -31,7 +31,7 @@ pub fn needs_of_filter(filter: &Filter) -> Needs {
 const fn needs_of_text(field: TextField) -> Needs {
     match field {
         TextField::CommandLine => Needs::COMMAND_LINE,
-        TextField::Comm | TextField::State => Needs::STAT,
+        TextField::Comm | TextField::Host | TextField::State => Needs::STAT,
         TextField::User => Needs::USER,
         TextField::Unit | TextField::Container | TextField::Cgroup => Needs::CGROUP_PATH,
         TextField::Group => Needs::PROGRAM_NAME,
@@ -62,6 +62,7 @@ impl Filterable for Row<'_> {
                 let names = GroupNames::new(self.snapshot.rows());
                 names.name_of(sample, GroupBy::Family)?
             }
+            TextField::Host => Cow::Borrowed(facts.host.as_deref()?),
             TextField::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
             TextField::Unread => Cow::Borrowed(self.memory.err()?.reason().as_bytes()),
@@ -91,6 +92,7 @@ fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
         TextField::Container => GroupBy::Container,
         TextField::Cgroup => GroupBy::Cgroup,
         TextField::Family => GroupBy::Family,
+        TextField::Host => GroupBy::Host,
         TextField::Group => group.key.by,
         TextField::Exe | TextField::Replaced | TextField::Unread | TextField::State => return None,
     };

@@ -56,6 +56,8 @@ pub const PS: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "rss", 
 pub const PS_TREE: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "tree_pss", "command"]);
 /// The columns of a group's processes, in its panel.
 pub const GROUP_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "pid", "command"]);
+/// The same of a program's groups on its hosts, or of a host's.
+pub const FLEET_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "count", "host", "command"]);
 /// The columns of mappings in the monitor.
 pub const MAPPINGS: &[ColumnId] = &named(["pss", "avg_pss", "uss", "rss", "swap", "count", "group"]);
 
@@ -78,10 +80,17 @@ pub const MAPPING_PAIR: Pair = [
     &named(["swap", "swap_pss", "count", "group"]),
 ];
 
+/// The columns of `fleet`: of the groups of each host, and of programs and hosts.
+pub const FLEET: &[ColumnId] = &named([
+    "pss", "dpss", "swap", "uss", "rss", "history", "trend", "count", "host", "command",
+]);
+/// The columns of `fleet` where its rows are summed.
+pub const FLEET_SUMS: &[ColumnId] = &named(["pss", "dpss", "swap", "uss", "history", "trend", "count", "group"]);
+
 /// Returns the columns of `ps --by`; the last says what each group is.
 pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
     match by {
-        GroupBy::Command | GroupBy::Family => {
+        GroupBy::Command | GroupBy::Family | GroupBy::Host => {
             const {
                 &named([
                     "count",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, cell};
 use crate::group::RowKey;
 use crate::history::suspects::Suspect;
+use crate::model::Identity;
 use crate::text::{self, Align, fit, safe_prefix};
 use crate::trend::Verdict;
 use crate::units::{self, Units};
@@ -31,6 +32,9 @@ type Entry = Column<Suspects>;
 
 /// The time in seconds from which a limit counts as never reached: ten years.
 const NEVER: f64 = 3_650.0 * 86_400.0;
+
+/// Columns of a host's name that are told.
+const MAX_HOST: usize = 40;
 
 /// Stands for a value that a suspect need not have.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
@@ -67,9 +71,11 @@ pub static COLUMNS: &[Entry] = &[
     Entry::bytes("footprint", "FOOTP", |r| Value::Bytes(r.suspect.footprint))
         .help("The footprint, PSS + SwapPss; of what is held through descriptors, that."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
+        let is_here = |_: &Identity| r.suspect.facts.as_ref().is_none_or(|facts| facts.host.is_none());
         r.suspect
             .key
             .process()
+            .filter(is_here)
             .map_or(Value::Blank, |id| Value::Id(id.pid.into()))
     })
     .help("The process id.")
@@ -108,7 +114,15 @@ pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: us
 /// Writes the name and, after it, what became of the process or how many a group has, and what grows; a long name is cut.
 fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let suspect = row.suspect;
+    let host = suspect.facts.as_ref().and_then(|facts| facts.host.as_deref());
     let mut after = match (&suspect.key, suspect.ended) {
+        (RowKey::Group(_), _) if suspect.hosts.is_some() => {
+            let (hosts, all) = suspect.hosts.unwrap_or_default();
+            format!(" on {hosts} of {all} hosts")
+        }
+        (RowKey::Process(_), _) if host.is_some() => {
+            format!(" on {}", safe_prefix(host.unwrap_or_default(), MAX_HOST))
+        }
         (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
         (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
         (RowKey::Part(_), _) | (RowKey::Process(_), None) => String::new(),

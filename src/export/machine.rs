@@ -9,6 +9,7 @@ use crate::columns::system::{COLUMNS, SystemRow};
 use crate::group::Coverage;
 use crate::history::History;
 use crate::model::{Reading, Snapshot, SystemSample};
+use crate::text::safe;
 use crate::trend::Verdict;
 
 /// Counters of the kernel: metric, meaning, how to get it.
@@ -74,6 +75,12 @@ pub(super) fn families(snapshot: &Snapshot, history: &History) -> Vec<Family> {
     families.push(parts(history));
     families.extend(judged_parts(history));
     families.extend(pools(snapshot));
+    let name = safe(&snapshot.host);
+    let info = Family::gauge(
+        "zmtop_host_info",
+        "1; the name that the machine gives itself is a label.",
+    );
+    families.push(info.with(&label("nodename", &name), (!name.is_empty()).then_some(1.0)));
     families
 }
 

@@ -132,6 +132,7 @@ impl<'a> Inputs<'a> {
             | TextField::Group
             | TextField::Family
             | TextField::Exe
+            | TextField::Host
             | TextField::State => None,
         }
     }

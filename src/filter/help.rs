@@ -31,6 +31,7 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
             "replaced:deleted",
             "the program's file is gone, or updated; exe: a word in its path",
         ),
+        ("host:web", "a word in the host's name, in zmtop fleet"),
         ("cmd:/^python3? /", "a regular expression in any of these"),
         ("state:D", "the state, by letter; state:RD for either"),
         ("pss>100M", "a column and a size: > >= < <= = !="),

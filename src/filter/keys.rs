@@ -27,7 +27,7 @@ const fn text(name: &'static str, field: TextField, expects: &'static str) -> Ke
     key(name, KeyKind::Text(field), expects)
 }
 
-static KEYS: [Key; 16] = [
+static KEYS: [Key; 17] = [
     text("user", TextField::User, "a name"),
     text("cmd", TextField::CommandLine, "a word"),
     text("command", TextField::CommandLine, "a word"),
@@ -40,6 +40,7 @@ static KEYS: [Key; 16] = [
     text("cgroup", TextField::Cgroup, "a path"),
     text("group", TextField::Group, "a name"),
     text("family", TextField::Family, "a name"),
+    text("host", TextField::Host, "a name"),
     text("exe", TextField::Exe, "a path"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),

@@ -43,7 +43,9 @@ fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8
         let is_named = match by {
             GroupBy::Unit => is_unit(component, name),
             GroupBy::Container => is_container(component, name),
-            GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Mapping => false,
+            GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Host | GroupBy::Mapping => {
+                false
+            }
         };
         if is_named {
             return Some(&path[..end]);

@@ -19,26 +19,36 @@ pub enum GroupBy {
     Cgroup,
     /// The family: a daemon and its descendants, named by the program and the pid of the first.
     Family,
+    /// The host, in a snapshot of many hosts.
+    Host,
     /// The mapped file, or the kind of memory: groups of areas, not of processes.
     Mapping,
 }
 
 impl GroupBy {
     /// Every way.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Command,
         Self::User,
         Self::Unit,
         Self::Container,
         Self::Cgroup,
         Self::Family,
+        Self::Host,
         Self::Mapping,
     ];
     /// The ways that put each process into one group.
-    pub const OF_PROCESSES: [Self; 6] = {
+    pub const OF_PROCESSES: [Self; 7] = {
         let [of_processes @ .., _] = Self::ALL;
         of_processes
     };
+    /// The ways that tell processes of one machine apart.
+    pub const OF_ONE_HOST: [Self; 6] = {
+        let [of_one_host @ .., _] = Self::OF_PROCESSES;
+        of_one_host
+    };
+    /// The ways of a snapshot of many hosts, whose rows are groups already.
+    pub const OF_FLEET: [Self; 2] = [Self::Command, Self::Host];
 
     /// Returns its name on the command line and in JSON.
     pub const fn id(self) -> &'static str {
@@ -49,6 +59,7 @@ impl GroupBy {
             Self::Container => "container",
             Self::Cgroup => "cgroup",
             Self::Family => "family",
+            Self::Host => "host",
             Self::Mapping => "mapping",
         }
     }
@@ -62,6 +73,7 @@ impl GroupBy {
             Self::Container => "CONTAINER",
             Self::Cgroup => "CGROUP",
             Self::Family => "FAMILY",
+            Self::Host => "HOST",
             Self::Mapping => "MAPPING",
         }
     }
@@ -88,9 +100,10 @@ impl GroupKey {
         match (&self.name, self.by) {
             (Some(name), _) => name,
             (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
-            (None, GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Mapping) => {
-                b"(unknown)"
-            }
+            (
+                None,
+                GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Host | GroupBy::Mapping,
+            ) => b"(unknown)",
         }
     }
 }

@@ -13,9 +13,13 @@ const MAX_TITLE: usize = 255;
 /// - what it runs, if its file is an interpreter (`python3 ingest.py`, `java -jar x.jar`), however it was started;
 /// - the last part of its file's path, if comm is the start of that, as the kernel cuts it at 15 bytes, or if the
 ///   parent runs a file of the same name, as for browser workers, which rename themselves;
+/// - comm, if the row is a group on another host: that has named it;
 /// - else comm, as for a busybox applet, or where the file is hidden.
 pub fn command_name<'a, 'b>(facts: &'a Facts, parent: impl FnOnce() -> Option<&'b Facts>) -> Cow<'a, [u8]> {
     let comm = &*facts.comm;
+    if facts.host.is_some() {
+        return comm.into();
+    }
     if let Some(title) = bracketed_title(facts) {
         return title.into();
     }

@@ -40,6 +40,7 @@ impl<'a> GroupNames<'a> {
                         .into(),
                 )
             }
+            GroupBy::Host => facts.host.as_deref().map(Cow::Borrowed),
             GroupBy::Mapping => None,
         }
     }

@@ -105,6 +105,15 @@ impl Evaluation {
         self.latest.as_ref().map_or(constant, |latest| &latest.judgement)
     }
 
+    /// Returns one with a judgement that was made elsewhere.
+    pub(super) fn told(judgement: Judgement) -> Self {
+        let log = GrowthLog::default();
+        Self {
+            latest: Some(Box::new(Latest { judgement, log })),
+            ..Self::default()
+        }
+    }
+
     /// Adds the processor time that the row took, in seconds.
     pub(super) fn add_load(&mut self, seconds: f64) {
         if let Some(latest) = self.latest.as_mut().filter(|latest| !latest.log.is_empty()) {

@@ -106,6 +106,7 @@ impl History {
         self.parts.queue(&mut self.scheduler);
         self.kernel.queue(&mut self.scheduler);
         self.judge_due();
+        self.take_told(snapshot);
         self.held.suspect(&self.parts);
         self.find_dangers(snapshot);
         self.shortfall.processes = self.without_past;
@@ -217,7 +218,9 @@ impl History {
         let own = self.config.own_pid == Some(sample.id.pid);
         let unjudged = if own { self.own_bytes } else { 0 };
         process.push(sample, tick, self.number, pass.rested.now, unjudged);
-        process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
+        if pass.snapshot.fleet.is_none() {
+            process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
+        }
         // Kernel threads have no memory, and nobody looks for them among the programs.
         if !process.is_chosen {
             self.groups.leave_out(&mut process.membership);

@@ -1,5 +1,6 @@
 //! Suspects: what grows or leaks, worst first.
 
+mod fleet;
 mod groups;
 mod held;
 mod parts;
@@ -33,6 +34,8 @@ pub struct Suspect {
     pub count: usize,
     /// The number of processes of a program that are told of by its line, as nearly all of them grow; 0 where they are not.
     pub alike: usize,
+    /// The number of hosts that a program of a fleet grows on, and of those that it runs on.
+    pub hosts: Option<(usize, usize)>,
     /// The judgement.
     pub judgement: Judgement,
     /// Its newest footprint, in bytes.
@@ -77,6 +80,7 @@ impl Suspect {
             command,
             count: 0,
             alike: 0,
+            hosts: None,
             judgement: *history.trend(),
             footprint: history.newest_footprint(),
             eta: None,
@@ -112,12 +116,16 @@ impl SuspectQuery {
 
 /// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, what is held
 /// before pages of files, the fastest first. Of the processes of a program that ended, the last stands for all; where
-/// nearly all of those that live grow, the program does.
+/// nearly all of those that live grow, the program does. Of a fleet: the programs that grow on many hosts at once, and what
+/// grows on single ones.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = query.by {
         find_groups(history, snapshot, by, query.least, &mut found);
         found.extend(held::groups(history, snapshot, by, query.least));
+    } else if snapshot.fleet.is_some() {
+        find_living(history, snapshot, query.least, &mut found);
+        fleet::find_programs(history, snapshot, &mut found);
     } else {
         find_living(history, snapshot, query.least, &mut found);
         find_ended(history, query.least, &mut found);

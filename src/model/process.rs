@@ -123,6 +123,9 @@ pub struct Facts {
     pub exe: Reading<Arc<[u8]>>,
     /// The state of that file; `None` where it is unchanged or unknown.
     pub replaced: Option<Replaced>,
+    /// The host that it runs on, raw, in a snapshot of many hosts. The row is then a group of processes there, and `comm` the
+    /// group's name.
+    pub host: Option<Arc<[u8]>>,
 }
 
 impl Facts {
@@ -143,6 +146,7 @@ impl Facts {
             container: None,
             exe: Err(why),
             replaced: None,
+            host: None,
         }
     }
 

@@ -30,6 +30,8 @@ pub enum Missing {
     NotMarked,
     /// There are more rows than have a history, and this is one of the rest.
     TooMany,
+    /// The host does not export it: of a row of a fleet.
+    NotExported,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -49,13 +51,14 @@ impl Missing {
             Self::NotAsked => "not asked: press c",
             Self::NotMarked => "not known at the mark",
             Self::TooMany => "too many to have a history each",
+            Self::NotExported => "not exported",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 11] = [
+        const WORDS: [Missing; 12] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -67,6 +70,7 @@ impl Missing {
             Missing::NotAsked,
             Missing::NotMarked,
             Missing::TooMany,
+            Missing::NotExported,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

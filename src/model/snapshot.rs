@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
+use crate::model::fleet::{Fleet, FleetRow};
 use crate::model::jvm::JvmHeap;
 use crate::model::kernel_tables::KernelTables;
 use crate::model::oom::OomKill;
@@ -90,6 +91,8 @@ pub struct Snapshot {
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
     /// The limits of address spaces (`RLIMIT_AS`), in bytes, of the processes whose address space grows and that have one.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
+    /// The hosts, if it is of many; `None` for one machine.
+    pub fleet: Option<Arc<Fleet>>,
 }
 
 impl Snapshot {
@@ -108,6 +111,11 @@ impl Snapshot {
     /// Returns a process by its identity; `None` if it is not there.
     pub fn row(&self, id: Identity) -> Option<&ProcessSample> {
         Some(&self.rows()[self.place(id)?])
+    }
+
+    /// Returns what is known of a row of a snapshot of many hosts, by its place.
+    pub fn fleet_row(&self, place: usize) -> Option<&FleetRow> {
+        self.fleet.as_ref()?.rows.get(place)
     }
 
     /// Returns what differs from the snapshot of that tick; `None` where that is not known.

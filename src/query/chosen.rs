@@ -35,7 +35,7 @@ fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
         TextField::User => waits(&facts.user),
         TextField::Unit | TextField::Container | TextField::Cgroup => waits(&facts.cgroup),
         TextField::Exe | TextField::Replaced => waits(&facts.exe),
-        TextField::Comm | TextField::Unread | TextField::State => false,
+        TextField::Comm | TextField::Host | TextField::Unread | TextField::State => false,
     }
 }
 

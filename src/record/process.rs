@@ -231,6 +231,7 @@ impl From<Process<'_>> for ProcessSample {
             cgroup: reasons.bytes("cgroup", record.cgroup),
             unit: record.unit.map(|name| bytes(&name).into()),
             container: record.container.map(|name| bytes(&name).into()),
+            host: None,
         };
         Self {
             id: Identity {

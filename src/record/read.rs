@@ -211,6 +211,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             cgroups: Arc::new(cgroups),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
+            fleet: None,
             changes: None,
             processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
         },

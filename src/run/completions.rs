@@ -7,7 +7,7 @@ use clap::{Arg, Command, CommandFactory};
 use clap_complete::{Generator, shells};
 
 use super::written;
-use crate::cli::{Cli, Exit, Shell};
+use crate::cli::{Cli, Exit, GROUPS, Shell};
 use crate::columns::{COLUMNS, held, mapping, slab};
 use crate::config::theme;
 use crate::group::GroupBy;
@@ -45,8 +45,9 @@ fn with_values(command: Command) -> Command {
 /// Returns the values of an option of `command`.
 fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
     match (arg.get_id().as_str(), command) {
-        ("by", "ps") => GroupBy::ALL.iter().map(|by| by.id()).collect(),
-        ("by", _) => GroupBy::OF_PROCESSES.iter().map(|by| by.id()).collect(),
+        ("by", "ps") => GROUPS.iter().map(|by| by.id()).collect(),
+        ("by", "fleet") => GroupBy::OF_FLEET.iter().map(|by| by.id()).collect(),
+        ("by", _) => GroupBy::OF_ONE_HOST.iter().map(|by| by.id()).collect(),
         ("units", _) => Units::ALL.iter().map(|units| units.name()).collect(),
         ("theme", _) => theme::SHIPPED.iter().map(|(name, _)| *name).collect(),
         ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),

@@ -219,6 +219,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "XDG_STATE_HOME",
         "The directory of the folder zmtop of what is kept, instead of ~/.local/state.",
     ),
+    (
+        "ZMTOP_PROMETHEUS_TOKEN, ZMTOP_PROMETHEUS_PASSWORD",
+        "The token, or the password of --user, that zmtop fleet sends.",
+    ),
     ("NO_COLOR", "Set to anything: no colours."),
     ("COLORTERM", "truecolor or 24bit: the terminal has all colours."),
     (
@@ -236,6 +240,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     (
         "zmtop leaks --for 1h --check",
         "Watches for an hour; exit status 1 if something leaks.",
+    ),
+    (
+        "zmtop fleet --prometheus http://127.0.0.1:9090 --by host",
+        "All hosts that a Prometheus scrapes zmtop serve on.",
     ),
     (
         "kill $(zmtop --pick)",

@@ -36,9 +36,10 @@ use super::{alert::Notifier, secure, terminal};
 use crate::act;
 use crate::config::{Config, UiSettings, save as write};
 use crate::engine::Engine;
+use crate::run::fleet::Link;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::App;
-use crate::tui::{Effect, Event, Opening, update, view};
+use crate::tui::{Effect, Event, FleetStatus, Opening, update, view};
 
 /// Why the monitor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,8 @@ pub struct Setup {
     pub config_path: PathBuf,
     /// The file that the history is kept in from one start to the next; `None` to keep none.
     pub history_file: Option<PathBuf>,
+    /// The fleet to show in place of this machine.
+    pub fleet: Option<Link>,
     /// The reason that it is opened for.
     pub opening: Opening,
 }
@@ -106,7 +109,8 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let looker = Looker::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
-    let handle = sampler::spawn(setup.options, runtime.handle());
+    let is_fleet = setup.fleet.is_some();
+    let (handle, feed) = feeds::start(setup.fleet, setup.options, &runtime);
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
     {
@@ -139,8 +143,9 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     });
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);
+    let history = config.settings.history_config(config.settings.ui.delta);
     let mut keeper = None;
-    if roots.is_own() {
+    if roots.is_own() && !is_fleet {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
@@ -153,6 +158,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         on_snapshot(notifier, send.clone(), Arc::clone(&notices)),
     )
     .context("cannot start the engine")?;
+    feed.begin(&runtime, &engine, history, &send);
     let kept = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone()).ok());
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
@@ -168,6 +174,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         mouse,
         config_path: setup.config_path,
         opening: setup.opening,
+        is_fleet,
         mappings,
         looker,
         tracer,
@@ -206,6 +213,7 @@ struct Screen {
     mouse: bool,
     config_path: PathBuf,
     opening: Opening,
+    is_fleet: bool,
     mappings: Mappings,
     looker: Looker,
     tracer: Tracer,
@@ -227,6 +235,7 @@ impl Screen {
         let mut terminal = ManuallyDrop::new(terminal);
         let mut app = App::new(config, secure::privilege(), (size.width, size.height));
         app.screen.zone = jiff::tz::TimeZone::system();
+        app.fleet = self.is_fleet.then(FleetStatus::default);
         app.begin(self.opening);
         let mut first = feeds::until_background(inputs, app.config.if_light.is_some());
         loop {

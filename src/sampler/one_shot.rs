@@ -135,6 +135,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         cgroups: Arc::default(),
         jvms: Arc::default(),
         address_limits: Arc::default(),
+        fleet: None,
     })
 }
 

@@ -386,6 +386,7 @@ impl Scanner {
             cgroups: self.cgroups.publish(&running, self.deadline),
             jvms: self.close_looks.heaps(),
             address_limits: self.close_looks.limits(),
+            fleet: None,
         });
         // What is read now is in the next one.
         let close_looks = self.close_looks.follow(&snapshot);

@@ -26,6 +26,7 @@ pub use tunable::TunableDialog;
 
 use super::app::App;
 use super::event::Effect;
+use super::fleet::REFUSED;
 use crate::act::{Command, ProcessAction, Tunable};
 use crate::group::GroupBy;
 use crate::history::coldness::MAX_ASKED;
@@ -96,6 +97,8 @@ pub(super) fn step(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
 fn select(app: &mut App, act: impl FnOnce(&mut App, Selection) -> Vec<Effect>) -> Vec<Effect> {
     let selection = if app.config.settings.ui.readonly {
         Err("read only: nothing is changed".into())
+    } else if app.fleet.is_some() {
+        Err(REFUSED.into())
     } else {
         Selection::new(app)
     };

@@ -23,6 +23,7 @@ pub use tables::Tables;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::fleet::FleetStatus;
 use super::kept::Kept;
 use super::layout::{Layout, Parts};
 use super::scope::Scope;
@@ -102,6 +103,8 @@ pub struct App {
     pub requests: Requests,
     /// The pages beside the tables, and which of them is open.
     pub pages: Pages,
+    /// The state of asking for a fleet, if the rows are of one; `None` for this machine.
+    pub fleet: Option<FleetStatus>,
     /// The popup, dialog or prompt that takes the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
 }
@@ -120,6 +123,7 @@ impl App {
             screen: Screen::new(&settings.ui, size),
             requests: Requests::new(settings.sampler.interval),
             pages: Pages::default(),
+            fleet: None,
             modal: None,
             config,
         };
@@ -172,7 +176,7 @@ impl App {
 
     /// Returns true if the user may not read the memory of some processes.
     pub const fn hides_memory(&self) -> bool {
-        !self.privilege.root && self.rows.coverage.hidden > self.rows.coverage.pending
+        !self.privilege.root && self.fleet.is_none() && self.rows.coverage.hidden > self.rows.coverage.pending
     }
 
     /// Returns true if the panel is on the screen: it shows processes and groups of them, no mappings.

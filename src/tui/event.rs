@@ -12,6 +12,7 @@ use crate::model::callers::Callers;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Reading};
 use crate::sampler::mappings::Mappings;
+use crate::tui::fleet::FleetStatus;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub enum Event {
     TraceRefused(u64, String),
     /// A reply to a command that acts on processes.
     Act(act::Reply),
+    /// Asking for a fleet went so.
+    Fleet(FleetStatus),
     /// An effect went well; says so.
     Done(String),
     /// An effect failed; says why.

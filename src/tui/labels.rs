@@ -50,9 +50,11 @@ pub(super) fn group_name(key: &GroupKey, width: usize) -> String {
     }
 }
 
-/// Returns how many processes a group has: `12 processes`.
-pub(super) fn process_count(group: &Group) -> String {
+/// Returns how many processes a group has: `12 processes`; in a fleet how many hosts, and a host how many groups.
+pub(super) fn process_count(app: &App, group: &Group) -> String {
     match group.totals.count {
+        n if app.fleet.is_some() && group.key.by == GroupBy::Host => units::counted(n as u64, "group"),
+        n if app.fleet.is_some() => format!("on {}", units::counted(n as u64, "host")),
         1 => "1 process".into(),
         n => format!("{n} processes"),
     }
@@ -90,7 +92,9 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
         ("user", facts.uid.as_ref().err()),
         ("cgroup", facts.cgroup.as_ref().err()),
     ];
-    let known = errors.into_iter().filter_map(|(name, error)| Some((name, *error?)));
+    let is_here = facts.host.is_none();
+    let errors = errors.into_iter().filter(|(name, _)| is_here || *name == "memory");
+    let known = errors.filter_map(|(name, error)| Some((name, *error?)));
     let list: Vec<(&str, Missing)> = known.filter(|(_, error)| *error != Missing::Pending).collect();
     match list.as_slice() {
         [(_, e @ (Missing::KernelThread | Missing::Zombie)), ..] => format!("{e}: no memory of its own"),
@@ -109,9 +113,13 @@ fn cut(bytes: &[u8], width: usize) -> String {
     text::truncate(&text::safe_prefix(bytes, width), width)
 }
 
-/// Returns the pid of a process and, if its facts are known, its command, cut to a width.
+/// Returns the pid of a process and, if its facts are known, its command, cut to a width; of a group on a host both names.
 pub(super) fn process(id: Identity, facts: Option<&Facts>, width: usize) -> String {
     match facts {
+        Some(facts) if facts.host.is_some() => {
+            let host = facts.host.as_deref().unwrap_or_default();
+            format!("{} on {}", cut(&facts.comm, width), cut(host, width))
+        }
         Some(facts) => format!("{} {}", id.pid, cut(&facts.short_command(), width)),
         None => id.pid.to_string(),
     }

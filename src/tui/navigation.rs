@@ -44,9 +44,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Effect> {
 /// Shows the next way to group, or the one before. The selection goes along to the row that holds the same process;
 /// at the first row it stays there.
 fn show_next(app: &mut App, forward: bool) {
-    let mut scope = app.query.scope.next(forward);
+    let is_fleet = app.fleet.is_some();
+    let mut scope = app.query.scope.next(forward, is_fleet);
     while is_empty(app, &scope) {
-        scope = scope.next(forward);
+        scope = scope.next(forward, is_fleet);
     }
     let moved = app.tables.current().list.cursor > 0;
     let select = selected_process(app)

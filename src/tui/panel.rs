@@ -63,7 +63,9 @@ pub(super) fn close(app: &mut App) -> bool {
 pub(super) fn request(app: &mut App) -> Option<Effect> {
     let shown = app.panel_process().map(|id| Inspect { id, closely: true });
     let tracked = || tracked_grower(app).map(|id| Inspect { id, closely: false });
-    let wanted = shown.or_else(tracked).filter(|_| !app.requests.paused);
+    let wanted = shown
+        .or_else(tracked)
+        .filter(|_| !app.requests.paused && app.fleet.is_none());
     (wanted != app.requests.inspected).then(|| {
         app.requests.inspected = wanted;
         Effect::Inspect(wanted)

@@ -56,8 +56,12 @@ impl Scope {
 
     /// Returns the scope that Tab goes to, or Shift-Tab.
     #[must_use]
-    pub fn next(&self, forward: bool) -> Self {
-        let ring = GroupBy::OF_PROCESSES;
+    pub fn next(&self, forward: bool, is_fleet: bool) -> Self {
+        let ring: &[GroupBy] = if is_fleet {
+            &GroupBy::OF_FLEET
+        } else {
+            &GroupBy::OF_ONE_HOST
+        };
         let at = self.grouping().and_then(|by| ring.iter().position(|b| *b == by));
         let by = match (at, forward) {
             (None, true) => ring.first(),

@@ -11,7 +11,7 @@ use super::app::{App, Response};
 use super::event::{Effect, Event};
 use super::refresh::refresh;
 use super::rows::rebuild;
-use super::{act, mappings, page, panel};
+use super::{act, fleet, mappings, page, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::text;
@@ -35,7 +35,9 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         }
         Event::Snapshot => {
             on_snapshot(app);
-            effects = act::prove(app);
+            if app.fleet.is_none() {
+                effects = act::prove(app);
+            }
         }
         Event::ScanProgress(number, done) => mappings::on_progress(app, number, done),
         Event::ScanDone(number, found) => mappings::on_found(app, number, &found),
@@ -55,6 +57,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Traced(number, found) => app.data.callers.take_in(number, Ok(found)),
         Event::TraceRefused(number, why) => app.data.callers.take_in(number, Err(why)),
         Event::Act(reply) => effects.extend(act::on_reply(app, reply)),
+        Event::Fleet(status) => app.fleet = Some(status),
         Event::Done(text) => app.screen.say(text),
         Event::Failed(text) => app.screen.fail(text),
     }
@@ -92,6 +95,11 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 
 /// Has the open modal, or else the open page or the table, perform an action.
 fn perform(app: &mut App, action: Action) -> Vec<Effect> {
+    let refusal = app.fleet.as_ref().and_then(|_| fleet::refusal(action));
+    if let Some(why) = refusal.filter(|_| app.modal.is_none()) {
+        app.screen.fail(why);
+        return Vec::new();
+    }
     match action {
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],

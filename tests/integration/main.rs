@@ -12,6 +12,7 @@ mod config;
 mod engine;
 mod faults;
 mod filter;
+mod fleet;
 mod formats;
 mod groups;
 mod hard;

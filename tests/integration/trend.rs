@@ -1,5 +1,6 @@
 //! Verdicts: how often they are right, and how soon.
 
+mod agreement;
 mod cases;
 mod corpus;
 mod countdown;

@@ -23,7 +23,10 @@ pub(super) const COLUMNS: &[Entry] = &[
     .help("How long ago the figures of smaps_rollup were read; of a group, the oldest of them.")
     .needs(Needs::MEMORY),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
-        process(r, |s| Value::Id(u64::from(s.id.pid)))
+        process(r, |s| match s.facts.host {
+            Some(_) => Value::Blank,
+            None => Value::Id(u64::from(s.id.pid)),
+        })
     })
     .help("Process id. Field 1 of stat.")
     .ascending()
@@ -149,6 +152,12 @@ pub(super) const COLUMNS: &[Entry] = &[
          a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
     )
     .needs(Needs::FAMILY),
+    Entry::text("host", "HOST", 20, |r| {
+        group_name(r, GroupBy::Host, |s| optional_text(s.facts.host.as_deref()))
+    })
+    .help("The host, in zmtop fleet: the name that it gives itself, or its address where hosts have the same name. Kernel: nodename of uname.")
+    .priority(Priority::High)
+    .needs(Needs::STAT),
     Entry::text("comm", "NAME", 15, |r| {
         group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm)))
     })

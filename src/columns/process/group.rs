@@ -4,15 +4,32 @@ use std::borrow::Cow;
 
 use super::Entry;
 use super::read::{cgroup, memory};
-use crate::columns::{AppliesTo, Label, Needs, Priority, Unit, Value};
+use crate::columns::{AppliesTo, Label, Needs, Priority, Row, Unit, Value};
 use crate::group::{GroupBy, GroupNames};
 use crate::model::Missing;
 
 /// Figures of the cgroup that the path leads to.
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
 
+/// Sums the processes of rows that are groups on hosts; blank for none, as in a total.
+fn processes_of_hosts<'a>(row: &Row<'a>, places: &[usize]) -> Value<'a> {
+    let told = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
+    match (
+        places,
+        told.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0) + n)),
+    ) {
+        ([], _) => Value::Blank,
+        (_, Some(sum)) => Value::Count(sum),
+        (_, None) => Value::Missing(Missing::NotExported),
+    }
+}
+
 pub(super) const COLUMNS: &[Entry] = &[
     Entry::figure("count", "N", Unit::Count, 5, |r| match (r.sample, r.totals) {
+        (None, Some(_)) if r.snapshot.fleet.is_some() => processes_of_hosts(r, r.group.map_or(&[], |g| &g.members)),
+        (Some(sample), _) if r.snapshot.fleet.is_some() => {
+            processes_of_hosts(r, r.snapshot.place(sample.id).as_slice())
+        }
         (Some(_), _) => Value::Count(1),
         (None, Some(sum)) => Value::Count(sum.count as u64),
         (None, None) => Value::Blank,

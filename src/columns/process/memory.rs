@@ -144,7 +144,10 @@ pub(super) const COLUMNS: &[Entry] = &[
         "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in \
          smaps_rollup (Linux 6.0).",
     ),
-    Entry::bytes("dirty", "DIRTY", |r| memory(r, |m| Ok(m.dirty())))
+    Entry::bytes("dirty", "DIRTY", |r| match r.snapshot.fleet {
+        Some(_) => Value::Missing(Missing::NotExported),
+        None => memory(r, |m| Ok(m.dirty())),
+    })
         .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps_rollup."),
     Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared())))
         .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps_rollup."),

@@ -23,7 +23,8 @@ pub(super) const COLUMNS: &[Entry] = &[
          anonymous, shared and swapped memory; pages of files are left out of the footprint. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
          minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
     )
-    .needs(OVER_TIME),
+    .needs(OVER_TIME)
+    .metric("zmtop_verdict"),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })

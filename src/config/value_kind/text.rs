@@ -75,7 +75,7 @@ impl ValueKind for Grouping {
         if text == PROCESS {
             return Ok(None);
         }
-        let known = GroupBy::OF_PROCESSES;
+        let known = GroupBy::OF_ONE_HOST;
         let found = known.into_iter().find(|by| by.id() == text);
         let names = [PROCESS].into_iter().chain(known.map(GroupBy::id));
         found.map(Some).ok_or_else(|| unknown("group", text, names))

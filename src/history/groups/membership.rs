@@ -269,9 +269,11 @@ fn is_known(facts: &Facts, by: GroupBy) -> bool {
         !matches!(fact, Err(Missing::Pending))
     }
     match by {
+        GroupBy::Family if facts.host.is_some() => false,
         GroupBy::Command | GroupBy::Family => is_read(&facts.cmdline),
         GroupBy::User => is_read(&facts.user),
         GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => is_read(&facts.cgroup),
+        GroupBy::Host => facts.host.is_some(),
         GroupBy::Mapping => false,
     }
 }

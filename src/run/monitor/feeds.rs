@@ -1,20 +1,60 @@
-//! The task that passes terminal events on to the screen.
+//! The tasks that pass on to the screen what is typed, and to the engine what is seen.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 use super::background::{AnswerPicker, Picked};
-use super::{End, Input, terminal_gone};
+use super::{End, Input, tell, terminal_gone};
+use crate::engine::Engine;
+use crate::history::HistoryConfig;
+use crate::model::Snapshot;
+use crate::run::fleet::{self, Link};
 use crate::run::terminal;
+use crate::sampler::{self, Handle, Options, Wanted};
 use crate::tui::Event;
 
 /// Time for which the first frame waits for the terminal to tell its background, so that it does not change colours at
 /// once: a terminal at hand answers within milliseconds. A later answer is heeded, too.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(100);
+
+/// The source of a fleet's snapshots, which begins once there is an engine; nothing for this machine, whose sampler runs by
+/// itself.
+pub(super) struct Feed(Option<(Link, Publish, watch::Receiver<Wanted>)>);
+
+type Publish = watch::Sender<Option<Arc<Snapshot>>>;
+
+/// Starts the sampler, or makes what stands in for it.
+pub(super) fn start(fleet: Option<Link>, options: Options, runtime: &Runtime) -> (Handle, Feed) {
+    let Some(link) = fleet else {
+        return (sampler::spawn(options, runtime.handle()), Feed(None));
+    };
+    let (publish, snapshots) = watch::channel(None);
+    let (wanted, changes) = watch::channel(Wanted::every(options.interval));
+    (Handle { snapshots, wanted }, Feed(Some((link, publish, changes))))
+}
+
+impl Feed {
+    /// Begins to ask for the fleet.
+    pub(super) fn begin(self, runtime: &Runtime, engine: &Engine, history: HistoryConfig, send: &SyncSender<Input>) {
+        let Some((link, publish, wanted)) = self.0 else { return };
+        let ends = fleet::Ends {
+            publish,
+            wanted,
+            state: engine.shared(),
+            history,
+        };
+        let send = send.clone();
+        runtime.spawn(fleet::run(link, ends, move |status| {
+            tell(&send, Event::Fleet(status));
+        }));
+    }
+}
 
 /// Passes on what is typed.
 pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<()> {

@@ -44,7 +44,7 @@ impl App {
         let sums = Some(layout::TREE_PSS).filter(|c| self.query.shows_tree() && !chosen.contains(c));
         let no_cgroups = matches!(
             self.query.scope,
-            Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family)
+            Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family | GroupBy::Host)
         );
         let has_swap = self.screen.has_swap;
         let is_blind = self.is_blind() && *chosen == self.config.settings.ui.columns;
@@ -103,7 +103,7 @@ impl App {
         // The name of a unit or a path is of no use if only a few letters of it are seen; nor is `python3 …`.
         let min_name_width = match by {
             Some(GroupBy::User) => 0,
-            Some(GroupBy::Command | GroupBy::Family) => 20,
+            Some(GroupBy::Command | GroupBy::Family | GroupBy::Host) => 20,
             // Half a screen has room for the figures, or for it.
             None if width < 72 => 0,
             None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,

@@ -29,7 +29,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, bu
     let mut heading = StatusLine::default();
     let name = text::safe_prefix(group.key.label(), 60);
     heading.text(90, format!(" {name}"), theme.heading_sorted);
-    heading.text(80, format!("  {}", labels::process_count(group)), theme.heading);
+    heading.text(80, format!("  {}", labels::process_count(app, group)), theme.heading);
     heading.text_right(50, format!("by {} ", group.key.by.id()), theme.heading);
     heading.draw(area, buf);
 
@@ -82,13 +82,18 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
     let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(*at), *at)).collect();
     members.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 
-    let columns: Vec<_> = layout::GROUP_MEMBERS.iter().map(|id| id.get()).collect();
+    let (columns, heading) = if app.fleet.is_some() {
+        (layout::FLEET_MEMBERS, " its groups on each host, by growth")
+    } else {
+        (layout::GROUP_MEMBERS, " its processes, by growth")
+    };
+    let columns: Vec<_> = columns.iter().map(|id| id.get()).collect();
     let layout = columns.iter().map(|column| ColumnLayout {
         grows: column.grows,
         ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
     });
     let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
-    draw_line(buf, area, " its processes, by growth", theme.text);
+    draw_line(buf, area, heading, theme.text);
     grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
     for (y, (_, member)) in (2..area.height).zip(members) {
         let Some(sample) = rows.get(member) else { continue };

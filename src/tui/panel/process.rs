@@ -32,7 +32,11 @@ fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine
     let facts = &sample.facts;
     let mut line = StatusLine::default();
     let name = text::safe_prefix(&facts.comm, 24);
-    line.text(90, format!(" {} {name}", sample.id.pid), theme.heading_sorted);
+    let title = match &facts.host {
+        Some(host) => format!(" {name} on {}", text::safe_prefix(host, 40)),
+        None => format!(" {} {name}", sample.id.pid),
+    };
+    line.text(90, title, theme.heading_sorted);
     if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_new(sample)) {
         let age = units::span(mark.age(snapshot));
         let text = format!("  started since the mark {age} ago: counted from 0");
@@ -49,7 +53,10 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     let theme = &app.config.theme;
     let facts = &sample.facts;
     let width_inside = usize::from(width).saturating_sub(1);
-    let mut lines = vec![state_line(app, snapshot, sample)];
+    let mut lines = vec![match facts.host {
+        Some(_) => host_line(app, snapshot, sample),
+        None => state_line(app, snapshot, sample),
+    }];
     let reasons = labels::missing_reasons(sample);
     if !reasons.is_empty() {
         lines.push(StatusLine::of(format!(" {reasons}"), theme.warning));
@@ -78,6 +85,20 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     let command = command.into_iter().map(|l| StatusLine::of(format!(" {l}"), theme.text));
     lines.splice(1..1, command);
     lines
+}
+
+/// Returns the line about a group on another host: how many processes it has, and how old its figures are.
+fn host_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
+    let place = snapshot.place(sample.id);
+    let count = place.and_then(|place| snapshot.fleet_row(place)?.processes);
+    let count = count.map(|count| units::counted(count, "process"));
+    let age = sample.walk.ok().map(|walk| {
+        let age = units::span(snapshot.monotonic.saturating_sub(walk.at));
+        format!("figures {age} old")
+    });
+    let gone = sample.stale.then(|| "the host tells nothing any more".to_owned());
+    let parts: Vec<_> = [count, age, gone].into_iter().flatten().collect();
+    StatusLine::of(format!(" {}", parts.join("  ·  ")), app.config.theme.text)
 }
 
 /// Returns the line about what it touched of its memory, where the user asked.

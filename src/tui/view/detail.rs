@@ -45,8 +45,14 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
     let command_width = width.saturating_sub(rest).max(MIN_COMMAND_WIDTH);
     let command = text::truncate(&text::safe_prefix(&facts.command(), command_width), command_width);
     let mut line = StatusLine::default();
-    line.text(90, format!(" {} ", sample.id.pid), theme.text);
-    line.text(60, command, theme.text);
+    if let Some(host) = &facts.host {
+        let host = text::safe_prefix(host, MIN_COMMAND_WIDTH * 2);
+        line.text(60, format!(" {command}"), theme.text);
+        line.text(90, format!(" on {host}"), theme.text);
+    } else {
+        line.text(90, format!(" {} ", sample.id.pid), theme.text);
+        line.text(60, command, theme.text);
+    }
     if let Some(place) = place {
         line.text(40, format!("  ·  {place}"), theme.dim);
     }
@@ -61,7 +67,7 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
 
 fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> StatusLine {
     let theme = &app.config.theme;
-    let count = labels::process_count(group);
+    let count = labels::process_count(app, group);
     let count = match group.key.by {
         GroupBy::Mapping => format!("mapped by {count}"),
         _ if group.totals.partial => format!("{count}, {} readable", group.readable),

@@ -186,6 +186,10 @@ pub(super) fn pressure(app: &App, area: Rect, buf: &mut Buffer) {
                 let style = if share >= 1.0 { theme.warning } else { theme.text };
                 line.labeled(priority, label, theme.dim, format!("{share:.1}%"), style);
             }
+            if app.fleet.is_some() {
+                line.text(70, "  on the host that waits most", theme.dim);
+                return line.draw(area, buf);
+            }
         }
         Err(why) => line.text(80, why.to_string(), theme.missing),
     }

@@ -130,6 +130,9 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
 fn name(suspect: &Suspect, is_narrow: bool) -> String {
     let width = if is_narrow { 20 } else { 30 };
     match &suspect.key {
+        RowKey::Process(id) if suspect.facts.as_ref().is_some_and(|facts| facts.host.is_some()) => {
+            labels::process(*id, suspect.facts.as_deref(), width)
+        }
         RowKey::Process(id) if is_narrow && suspect.command.is_some() => {
             let program = suspect.command.as_deref().unwrap_or_default();
             format!(
@@ -139,7 +142,13 @@ fn name(suspect: &Suspect, is_narrow: bool) -> String {
             )
         }
         RowKey::Part(key) => key.label.into(),
-        RowKey::Group(key) => format!("{} ({} processes)", labels::group_name(key, width), suspect.count),
+        RowKey::Group(key) => {
+            let count = match suspect.hosts {
+                Some((hosts, all)) => format!("on {hosts} of {all} hosts"),
+                None => format!("({} processes)", suspect.count),
+            };
+            format!("{} {count}", labels::group_name(key, width))
+        }
         RowKey::Process(id) => labels::process(*id, suspect.facts.as_deref(), width),
     }
 }

@@ -201,6 +201,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
 /// Draws the sums of the rows that are shown.
 pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
+        (Scope::Processes | Scope::Members(_), _) if app.fleet.is_some() => (app.rows.listed, ["group", "groups"]),
         (Scope::Processes | Scope::Members(_), _) => (app.rows.listed, ["process", "processes"]),
         (Scope::Mappings(_), Some(scan)) => (scan.groups.len(), ["mapping", "mappings"]),
         (Scope::Groups(_) | Scope::Mappings(_), _) => (app.rows.groups.len(), ["group", "groups"]),

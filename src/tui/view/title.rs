@@ -12,6 +12,7 @@ use ratatui::layout::Rect;
 use crate::model::Snapshot;
 use crate::text;
 use crate::tui::app::App;
+use crate::tui::fleet::{FleetStatus, count as count_of_fleet};
 use crate::tui::labels;
 use crate::tui::widgets::StatusLine;
 use crate::units::{self, Units};
@@ -21,22 +22,35 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     line.text(90, " zmtop", theme.title);
+    let fault = app.fleet.as_ref().and_then(FleetStatus::fault_text);
+    let is_at_fault = fault.is_some();
+    if let Some(fault) = fault {
+        line.text(95, format!("  {fault}"), theme.error);
+    }
     let Some(snapshot) = &app.engine.snapshot else {
-        line.text(50, "  reading /proc …", theme.dim);
+        let what = match (&app.fleet, is_at_fault) {
+            (_, true) => "",
+            (Some(_), false) => "  asking Prometheus …",
+            (None, false) => "  reading /proc …",
+        };
+        line.text(50, what, theme.dim);
         return line.draw(area, buf);
     };
     let host = text::truncate(&text::safe_prefix(&snapshot.host, 24), 24);
     line.text(60, format!(" on {host}"), theme.title);
     let listed = app.rows.listed;
     let coverage = app.rows.coverage;
-    match &snapshot.processes {
-        Err(why) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
-        Ok(_) => line.text(55, format!("  {listed} processes"), theme.text),
+    let count = snapshot.fleet.as_ref().map(|fleet| count_of_fleet(fleet));
+    let count = count.unwrap_or_else(|| format!("{listed} processes"));
+    if let Err(why) = &snapshot.processes {
+        line.text(85, format!("  /proc cannot be listed: {why}"), theme.error);
+    } else {
+        line.text(55, format!("  {count}"), theme.text);
     }
     if coverage.pending > 0 {
         let read = coverage.total() - coverage.pending;
         line.text(50, format!("  reading {read} of {}", coverage.total()), theme.dim);
-    } else {
+    } else if !is_at_fault {
         let age = units::span(app.rows.age(snapshot));
         line.text(48, format!("  figures ≤ {age} old"), theme.dim);
     }
@@ -50,6 +64,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         line.text(66, format!("  {short} without history"), theme.warning);
+    }
+    if let Some(remark) = app.fleet.as_ref().and_then(|status| status.remarks.first()) {
+        line.text(57, format!("  {remark}"), theme.warning);
     }
     add_own_cost(app, snapshot, &mut line);
     if let Some(time) = labels::clock(app, snapshot, Duration::ZERO, false) {

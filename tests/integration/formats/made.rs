@@ -245,6 +245,7 @@ fn facts() -> BoxedStrategy<Facts> {
                 cgroup,
                 unit,
                 container,
+                host: None,
             },
         )
         .boxed()

@@ -54,7 +54,7 @@ fn every_group_of_every_kind_has_a_history() {
     };
     push(&mut history, 0, rows(10));
     push(&mut history, 1, rows(14));
-    for by in GroupBy::OF_PROCESSES {
+    for by in GroupBy::OF_ONE_HOST {
         let snap = snapshot(WINDOW, rows(14));
         for group in groups(&snap, by) {
             let change = history.of_group(&group, &snap).unwrap().change();
@@ -184,7 +184,7 @@ fn new_facts_move_a_process_to_its_other_groups_at_once() {
     push(&mut history, 3, moved.clone());
     let ten = 10 * MIB.cast_signed();
     // A family is named by its first process, which stays.
-    for by in GroupBy::OF_PROCESSES.into_iter().filter(|by| *by != GroupBy::Family) {
+    for by in GroupBy::OF_ONE_HOST.into_iter().filter(|by| *by != GroupBy::Family) {
         for (place, change, count) in [("a", -ten, 1), ("b", ten, 2)] {
             let key = key(by, &name(by, place));
             let row = history.group(&key).unwrap();

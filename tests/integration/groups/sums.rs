@@ -61,6 +61,7 @@ fn plainly(rows: &[ProcessSample], row: &ProcessSample, by: GroupBy) -> Option<V
             Some(if same { base(row) } else { comm }.into_bytes())
         }
         GroupBy::User => Some(facts.user.as_ref().unwrap().to_vec()),
+        GroupBy::Host => facts.host.as_ref().map(|host| host.to_vec()),
         GroupBy::Unit => facts.unit.as_ref().map(|u| u.to_vec()),
         GroupBy::Container => facts.container.as_ref().map(|c| c.to_vec()),
         GroupBy::Cgroup => Some(facts.cgroup.as_ref().unwrap().to_vec()),

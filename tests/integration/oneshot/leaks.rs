@@ -51,6 +51,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         key,
         facts,
         count: 1,
+        hosts: None,
         alike: 0,
         judgement: Judgement {
             verdict,

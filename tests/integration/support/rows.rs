@@ -38,6 +38,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
             container: None,
             exe: Err(Missing::Pending),
             replaced: None,
+            host: None,
         }),
         walk: Ok(walk(10 * MIB, 0)),
         data: Err(Missing::Pending),
@@ -95,5 +96,6 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         cgroups: Arc::default(),
         jvms: Arc::default(),
         address_limits: Arc::default(),
+        fleet: None,
     }
 }

@@ -1,0 +1,82 @@
+//! The command line of a fleet: whom to ask, and as whom.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::HeaderValue;
+
+use super::{Link, Server};
+use crate::cli::UsageError;
+use crate::cli::fleet::FleetArgs;
+use crate::config::{Config, Env};
+use crate::source::prometheus::{HostLabel, Matchers};
+use crate::text;
+
+/// The variables that may hold a secret: the command line is there for all to see.
+const TOKEN: &str = "ZMTOP_PROMETHEUS_TOKEN";
+const PASSWORD: &str = "ZMTOP_PROMETHEUS_PASSWORD";
+
+/// Maximum size of a file with a secret, in bytes.
+const MAX_SECRET: u64 = 64 << 10;
+
+/// Reads the options: the configuration of the monitor, and whom to ask.
+pub(crate) fn link(args: &FleetArgs, env: &Env) -> Result<(Config, Link), UsageError> {
+    let config = args.configure(env)?;
+    let server = Server::parse(&args.prometheus, authorization(args)?)
+        .map_err(|what| UsageError::option("--prometheus", what))?;
+    let label = args.host_label.clone().map_or_else(HostLabel::default, HostLabel);
+    let is_label = |name: &str| {
+        let mut bytes = name.bytes();
+        let begins = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        begins && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    if !is_label(&label.0) {
+        return Err(UsageError::option("--host-label", "is no name of a label"));
+    }
+    let matchers = args.matchers.trim().trim_start_matches('{').trim_end_matches('}');
+    let link = Link {
+        server,
+        matchers: Matchers(matchers.to_owned()),
+        label,
+    };
+    Ok((config, link))
+}
+
+/// Makes the header that says who asks; `None` where nobody is named.
+fn authorization(args: &FleetArgs) -> Result<Option<HeaderValue>, UsageError> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (option, text) = if let Some(user) = &args.user {
+        let password = match &args.password_file {
+            Some(file) => secret(file, "--password-file")?,
+            None => variable(PASSWORD).ok_or_else(|| {
+                UsageError::option("--user", format!("needs --password-file or the variable {PASSWORD}"))
+            })?,
+        };
+        (
+            "--user",
+            format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))),
+        )
+    } else if let Some(file) = &args.token_file {
+        ("--token-file", format!("Bearer {}", secret(file, "--token-file")?))
+    } else if let Some(token) = variable(TOKEN) {
+        (TOKEN, format!("Bearer {}", token.trim()))
+    } else {
+        return Ok(None);
+    };
+    let mut header = HeaderValue::from_str(&text)
+        .map_err(|_| UsageError::option(option, "holds characters that no header may hold"))?;
+    header.set_sensitive(true);
+    Ok(Some(header))
+}
+
+/// Reads a secret, without the end of its line.
+fn secret(file: &Path, option: &'static str) -> Result<String, UsageError> {
+    use std::io::Read as _;
+    let shown = || text::safe(file.as_os_str().as_encoded_bytes()).into_owned();
+    let mut read = String::new();
+    std::fs::File::open(file)
+        .and_then(|opened| opened.take(MAX_SECRET).read_to_string(&mut read))
+        .map_err(|error| UsageError::option(option, format!("cannot read {}: {error}", shown())))?;
+    Ok(read.trim_end_matches(['\n', '\r']).to_owned())
+}

@@ -1,0 +1,119 @@
+//! A row of a fleet: a group of processes on a host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::queries::Field;
+use crate::group::GroupBy;
+use crate::model::{Facts, FleetRow, Identity, Memory, Missing, ProcessSample, Stat, ToldVerdict, Walk};
+use crate::text;
+
+/// Maximum length of a name, in columns.
+const MAX_NAME: usize = 200;
+
+/// A group of processes on a host.
+#[derive(Debug)]
+pub(super) struct GroupRow {
+    pub(super) number: u32,
+    pub(super) facts: Arc<Facts>,
+    /// The figures, each with the round in which it was told.
+    pub(super) figures: [(u64, f64); Field::OF_GROUPS],
+    /// The round in which it was there last.
+    pub(super) present_in: u64,
+}
+
+impl GroupRow {
+    /// Creates one of which only the name is known.
+    pub(super) fn new(number: u32, by: GroupBy, name: &str, host: Arc<[u8]>) -> Self {
+        let name: Arc<[u8]> = shortened(name).as_bytes().into();
+        let mut facts = Facts::unread(&name, Missing::NotExported);
+        facts.cmdline = Ok((*name).into());
+        facts.host = Some(host);
+        match by {
+            GroupBy::User => facts.user = Ok(name),
+            GroupBy::Unit => facts.unit = Some(name),
+            GroupBy::Container => facts.container = Some(name),
+            GroupBy::Cgroup => facts.cgroup = Ok(name),
+            GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Mapping => {}
+        }
+        Self {
+            number,
+            facts: Arc::new(facts),
+            figures: [(0, 0.0); Field::OF_GROUPS],
+            present_in: 0,
+        }
+    }
+
+    pub(super) const fn id(&self) -> Identity {
+        Identity {
+            pid: self.number,
+            starttime: 0,
+        }
+    }
+
+    /// Returns the row; `None` where its memory was not told in the last answer about it.
+    pub(super) fn make(
+        &self,
+        answered: &[u64; Field::OF_GROUPS],
+        at: Duration,
+        now: Duration,
+    ) -> Option<(ProcessSample, FleetRow)> {
+        let get = |field: Field| {
+            let (round, value) = self.figures[field as usize];
+            (round > 0 && round == answered[field as usize]).then_some(value)
+        };
+        let bytes = |field| get(field).map(|value: f64| value.max(0.0) as u64);
+        let told = |field| bytes(field).ok_or(Missing::NotExported);
+        if bytes(Field::Pss).is_none() && bytes(Field::Rss).is_none() {
+            return None;
+        }
+        let mut sample = ProcessSample::unread(self.id(), Arc::clone(&self.facts), Missing::NotExported);
+        sample.stat = Stat {
+            state: b'-',
+            rss: bytes(Field::Rss).unwrap_or(0),
+            ..Stat::default()
+        };
+        let memory = (bytes(Field::Pss), bytes(Field::Uss), bytes(Field::Rss));
+        sample.walk = if let (Some(pss), Some(uss), Some(rss)) = memory {
+            let swap = bytes(Field::Swap).unwrap_or(0);
+            let memory = Memory {
+                rss,
+                pss,
+                pss_anon: told(Field::Anon),
+                pss_file: told(Field::File),
+                pss_shmem: told(Field::Shmem),
+                pss_dirty: Err(Missing::NotExported),
+                private_dirty: uss,
+                shared_dirty: rss.saturating_sub(uss),
+                private_hugetlb: Err(Missing::NotExported),
+                shared_hugetlb: Err(Missing::NotExported),
+                swap,
+                // What has no swap has no part of it.
+                swap_pss: if swap == 0 { Ok(0) } else { told(Field::SwapPss) },
+                ..Memory::default()
+            };
+            Ok(Walk {
+                memory,
+                error: 0,
+                at: if at.is_zero() { now } else { at },
+                cost: Duration::ZERO,
+            })
+        } else {
+            Err(Missing::NotExported)
+        };
+        let growing_for = get(Field::GrowingFor).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let verdict = get(Field::Verdict).map(|rank| ToldVerdict {
+            rank,
+            slope: get(Field::Slope).unwrap_or(0.0),
+            confidence: get(Field::Confidence).unwrap_or(0.0),
+            since: growing_for.map(|long| now.saturating_sub(long)),
+        });
+        let processes = bytes(Field::Processes);
+        Some((sample, FleetRow { processes, verdict }))
+    }
+}
+
+/// Returns a label's value, cut where nobody would read on.
+pub(super) fn shortened(label: &str) -> Box<str> {
+    text::safe_prefix(label.as_bytes(), MAX_NAME).into()
+}

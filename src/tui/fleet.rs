@@ -1,0 +1,62 @@
+//! A fleet in place of this machine: how asking for it goes, and what cannot be done with what is elsewhere.
+
+use std::time::Duration;
+
+use crate::config::Action;
+use crate::model::Fleet;
+use crate::units;
+
+/// The state of asking for the rows of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetStatus {
+    /// Why the last question has no answer, as it goes on after "Prometheus"; safe to print.
+    pub fault: Option<String>,
+    /// The time since the last answer; `None` before the first.
+    pub age: Option<Duration>,
+    /// Remarks on what is missing or doubtful in the last answer, safe to print.
+    pub remarks: Vec<String>,
+}
+
+impl FleetStatus {
+    /// Returns what went wrong: `Prometheus does not answer: connection refused; figures are 42s old`.
+    pub fn fault_text(&self) -> Option<String> {
+        let fault = self.fault.as_ref()?;
+        Some(match self.age {
+            Some(age) => format!("Prometheus {fault}; figures are {} old", units::span(age)),
+            None => format!("Prometheus {fault}"),
+        })
+    }
+}
+
+/// Returns how many hosts and groups there are: `300 hosts (2 gone)  5400 groups`.
+pub(super) fn count(fleet: &Fleet) -> String {
+    let gone = match fleet.hosts.iter().filter(|host| host.is_gone).count() {
+        0 => String::new(),
+        gone => format!(" ({gone} gone)"),
+    };
+    let hosts = units::counted(fleet.hosts.len() as u64, "host");
+    format!("{hosts}{gone}  {}", units::counted(fleet.rows.len() as u64, "group"))
+}
+
+/// Returns why an action does not apply to a fleet; `None` where it does.
+pub(super) const fn refusal(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Signal
+        | Action::OomAdjust
+        | Action::Nice
+        | Action::NiceUp
+        | Action::NiceDown
+        | Action::HotCold
+        | Action::Mappings
+        | Action::CopyPid => Some(REFUSED),
+        Action::MemoryPage | Action::KernelPage => Some("this page is about one machine: run zmtop there"),
+        Action::Tree | Action::KernelThreads | Action::Users => {
+            Some("these are groups, of which single processes are not known")
+        }
+        Action::Save => Some("not saved: the columns of a fleet are not those of this machine"),
+        _ => None,
+    }
+}
+
+/// Says why nothing is done to a row.
+pub(super) const REFUSED: &str = "these processes are on other hosts: run zmtop there";

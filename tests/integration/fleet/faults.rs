@@ -1,0 +1,164 @@
+//! The monitor over a server that answers badly, as a user sees it.
+
+use super::server::{Reply, Series, Server};
+use crate::support::pty::Pty;
+
+/// The monitor over a server.
+fn fleet(server: &Server, more: &[&str]) -> Pty {
+    let url = server.url();
+    let args = [&["fleet", "--prometheus", &url, "--interval", "1s"], more].concat();
+    Pty::zmtop((160, 24), &args)
+}
+
+/// Quits, and looks that it did so without a fault.
+fn quit(mut pty: Pty) {
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn rows_are_groups_of_hosts_to_filter_and_to_sum() {
+    let server = Server::start(Series::new(&["web1:9464", "db2:9464"]));
+    let mut pty = fleet(&server, &[]);
+    pty.wait("both hosts", |text| {
+        text.contains("2 hosts  4 groups") && text.contains("web1:9464") && text.contains("db2:9464")
+    });
+    pty.send("/host:web\r");
+    pty.wait("one host", |text| {
+        text.contains("Σ 2 of 4 groups") && !text.contains("db2:9464")
+    });
+    pty.send("/\x15\r\t");
+    pty.wait("programs", |text| {
+        text.contains("on 2 hosts") && text.contains("by command")
+    });
+    pty.send("\t");
+    pty.wait("hosts", |text| {
+        text.contains("by host") && text.contains("2 groups") && text.contains("db2:9464")
+    });
+    pty.send("\r");
+    pty.wait("the groups of a host", |text| text.contains("Σ 2 of 4 groups"));
+    for key in ["k", "m", "2", "c"] {
+        pty.send(if key == "k" { "\x1b[20~" } else { key });
+        pty.wait_for("run zmtop there");
+    }
+    quit(pty);
+}
+
+#[test]
+fn what_is_wrong_is_said_and_the_rows_stay() {
+    let cases = [
+        (
+            Reply::Error("500 Internal Server Error", "oops"),
+            "answers 500 Internal Server Error",
+        ),
+        (
+            Reply::Error(
+                "422 Unprocessable Entity",
+                r#"{"status":"error","errorType":"execution","error":"too many samples"}"#,
+            ),
+            "refuses: too many samples",
+        ),
+        (Reply::Error("401 Unauthorized", ""), "denies it (401)"),
+        (Reply::Page, "answers no JSON"),
+        (Reply::Flood(100 << 20), "answers more than 64 MB"),
+        (Reply::Nothing, "has not answered yet"),
+    ];
+    let server = Server::start(Series::new(&["web1:9464"]));
+    let pty = fleet(&server, &[]);
+    for (reply, said) in cases {
+        pty.wait("the rows", |text| {
+            text.contains("web1:9464") && text.contains("figures ≤ 1s old")
+        });
+        server.change(|series| series.reply = reply.clone());
+        pty.wait(said, |text| {
+            text.contains(said) && text.contains("figures are ") && text.contains("web1:9464")
+        });
+        if matches!(reply, Reply::Nothing) {
+            break;
+        }
+        server.change(|series| series.reply = Reply::Series);
+    }
+    // Who waits for an answer has its keys.
+    quit(pty);
+}
+
+#[test]
+fn a_server_that_goes_away_and_comes_back() {
+    let server = Server::start(Series::new(&["web1:9464"]));
+    let address = server.address;
+    let pty = fleet(&server, &[]);
+    pty.wait_for("web1:9464");
+    drop(server);
+    pty.wait("absent", |text| {
+        text.contains("does not answer: connection refused; figures are ") && text.contains("web1:9464")
+    });
+    let _back = Server::start_at(address, Series::new(&["web1:9464", "db2:9464"]));
+    pty.wait("both", |text| {
+        text.contains("2 hosts") && !text.contains("does not answer")
+    });
+    quit(pty);
+}
+
+#[test]
+fn warnings_doubles_and_clocks_are_told() {
+    let cases: [(fn(&mut Series), &str); 3] = [
+        (
+            |series| series.reply = Reply::Warned("a store timed out"),
+            "a store timed out",
+        ),
+        (
+            |series| series.doubled = true,
+            "series of the same host and group were left out",
+        ),
+        (
+            |series| series.ahead = 3600.0,
+            "its clock is 1h00 ahead of this machine's",
+        ),
+    ];
+    for (change, said) in cases {
+        let mut series = Series::new(&["web1:9464"]);
+        change(&mut series);
+        let server = Server::start(series);
+        let pty = fleet(&server, &[]);
+        pty.wait(said, |text| {
+            text.contains(said) && text.contains("web1:9464") && text.contains("2 groups")
+        });
+        quit(pty);
+    }
+}
+
+#[test]
+fn labels_never_reach_the_terminal_raw() {
+    let hostile = "\x1b]0;title\x07\x1b[31mred\nline\u{202e}rtl";
+    let mut series = Series::new(&[hostile]);
+    series.hosts[0].1.push((hostile.repeat(2000), 900));
+    let server = Server::start(series);
+    let pty = fleet(&server, &[]);
+    pty.wait("the rows", |text| text.contains("3 groups") && text.contains("red"));
+    let raw = pty.raw();
+    let has = |bytes: &[u8]| raw.windows(bytes.len()).any(|window| window == bytes);
+    assert!(!has(b"\x1b]0;title") && !has(b"\x1b[31mred") && !has("\u{202e}".as_bytes()));
+    quit(pty);
+}
+
+#[test]
+fn secrets_and_urls_that_are_refused() {
+    let cases = [
+        (
+            ["--prometheus", "http://me:pass@127.0.0.1:9090"],
+            "must hold no user and password",
+        ),
+        (["--prometheus", "127.0.0.1:9090"], "http://"),
+        (["--prometheus", "http://127.0.0.1:9090/?a=b"], "must end with the path"),
+    ];
+    for (args, said) in cases {
+        let run = std::process::Command::new(crate::support::pty::ZMTOP)
+            .arg("fleet")
+            .args(args)
+            .env("HOME", "/nonexistent")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.code() == Some(2) && text.contains(said), "{args:?}: {text}");
+    }
+}

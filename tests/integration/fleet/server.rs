@@ -1,0 +1,218 @@
+//! A server that answers as a Prometheus does, or as it should not.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::support::rows::MIB;
+
+/// What is answered to a question.
+#[derive(Clone)]
+pub(super) enum Reply {
+    /// The series that the question is about.
+    Series,
+    /// These, with a warning.
+    Warned(&'static str),
+    /// An error, with its status and body.
+    Error(&'static str, &'static str),
+    /// A page of something else.
+    Page,
+    /// So many bytes, without an end that anyone waits for.
+    Flood(u64),
+    /// Nothing, for as long as it is asked.
+    Nothing,
+}
+
+/// The series of a fleet.
+#[derive(Clone)]
+pub(super) struct Series {
+    /// Hosts, each with its groups and their PSS in MiB.
+    pub(super) hosts: Vec<(String, Vec<(String, u64)>)>,
+    /// The clock is so far ahead of this machine's, in seconds.
+    pub(super) ahead: f64,
+    /// Each series is there twice.
+    pub(super) doubled: bool,
+    pub(super) reply: Reply,
+}
+
+impl Series {
+    pub(super) fn new(hosts: &[&str]) -> Self {
+        let groups = [("api", 300), ("redis", 40)].map(|(name, mib)| (name.to_owned(), mib));
+        Self {
+            hosts: hosts.iter().map(|host| ((*host).to_owned(), groups.to_vec())).collect(),
+            ahead: 0.0,
+            doubled: false,
+            reply: Reply::Series,
+        }
+    }
+
+    /// The answer to a query, at the present time.
+    pub(super) fn answer(&self, query: &str) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() + self.ahead;
+        let quoted = |text: &str| serde_json::to_string(text).unwrap();
+        let mut found = Vec::new();
+        for (host, groups) in &self.hosts {
+            let instance = quoted(host);
+            if query.contains("timestamp(") {
+                found.push(format!(
+                    r#"{{"metric":{{"instance":{instance}}},"value":[{now},"{now}"]}}"#
+                ));
+            }
+            for (name, mib) in groups {
+                let bytes = match query {
+                    "zmtop_pss_bytes" | "zmtop_uss_bytes" | "zmtop_rss_bytes" => mib * MIB,
+                    "zmtop_processes" => 3,
+                    _ => continue,
+                };
+                let group = quoted(name);
+                let one = format!(
+                    r#"{{"metric":{{"by":"command","group":{group},"instance":{instance},"job":"zmtop"}},"value":[{now},"{bytes}"]}}"#
+                );
+                found.extend(std::iter::repeat_n(one, 1 + usize::from(self.doubled)));
+            }
+        }
+        let warnings = match self.reply {
+            Reply::Warned(text) => format!(r#","warnings":[{}]"#, quoted(text)),
+            _ => String::new(),
+        };
+        format!(
+            r#"{{"status":"success","data":{{"resultType":"vector","result":[{}]}}{warnings}}}"#,
+            found.join(",")
+        )
+    }
+}
+
+/// A server on the loopback; ended when dropped.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) series: Arc<Mutex<Series>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(super) fn start(series: Series) -> Self {
+        Self::start_at("127.0.0.1:0".parse().unwrap(), series)
+    }
+
+    pub(super) fn start_at(address: SocketAddr, series: Series) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let series = Arc::new(Mutex::new(series));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (shared, stopped) = (Arc::clone(&series), Arc::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (Ok(stream), series) = (stream, Arc::clone(&shared)) else {
+                    continue;
+                };
+                let stopped = Arc::clone(&stopped);
+                std::thread::spawn(move || {
+                    // The monitor may end at any time.
+                    let _ = answer(stream, &series, &stopped);
+                });
+            }
+        });
+        Self {
+            address,
+            series,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Series)) {
+        change(&mut self.series.lock().unwrap());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // Wakes the thread that takes connections.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Answers one question.
+fn answer(stream: TcpStream, series: &Mutex<Series>, stopped: &AtomicBool) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut length, mut path) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
+            break;
+        }
+        if path.is_empty() {
+            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let form = String::from_utf8_lossy(&body).into_owned();
+    let query = form
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("query="))
+        .unwrap_or_default();
+    let series = series.lock().unwrap().clone();
+    let mut out = stream;
+    let mut send = |status: &str, kind: &str, body: &str| {
+        write!(
+            out,
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    match &series.reply {
+        Reply::Series | Reply::Warned(_) if path.ends_with("query_range") => send(
+            "200 OK",
+            "application/json",
+            r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#,
+        ),
+        Reply::Series | Reply::Warned(_) => send("200 OK", "application/json", &series.answer(&decoded(query))),
+        Reply::Error(status, body) => send(status, "application/json", body),
+        Reply::Page => send("200 OK", "text/html", "<!doctype html><h1>Sign in</h1>"),
+        Reply::Flood(bytes) => {
+            write!(out, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
+            let part = vec![b' '; 1 << 20];
+            let parts = bytes / part.len() as u64;
+            (0..parts).try_for_each(|_| out.write_all(&part))
+        }
+        Reply::Nothing => {
+            while !stopped.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next().unwrap(), rest.next().unwrap()];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap());
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
