@@ -11,6 +11,10 @@ use crate::model::snapshot::Snapshot;
 ///
 /// `None` where nothing of it is known. Limits are known only while cgroups are [asked for](Snapshot::cgroups).
 pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
+    if snapshot.fleet.is_some() {
+        // The room of all hosts together is none that a row could take.
+        return None;
+    }
     let limits = cgroup.into_iter().flat_map(with_ancestors).filter_map(|path| {
         // Without a limit its processes need not be summed.
         snapshot.cgroups.get(path)?.limit.ok()??;

@@ -108,7 +108,9 @@ impl History {
         self.judge_due();
         self.take_told(snapshot);
         self.held.suspect(&self.parts);
-        self.find_dangers(snapshot);
+        if snapshot.fleet.is_none() {
+            self.find_dangers(snapshot);
+        }
         self.shortfall.processes = self.without_past;
         let bytes = self.process_bytes + self.bytes_without_processes();
         self.own_bytes = bytes as u64;

@@ -101,6 +101,9 @@ impl Popup for LeakList {
         let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(judgement.texts()).collect();
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
+                _ if app.fleet.is_some() => {
+                    "as the hosts judged it of all of their figures: run zmtop there for the reasons"
+                }
                 Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
                 Metric::Heap => {
                     "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
