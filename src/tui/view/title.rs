@@ -38,13 +38,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     };
     let host = text::truncate(&text::safe_prefix(&snapshot.host, 24), 24);
     line.text(60, format!(" on {host}"), theme.title);
-    let listed = app.rows.listed;
-    let coverage = app.rows.coverage;
-    let count = snapshot.fleet.as_ref().map(|fleet| count_of_fleet(fleet));
-    let count = count.unwrap_or_else(|| format!("{listed} processes"));
+    let (listed, coverage) = (app.rows.listed, app.rows.coverage);
+    let of_fleet = snapshot.fleet.as_ref().map(|fleet| count_of_fleet(fleet));
     if let Err(why) = &snapshot.processes {
         line.text(85, format!("  /proc cannot be listed: {why}"), theme.error);
     } else {
+        let count = of_fleet.unwrap_or_else(|| format!("{listed} processes"));
         line.text(55, format!("  {count}"), theme.text);
     }
     if coverage.pending > 0 {
