@@ -151,7 +151,9 @@ fn prometheus_answers_every_query_of_the_dashboard() {
     }
     let trees = [host(3), host(0)];
     let servers = trees.each_ref().map(|tree| Server::start(tree, &[]));
-    servers.iter().for_each(|server| drop(server.scrape()));
+    for server in &servers {
+        server.scrape();
+    }
     let leaky = Leaky::start();
     let addresses = [servers[0].address, servers[1].address, leaky.address];
     let prometheus = Prometheus::start(&addresses, Duration::from_secs(1));

@@ -1,5 +1,6 @@
 //! Two hosts, a Prometheus and the shipped rules: a leak fires, a saw-tooth does not.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,10 +26,8 @@ fn host(scripts: &TempDir, roles: &[&str]) -> Result<Server, String> {
     for role in roles {
         // A group is named after the script that is run.
         std::fs::copy(&fixture, scripts.path().join(format!("{role}.py"))).unwrap();
-        script += &format!(
-            "python3 -I -B {}/{role}.py {role} 1 <&3 2>/dev/null &\n",
-            scripts.path().display()
-        );
+        let folder = scripts.path().display();
+        writeln!(script, "python3 -I -B {folder}/{role}.py {role} 1 <&3 2>/dev/null &").unwrap();
     }
     script += "exec \"$0\" serve --listen 127.0.0.1:0";
     Server::of(

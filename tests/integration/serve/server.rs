@@ -41,14 +41,12 @@ impl Server {
             .trim()
             .strip_prefix("zmtop: listening at http://")
             .and_then(|rest| rest.strip_suffix("/metrics"));
-        match address.map(str::parse) {
-            Some(Ok(address)) => Ok(Self { child, address }),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(line)
-            }
+        if let Some(Ok(address)) = address.map(str::parse) {
+            return Ok(Self { child, address });
         }
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(line)
     }
 
     pub(super) fn connect(&self) -> TcpStream {
