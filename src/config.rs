@@ -19,6 +19,7 @@ pub mod state;
 pub mod theme;
 mod trust;
 mod value_kind;
+pub mod web;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

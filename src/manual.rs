@@ -14,3 +14,6 @@ pub mod peers {}
 
 #[doc = include_str!("manual/prometheus.md")]
 pub mod prometheus {}
+
+#[doc = include_str!("manual/serve.md")]
+pub mod serve {}

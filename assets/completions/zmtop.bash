@@ -1264,13 +1264,17 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__serve)
-            opts="-h --listen --textfile --by --top --interval --config --proc-root --help"
+            opts="-h --listen --web-config --textfile --by --top --interval --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web-config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

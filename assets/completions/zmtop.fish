@@ -366,7 +366,8 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Tell of al
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'End with exit code 1 if anything leaks'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Answer at this address, which must be of this machine\'s loopback (127.0.0.1:9464)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Answer at this address, which without --web-config must be of this machine\'s loopback (127.0.0.1:9464)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Ask for TLS, users and passwords as FILE says, in the format of the web.config.file of Prometheus\'s exporters; it is read again when it changes' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s instead, for node_exporter\'s textfile collector; with --listen do both' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family (command)' -r -f -a "command\t''
 user\t''

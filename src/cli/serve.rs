@@ -16,9 +16,21 @@ use crate::group::GroupBy;
     reason = "a doc comment on a flattened field replaces the command's own description"
 )]
 pub struct ServeArgs {
-    /// Answer at this address, which must be of this machine's loopback (127.0.0.1:9464)
-    #[arg(long, value_name = "ADDRESS")]
+    /// Answer at this address.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        help = "Answer at this address, which without --web-config must be of this machine's loopback (127.0.0.1:9464)"
+    )]
     pub listen: Option<SocketAddr>,
+    /// Ask for TLS, users and passwords as FILE says.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Ask for TLS, users and passwords as FILE says, in the format of the web.config.file of Prometheus's exporters; \
+                it is read again when it changes"
+    )]
+    pub web_config: Option<PathBuf>,
     /// Write the metrics to a file.
     #[arg(
         long,
@@ -52,19 +64,10 @@ impl ServeArgs {
     }
 
     /// Returns the address to answer at; `None` where only a file is written.
-    ///
-    /// # Errors
-    /// It is not of the loopback: everyone who reaches it could read.
-    pub fn address(&self) -> Result<Option<SocketAddr>, UsageError> {
-        let address = match (self.listen, &self.textfile) {
-            (None, Some(_)) => return Ok(None),
-            (listen, _) => listen.unwrap_or(Self::DEFAULT),
-        };
-        if address.ip().is_loopback() {
-            return Ok(Some(address));
+    pub fn address(&self) -> Option<SocketAddr> {
+        match (self.listen, &self.textfile) {
+            (None, Some(_)) => None,
+            (listen, _) => Some(listen.unwrap_or(Self::DEFAULT)),
         }
-        let why = "anyone on the network could read it: name a loopback address such as 127.0.0.1:9464, and let a proxy \
-                   with TLS and a password pass it on";
-        Err(UsageError::option("--listen", why))
     }
 }

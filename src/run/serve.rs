@@ -3,13 +3,18 @@
 //! ```text
 //! sampler ─► engine (history, verdicts) ─► page: the last snapshot as text ─┬─► http      scrapes
 //!                                                                           └─► textfile  node_exporter
+//!
+//! access     the web config in use: TLS, users, limits
+//! passwords  basic authentication
 //! ```
 //!
 //! A scrape is answered from the last snapshot. It never causes a read of `/proc`, so that neither many scrapes nor a
 //! stuck process change what zmtop costs.
 
+mod access;
 mod http;
 mod page;
+mod passwords;
 
 use std::io;
 use std::path::Path;
@@ -18,9 +23,13 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
+use self::access::Access;
+use self::http::Server;
 use self::page::Page;
+use self::passwords::Passwords;
 use super::{Failure, complain, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
@@ -39,9 +48,15 @@ const TEXTFILE_INTERVAL: Duration = Duration::from_secs(15);
 /// Serves until a signal ends it.
 pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = settings(args, env)?;
-    let address = args.address()?;
+    let address = args.address();
+    let access = args.web_config.as_deref().map(Access::load).transpose();
+    let access = access.map_err(UsageError::from)?.unwrap_or_default();
+    if let Some(address) = address {
+        access.check(address)?;
+        access.doubt(address).into_iter().for_each(complain);
+    }
     // Before anything is read: an address that is taken should be said at once.
-    let listener = match address.map(listen).transpose() {
+    let listener = match address.map(|address| listen(address, access.scheme())).transpose() {
         Ok(listener) => listener,
         Err(error) => {
             let error = format!(
@@ -73,6 +88,12 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     )
     .map_err(failed)?;
     let page = Arc::new(Page::new(engine.shared(), exporter));
+    let (fresh, access) = watch::channel(Arc::new(access));
+    let server = Arc::new(Server {
+        page: Arc::clone(&page),
+        passwords: Passwords::new().map_err(failed)?,
+        access,
+    });
     let ended = runtime.block_on(async {
         let mut stop = [
             signal(SignalKind::interrupt())?,
@@ -94,9 +115,15 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
                 None => std::future::pending().await,
             }
         };
+        let refreshing = async {
+            match args.web_config.as_deref().zip(address) {
+                Some((file, address)) => access::keep_fresh(file, address, fresh).await,
+                None => std::future::pending().await,
+            }
+        };
         let serving = async {
             if let Some(listener) = listener {
-                http::serve(TcpListener::from_std(listener)?, &page, stopped).await
+                http::serve(TcpListener::from_std(listener)?, server, stopped).await
             } else {
                 stopped.await;
                 Ok(())
@@ -105,6 +132,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         tokio::select! {
             ended = serving => ended,
             never = writing => match never {},
+            never = refreshing => match never {},
         }
     });
     // Reads of /proc may be stuck for ever: nobody waits for them.
@@ -119,10 +147,10 @@ fn settings(args: &ServeArgs, env: &Env) -> Result<Settings, UsageError> {
     Ok(settings)
 }
 
-fn listen(address: std::net::SocketAddr) -> io::Result<std::net::TcpListener> {
+fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    complain(&format!("listening at http://{}/metrics", listener.local_addr()?));
+    complain(&format!("listening at {scheme}://{}/metrics", listener.local_addr()?));
     Ok(listener)
 }
 

@@ -10,6 +10,7 @@ mod settings;
 mod show;
 mod theme;
 mod trust;
+mod web;
 
 use std::path::{Path, PathBuf};
 

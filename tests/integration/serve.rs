@@ -1,5 +1,6 @@
 //! `zmtop serve`: what is exported, how requests are answered, and what Prometheus makes of it.
 
+mod access;
 mod dashboard;
 mod exported;
 mod families;
@@ -9,3 +10,5 @@ mod requests;
 mod rules;
 mod server;
 mod text;
+mod tls;
+mod unit;

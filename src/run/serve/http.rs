@@ -1,4 +1,4 @@
-//! Answers requests over HTTP/1.1, within limits of time, size and number.
+//! Answers requests over HTTP/1.1, plain or in TLS, within limits of time, size and number.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -8,20 +8,27 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
+use super::access::Access;
 use super::page::Page;
+use super::passwords::Passwords;
 use crate::export::text::TextFormat;
 
 /// Maximum number of connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 512;
+/// Time to agree on TLS.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a connection as a whole, that of Prometheus for a scrape. Each answers one request.
@@ -33,12 +40,25 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time until connections are taken again after that failed, mostly for want of descriptors.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// The first byte that a client sends in TLS: that of a handshake.
+const HANDSHAKE: u8 = 22;
+/// The answer to who speaks plain HTTP where TLS is spoken.
+const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n\
+    plain HTTP at a port that speaks TLS: ask with https://\n";
+
 const INDEX: &str = "<!doctype html><title>zmtop</title><h1>zmtop</h1><p><a href=\"/metrics\">Metrics</a></p>\n";
+
+/// The parts that answers are made with.
+pub(super) struct Server {
+    pub(super) page: Arc<Page>,
+    pub(super) passwords: Passwords,
+    pub(super) access: watch::Receiver<Arc<Access>>,
+}
 
 /// Answers until `stopped` comes, and then what is under way.
 pub(super) async fn serve(
     listener: TcpListener,
-    page: &Arc<Page>,
+    server: Arc<Server>,
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -59,7 +79,7 @@ pub(super) async fn serve(
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
             continue;
         };
-        let connection = graceful.watch(connection(stream, Arc::clone(page)));
+        let connection = converse(stream, Arc::clone(&server), graceful.watcher());
         tokio::spawn(async move {
             // A client that vanished or was too slow is no fault of zmtop.
             let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
@@ -71,10 +91,52 @@ pub(super) async fn serve(
     Ok(())
 }
 
-fn connection(stream: TcpStream, page: Arc<Page>) -> impl GracefulConnection<Error = hyper::Error> + Send {
+async fn converse(stream: TcpStream, server: Arc<Server>, watcher: Watcher) {
+    let access = Arc::clone(&server.access.borrow());
+    let Some(acceptor) = &access.acceptor else {
+        let _ = watcher.watch(connection(stream, server, access)).await;
+        return;
+    };
+    let agreed = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(stream, acceptor)).await;
+    let Ok(Some(stream)) = agreed else { return };
+    let shown = stream.get_ref().1.peer_certificates();
+    if access.config.tls.as_ref().is_some_and(|tls| tls.allows(shown)) {
+        let _ = watcher.watch(connection(stream, server, Arc::clone(&access))).await;
+    }
+}
+
+/// Agrees on TLS; `None` where that fails.
+async fn handshake(stream: TcpStream, acceptor: &TlsAcceptor) -> Option<TlsStream<TcpStream>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await.ok()? > 0 && first[0] != HANDSHAKE {
+        // What is left unread would make the kernel throw the answer away.
+        let _ = stream.try_read(&mut [0; MAX_HEAD]);
+        let _ = stream.try_write(NOT_TLS);
+        return None;
+    }
+    let agreed = acceptor.accept(stream).await;
+    agreed.map_err(|error| tracing::debug!(%error, "no TLS")).ok()
+}
+
+fn connection<S>(
+    stream: S,
+    server: Arc<Server>,
+    access: Arc<Access>,
+) -> impl GracefulConnection<Error = hyper::Error> + Send
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request: Request<Incoming>| {
-        let page = Arc::clone(&page);
-        async move { Ok::<_, Infallible>(answer(&request, page).await) }
+        let (server, access) = (Arc::clone(&server), Arc::clone(&access));
+        async move {
+            let mut response = admit(&request, &server, &access).await;
+            for (name, value) in &access.config.headers {
+                if let (Ok(name), Ok(value)) = (HeaderName::try_from(*name), HeaderValue::try_from(value)) {
+                    response.headers_mut().insert(name, value);
+                }
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -82,6 +144,24 @@ fn connection(stream: TcpStream, page: Arc<Page>) -> impl GracefulConnection<Err
         .max_buf_size(MAX_HEAD)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
+}
+
+/// Answers who may ask, as often as it may be asked.
+async fn admit(request: &Request<Incoming>, server: &Server, access: &Access) -> Response<Full<Bytes>> {
+    if access.is_over_limit() {
+        return plain(StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
+    }
+    let users = &access.config.users;
+    if !users.is_empty() {
+        let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        if !server.passwords.are_right(users, header.unwrap_or_default()).await {
+            let mut response = plain(StatusCode::UNAUTHORIZED, "user and password are needed\n");
+            let asks = HeaderValue::from_static("Basic realm=\"zmtop\", charset=\"UTF-8\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, asks);
+            return response;
+        }
+    }
+    answer(request, Arc::clone(&server.page)).await
 }
 
 async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<Bytes>> {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::pty::ZMTOP;
@@ -15,6 +15,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Server {
     pub(super) child: Child,
     pub(super) address: SocketAddr,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Server {
@@ -33,20 +34,30 @@ impl Server {
     /// Starts a command that becomes `zmtop serve`; returns what it says instead of listening.
     pub(super) fn of(command: &mut Command) -> Result<Self, String> {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line
-            .trim()
-            .strip_prefix("zmtop: listening at http://")
-            .and_then(|rest| rest.strip_suffix("/metrics"));
+        stderr.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("zmtop: listening at http");
+        let address = address.and_then(|rest| {
+            rest.trim_start_matches('s')
+                .strip_prefix("://")?
+                .strip_suffix("/metrics")
+        });
         if let Some(Ok(address)) = address.map(str::parse) {
-            return Ok(Self { child, address });
+            return Ok(Self { child, address, stderr });
         }
         let _ = child.kill();
         let _ = child.wait();
         Err(line)
+    }
+
+    /// Waits for a line that it says.
+    pub(super) fn wait_for(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(self.stderr.read_line(&mut line).unwrap() > 0, "it ended");
+        }
     }
 
     pub(super) fn connect(&self) -> TcpStream {
