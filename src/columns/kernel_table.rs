@@ -46,7 +46,10 @@ pub struct KernelRow<'a, T: KernelTable> {
     pub since_mark: Option<i64>,
 }
 
-// A derived implementation would ask that the lines be copied, too.
+#[expect(
+    clippy::expl_impl_clone_on_copy,
+    reason = "a derived implementation would ask that the lines be copied, too"
+)]
 impl<T: KernelTable> Clone for KernelRow<'_, T> {
     fn clone(&self) -> Self {
         *self
