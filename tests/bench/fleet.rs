@@ -112,7 +112,7 @@ fn make_blocks(folder: &Path, data: &Path, hosts: usize, groups: usize) {
     for (name, size, each) in of_groups {
         writeln!(out, "# TYPE {name} gauge").unwrap();
         for host in 0..hosts {
-            for group in (0..groups).filter(|group| (host + group) as u64 % each == 0) {
+            for group in (0..groups).filter(|group| ((host + group) as u64).is_multiple_of(each)) {
                 for (step, at) in moments.iter().enumerate() {
                     let bytes = match size {
                         0 => 3,

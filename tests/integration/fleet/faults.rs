@@ -101,7 +101,8 @@ fn a_server_that_goes_away_and_comes_back() {
 
 #[test]
 fn warnings_doubles_and_clocks_are_told() {
-    let cases: [(fn(&mut Series), &str); 3] = [
+    type Change = fn(&mut Series);
+    let cases: [(Change, &str); 3] = [
         (
             |series| series.reply = Reply::Warned("a store timed out"),
             "a store timed out",

@@ -157,7 +157,7 @@ fn answer(stream: TcpStream, series: &Mutex<Series>, stopped: &AtomicBool) -> st
             break;
         }
         if path.is_empty() {
-            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            line.split(' ').nth(1).unwrap_or_default().clone_into(&mut path);
         }
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap_or(0);

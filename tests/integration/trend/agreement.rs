@@ -6,22 +6,29 @@ use zmtop::trend::{HostVerdict, Verdict, agree};
 
 const NOW: Duration = Duration::from_secs(100_000);
 
+/// Returns the moment so many seconds ago.
+const fn ago(seconds: u64) -> Duration {
+    Duration::from_secs(NOW.as_secs() - seconds)
+}
+
 /// So many hosts that say this, the growth having begun so many minutes ago; each a little later than the one before.
 fn hosts(count: u64, verdict: Verdict, minutes: u64, apart: u64) -> Vec<HostVerdict> {
     let host = |n| HostVerdict {
         verdict,
         slope: 1000.0,
-        since: Some(NOW - Duration::from_secs(minutes * 60) + Duration::from_secs(n * apart)),
+        since: Some(ago(minutes * 60) + Duration::from_secs(n * apart)),
     };
     (0..count).map(host).collect()
 }
 
+/// A name, the hosts of the program, what is said; the verdict, the hosts that agree, and if they began together.
+type Case = (&'static str, usize, Vec<HostVerdict>, Option<(Verdict, usize, bool)>);
+
 #[test]
 fn what_is_called() {
     use Verdict::{Growing, Leaking, Shrinking, Warming};
-    let deploy = Some(NOW - Duration::from_secs(7200));
-    // Name, hosts of the program, what is said; the verdict, the hosts that agree, and if they began together.
-    let cases: [(&str, usize, Vec<HostVerdict>, Option<(Verdict, usize, bool)>); 10] = [
+    let deploy = ago(7200);
+    let cases: [Case; 10] = [
         (
             "40 of 300 after a deploy",
             300,
@@ -68,7 +75,7 @@ fn what_is_called() {
                 (agreed.slope - 1000.0 * agreed.hosts as f64).abs() < 1e-3,
                 "{name}: {agreed:?}"
             );
-            let near = |since: Duration| since.abs_diff(deploy.unwrap()) < Duration::from_secs(120);
+            let near = |since: Duration| since.abs_diff(deploy) < Duration::from_secs(120);
             assert!(agreed.since.is_none_or(near), "{name}: {agreed:?}");
         }
     }

@@ -121,7 +121,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
             .any(|pace| line.contains(&format!("{pace} since "))),
         "{line}"
     );
-    assert!(line.contains("mostly [heap] +11.0M"), "{line}");
+    assert!(line.contains("  [heap] +11.0M"), "{line}");
     assert!(session.line("zmtop").contains("leak"));
     // The panel begins with what was read before it was opened.
     session.keys("L Enter");
@@ -276,7 +276,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
     );
     let line = session.line("▲");
     assert!(
-        line.contains("▲ leak  777 service77 --shard 777") && line.contains("mostly [heap] +"),
+        line.contains("▲ leak  777 service77 --shard 777") && line.contains("  [heap] +"),
         "{line}"
     );
     session.keys("L Enter");
