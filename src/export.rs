@@ -7,6 +7,7 @@
 //! groups    the families of groups, from the table of columns
 //! machine   the families of the machine, and of zmtop itself
 //! text      families as `OpenMetrics`, or in Prometheus's text format
+//! otlp      families in OpenTelemetry's protocol
 //! ```
 //!
 //! [`Exporter`] takes in every snapshot, and makes the families of the last one when asked. It reads nothing itself, so
@@ -19,6 +20,7 @@ pub mod families;
 mod faults;
 mod groups;
 mod machine;
+pub mod otlp;
 pub mod text;
 
 use std::time::Duration;
@@ -47,6 +49,8 @@ pub struct Exporter {
     options: ExportOptions,
     choice: GroupChoice,
     faults: FaultCounters,
+    /// Pushes that a collector took, and others; `None` where nothing is pushed.
+    pushes: Option<[u64; 2]>,
 }
 
 impl Exporter {
@@ -56,6 +60,7 @@ impl Exporter {
             options,
             choice: GroupChoice::new(options.top),
             faults: FaultCounters::new(options.by),
+            pushes: None,
         }
     }
 
@@ -70,6 +75,12 @@ impl Exporter {
         self.faults.push(snapshot);
     }
 
+    /// Counts a push to a collector, which took it or did not.
+    pub fn count_push(&mut self, is_taken: bool) {
+        let [taken, failed] = self.pushes.get_or_insert_default();
+        *(if is_taken { taken } else { failed }) += 1;
+    }
+
     /// Makes the families of the last snapshot, so many seconds of the clock after it was taken; none before the first.
     pub fn families(&mut self, state: &State, now: Duration) -> Vec<Family> {
         let Some(snapshot) = &state.snapshot else {
@@ -81,6 +92,7 @@ impl Exporter {
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
         families.extend(machine::families(snapshot, &state.history));
         families.extend(machine::own(snapshot, now));
+        families.extend(self.pushes.map(machine::pushes));
         let series = families.iter().map(|family| family.series.len()).sum();
         families.extend(groups::counts(groups.len(), chosen.shown.len(), series));
         families

@@ -38,6 +38,14 @@ pub struct ServeArgs {
         help = "Write the metrics to FILE every 15 s instead, for node_exporter's textfile collector; with --listen do both"
     )]
     pub textfile: Option<PathBuf>,
+    /// Push the metrics to a collector of OpenTelemetry.
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Push the metrics every minute to a collector of OpenTelemetry instead, as http://localhost:4318; with --listen do \
+                both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables"
+    )]
+    pub otlp: Option<String>,
     /// Tell of groups by command, user, unit, container, cgroup or family (command)
     #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
@@ -63,11 +71,9 @@ impl ServeArgs {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())
     }
 
-    /// Returns the address to answer at; `None` where only a file is written.
+    /// Returns the address to answer at; `None` where the metrics only go elsewhere.
     pub fn address(&self) -> Option<SocketAddr> {
-        match (self.listen, &self.textfile) {
-            (None, Some(_)) => None,
-            (listen, _) => Some(listen.unwrap_or(Self::DEFAULT)),
-        }
+        let goes_elsewhere = self.textfile.is_some() || self.otlp.is_some();
+        self.listen.or_else(|| (!goes_elsewhere).then_some(Self::DEFAULT))
     }
 }

@@ -178,6 +178,16 @@ pub(super) fn own(snapshot: &Snapshot, now: Duration) -> Vec<Family> {
     ]
 }
 
+/// Makes the family of pushes to a collector: those it took, and those that failed.
+pub(super) fn pushes([taken, failed]: [u64; 2]) -> Family {
+    Family::counter(
+        "zmtop_pushes",
+        "Pushes to a collector of OpenTelemetry since zmtop started, each with its retries.",
+    )
+    .with(&label("result", "taken"), Some(taken as f64))
+    .with(&label("result", "failed"), Some(failed as f64))
+}
+
 fn label(name: &'static str, value: &str) -> Labels {
     Arc::new([(name, value.into())])
 }

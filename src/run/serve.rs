@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! sampler ─► engine (history, verdicts) ─► page: the last snapshot as text ─┬─► http      scrapes
-//!                                                                           └─► textfile  node_exporter
+//!                                                                           ├─► textfile  node_exporter
+//!                                                                           └─► push      a collector of OpenTelemetry
 //!
 //! access     the web config in use: TLS, users, limits
 //! passwords  basic authentication
@@ -15,6 +16,7 @@ mod access;
 mod http;
 mod page;
 mod passwords;
+mod push;
 
 use std::io;
 use std::path::Path;
@@ -30,6 +32,7 @@ use self::access::Access;
 use self::http::Server;
 use self::page::Page;
 use self::passwords::Passwords;
+use self::push::Push;
 use super::{Failure, complain, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
@@ -51,6 +54,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let address = args.address();
     let access = args.web_config.as_deref().map(Access::load).transpose();
     let access = access.map_err(UsageError::from)?.unwrap_or_default();
+    let push = args.otlp.as_deref().map(Push::new).transpose()?;
     if let Some(address) = address {
         access.check(address)?;
         access.doubt(address).into_iter().for_each(complain);
@@ -115,6 +119,12 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
                 None => std::future::pending().await,
             }
         };
+        let pushing = async {
+            match &push {
+                Some(push) => push.keep_pushing(&page).await,
+                None => std::future::pending().await,
+            }
+        };
         let refreshing = async {
             match args.web_config.as_deref().zip(address) {
                 Some((file, address)) => access::keep_fresh(file, address, fresh).await,
@@ -133,6 +143,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
             ended = serving => ended,
             never = writing => match never {},
             never = refreshing => match never {},
+            never = pushing => match never {},
         }
     });
     // Reads of /proc may be stuck for ever: nobody waits for them.

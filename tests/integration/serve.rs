@@ -6,6 +6,7 @@ mod exported;
 mod families;
 mod hosts;
 mod prometheus;
+mod push;
 mod requests;
 mod rules;
 mod server;

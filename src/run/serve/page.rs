@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hyper::body::Bytes;
 
 use crate::engine::State;
-use crate::export::Exporter;
 use crate::export::text::TextFormat;
+use crate::export::{Exporter, Family};
 use crate::proc::clock;
 
 /// The last snapshot as text.
@@ -34,6 +34,19 @@ impl Page {
             exporter,
             made: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Counts a push to a collector.
+    pub(super) fn count_push(&self, is_taken: bool) {
+        lock(&self.exporter).count_push(is_taken);
+    }
+
+    /// Makes the families; returns them with the name of the host, safe to print. `None` before the first snapshot.
+    pub(super) fn families(&self) -> Option<(String, Vec<Family>)> {
+        let state = lock(&self.state);
+        let host = crate::text::safe(&state.snapshot.as_ref()?.host).into_owned();
+        let families = lock(&self.exporter).families(&state, clock::monotonic());
+        Some((host, families))
     }
 
     /// Returns the text; `None` before the first snapshot. Takes some milliseconds where it is to be made.

@@ -20,12 +20,18 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn start(tree: &ProcTree, more: &[&str]) -> Self {
+        Self::start_in(tree, more, &[])
+    }
+
+    /// Starts it with variables of the environment.
+    pub(super) fn start_in(tree: &ProcTree, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(ZMTOP);
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--proc-root"])
             .arg(tree.root())
             .args(more)
             .env_clear()
+            .envs(variables.iter().copied())
             .env("HOME", tree.path("home"))
             .stdin(Stdio::null());
         Self::of(&mut command).unwrap_or_else(|said| panic!("{said}"))
