@@ -1264,7 +1264,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__serve)
-            opts="-h --listen --web-config --textfile --by --top --interval --config --proc-root --help"
+            opts="-h --listen --web-config --textfile --otlp --by --top --interval --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1279,6 +1279,10 @@ _zmtop() {
                     return 0
                     ;;
                 --textfile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --otlp)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -369,6 +369,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Prin
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Answer at this address, which without --web-config must be of this machine\'s loopback (127.0.0.1:9464)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Ask for TLS, users and passwords as FILE says, in the format of the web.config.file of Prometheus\'s exporters; it is read again when it changes' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s instead, for node_exporter\'s textfile collector; with --listen do both' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to a collector of OpenTelemetry instead, as http://localhost:4318; with --listen do both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family (command)' -r -f -a "command\t''
 user\t''
 unit\t''

@@ -1,4 +1,4 @@
-//! One request to a collector, over HTTP/1.1, plain or in TLS.
+//! Sends one request to a collector, over HTTP/1.1, plain or in TLS.
 
 use std::convert::Infallible;
 use std::fmt;
