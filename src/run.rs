@@ -6,6 +6,7 @@ pub mod alert;
 mod callers;
 mod completions;
 pub mod configure;
+mod connection;
 pub mod fleet;
 mod grown;
 pub mod heap;

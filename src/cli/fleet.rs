@@ -63,6 +63,9 @@ pub struct FleetArgs {
     /// Take the password of --user from FILE
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
+    /// Trust the certificates in FILE in place of the system's, where URL begins with https
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
     #[command(flatten)]
     pub monitor: MonitorArgs,
 }

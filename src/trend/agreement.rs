@@ -3,18 +3,7 @@
 use std::time::Duration;
 
 use super::Verdict;
-
-/// Number of hosts from which on they are told of together.
-const MIN_HOSTS: usize = 3;
-/// Share of hosts whose series is said to grow though it does not, at any moment: far more than was measured.
-const FALSE_CALLS: f64 = 0.02;
-/// Probability below which so many false calls at once are ruled out.
-const MAX_CHANCE: f64 = 1e-4;
-/// Share of the hosts that must have begun together for a common beginning.
-const AGREEING: f64 = 2.0 / 3.0;
-/// Distance of their beginnings from the median: so long at least, or that share of the time since.
-const NEAR: Duration = Duration::from_secs(600);
-const NEAR_SHARE: u32 = 6;
+use super::parameters::{AGREEING_HOSTS, FALSE_CALLS, MAX_CHANCE, MIN_HOSTS, NEAR, NEAR_SHARE};
 
 /// The verdict on a program on one host.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,5 +85,5 @@ fn common_start(said: &[HostVerdict], now: Duration) -> Option<Duration> {
     let median = *starts.get(starts.len() / 2)?;
     let near = NEAR.max(now.saturating_sub(median) / NEAR_SHARE);
     let together = starts.iter().filter(|start| start.abs_diff(median) <= near).count();
-    (together as f64 >= said.len() as f64 * AGREEING).then_some(median)
+    (together as f64 >= said.len() as f64 * AGREEING_HOSTS).then_some(median)
 }

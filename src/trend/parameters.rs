@@ -209,5 +209,23 @@ parameters! {
         /// Share of the growth by which a value may exceed the level that the growth began from.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Number of hosts of a fleet from which on they are told of together.
+        MIN_HOSTS: usize = 3, "hosts",
+            "two hosts that are as well told of one by one", "agreement::what_is_called";
+        /// Share of hosts whose series is said to grow though it does not, at any moment: far more than was measured.
+        FALSE_CALLS: f64 = 0.02, "1",
+            "some false calls among many hosts, taken for a program that leaks", "agreement::what_is_called";
+        /// Probability below which so many false calls at once are ruled out.
+        MAX_CHANCE: f64 = 1e-4, "1",
+            "chance taken for agreement", "agreement::what_is_called";
+        /// Share of the hosts that must have begun together for a common beginning.
+        AGREEING_HOSTS: f64 = 2.0 / 3.0, "1",
+            "a beginning told of growth that began one by one", "agreement::what_is_called";
+        /// Distance of their beginnings from the median, at least.
+        NEAR: Duration = Duration::from_secs(600), "duration",
+            "beginnings that are known no better than that, told apart", "agreement::what_is_called";
+        /// The same as a share of the time since.
+        NEAR_SHARE: u32 = 6, "1/share",
+            "beginnings long ago, which are known less well, told apart", "agreement::what_is_called";
     }
 }

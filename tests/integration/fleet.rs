@@ -4,3 +4,4 @@ mod faults;
 mod real;
 mod server;
 mod source;
+mod tls;

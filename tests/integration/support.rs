@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub(crate) mod certificates;
 pub(crate) mod kept;
 pub(crate) mod machine;
 pub(crate) mod pty;

@@ -1,6 +1,8 @@
-//! A question over HTTP/1.1, on a connection of its own, within bounds of time and size.
+//! A question over HTTP/1.1, plain or in TLS, on a connection of its own, within bounds of time and size.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
@@ -9,9 +11,9 @@ use hyper::client::conn::http1::handshake;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::run::connection::Peer;
 use crate::source::prometheus::{Answer, AnswerError};
 use crate::text;
 
@@ -25,8 +27,7 @@ const MAX_ANSWER: u64 = 64 << 20;
 /// A Prometheus.
 #[derive(Clone, Debug)]
 pub struct Server {
-    host: String,
-    port: u16,
+    peer: Arc<Peer>,
     /// As it stands in the URL.
     authority: String,
     path: String,
@@ -34,21 +35,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Understands a URL.
+    /// Understands a URL. The certificates in the file are trusted, or else those of the system.
     ///
     /// # Errors
     /// It is none that can be asked; says why.
-    pub(crate) fn parse(url: &str, authorization: Option<HeaderValue>) -> Result<Self, String> {
+    pub(crate) fn parse(url: &str, ca_file: Option<&Path>, authorization: Option<HeaderValue>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| "is no URL such as http://127.0.0.1:9090")?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err(
-                    "TLS is not spoken yet: reach it by http through a tunnel or a proxy on this machine".into(),
-                );
-            }
-            _ => return Err("begins with no http://".into()),
-        }
         let authority = uri.authority().ok_or("names no host")?;
         if authority.as_str().contains('@') {
             return Err(
@@ -61,8 +53,7 @@ impl Server {
             return Err("must end with the path".into());
         }
         Ok(Self {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
+            peer: Arc::new(Peer::new(&uri, ca_file, "--ca-file")?),
             authority: authority.as_str().to_owned(),
             path: uri.path().trim_end_matches('/').to_owned(),
             authorization,
@@ -86,7 +77,7 @@ impl Server {
     }
 
     async fn exchange(&self, api: &str, form: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect((&*self.host, self.port)))
+        let stream = timeout(CONNECT_TIMEOUT, self.peer.connect())
             .await
             .map_err(|_| "cannot be reached: timed out")?
             .map_err(|error| format!("does not answer: {}", reason(&error)))?;

@@ -23,7 +23,7 @@ const MAX_SECRET: u64 = 64 << 10;
 /// Reads the options: the configuration of the monitor, and whom to ask.
 pub(crate) fn link(args: &FleetArgs, env: &Env) -> Result<(Config, Link), UsageError> {
     let config = args.configure(env)?;
-    let server = Server::parse(&args.prometheus, authorization(args)?)
+    let server = Server::parse(&args.prometheus, args.ca_file.as_deref(), authorization(args)?)
         .map_err(|what| UsageError::option("--prometheus", what))?;
     let label = args.host_label.clone().map_or_else(HostLabel::default, HostLabel);
     let is_label = |name: &str| {

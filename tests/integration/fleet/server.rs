@@ -1,12 +1,17 @@
 //! A server that answers as a Prometheus does, or as it should not.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::support::certificates::Pair;
 use crate::support::rows::MIB;
 
 /// What is answered to a question.
@@ -88,6 +93,7 @@ impl Series {
 /// A server on the loopback; ended when dropped.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
+    scheme: &'static str,
     pub(super) series: Arc<Mutex<Series>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -99,6 +105,22 @@ impl Server {
     }
 
     pub(super) fn start_at(address: SocketAddr, series: Series) -> Self {
+        Self::listen(address, series, None)
+    }
+
+    pub(super) fn start_in_tls(series: Series, own: &Pair) -> Self {
+        let chain = vec![CertificateDer::from_pem_slice(own.cert.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
+        Self::listen("127.0.0.1:0".parse().unwrap(), series, Some(Arc::new(config)))
+    }
+
+    fn listen(address: SocketAddr, series: Series, tls: Option<Arc<ServerConfig>>) -> Self {
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let series = Arc::new(Mutex::new(series));
@@ -112,15 +134,22 @@ impl Server {
                 let (Ok(stream), series) = (stream, Arc::clone(&shared)) else {
                     continue;
                 };
-                let stopped = Arc::clone(&stopped);
+                let (stopped, tls) = (Arc::clone(&stopped), tls.clone());
                 std::thread::spawn(move || {
                     // The monitor may end at any time.
-                    let _ = answer(stream, &series, &stopped);
+                    let _ = match tls {
+                        None => answer(stream, &series, &stopped),
+                        Some(config) => {
+                            let connection = ServerConnection::new(config).unwrap();
+                            answer(StreamOwned::new(connection, stream), &series, &stopped)
+                        }
+                    };
                 });
             }
         });
         Self {
             address,
+            scheme,
             series,
             stop,
             thread: Some(thread),
@@ -128,7 +157,7 @@ impl Server {
     }
 
     pub(super) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Series)) {
@@ -148,8 +177,8 @@ impl Drop for Server {
 }
 
 /// Answers one question.
-fn answer(stream: TcpStream, series: &Mutex<Series>, stopped: &AtomicBool) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
+fn answer(stream: impl Read + Write, series: &Mutex<Series>, stopped: &AtomicBool) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
     let (mut length, mut path) = (0, String::new());
     loop {
         let mut line = String::new();
@@ -171,7 +200,7 @@ fn answer(stream: TcpStream, series: &Mutex<Series>, stopped: &AtomicBool) -> st
         .find_map(|pair| pair.strip_prefix("query="))
         .unwrap_or_default();
     let series = series.lock().unwrap().clone();
-    let mut out = stream;
+    let mut out = reader.into_inner();
     let mut send = |status: &str, kind: &str, body: &str| {
         write!(
             out,

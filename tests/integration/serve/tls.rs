@@ -3,48 +3,16 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, version};
 
 use super::access::web_config;
 use super::server::{Server, tree};
+use crate::support::certificates::{Authority, Pair};
 use crate::support::tree::ProcTree;
 
-/// A certificate authority.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-/// A certificate and its key in PEM.
-struct Pair {
-    cert: String,
-    key: String,
-}
-
 impl Authority {
-    fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = params.self_signed(&key).unwrap().pem();
-        let issuer = Issuer::new(params, key);
-        Self { issuer, pem }
-    }
-
-    /// Signs a certificate for a name, which is good until that year.
-    fn sign(&self, name: &str, until: i32) -> Pair {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        params.not_after = date_time_ymd(until, 1, 1);
-        Pair {
-            cert: params.signed_by(&key, &self.issuer).unwrap().pem(),
-            key: key.serialize_pem(),
-        }
-    }
-
     /// Asks for the index; returns the answer, or why there is none.
     fn get(
         &self,

@@ -100,8 +100,13 @@ impl Stage {
             let snapshot = self.tick();
             let off = pids.iter().filter_map(|pid| {
                 let row = snapshot.rows().iter().find(|row| row.id.pid == *pid).unwrap();
-                let shown = row.walk.unwrap();
-                let (truth, is) = (figure(&walk(*pid)), figure(&shown.memory));
+                let truth = figure(&walk(*pid));
+                // Who is just born waits for the first walk, and where the machine is busy for longer than a tick.
+                let Ok(shown) = row.walk else {
+                    assert!(tick <= seen, "{what}: {pid} after {tick} ticks: {:?}", row.walk);
+                    return Some((*pid, 0, truth));
+                };
+                let is = figure(&shown.memory);
                 let tolerance = MB.max(truth / 100);
                 let error = truth.abs_diff(is);
                 assert!(
@@ -163,7 +168,7 @@ fn the_others_are_right_within_6_seconds() {
         next: Instant::now(),
     };
     let churn = Churn::start();
-    for _ in 0..if long() { 180 } else { 4 } {
+    for _ in 0..if long() { 90 } else { 4 } {
         stage.tick();
     }
     let [mut holder, mut leaver] = holders;

@@ -121,7 +121,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
             .any(|pace| line.contains(&format!("{pace} since "))),
         "{line}"
     );
-    assert!(line.contains("  [heap] +11.0M"), "{line}");
+    assert!(line.contains("[heap] +11.0M"), "{line}");
     assert!(session.line("zmtop").contains("leak"));
     // The panel begins with what was read before it was opened.
     session.keys("L Enter");

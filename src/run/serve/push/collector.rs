@@ -1,8 +1,7 @@
-//! Sends one request to a collector, over HTTP/1.1, plain or in TLS.
+//! Sends one request to a collector.
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -10,21 +9,14 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::settings::Settings;
+use crate::run::connection::Peer;
 
 /// A collector of metrics.
 pub(super) struct Collector {
     settings: Settings,
-    host: String,
-    port: u16,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    peer: Peer,
 }
 
 /// The reason why a push failed.
@@ -49,22 +41,12 @@ impl Collector {
     /// # Errors
     /// They cannot be read.
     pub(super) fn new(settings: Settings) -> Result<Self, String> {
-        let host = settings.url.host().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let is_tls = settings.url.scheme_str() == Some("https");
-        let tls = if is_tls {
-            let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
-            Some((TlsConnector::from(trusting(&settings)?), name))
-        } else {
-            None
-        };
-        let port = settings.url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        Ok(Self {
-            settings,
-            host,
-            port,
-            tls,
-        })
+        let peer = Peer::new(
+            &settings.url,
+            settings.certificate.as_deref(),
+            "OTEL_EXPORTER_OTLP_CERTIFICATE",
+        )?;
+        Ok(Self { settings, peer })
     }
 
     /// Returns the settings it was made of.
@@ -99,22 +81,7 @@ impl Collector {
     }
 
     async fn exchange(&self, body: Bytes) -> Result<Response<Incoming>, Failed> {
-        let stream = TcpStream::connect((self.host.as_str(), self.port))
-            .await
-            .map_err(passing)?;
-        match &self.tls {
-            None => self.request(stream, body).await,
-            Some((connector, name)) => {
-                let stream = connector.connect(name.clone(), stream).await.map_err(passing)?;
-                self.request(stream, body).await
-            }
-        }
-    }
-
-    async fn request<S>(&self, stream: S, body: Bytes) -> Result<Response<Incoming>, Failed>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+        let stream = self.peer.connect().await.map_err(passing)?;
         let url = &self.settings.url;
         let mut request = Request::post(url.path()).body(Full::new(body)).map_err(passing)?;
         let headers = request.headers_mut();
@@ -140,24 +107,4 @@ impl Collector {
             never = driven => match never {},
         }
     }
-}
-
-/// Returns what trusts the certificates that are named, or those of the system.
-fn trusting(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
-    let mut roots = RootCertStore::empty();
-    let found = match &settings.certificate {
-        Some(path) => {
-            let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-            found.map_err(|error| format!("{}: {error}", crate::config::fault::shown_path(path)))?
-        }
-        None => rustls_native_certs::load_native_certs().certs,
-    };
-    roots.add_parsable_certificates(found);
-    if roots.is_empty() {
-        return Err("no certificates to trust: name a file of them in OTEL_EXPORTER_OTLP_CERTIFICATE".into());
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| error.to_string())?;
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
