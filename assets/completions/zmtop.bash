@@ -420,7 +420,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__fleet)
-            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --help"
+            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -447,6 +447,10 @@ _zmtop() {
                     return 0
                     ;;
                 --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -387,6 +387,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Tel
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Ask as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Take the password of --user from FILE' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'Trust the certificates in FILE in place of the system\'s, where URL begins with https' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
 dpss\t''
 swap\t''
