@@ -49,7 +49,7 @@ fn main() {
     let mut firsts: Vec<f64> = (0..rounds)
         .map(|_| {
             let mut screen = Screen::start(&["fleet", "--prometheus", &url]);
-            let at = screen.until("the rows", |s| s.text().contains("Σ"));
+            let at = screen.until("the rows", |s| s.text().contains("program"));
             (at - screen.started).as_secs_f64() * 1e3
         })
         .collect();
@@ -58,7 +58,7 @@ fn main() {
     let log = folder.path().join("log");
     let path = log.to_str().unwrap().to_owned();
     let mut screen = Screen::start(&["fleet", "--prometheus", &url, "--interval", "2s", "--log", &path]);
-    screen.until("the rows", |s| s.text().contains("Σ"));
+    screen.until("the rows", |s| s.text().contains("program"));
     std::thread::sleep(Duration::from_secs(10));
     let mut times = Vec::new();
     for nth in 0..keys {
