@@ -109,7 +109,8 @@ fn a_child_is_within_its_bound_of_a_walk() {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(32 * MB).unwrap();
     std::fs::write(file.path(), vec![1; 32 * MB as usize]).unwrap();
-    of_a.walk();
+    // One that knows nothing of the process yet: what small changes taught of it is no bound for large ones.
+    let mut of_a = Tracked::new(a.pid());
     a.tell(&format!("file 2 32 {}", file.path().display()));
     a.tell("read 2 0 16");
     of_a.compare("a file");
