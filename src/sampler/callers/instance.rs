@@ -112,9 +112,12 @@ impl Directory {
         for cpu in &cpus {
             let path = directory.join(format!("cpu{cpu}/trace_pipe_raw"));
             let flags = OFlags::NONBLOCK.bits().cast_signed();
+            // Opened within the lock: [`remove`] would wait in vain for one that waits for the lock.
+            let mut open = lock();
+            let open = open.as_mut().ok_or(Refusal::Ended)?;
             let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
-            let pipe = opened.map_err(|error| unless_ended(Refusal::io(&path, &error)))?;
-            lock().as_mut().ok_or(Refusal::Ended)?.pipes.push(pipe.into());
+            let pipe = opened.map_err(|error| Refusal::io(&path, &error))?;
+            open.pipes.push(pipe.into());
         }
         Ok(cpus)
     }
