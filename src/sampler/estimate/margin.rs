@@ -63,8 +63,7 @@ impl Part {
         proven: 0,
     };
 
-    /// Returns what is wrong where so many bytes could be. A change far larger than any seen, such as a file mapped, may
-    /// be of another kind: nothing is known of what is beyond.
+    /// Returns what is wrong where so many bytes could be. Nothing is known of what is beyond twice the most that was seen.
     fn of(self, bytes: u64) -> u64 {
         let known = bytes.min(self.proven.saturating_mul(2));
         let rest = (bytes - known) as f64 * f64::from(INITIAL_PART);
@@ -82,9 +81,12 @@ impl Part {
 }
 
 impl Margin {
-    /// Returns what ratios err that may err by so many bytes.
+    /// Returns what ratios err that may err by so many bytes. A change far larger than any seen, such as a file mapped, may
+    /// be of another kind: nothing is known of all of it.
     pub(super) fn of_ratios(&self, bytes: u64) -> u64 {
-        self.of_ratios.of(bytes)
+        let is_known = bytes <= self.of_ratios.proven.saturating_mul(2);
+        let part = if is_known { self.of_ratios } else { Part::INITIAL };
+        part.of(bytes)
     }
 
     /// Returns what the estimate errs of what others did little by little, which may have changed so many bytes.

@@ -14,19 +14,32 @@ use crate::truth::child::{self, Child};
 
 const MB: u64 = 1 << 20;
 
-/// The counters of a process, and its walk with what it tells of anonymous pages.
-fn read(pid: u32) -> (Counters, Memory, Option<u64>) {
+/// The counters of a process.
+fn counters(pid: u32) -> Counters {
     let file = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap();
     let page = rustix::param::page_size() as u64;
-    let counters = Counters {
+    Counters {
         resident: statm::parse(&file("statm"), page).ok(),
         swap: status::swap(&file("status")).ok(),
         ..Counters::new(&stat::parse(&file("stat"), page).unwrap().stat)
-    };
-    let status = status::resident(&file("status")).unwrap();
-    assert_eq!(Some(status), counters.resident, "status and statm of {pid}");
-    let rollup = file("smaps_rollup");
-    (counters, smaps::rollup(&rollup).unwrap(), smaps::anonymous(&rollup))
+    }
+}
+
+/// The counters of a process, and its walk with what it tells of anonymous pages, of one moment: one that has answered may
+/// still be on its way to wait.
+fn read(pid: u32) -> (Counters, Memory, Option<u64>) {
+    let mut before = counters(pid);
+    loop {
+        let file = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap();
+        let (rollup, status) = (file("smaps_rollup"), file("status"));
+        let after = counters(pid);
+        if before == after {
+            let status = status::resident(&status).unwrap();
+            assert_eq!(Some(status), after.resident, "status and statm of {pid}");
+            return (after, smaps::rollup(&rollup).unwrap(), smaps::anonymous(&rollup));
+        }
+        before = after;
+    }
 }
 
 /// A child that waits, and its estimates.
@@ -75,7 +88,7 @@ fn a_child_is_within_its_bound_of_a_walk() {
         skip("the counters of this kernel are not exact");
         return;
     }
-    let mut a = Child::start(NAME);
+    let mut a = Child::start_alone(NAME);
     let mut of_a = Tracked::new(a.pid());
     // The least of these steps is 8 MB; CPU time without a trace is bounded too, and debug builds take much.
     let small = |bound: u64, what: &str| assert!(bound < 8 * MB, "{what}: {bound}");
@@ -109,8 +122,7 @@ fn a_child_is_within_its_bound_of_a_walk() {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(32 * MB).unwrap();
     std::fs::write(file.path(), vec![1; 32 * MB as usize]).unwrap();
-    // One that knows nothing of the process yet: what small changes taught of it is no bound for large ones.
-    let mut of_a = Tracked::new(a.pid());
+    of_a.walk();
     a.tell(&format!("file 2 32 {}", file.path().display()));
     a.tell("read 2 0 16");
     of_a.compare("a file");
@@ -156,7 +168,7 @@ fn pages_that_the_kernel_merges_are_seen_within_the_greatest_age() {
         skip("KSM needs root, and a kernel that has it");
         return;
     };
-    let mut a = Child::start(NAME);
+    let mut a = Child::start_alone(NAME);
     a.tell("map 0 64");
     a.tell("touch 0 0 64");
     let mut scanner = Scanner::new(&Options::new(None));
@@ -197,7 +209,7 @@ fn what_is_swapped_out_and_in_stays_within_its_bound() {
     let Some(_swap) = super::swap::swap_file() else {
         return;
     };
-    let mut a = Child::start(NAME);
+    let mut a = Child::start_alone(NAME);
     a.tell("map 0 24");
     a.tell("touch 0 0 24");
     let mut of_a = Tracked::new(a.pid());
@@ -209,7 +221,9 @@ fn what_is_swapped_out_and_in_stays_within_its_bound() {
     of_a.walk();
     for order in ["touch 0 0 4", "free 0 4 4", "unmap 0 8 4"] {
         a.tell(order);
-        assert!(of_a.compare(order) < 4 * MB, "{order}");
+        let bound = of_a.compare(order);
+        // Twice what it does, where others swap so that the two counters of swap differ: less there, and more in RAM.
+        assert!(bound <= 2 * 4 * MB, "{order}: {bound}");
         of_a.walk();
     }
     a.tell("unmap 0 0 8");

@@ -61,6 +61,31 @@ fn harmless_faults_say_nothing_of_many_more() {
 }
 
 #[test]
+fn pages_of_a_file_that_proved_alike_say_nothing_of_many_more() {
+    let mut anchor = alone();
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(anchor), &Others::default());
+    let mut more = |tracker: &mut Tracker, bytes: u64| {
+        anchor.counters.rss += bytes;
+        let resident = anchor.counters.resident.as_mut().unwrap();
+        resident.shared += bytes;
+        tracker.glanced(anchor.counters);
+        let estimate = tracker.estimate().unwrap();
+        anchor.memory = estimate.memory;
+        tracker.walked(Some(anchor), &Others::default());
+        estimate.bound
+    };
+    let unknown = more(&mut tracker, MB);
+    for _ in 0..4 {
+        more(&mut tracker, MB);
+    }
+    assert!(more(&mut tracker, MB) < unknown / 4);
+    // A file of 16 MB may be shared by many or by nobody, all of it.
+    let large = more(&mut tracker, 16 * MB);
+    assert!(large >= 16 * unknown * 9 / 10, "{large} {unknown}");
+}
+
+#[test]
 fn a_fault_that_mapped_a_folio_is_known_for_it() {
     let mut anchor = alone();
     let mut tracker = Tracker::default();

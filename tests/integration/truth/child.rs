@@ -2,8 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,11 +24,13 @@ pub(crate) struct Child {
     process: std::process::Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Its own copy of the binary.
+    _program: Option<tempfile::TempPath>,
 }
 
-/// This binary as a child of the test `name`.
-fn command(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+/// The program as a child of the test `name`.
+fn command(program: &Path, name: &str) -> Command {
+    let mut command = Command::new(program);
     command
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(CHILD, name);
@@ -37,15 +40,36 @@ fn command(name: &str) -> Command {
 impl Child {
     /// Runs the test `name` of this binary as a child.
     pub(crate) fn start(name: &str) -> Self {
-        let mut process = command(name)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::run(&std::env::current_exe().unwrap(), None, name)
+    }
+
+    /// Runs it from a copy of the binary: what other tests start and end does not change the part of its pages that it has.
+    pub(crate) fn start_alone(name: &str) -> Self {
+        let copy = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        let program = copy.to_path_buf();
+        Self::run(&program, Some(copy), name)
+    }
+
+    fn run(program: &Path, copy: Option<tempfile::TempPath>, name: &str) -> Self {
+        let mut process = loop {
+            let started = command(program, name)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn();
+            match started {
+                // What another thread has just started has the copy open for writing until it runs its program.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                started => break started.unwrap(),
+            }
+        };
         let mut child = Self {
             orders: process.stdin.take().unwrap(),
             answers: BufReader::new(process.stdout.take().unwrap()),
             process,
+            _program: copy,
         };
         child.answer();
         child
@@ -118,7 +142,7 @@ pub(crate) fn be(name: &str) {
         let number = |at: usize| words[at].parse::<usize>().unwrap();
         match words[0] {
             "fork" => obey_fork(),
-            "exec" => panic!("no exec: {}", command(name).exec()),
+            "exec" => panic!("no exec: {}", command(&std::env::current_exe().unwrap(), name).exec()),
             "exit" => std::process::exit(0),
             "leave" => end_first_thread(),
             "map" => areas[number(1)] = (map(number(2) * MB, None, true), number(2) * MB),
