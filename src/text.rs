@@ -245,6 +245,26 @@ pub fn truncate_start(text: &str, width: usize) -> String {
     }
 }
 
+/// Shortens a command line that is wider than `width`: the directories of its words become `…`, from the left on until it fits:
+/// `python3 …/train.py` for `python3 /srv/jobs/train.py`. What is left may still be too wide.
+pub fn without_directories(command: &str, width: usize) -> String {
+    let mut excess = self::width(command).saturating_sub(width);
+    let shorter = |word: &str| {
+        let at = word
+            .rfind('/')
+            .filter(|at| word.starts_with('/') && *at > 1 && at + 1 < word.len());
+        match at.filter(|_| excess > 0) {
+            Some(at) => {
+                excess = excess.saturating_sub(self::width(&word[..at]) - 1);
+                format!("…{}", &word[at..])
+            }
+            None => word.into(),
+        }
+    };
+    let words: Vec<String> = command.split(' ').map(shorter).collect();
+    words.join(" ")
+}
+
 /// Returns `text` without its first `columns` terminal columns, for scrolling sideways; a wide character cut in
 /// half leaves a space.
 pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {

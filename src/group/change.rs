@@ -31,12 +31,6 @@ impl Change {
 
     /// Adds another process's changes; unknown in one counts as no change in the sum.
     pub fn add(&mut self, other: &Self) {
-        fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
-            match (a, b) {
-                (Some(a), Some(b)) => Some(add(a, b)),
-                (one, other) => one.or(other),
-            }
-        }
         let rate = |a, b| sum(a, b, |a: f64, b: f64| a + b);
         self.pss = sum(self.pss, other.pss, i64::saturating_add);
         self.swap = sum(self.swap, other.swap, i64::saturating_add);
@@ -44,5 +38,13 @@ impl Change {
         self.minflt = rate(self.minflt, other.minflt);
         self.majflt = rate(self.majflt, other.majflt);
         self.cpu = rate(self.cpu, other.cpu);
+    }
+}
+
+/// Adds what is known; `None` where nothing is.
+pub(super) fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (one, other) => one.or(other),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::group::change::Change;
+use crate::group::change::{Change, sum};
 use crate::model::held::HeldFigures;
 use crate::model::memory::Memory;
 use crate::model::process::{Identity, ProcessSample};
@@ -22,6 +22,8 @@ pub struct Totals {
     pub error: u64,
     /// Their resident pages by the kernel's own counters, in bytes, of those whose memory is hidden.
     pub counted_rss: u64,
+    /// The change of that.
+    pub counted_change: Option<i64>,
     /// Some process's memory is hidden, so the sums are too small.
     pub partial: bool,
     /// Their changes.
@@ -41,6 +43,7 @@ impl Default for Totals {
             memory: Err(Missing::Pending),
             error: 0,
             counted_rss: 0,
+            counted_change: None,
             partial: false,
             change: Change::default(),
             threads: 0,
@@ -58,6 +61,7 @@ impl Totals {
             memory: sample.memory().copied(),
             error: sample.walk.map_or(0, |walk| walk.error),
             counted_rss: sample.counted_rss().unwrap_or(0),
+            counted_change: sample.counted_rss().and(change.pss),
             partial: sample.walk.is_err_and(Missing::hides_memory),
             // A change of RSS is none of a sum of PSS.
             change: if sample.memory().is_ok() {
@@ -87,6 +91,21 @@ impl Totals {
             });
         }
         sum
+    }
+
+    /// Returns the bound in which the resident pages of those whose memory is hidden stand for their PSS; `None` where all is
+    /// hidden.
+    pub fn as_bound(&self) -> Option<Self> {
+        let memory = self.memory.ok()?;
+        Some(Self {
+            memory: Err(Missing::Denied),
+            counted_rss: memory.pss.saturating_add(self.counted_rss),
+            change: Change {
+                pss: sum(self.change.pss, self.counted_change, i64::saturating_add),
+                ..self.change
+            },
+            ..self.clone()
+        })
     }
 
     /// Returns the totals of a process whose memory is counted elsewhere.
@@ -134,6 +153,7 @@ impl Totals {
         };
         self.error = self.error.saturating_add(other.error);
         self.counted_rss = self.counted_rss.saturating_add(other.counted_rss);
+        self.counted_change = sum(self.counted_change, other.counted_change, i64::saturating_add);
         self.count += other.count;
         self.partial |= other.partial;
         self.change.add(&other.change);

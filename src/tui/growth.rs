@@ -54,9 +54,13 @@ impl TrackedProcess {
 
     /// Returns how long the growth took, and how long ago the last reading was.
     pub fn span(&self, snapshot: &Snapshot) -> Option<(Duration, Duration)> {
-        let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
-        let took = last.at.saturating_sub(first.at);
-        Some((took, snapshot.monotonic.saturating_sub(last.at)))
+        let age = snapshot.monotonic.saturating_sub(self.last.as_ref()?.at);
+        Some((self.took()?, age))
+    }
+
+    /// Returns the time from the first reading to the last.
+    fn took(&self) -> Option<Duration> {
+        Some(self.last.as_ref()?.at.saturating_sub(self.first.as_ref()?.at))
     }
 }
 
@@ -76,9 +80,10 @@ impl GrowthTracker {
         process.last.as_ref().map(|last| last.at).or(process.failed_at)
     }
 
-    /// Returns the mapping of that process that grew most, as far as it was read.
-    pub fn fastest(&self, id: Identity) -> Option<&MappingGrowth> {
-        self.find(id)?.fastest.as_ref()
+    /// Returns the mapping of that process that grew most, as far as it was read, and how long that took.
+    pub fn fastest(&self, id: Identity) -> Option<(&MappingGrowth, Duration)> {
+        let process = self.find(id)?;
+        Some((process.fastest.as_ref()?, process.took()?))
     }
 
     /// Forgets every reading.

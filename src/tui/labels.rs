@@ -120,7 +120,12 @@ pub(super) fn process(id: Identity, facts: Option<&Facts>, width: usize) -> Stri
             let host = facts.host.as_deref().unwrap_or_default();
             format!("{} on {}", cut(&facts.comm, width), cut(host, width))
         }
-        Some(facts) => format!("{} {}", id.pid, cut(&facts.short_command(), width)),
+        Some(facts) => {
+            let command = facts.short_command();
+            let command = text::safe_prefix(&command, 4 * width);
+            let command = text::without_directories(&command, width);
+            format!("{} {}", id.pid, text::truncate(&command, width))
+        }
         None => id.pid.to_string(),
     }
 }

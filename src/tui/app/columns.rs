@@ -124,8 +124,9 @@ impl App {
                 column.width_in(self.screen.units)
             };
             let heading = text::width(&self.heading_of(*id)) as u16;
-            // The heading sorted by has room for its mark.
-            let width = width.max(heading + u16::from(*id == table.sort));
+            // The heading sorted by has room for its mark, and a bound for its sign.
+            let bounds = u16::from(*id == layout::PSS && self.rows.coverage.by_rss > 0);
+            let width = (width + bounds).max(heading + u16::from(*id == table.sort));
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
                 grows,

@@ -10,6 +10,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -229,8 +230,8 @@ const fn min_width(priority: Priority) -> usize {
     }
 }
 
-/// Returns the mapping of a suspect that grew most, where that is known.
-pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a MappingGrowth> {
+/// Returns the mapping of a suspect that grew most, and how long that took, where that is known.
+pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     app.data.growth.fastest(id)
 }
@@ -252,12 +253,12 @@ pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspec
     ))
 }
 
-/// Writes a mapping and its growth: `[heap] +136M`; of a long name the end.
-pub(in crate::tui) fn mapping_growth(app: &App, growth: &MappingGrowth, width: usize) -> String {
+/// Writes a mapping, its growth and how long that took: `[heap] +136M in 12m`; of a long name the end.
+pub(in crate::tui) fn mapping_growth(app: &App, (growth, took): (&MappingGrowth, Duration), width: usize) -> String {
     let name = text::safe(&growth.name);
     let name = text::truncate_start(&name, width);
     let by = growth
         .growth()
         .map_or_else(|| "-".into(), |by| units::delta(by, app.screen.units));
-    format!("{name} {by}")
+    format!("{name} {by} in {}", units::span(took))
 }

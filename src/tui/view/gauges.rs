@@ -1,7 +1,7 @@
 //! Memory, swap and pressure.
 //!
 //! ```text
-//!  Mem  ████████▓▓▒▒▒░░░░░░        9.1G/23.5G  anon 6.2G shmem 310M slab 512M file 2.1G  avail 13.9G  ▂▃▃▄▄▅▅▆▆▇
+//!  Mem  ████████▓▓▒▒▒░░░░░░        9.1G/23.5G  █ anon 6.2G ▓ shmem 310M ▒ slab 512M ░ cache 2.1G  avail 13.9G  used, 5 min  ▂▃▃▄▄▅▅▆▆▇
 //!  Swap ███                        400M/ 1.0G  in 0 out 12K/s  zram 1.2G→410M 3.0×  disk 0     ▁▁▁▁▂▂▂▂▂▂
 //!  PSI  some 0.1% full 0.0%  12 major faults/s  load 0.42 0.31 0.20
 //! ```
@@ -84,22 +84,29 @@ pub(super) fn memory(app: &App, area: Rect, buf: &mut Buffer) {
         }
     };
     let parts: [(u8, &str, Reading<u64>, char, Style); 4] = [
-        (50, "  anon ", s.anon_pages, '█', theme.bar_anon),
-        (49, " shmem ", s.shmem, '▓', theme.bar_shmem),
-        (48, " slab ", s.slab, '▒', theme.bar_slab),
-        (47, " file ", file_pages(s), '░', theme.bar_file),
+        (50, "anon", s.anon_pages, '█', theme.bar_anon),
+        (47, "shmem", s.shmem, '▓', theme.bar_shmem),
+        (48, "slab", s.slab, '▒', theme.bar_slab),
+        // The widest part mostly, and not what is called used.
+        (49, "cache", file_pages(s), '░', theme.bar_file),
     ];
     let amounts = parts.map(|(_, _, n, glyph, style)| (n.unwrap_or(0), glyph, style));
     add_usage(&mut line, s.used(), total, &amounts, area, app);
-    for (priority, label, n, _, style) in parts {
-        line.labeled(priority, label, theme.dim, amount(n), style);
+    line.text(51, " ", theme.dim);
+    for (priority, label, n, glyph, style) in parts {
+        // As the bar is drawn, where there is one.
+        let sign = if bar_width(area.width) > 0 {
+            format!(" {glyph}")
+        } else {
+            String::new()
+        };
+        line.labeled(priority, &sign, style, format!(" {label} {}", amount(n)), theme.text);
     }
     line.labeled(60, "  avail ", theme.dim, amount(s.available()), theme.text);
     // The graph below shows the same, and more of it.
     if app.layout().graph.is_empty() {
         let chart = sparkline(&app.engine.history.system().mem(), SPARKLINE_WIDTH);
-        line.text_right(25, "  5 min", theme.dim);
-        line.text_right(30, format!("  {chart} "), theme.chart);
+        line.text_right(30, format!("  used, 5 min {chart} "), theme.chart);
     }
     line.draw(area, buf);
 }

@@ -1,8 +1,8 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14 (at least 32m): memory full in 5.0 h  mostly [heap] +136M   1 more leak: L
-//!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  mostly [anon] +9M   2 more grow: L
+//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14: memory full in 5.0 h  99% sure  [heap] +136M in 12m   1 more leak: press L
+//!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  [anon] +9M in 2m   2 more grow: press L
 //! ```
 
 use std::time::Duration;
@@ -48,8 +48,9 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
         let key = key.to_string();
         match others(app, suspect) {
-            Some(more) => line.labeled(72, &format!("   {more}: "), theme.text, key, theme.key),
-            None => line.labeled(20, &format!("   {key}"), theme.key, " tells more", theme.key_label),
+            Some(more) if app.is_narrow() => line.labeled(72, &format!("   {more}: "), theme.text, key, theme.key),
+            Some(more) => line.labeled(72, &format!("   {more}: press "), theme.text, key, theme.key),
+            None => line.labeled(20, "   press ", theme.key_label, key, theme.key),
         }
     }
     line.draw(area, buf);
@@ -82,7 +83,12 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
 fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
     let theme = &app.config.theme;
     let judgement = &suspect.judgement;
-    line.text(90, format!("  {}", name(suspect, app.is_narrow())), theme.text);
+    let width = match app.screen.size.0 {
+        WIDE.. => 40,
+        _ if app.is_narrow() => 20,
+        _ => 26,
+    };
+    line.text(90, format!("  {}", name(suspect, app.is_narrow(), width)), theme.text);
     let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", span(since)), style);
@@ -107,7 +113,9 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         line.text(priority, format!("{words}full in {}", units::about(eta)), style);
     }
     if judgement.verdict == Verdict::Leaking {
-        line.text(40, format!("  {}", labels::surety(judgement)), theme.dim);
+        // The table has it, too, where there is little room.
+        let priority = if app.is_narrow() { 70 } else { 73 };
+        line.text(priority, format!("  {:.0}% sure", judgement.percent()), theme.text);
     }
     if judgement.metric == Metric::File {
         line.text(75, "  file pages, which the kernel takes back", theme.text);
@@ -127,8 +135,7 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
 
 /// Returns the name of a suspect with its pid or how many processes it has; on a narrow screen that of its program, which says
 /// more in little room than the beginning of a path.
-fn name(suspect: &Suspect, is_narrow: bool) -> String {
-    let width = if is_narrow { 20 } else { 30 };
+fn name(suspect: &Suspect, is_narrow: bool, width: usize) -> String {
     match &suspect.key {
         RowKey::Process(id) if suspect.facts.as_ref().is_some_and(|facts| facts.host.is_some()) => {
             labels::process(*id, suspect.facts.as_deref(), width)

@@ -141,7 +141,10 @@ fn draw_cell(
         return CellStyle::Plain;
     }
     let width = usize::from(placed.width) + placed.skip;
-    let mut cell = cell(&(column.value)(values), app.screen.units, width);
+    // Of a command that is cut, more is read, as its directories are left out first.
+    let of_command = id == layout::COMMAND && placed.skip == 0;
+    let read = if of_command { width.saturating_mul(4) } else { width };
+    let mut cell = cell(&(column.value)(values), app.screen.units, read);
     if let (CellStyle::Chart, Some(chart)) = (cell.style, chart) {
         chart.clone_into(&mut cell.text);
     }
@@ -151,6 +154,9 @@ fn draw_cell(
     }
     if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
         cell.text = in_tree(row, values, &cell.text);
+    }
+    if of_command {
+        cell.text = text::without_directories(&cell.text, width);
     }
     let style = cell_style(app, column, cell.style, values, row);
     placed.draw(buf, area, &cell.text, style);
@@ -253,18 +259,20 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
     let coverage = &app.rows.coverage;
     // The sum of what the rows show, where each shows something.
     let has_dashes = coverage.hidden > coverage.pending + coverage.by_rss;
-    let known = totals.memory.ok().filter(|_| app.is_blind() && !has_dashes);
-    let bound = known.map(|memory| Totals {
-        memory: Err(Missing::Denied),
-        counted_rss: memory.pss.saturating_add(totals.counted_rss),
-        ..totals.clone()
-    });
+    let bound = if app.is_blind() && !has_dashes {
+        totals.as_bound()
+    } else {
+        None
+    };
     for placed in columns.iter().filter(|placed| additive(placed)) {
         let column = table.columns[placed.index].get();
         let of_shown = bound
             .as_ref()
-            .filter(|_| [layout::PSS, layout::MEM].contains(&table.columns[placed.index]));
-        let values = of_shown.map_or(values, |totals| Row::of_totals(totals, snapshot));
+            .filter(|_| [layout::PSS, layout::DPSS, layout::MEM].contains(&table.columns[placed.index]));
+        let values = of_shown.map_or(values, |totals| Row {
+            is_counted: true,
+            ..Row::of_totals(totals, snapshot)
+        });
         let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
         placed.draw(buf, area, &cell.text, theme.totals);
     }

@@ -1,7 +1,7 @@
 //! The first line: whose machine, how many processes, how old the figures are, what zmtop costs.
 //!
 //! ```text
-//!  zmtop db1  412 processes  figures ≤ 9s old  zmtop: 0.2 % of a core, 11M    PAUSED  user alice  up 12d  09:35
+//!  zmtop db1  412 processes  figures up to 9s old  zmtop: 0.2 % of a core, 11M    PAUSED  user alice  up 12d  09:35
 //! ```
 
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         line.text(50, format!("  reading {read} of {}", coverage.total()), theme.dim);
     } else if !is_at_fault {
         let age = units::span(app.rows.age(snapshot));
-        line.text(48, format!("  figures ≤ {age} old"), theme.dim);
+        line.text(48, format!("  figures up to {age} old"), theme.dim);
     }
     if snapshot.sampling.stuck > 0 {
         let reads = units::counted(snapshot.sampling.stuck as u64, "read");

@@ -200,9 +200,11 @@ fn the_sum_is_of_what_the_rows_show() {
     ];
     let rows: Vec<_> = others.into_iter().chain([own]).collect();
     session.tick(1, rows.clone());
+    let more = hidden(701, "/usr/sbin/small", 1034 * MIB, Some(0));
+    let rows = vec![rows[0].clone(), more, rows[2].clone()];
     session.tick(1, rows.clone());
     let sum = session.line("Σ");
-    assert!(sum.contains("≤3.0G"), "{sum}");
+    assert!(sum.contains("≤3.0G") && sum.contains("+10.0M"), "{sum}");
     assert!(sum.matches('≤').count() == 2, "MEM% has a bound too: {sum}");
     // One of which nothing is known makes it none.
     let mut dashes = process(800, 1, "/usr/bin/dashes");
