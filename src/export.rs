@@ -87,7 +87,8 @@ impl Exporter {
             return Vec::new();
         };
         let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
-        let groups = group_processes(snapshot, self.options.by, is_process, |sample| state.change(sample.id));
+        // No exported figure is a change.
+        let groups = group_processes(snapshot, self.options.by, is_process, |_| None);
         let chosen = self.choice.choose(&groups, &state.history, snapshot);
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
         families.extend(machine::families(snapshot, &state.history));

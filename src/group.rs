@@ -16,8 +16,8 @@ pub mod totals;
 pub mod tree;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -126,6 +126,8 @@ pub fn groups<'a>(
     if by == GroupBy::Mapping {
         return groups;
     }
+    // Groups of which some share an address space.
+    let mut sharing = HashSet::new();
     for (at, sample) in rows.iter().enumerate() {
         let is_kept = keep(sample);
         if !is_kept && sample.stat.is_kernel_thread() {
@@ -144,7 +146,14 @@ pub fn groups<'a>(
             groups.push(Group::new(key));
         }
         match *place {
-            Some(place) if is_kept => groups[place].add_member(at, sample),
+            Some(place) if is_kept => {
+                groups[place].add_member(at, sample);
+                // While the row is at hand: of many processes, reading them takes longer than to add them.
+                groups[place].totals.add(&Totals::one(sample, change(sample).as_ref()));
+                if sample.shares_mm.is_some() {
+                    sharing.insert(place);
+                }
+            }
             _ => *is_cut = true,
         }
     }
@@ -153,8 +162,11 @@ pub fn groups<'a>(
             groups[place].whole = !is_cut;
         }
     }
+    for place in sharing {
+        let members = groups[place].members.iter().map(|at| &rows[*at]);
+        groups[place].totals = Totals::of(members, &change);
+    }
     for group in &mut groups {
-        group.totals = Totals::of(group.members.iter().map(|at| &rows[*at]), &change);
         group.cgroup = cgroup::of_group(&group.key, &group.members, snapshot);
     }
     groups

@@ -1,8 +1,9 @@
-//! Families as text: `OpenMetrics` 1.0, and the text format that Prometheus had before it.
+//! Families as text: `OpenMetrics` 1.0, and the text format that Prometheus had before it, either of them compressed.
 
 use std::fmt;
 use std::fmt::Write as _;
 
+use miniz_oxide::deflate::compress_to_vec;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, MetricEncoder, text,
@@ -34,15 +35,11 @@ impl TextFormat {
 
     /// Chooses the format that an `Accept` header asks for: `OpenMetrics` where it is named and not refused.
     pub fn accepted(header: &str) -> Self {
-        let wants = header.split(',').any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let is_named = parts
-                .next()
-                .is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
-            let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
-            is_named && quality.is_none_or(|q| q > 0.0)
-        });
-        if wants { Self::OpenMetrics } else { Self::Prometheus }
+        if is_accepted(header, "application/openmetrics-text") {
+            Self::OpenMetrics
+        } else {
+            Self::Prometheus
+        }
     }
 
     /// Writes families.
@@ -53,6 +50,27 @@ impl TextFormat {
             Self::Prometheus => to_prometheus(&open),
         }
     }
+}
+
+/// Returns true if a header such as `Accept` or `Accept-Encoding` names this and does not refuse it.
+pub fn is_accepted(header: &str, name: &str) -> bool {
+    header.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|named| named.eq_ignore_ascii_case(name));
+        let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_named && quality.is_none_or(|q| q > 0.0)
+    })
+}
+
+/// Compresses a text to a file of gzip (RFC 1952).
+pub fn gzip(text: &[u8]) -> Vec<u8> {
+    // Deflate; no name, no time, the fastest level, of Unix.
+    const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3];
+    let mut out = HEAD.to_vec();
+    out.extend(compress_to_vec(text, 1));
+    out.extend(crc32fast::hash(text).to_le_bytes());
+    out.extend((text.len() as u32).to_le_bytes());
+    out
 }
 
 /// Families, as the encoder takes them.

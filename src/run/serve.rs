@@ -72,7 +72,8 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     };
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
-    let runtime = super::runtime().build().map_err(failed)?;
+    // Two workers: while the sampler's tick has one, the other takes connections.
+    let runtime = super::runtime().worker_threads(2).build().map_err(failed)?;
     let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     let own_pid = options.roots().is_own().then(std::process::id);
     let exporter = Arc::new(Mutex::new(Exporter::new(ExportOptions {
@@ -175,7 +176,7 @@ async fn keep_writing(page: &Arc<Page>, file: &Path) -> std::convert::Infallible
     loop {
         let (source, path) = (Arc::clone(page), file.to_owned());
         let written = tokio::task::spawn_blocking(move || {
-            let Some(text) = source.text(TextFormat::Prometheus) else {
+            let Some(text) = source.text(TextFormat::Prometheus, false) else {
                 return Ok(false);
             };
             write(&path, &text).map(|()| true)

@@ -8,7 +8,7 @@
 //! | `answers` | the time of a scrape for which the answer is made anew, for so many seconds, and the size of the answer |
 //! | `at-once` | a hundred scrapes at once, which should get the same snapshot |
 //! | `flat` | resident memory before and after so many scrapes |
-//! | `peer` | processor time of both exporters, each scraped every so many seconds, one after the other in pairs; zmtop looks as often as it is scraped |
+//! | `peer` | processor time of both exporters, each scraped every so many seconds as Prometheus does, one after the other in pairs; zmtop looks as often as it is scraped |
 //!
 //! Processor time is that of `stat`, which is of all threads, in hundredths of a second. SIGINT and SIGTERM end it and its processes.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 use exporter::Exporter;
 use interrupt::pause;
 use load::Load;
+
+/// Time until an exporter is measured.
+const WARM_UP: Duration = Duration::from_secs(40);
 
 /// The numbers that the command line may set.
 struct Numbers {
@@ -94,37 +97,46 @@ fn missed(is_missed: bool) -> &'static str {
     if is_missed { " !" } else { "" }
 }
 
-/// Scrapes that each come to a new snapshot, so that no answer was made for another.
+/// Scrapes that each come to a new snapshot, so that no answer was made for another; every second one takes gzip.
 fn answers(numbers: &Numbers) {
     for (top, goal) in [(100, true), (numbers.groups, false)] {
         let zmtop = Exporter::zmtop(Duration::from_secs(1), top);
-        zmtop.warm_up();
-        let (mut times, mut size, mut groups) = (Vec::new(), 0, 0);
+        zmtop.warm_up(WARM_UP);
+        let (mut times, mut sizes, mut groups) = ([vec![], vec![]], [0, 0], 0);
         let end = Instant::now() + Duration::from_secs(numbers.seconds);
         while Instant::now() < end {
-            pause(Duration::from_millis(1050));
-            let begun = Instant::now();
-            let body = zmtop.scrape();
-            times.push(begun.elapsed().as_secs_f64() * 1000.0);
-            size = size.max(body.len());
-            groups = body.lines().filter(|line| line.starts_with("zmtop_pss_bytes{")).count();
+            for is_gzip in [false, true] {
+                pause(Duration::from_millis(1050));
+                let begun = Instant::now();
+                let size = if is_gzip {
+                    zmtop.scrape_compressed()
+                } else {
+                    let body = zmtop.scrape();
+                    groups = body.lines().filter(|line| line.starts_with("zmtop_pss_bytes{")).count();
+                    body.len()
+                };
+                times[usize::from(is_gzip)].push(begun.elapsed().as_secs_f64() * 1000.0);
+                sizes[usize::from(is_gzip)] = sizes[usize::from(is_gzip)].max(size);
+            }
         }
-        times.sort_by(f64::total_cmp);
-        let (median, p99) = (quantile(&times, 0.5), quantile(&times, 0.99));
-        println!(
-            "answers, --top {top}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), largest {} kB (goal 512{}), \
-             in the end {groups} groups with PSS",
-            times.len(),
-            missed(goal && p99 > 10.0),
-            size / 1000,
-            missed(goal && size > 512_000)
-        );
+        for ((mut times, size), how) in times.into_iter().zip(sizes).zip(["plain", "gzip"]) {
+            times.sort_by(f64::total_cmp);
+            let (median, p99) = (quantile(&times, 0.5), quantile(&times, 0.99));
+            println!(
+                "answers, --top {top}, {how}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), largest {} kB \
+                 (goal 512{}), in the end {groups} groups with PSS",
+                times.len(),
+                missed(goal && p99 > 10.0),
+                size / 1000,
+                missed(goal && size > 512_000)
+            );
+        }
     }
 }
 
 fn at_once() {
     let zmtop = Exporter::zmtop(Duration::from_secs(3600), 100);
-    zmtop.warm_up();
+    zmtop.warm_up(WARM_UP);
     let begun = Instant::now();
     let bodies: Vec<String> = std::thread::scope(|scope| {
         let scrapes: Vec<_> = (0..100).map(|_| scope.spawn(|| zmtop.scrape())).collect();
@@ -146,7 +158,7 @@ fn at_once() {
 
 fn flat(numbers: &Numbers) {
     let zmtop = Exporter::zmtop(Duration::from_secs(1), 100);
-    zmtop.warm_up();
+    zmtop.warm_up(WARM_UP);
     let scrape = |count: usize| {
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -176,10 +188,11 @@ fn flat(numbers: &Numbers) {
 
 /// Returns the part of a core that an exporter takes while it is scraped, as a percentage.
 fn cost(exporter: &Exporter, numbers: &Numbers) -> f64 {
-    exporter.warm_up();
+    // The first snapshots read much that later ones need not.
+    exporter.warm_up(WARM_UP.max(Duration::from_secs(5 * numbers.every)));
     let (begun, before) = (Instant::now(), exporter.cpu_time());
     for _ in 0..numbers.seconds.div_ceil(numbers.every) {
-        exporter.scrape();
+        exporter.scrape_compressed();
         pause(Duration::from_secs(numbers.every));
     }
     exporter.cpu_time().saturating_sub(before).as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, VARY,
+    WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,7 +26,7 @@ use tokio_rustls::server::TlsStream;
 use super::access::Access;
 use super::page::Page;
 use super::passwords::Passwords;
-use crate::export::text::TextFormat;
+use crate::export::text::{TextFormat, is_accepted};
 
 /// Maximum number of connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 512;
@@ -174,16 +177,19 @@ async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<B
     }
     match request.uri().path() {
         "/metrics" => {
-            let accept: Vec<_> = request
-                .headers()
-                .get_all(ACCEPT)
-                .iter()
-                .filter_map(|v| v.to_str().ok())
-                .collect();
-            let format = TextFormat::accepted(&accept.join(","));
+            let format = TextFormat::accepted(&joined(request, &ACCEPT));
+            let is_gzip = is_accepted(&joined(request, &ACCEPT_ENCODING), "gzip");
             // Off the worker that takes connections and times the sampling.
-            match tokio::task::spawn_blocking(move || page.text(format)).await {
-                Ok(Some(text)) => body(StatusCode::OK, format.media_type(), text),
+            match tokio::task::spawn_blocking(move || page.text(format, is_gzip)).await {
+                Ok(Some(text)) => {
+                    let mut response = body(StatusCode::OK, format.media_type(), text);
+                    let headers = response.headers_mut();
+                    headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+                    if is_gzip {
+                        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                    }
+                    response
+                }
                 Ok(None) => plain(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the first snapshot is still being taken\n",
@@ -194,6 +200,13 @@ async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<B
         "/" => body(StatusCode::OK, "text/html; charset=utf-8", INDEX.into()),
         _ => plain(StatusCode::NOT_FOUND, "not found: the metrics are at /metrics\n"),
     }
+}
+
+/// Returns all values of a header as one.
+fn joined(request: &Request<Incoming>, name: &HeaderName) -> String {
+    let values = request.headers().get_all(name).iter();
+    let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+    values.join(",")
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

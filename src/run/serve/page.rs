@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hyper::body::Bytes;
 
 use crate::engine::State;
-use crate::export::text::TextFormat;
+use crate::export::text::{TextFormat, gzip};
 use crate::export::{Exporter, Family};
 use crate::proc::clock;
 
@@ -22,6 +22,7 @@ pub(super) struct Page {
 #[derive(Debug)]
 struct Made {
     format: TextFormat,
+    is_gzip: bool,
     /// The number of the snapshot, and the second of the clock: its age is in the text.
     of: (u64, u64),
     text: Bytes,
@@ -49,8 +50,9 @@ impl Page {
         Some((host, families))
     }
 
-    /// Returns the text; `None` before the first snapshot. Takes some milliseconds where it is to be made.
-    pub(super) fn text(&self, format: TextFormat) -> Option<Bytes> {
+    /// Returns the text, compressed if asked; `None` before the first snapshot. Takes some milliseconds where it is to be
+    /// made.
+    pub(super) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
         // Held meanwhile: who asks at the same time waits for the one text.
         let mut made = lock(&self.made);
         let now = clock::monotonic();
@@ -58,16 +60,23 @@ impl Page {
             let state = lock(&self.state);
             let of = (state.pushed, now.as_secs());
             made.retain(|known| known.of == of);
-            if let Some(known) = made.iter().find(|known| known.format == format) {
+            let is_it = |known: &&Made| known.format == format && known.is_gzip == is_gzip;
+            if let Some(known) = made.iter().find(is_it) {
                 return Some(known.text.clone());
             }
             state.snapshot.as_ref()?;
             (of, lock(&self.exporter).families(&state, now))
         };
         // The engine goes on while the text is written.
-        let text = Bytes::from(format.write(families));
+        let text = format.write(families);
+        let text = if is_gzip {
+            Bytes::from(gzip(text.as_bytes()))
+        } else {
+            Bytes::from(text)
+        };
         made.push(Made {
             format,
+            is_gzip,
             of,
             text: text.clone(),
         });

@@ -72,26 +72,34 @@ impl Exporter {
         })
     }
 
-    /// Waits until it answers, and then until what only happens once is over.
-    pub(crate) fn warm_up(&self) {
-        while self.try_scrape().is_none() {
+    /// Waits until it answers, and then for so long: until what only happens once is over.
+    pub(crate) fn warm_up(&self, time: Duration) {
+        while self.try_scrape("").is_none() {
             pause(Duration::from_millis(100));
         }
-        pause(Duration::from_secs(40));
+        pause(time);
     }
 
     /// Returns the body of an answer.
     pub(crate) fn scrape(&self) -> String {
-        self.try_scrape().unwrap()
+        String::from_utf8(self.try_scrape("").unwrap()).unwrap()
     }
 
-    fn try_scrape(&self) -> Option<String> {
+    /// Asks as Prometheus does; returns the size of the body, which is compressed.
+    pub(crate) fn scrape_compressed(&self) -> usize {
+        let headers = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1\r\n\
+                       Accept-Encoding: gzip\r\n";
+        self.try_scrape(headers).unwrap().len()
+    }
+
+    fn try_scrape(&self, headers: &str) -> Option<Vec<u8>> {
         let mut stream = TcpStream::connect(self.address).ok()?;
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{headers}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
+        let end = answer.windows(4).position(|end| end == b"\r\n\r\n")?;
+        answer.starts_with(b"HTTP/1.1 200 ").then(|| answer.split_off(end + 4))
     }
 
     /// User and system time of all its threads, those that have ended too.

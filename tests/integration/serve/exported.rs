@@ -8,7 +8,7 @@ use zmtop::engine::State;
 use zmtop::export::{ExportOptions, Exporter, Family};
 use zmtop::group::GroupBy;
 use zmtop::history::History;
-use zmtop::model::{ProcessSample, SystemSample};
+use zmtop::model::{ProcessSample, Snapshot, SystemSample};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -46,13 +46,16 @@ impl Exported {
         self.second += seconds;
         let mut snapshot = snapshot(Duration::from_secs(self.second), processes);
         system(&mut snapshot.system);
+        self.take_in(snapshot)
+    }
+
+    /// Takes in a snapshot; returns the families.
+    pub(super) fn take_in(&mut self, snapshot: Snapshot) -> Vec<Family> {
+        let now = snapshot.monotonic + Duration::from_millis(500);
         let snapshot = Arc::new(snapshot);
         self.exporter.push(&snapshot);
         self.state.push(snapshot);
-        self.exporter.families(
-            &self.state,
-            Duration::from_secs(self.second) + Duration::from_millis(500),
-        )
+        self.exporter.families(&self.state, now)
     }
 }
 

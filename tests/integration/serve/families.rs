@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use zmtop::export::Family;
-use zmtop::model::Missing;
+use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot};
 
 use super::exported::{Exported, sized};
-use crate::support::rows::MIB;
+use crate::support::rows::{MIB, snapshot};
 
 /// The value of a series with this group or other label; `None` where there is none.
 fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
@@ -96,6 +97,67 @@ fn faults_go_on_while_processes_come_and_go() {
         major(&exported.after(1, vec![faulting(2, 76), faulting(3, 42)])),
         Some(18.0)
     );
+}
+
+#[test]
+fn faults_are_the_same_by_the_changes_alone() {
+    let (mut by_changes, mut whole) = (Exported::new(10), Exported::new(10));
+    let faulting = |pid, counter: u64, command: &str| {
+        let mut sample = sized(pid, command, 1);
+        (sample.stat.minflt, sample.stat.majflt) = (counter, counter / 2);
+        sample
+    };
+    // What ends, begins and does nothing; the fourth snapshot is missed.
+    let ticks = [
+        vec![(1, 500), (2, 70), (3, 9)],
+        vec![(1, 510), (2, 70), (3, 9)],
+        vec![(2, 74), (3, 9), (4, 1000)],
+        vec![],
+        vec![(2, 90), (3, 9), (4, 1300), (5, 1)],
+        vec![(3, 19), (4, 1300), (5, 101)],
+    ];
+    let mut before: Vec<ProcessSample> = Vec::new();
+    for (tick, counters) in (1..).zip(ticks) {
+        let rows: Vec<_> = counters
+            .into_iter()
+            .map(|(pid, counter)| faulting(pid, counter, if pid % 2 == 0 { "/bin/even" } else { "/bin/odd" }))
+            .collect();
+        let known = |row: &ProcessSample| before.iter().find(|old| old.id == row.id);
+        let changed = |row: &ProcessSample| known(row).is_none_or(|old| old.stat != row.stat);
+        let changes = RowChanges {
+            rows: (0..)
+                .zip(&rows)
+                .filter(|(_, row)| changed(row))
+                .map(|(at, _)| at)
+                .collect(),
+            removed: before
+                .iter()
+                .map(|old| old.id)
+                .filter(|id| rows.iter().all(|row| row.id != *id))
+                .collect(),
+        };
+        let mut snapshot = snapshot(Duration::from_secs(tick), rows.clone());
+        snapshot.tick = tick;
+        before = rows;
+        if before.is_empty() {
+            continue;
+        }
+        let expected = whole.take_in(snapshot.clone());
+        let found = by_changes.take_in(Snapshot {
+            changes: Some(changes),
+            ..snapshot
+        });
+        for name in ["zmtop_minor_faults", "zmtop_major_faults"] {
+            for group in ["odd", "even"] {
+                let [found, expected] = [&found, &expected].map(|families| value(families, name, group));
+                assert_eq!(found, expected, "{name} of {group} at {tick}");
+            }
+        }
+        if tick == 6 {
+            assert_eq!(value(&found, "zmtop_minor_faults", "even"), Some(320.0));
+            assert_eq!(value(&found, "zmtop_minor_faults", "odd"), Some(120.0));
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use miniz_oxide::inflate::decompress_to_vec;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::server::{PATIENCE, Server, tree};
@@ -70,18 +71,67 @@ fn a_hundred_at_once_get_the_same_snapshot() {
     let tree = tree();
     let server = Server::start(&tree, &["--interval", "1h"]);
     server.scrape();
-    let without_age = |text: String| -> Vec<String> {
-        let body = text.split("\r\n\r\n").nth(1).unwrap().to_owned();
-        let kept = body
-            .lines()
-            .filter(|line| !line.starts_with("zmtop_snapshot_age_seconds "));
-        kept.map(ToOwned::to_owned).collect()
-    };
     let texts: Vec<_> = std::thread::scope(|scope| {
-        let scrapes: Vec<_> = (0..100).map(|_| scope.spawn(|| without_age(server.scrape()))).collect();
+        let scrape = || without_age(body(&server.scrape()));
+        let scrapes: Vec<_> = (0..100).map(|_| scope.spawn(scrape)).collect();
         scrapes.into_iter().map(|scrape| scrape.join().unwrap()).collect()
     });
     assert!(texts.iter().all(|text| text == &texts[0]));
+}
+
+#[test]
+fn a_new_snapshot_has_a_text_of_its_own() {
+    let tree = tree();
+    let server = Server::start(&tree, &["--interval", "100ms"]);
+    let begun = Instant::now();
+    let has = |kb: u64| {
+        let series = format!("zmtop_pss_bytes{{by=\"command\",group=\"more\"}} {}.0\n", kb << 10);
+        while !server.scrape().contains(&series) {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    for (pid, kb) in [(8, 1000), (9, 3000)] {
+        tree.process(pid).comm("more").cmdline("more\0").pss_kb(kb).write();
+        has(if pid == 8 { 1000 } else { 4000 });
+    }
+}
+
+#[test]
+fn who_takes_gzip_gets_the_same_text_in_it() {
+    let tree = tree();
+    let server = Server::start(&tree, &["--interval", "1h"]);
+    let plain = server.scrape();
+    assert!(!plain.contains("content-encoding"), "{plain}");
+    assert!(plain.contains("vary: accept, accept-encoding\r\n"), "{plain}");
+    let ask = |encodings: &str| {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept-Encoding: {encodings}\r\n\r\n");
+        server.send_for_bytes(request.as_bytes())
+    };
+    let answer = ask("zstd, gzip");
+    let at = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    let (head, file) = answer.split_at(at);
+    let head = str::from_utf8(head).unwrap();
+    assert!(head.contains("content-encoding: gzip\r\n"), "{head}");
+    assert!(head.contains(&format!("content-length: {}\r\n", file.len())), "{head}");
+    let text = decompress_to_vec(&file[10..file.len() - 8]).unwrap();
+    let text = str::from_utf8(&text).unwrap();
+    assert_eq!(without_age(text), without_age(body(&plain)));
+    let refused = String::from_utf8(ask("gzip;q=0")).unwrap();
+    assert!(!refused.contains("content-encoding"), "{refused}");
+    assert_eq!(without_age(body(&refused)), without_age(body(&plain)));
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+/// The lines of a text but for the age of its snapshot, the one figure of the moment.
+fn without_age(text: &str) -> Vec<String> {
+    let kept = text
+        .lines()
+        .filter(|line| !line.starts_with("zmtop_snapshot_age_seconds "));
+    kept.map(ToOwned::to_owned).collect()
 }
 
 #[test]

@@ -74,12 +74,17 @@ impl Server {
 
     /// Sends bytes; returns all that is answered.
     pub(super) fn send(&self, bytes: &[u8]) -> String {
+        String::from_utf8(self.send_for_bytes(bytes)).unwrap()
+    }
+
+    /// Sends bytes; returns all that is answered, which is no text.
+    pub(super) fn send_for_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
         // What answers early may have closed it.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        String::from_utf8(answer).unwrap()
+        answer
     }
 
     pub(super) fn get(&self, path: &str, accept: &str) -> String {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use miniz_oxide::inflate::decompress_to_vec;
 use zmtop::export::Family;
-use zmtop::export::text::TextFormat;
+use zmtop::export::text::{TextFormat, gzip, is_accepted};
 
 fn families() -> Vec<Family> {
     let labels = |name: &str| Arc::from([("by", "command".into()), ("group", name.into())]);
@@ -62,4 +63,29 @@ fn the_format_is_the_one_that_is_accepted() {
     ] {
         assert_eq!(TextFormat::accepted(accept), format, "{accept}");
     }
+}
+
+#[test]
+fn gzip_is_used_where_it_is_named_and_not_refused() {
+    for (header, is_used) in [
+        ("gzip", true),
+        ("deflate, GZIP;q=0.5", true),
+        ("", false),
+        ("*", false),
+        ("identity", false),
+        ("gzip;q=0", false),
+        ("x-gzipped, gzip; q=0.000", false),
+    ] {
+        assert_eq!(is_accepted(header, "gzip"), is_used, "{header}");
+    }
+}
+
+#[test]
+fn a_compressed_text_has_its_sum_and_its_length() {
+    let file = gzip(b"123456789");
+    let (content, end) = file[10..].split_at(file.len() - 18);
+    assert_eq!(file[..4], [0x1f, 0x8b, 8, 0]);
+    assert_eq!(decompress_to_vec(content).unwrap(), b"123456789");
+    // The check value of CRC-32.
+    assert_eq!(end, [0xcb_f4_39_26_u32.to_le_bytes(), 9_u32.to_le_bytes()].concat());
 }
