@@ -41,6 +41,7 @@
 
 pub mod coldness;
 pub mod dangers;
+mod digest;
 mod ended;
 pub mod evaluation;
 mod figures;

@@ -5,7 +5,7 @@
 //! verdicts are as over any other gap. What the load was in it is not known, so that only later work counts.
 //!
 //! Only what is still true comes back. A process is known by its identity and the addresses of its program, as an exec
-//! changes them; a group by its kind and a digest of its name. No name and no command line is kept. What was kept counts
+//! changes them, or where those are not ours to read by a digest of its name; a group by its kind and a digest of its name. No name and no command line is kept. What was kept counts
 //! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
@@ -28,7 +28,7 @@ use thiserror::Error;
 use crate::history::History;
 use crate::history::groups::{GroupDigest, GroupPast};
 use crate::history::members::MemberCounts;
-use crate::history::process::{ProcessHistory, ProcessPast};
+use crate::history::process::{ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
 use crate::history::time_series::TimeSeries;
 use crate::model::process::{Identity, ProcessSample};
@@ -153,13 +153,12 @@ impl History {
         let clock = self.wakeups.clock;
         let processes = self.processes.iter().filter_map(|(id, process)| {
             process.rested(clock);
-            let image = snapshot.row(*id)?.stat.image;
-            (image != 0).then_some(Candidate::Process(*id, image, process))
+            Some(Candidate::Process(*id, image(snapshot.row(*id)?), process))
         });
-        let held = self.held.processes().filter_map(|(id, held)| {
-            let image = snapshot.row(id)?.stat.image;
-            (image != 0).then_some(Candidate::Held(id, image, held.row()))
-        });
+        let held = self
+            .held
+            .processes()
+            .filter_map(|(id, held)| Some(Candidate::Held(id, image(snapshot.row(id)?), held.row())));
         let groups = self.groups.table.all();
         let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
         let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
@@ -208,8 +207,8 @@ impl History {
 
     /// Takes out what was kept of what a process held, unless it runs another program by now.
     pub(super) fn held_kept_of(&mut self, sample: &ProcessSample) -> Option<RowHistory> {
-        let (image, row) = self.kept.as_mut()?.held.remove(&sample.id)?;
-        (image == sample.stat.image).then_some(row)
+        let (was, row) = self.kept.as_mut()?.held.remove(&sample.id)?;
+        (was == image(sample)).then_some(row)
     }
 }
 

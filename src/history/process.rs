@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::history::digest::digest_of_name;
 use crate::history::evaluation::EvaluationScheduler;
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::groups::{Contribution, GroupNumbers, Membership};
@@ -50,10 +51,18 @@ pub(super) struct ProcessHistory {
 /// The past of a process that was kept when zmtop ended.
 #[derive(Debug)]
 pub(super) struct ProcessPast {
-    /// The program that it ran, as [`Stat::image`](crate::model::process::Stat::image) tells it.
+    /// The program that it ran, as [`image`] tells it.
     pub(super) image: u64,
     pub(super) row: RowHistory,
     pub(super) live_set: Option<Box<LiveSet>>,
+}
+
+/// Returns a number for the program that a process runs, which another has not.
+pub(super) fn image(sample: &ProcessSample) -> u64 {
+    match sample.stat.image {
+        0 => digest_of_name(Some(&sample.facts.comm)),
+        image => image,
+    }
 }
 
 /// Returns when a process started, on the monotonic clock; zero if before that.
@@ -85,7 +94,7 @@ impl ProcessHistory {
 
     /// Goes on from a past, unless that is of another program: it made an exec since then.
     pub(super) fn resume(&mut self, past: ProcessPast, sample: &ProcessSample) {
-        if past.image == sample.stat.image {
+        if past.image == image(sample) {
             (self.row, self.live_set) = (past.row, past.live_set);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::{GroupBy, GroupKey};
+use crate::history::digest::digest_of_name;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::groups::sums::GroupSums;
@@ -385,15 +386,8 @@ fn kind(by: GroupBy) -> Option<usize> {
     GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
 }
 
-/// Returns the digest that a group is kept by, so that no name is: FNV-1a, which is the same in every build.
+/// Returns the digest that a group is kept by, so that no name is.
 fn digest(by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
     let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
-    // A name that is empty is another one than none.
-    let bytes = [name.is_some().into()]
-        .into_iter()
-        .chain(name.unwrap_or_default().iter().copied());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (kind, hash)
+    (kind, digest_of_name(name))
 }

@@ -1,5 +1,6 @@
 //! Rows whose memory may not be read: their past is that of RSS, which the kernel counts for everyone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey, Totals};
@@ -25,7 +26,8 @@ fn hidden(anon: f64, file: f64, swap: f64) -> ProcessSample {
     let bytes = |mib: f64| Some((mib * MIB as f64) as u64);
     let mut sample = process(7, 1, "/usr/bin/server");
     sample.id.starttime = 7;
-    sample.stat.image = 9;
+    // The addresses of its program are nobody else's either.
+    sample.stat.image = 0;
     sample.walk = Err(Missing::Denied);
     sample.stat.rss = ((anon + file) * MIB as f64) as u64;
     sample.counted = Counted::new(bytes(anon), bytes(swap));
@@ -141,4 +143,7 @@ fn its_past_is_kept_as_what_it_is() {
     let mut readable = hidden(400.0, 0.0, 0.0);
     readable.walk = Ok(walk(120 * MIB, 0));
     assert_eq!(resumed(readable), 100_310);
+    let mut another = hidden(400.0, 0.0, 0.0);
+    Arc::make_mut(&mut another.facts).comm = b"client".as_slice().into();
+    assert_eq!(resumed(another), 100_310);
 }

@@ -96,7 +96,7 @@ fn processes_that_end_meanwhile_are_no_trouble() {
                 }
             });
         }
-        let rounds = if long() { 80 } else { 20 };
+        let rounds = if long() { 50 } else { 20 };
         let given_up = (0..rounds).filter(|_| scan(&options(), SERVED).is_none()).count();
         stop.store(true, Ordering::Relaxed);
         given_up

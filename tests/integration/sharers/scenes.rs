@@ -188,7 +188,7 @@ fn the_others_are_right_within_6_seconds() {
         next: Instant::now(),
     };
     let churn = Churn::start();
-    for _ in 0..if long() { 180 } else { 4 } {
+    for _ in 0..if long() { 90 } else { 4 } {
         stage.tick();
     }
     let [mut holder, mut leaver] = holders;
