@@ -63,6 +63,11 @@ impl State {
         events
     }
 
+    /// Returns true if only PSS is known so far of the rows.
+    pub fn is_partial(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_partial())
+    }
+
     /// Returns the change of one process since the snapshot before.
     pub fn change(&self, id: Identity) -> Option<Change> {
         self.history.get(id).map(RowHistory::change).copied()

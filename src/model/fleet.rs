@@ -10,6 +10,8 @@ pub struct Fleet {
     pub hosts: Vec<FleetHost>,
     /// Figures of each row, in the order of [`Snapshot::rows`](super::Snapshot::rows).
     pub rows: Vec<FleetRow>,
+    /// Only PSS is known so far; the rest is being asked for.
+    pub is_partial: bool,
 }
 
 /// A host.

@@ -118,6 +118,11 @@ impl Snapshot {
         self.fleet.as_ref()?.rows.get(place)
     }
 
+    /// Returns true if of its rows only PSS is known so far.
+    pub fn is_partial(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|fleet| fleet.is_partial)
+    }
+
     /// Returns what differs from the snapshot of that tick; `None` where that is not known.
     pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
         self.changes.as_ref().filter(|_| self.tick == tick + 1)

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 pub use http::Server;
 pub(crate) use options::link;
-use rounds::Rounds;
+use rounds::{Round, Rounds};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -90,33 +90,45 @@ pub(crate) async fn run(link: Link, mut ends: Ends, tell: impl Fn(FleetStatus) +
             continue;
         }
         let every = bounded(wanted.interval);
-        let Some(round) = teller.wait_for(&ends.publish, rounds.ask(every)).await else {
+        let Some(round) = teller.wait_for(&ends.publish, PATIENCE, rounds.ask(every)).await else {
             return;
         };
-        teller.take(round.fault.as_ref(), &round.remarks, round.snapshot.as_deref());
-        if let Some(snapshot) = round.snapshot {
-            ends.publish.send_replace(Some(snapshot));
-            if !std::mem::replace(&mut has_past, true) {
-                let Some(past) = teller.wait_for(&ends.publish, rounds.past(ends.history)).await else {
-                    return;
-                };
-                match past {
-                    Ok(history) => put_past(&ends, history),
-                    Err(why) => teller.remark(format!("the time before is not known: {why}")),
-                }
+        teller.take(&round);
+        let Some(snapshot) = round.snapshot else { continue };
+        ends.publish.send_replace(Some(snapshot));
+        let is_first = !std::mem::replace(&mut has_past, true);
+        // The figures on the screen are no older for these.
+        let later = teller.wait_for(&ends.publish, Duration::MAX, rounds.ask_later(is_first));
+        let Some(later) = later.await else { return };
+        if let Some(round) = later {
+            teller.take(&round);
+            if let Some(whole) = round.snapshot {
+                put_past(&ends, Box::new(History::with_config(ends.history)), Some(whole));
+            }
+        }
+        if is_first {
+            let past = teller.wait_for(&ends.publish, Duration::MAX, rounds.past(ends.history));
+            match past.await {
+                None => return,
+                Some(Ok(history)) => put_past(&ends, history, None),
+                Some(Err(why)) => teller.remark(format!("the time before is not known: {why}")),
             }
         }
     }
 }
 
-/// Puts a past before the snapshot that the engine has.
-fn put_past(ends: &Ends, history: Box<History>) {
+/// Puts a past before the snapshot that the engine has, or before one that takes its place.
+fn put_past(ends: &Ends, history: Box<History>, snapshot: Option<Arc<Snapshot>>) {
     {
         let mut state = ends.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.history = *history;
     }
     // Has the engine take it in once more.
-    ends.publish.send_modify(|_| {});
+    ends.publish.send_modify(|last| {
+        if snapshot.is_some() {
+            *last = snapshot;
+        }
+    });
 }
 
 fn bounded(interval: Duration) -> Duration {
@@ -164,22 +176,24 @@ impl<F: Fn(FleetStatus)> Teller<F> {
         (self.tell)(self.status.clone());
     }
 
-    fn take(&mut self, fault: Option<&String>, remarks: &[String], snapshot: Option<&Snapshot>) {
-        self.status.fault = fault.cloned();
-        if fault.is_none() {
+    fn take(&mut self, round: &Round) {
+        self.status.fault.clone_from(&round.fault);
+        if round.fault.is_none() {
             self.answered_at = Some(Instant::now());
         }
-        if let Some(snapshot) = snapshot {
-            self.status.remarks = remarks.iter().cloned().chain(clocks(snapshot.time)).collect();
+        if let Some(snapshot) = &round.snapshot {
+            let clocks = clocks(snapshot.time);
+            self.status.remarks = round.remarks.iter().cloned().chain(clocks).collect();
         }
         self.status.age = self.answered_at.map(|at| at.elapsed());
         (self.tell)(self.status.clone());
     }
 
-    /// Waits for what is asked, and says so where that takes long; `None` where nobody wants it any more.
+    /// Waits for what is asked, and says so where that takes longer than `patience`; `None` where nobody wants it any more.
     async fn wait_for<T>(
         &mut self,
         publish: &watch::Sender<Option<Arc<Snapshot>>>,
+        patience: Duration,
         asked: impl Future<Output = T>,
     ) -> Option<T> {
         let began = Instant::now();
@@ -196,7 +210,7 @@ impl<F: Fn(FleetStatus)> Teller<F> {
                 }
                 () = publish.closed() => return None,
                 _ = self.heart.tick() => {
-                    if began.elapsed() >= PATIENCE && self.status.fault.is_none() {
+                    if began.elapsed() >= patience && self.status.fault.is_none() {
                         is_late = true;
                         self.status.fault = Some("has not answered yet".into());
                     }

@@ -22,4 +22,4 @@ mod sums;
 pub use answer::{Answer, AnswerError, Labels, Series};
 pub use fleet::{FleetSource, KEPT};
 pub use past::Past;
-pub use queries::{Field, HostLabel, Matchers, Question, questions, range_questions};
+pub use queries::{Field, HostLabel, Matchers, Question, is_large, more_questions, questions, range_questions};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Entry;
-use super::read::{cgroup, memory};
+use super::read::{after_pss, cgroup, memory};
 use crate::columns::{AppliesTo, Label, Needs, Priority, Row, Unit, Value};
 use crate::group::{GroupBy, GroupNames};
 use crate::model::Missing;
@@ -42,7 +42,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     .priority(Priority::High)
     .metric("zmtop_processes"),
     Entry::bytes("shared_pss", "PSHARE", |r| {
-        memory(r, |m| Ok(m.pss.saturating_sub(m.uss())))
+        after_pss(r, |m| Ok(m.pss.saturating_sub(m.uss())))
     })
     .help("The shared part of PSS: its part of the pages that other processes map too. Formula: PSS − USS."),
     Entry::bytes("avg_pss", "AVGPSS", |r| match (r.sample, r.group) {

@@ -1,6 +1,6 @@
 //! The memory of a process, and how it changes.
 
-use super::read::{change, memory, subtree};
+use super::read::{after_pss, change, memory, subtree};
 use super::{Entry, OVER_TIME};
 use crate::columns::{AppliesTo, Needs, Priority, Row, Unit, Value};
 use crate::model::{Memory, Missing, Reading};
@@ -37,7 +37,7 @@ pub(super) const COLUMNS: &[Entry] = &[
         .needs(OVER_TIME),
     Entry::bytes("swap", "SWAP", |r| match swapped(r) {
         Some(bytes) => Value::Bytes(bytes),
-        None => memory(r, |m| Ok(m.swap)),
+        None => after_pss(r, |m| Ok(m.swap)),
     })
         .help(
             "Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup; where that may \
@@ -55,7 +55,7 @@ pub(super) const COLUMNS: &[Entry] = &[
     )
     .additive(true)
     .needs(OVER_TIME),
-    Entry::bytes("uss", "USS", |r| memory(r, |m| Ok(m.uss())))
+    Entry::bytes("uss", "USS", |r| after_pss(r, |m| Ok(m.uss())))
         .help(
             "Unique set size: pages that no other process maps, freed at once if it ended. Formula: Private_Clean + \
              Private_Dirty of smaps_rollup.",
@@ -64,8 +64,10 @@ pub(super) const COLUMNS: &[Entry] = &[
     Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
         (Some(rss), _) => Value::Bytes(rss),
         // The kernel counts it of every process, whatever of the rest may be read.
-        (None, Some(sum)) => Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss))),
-        (None, None) => memory(r, |m| Ok(m.rss)),
+        (None, Some(sum)) if !r.snapshot.is_partial() => {
+            Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss)))
+        }
+        (None, _) => after_pss(r, |m| Ok(m.rss)),
     })
         .help(
             "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
@@ -149,7 +151,7 @@ pub(super) const COLUMNS: &[Entry] = &[
         None => memory(r, |m| Ok(m.dirty())),
     })
         .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps_rollup."),
-    Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared())))
+    Entry::bytes("shared", "SHARED", |r| after_pss(r, |m| Ok(m.shared())))
         .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps_rollup."),
     Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
         "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \

@@ -12,6 +12,14 @@ pub(super) fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Val
     Value::bytes(row.memory.and_then(get))
 }
 
+/// Reads a figure of the memory that comes after PSS where a fleet is large.
+pub(super) fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
+    if row.snapshot.is_partial() {
+        return Value::Missing(Missing::Pending);
+    }
+    memory(row, get)
+}
+
 /// Reads a figure of the whole subtree; outside tree view that of the process itself.
 pub(super) fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     match row.totals {

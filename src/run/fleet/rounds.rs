@@ -12,7 +12,8 @@ use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::proc::clock;
 use crate::source::prometheus::{
-    Answer, Field, FleetSource, HostLabel, Matchers, Past, Question, questions, range_questions,
+    Answer, Field, FleetSource, HostLabel, Matchers, Past, Question, is_large, more_questions, questions,
+    range_questions,
 };
 
 /// Questions asked at once.
@@ -27,6 +28,9 @@ pub(super) struct Rounds {
     source: Arc<Mutex<FleetSource>>,
     round: u64,
     rows: usize,
+    /// The questions of the round that are not asked yet, and remarks on those that were asked after the last snapshot.
+    later: Vec<Question>,
+    remarks: Vec<String>,
     room: Semaphore,
 }
 
@@ -50,35 +54,28 @@ impl Rounds {
             source: Arc::new(Mutex::new(source)),
             round: 0,
             rows: 0,
+            later: Vec::new(),
+            remarks: Vec::new(),
             room: Semaphore::new(AT_ONCE),
         }
     }
 
-    /// Asks all questions of a snapshot.
+    /// Asks the questions of a snapshot; of a large fleet, or one that is not known yet, the first ones.
     pub(super) async fn ask(&mut self, interval: Duration) -> Round {
         let began = Instant::now();
-        let questions = questions(&self.matchers, &self.label, self.round, self.rows);
+        let mut first = questions(&self.matchers, &self.label);
+        let more = more_questions(&self.matchers, self.round, self.rows);
+        let is_large = self.rows == 0 || is_large(self.rows);
         self.round += 1;
+        self.later = if is_large {
+            more
+        } else {
+            first.extend(more);
+            Vec::new()
+        };
         lock(&self.source).begin();
-        let answers = join_all(questions.into_iter().map(|question| self.one(question))).await;
-        let all = answers.len();
-        let mut remarks = Vec::new();
-        let (mut failed, mut fault) = (Vec::new(), None);
-        for (field, answer) in answers {
-            match answer {
-                Ok(warnings) => remarks.extend(warnings),
-                Err(why) => {
-                    if field == Field::Pss {
-                        fault = Some(why.clone());
-                    }
-                    failed.push(why);
-                }
-            }
-        }
-        if let Some(why) = failed.first().filter(|_| fault.is_none()) {
-            remarks.insert(0, format!("{} of {all} questions failed: it {why}", failed.len()));
-        }
-        remarks.dedup();
+        let (fault, mut remarks) = self.all(first).await;
+        remarks.append(&mut self.remarks);
         let source = Arc::clone(&self.source);
         let made = tokio::task::spawn_blocking(move || {
             let mut source = lock(&source);
@@ -103,6 +100,56 @@ impl Rounds {
             fault,
             remarks,
         }
+    }
+
+    /// Asks the questions of the round that are left: the next snapshot tells the answers. The `is_first` one is made anew.
+    pub(super) async fn ask_later(&mut self, is_first: bool) -> Option<Round> {
+        let began = Instant::now();
+        let later = std::mem::take(&mut self.later);
+        if later.is_empty() {
+            return None;
+        }
+        let (_, remarks) = self.all(later).await;
+        tracing::info!(took_ms = began.elapsed().as_millis() as u64, "told the rest");
+        self.remarks = remarks;
+        if !is_first {
+            return None;
+        }
+        let source = Arc::clone(&self.source);
+        let made = tokio::task::spawn_blocking(move || {
+            let mut source = lock(&source);
+            (source.complete(), source.remarks())
+        });
+        let (snapshot, more) = made.await.ok()?;
+        Some(Round {
+            snapshot,
+            fault: None,
+            remarks: self.remarks.iter().cloned().chain(more).collect(),
+        })
+    }
+
+    /// Asks questions, as many at once as there is room for; returns why the rows are not known, and remarks.
+    async fn all(&self, questions: Vec<Question>) -> (Option<String>, Vec<String>) {
+        let all = questions.len();
+        let answers = join_all(questions.into_iter().map(|question| self.one(question))).await;
+        let mut remarks = Vec::new();
+        let (mut failed, mut fault) = (Vec::new(), None);
+        for (field, answer) in answers {
+            match answer {
+                Ok(warnings) => remarks.extend(warnings),
+                Err(why) => {
+                    if field == Field::Pss {
+                        fault = Some(why.clone());
+                    }
+                    failed.push(why);
+                }
+            }
+        }
+        if let Some(why) = failed.first().filter(|_| fault.is_none()) {
+            remarks.insert(0, format!("{} of {all} questions failed: it {why}", failed.len()));
+        }
+        remarks.dedup();
+        (fault, remarks)
     }
 
     /// Asks one question, and has its answer taken in; returns its warnings.

@@ -192,13 +192,14 @@ impl FleetSource {
         let mut hosts = Vec::with_capacity(self.hosts.len());
         let (answered, round, last) = (self.answered, self.round, self.last.take());
         let is_seen_known = self.seen_answered == round;
+        let is_partial = self.is_partial();
         self.hosts.retain(|_, host| {
             let before = rows.len();
             if !is_seen_known && host.is_told_in(round) {
                 host.seen = now;
             }
             for row in host.groups.iter_mut().flat_map(HashMap::values_mut) {
-                if let Some(made) = row.make(&answered, host.seen, now) {
+                if let Some(made) = row.make(&answered, is_partial, host.seen, now) {
                     row.present_in = round;
                     rows.push(made);
                 }
@@ -224,12 +225,30 @@ impl FleetSource {
         hosts.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         rows.sort_unstable_by_key(|(sample, _)| sample.id.pid);
         let (processes, rows) = rows.into_iter().unzip();
-        let fleet = Fleet { hosts, rows };
+        let fleet = Fleet {
+            hosts,
+            rows,
+            is_partial,
+        };
         let mut snapshot = self.snapshot_at(now, processes, interval);
         (snapshot.own, snapshot.fleet, snapshot.tick) = (own, Some(Arc::new(fleet)), round);
         let snapshot = Arc::new(snapshot);
         self.last = Some(Arc::clone(&snapshot));
         Some(snapshot)
+    }
+
+    /// Returns true if nothing but PSS was ever answered.
+    fn is_partial(&self) -> bool {
+        [Field::Uss, Field::Rss, Field::Swap]
+            .iter()
+            .all(|field| self.answered[*field as usize] == 0)
+    }
+
+    /// Makes the snapshot of the first round anew, of answers that came after it.
+    pub fn complete(&mut self) -> Option<Arc<Snapshot>> {
+        let first = self.last.take()?;
+        self.now = first.monotonic;
+        self.finish(first.interval, first.own)
     }
 
     /// Returns a snapshot of these rows, of which nothing else is known but the last figures of the hosts.

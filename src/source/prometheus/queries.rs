@@ -88,8 +88,24 @@ impl Matchers {
 /// The least rank of a verdict that says that something grows.
 const GROWS: &str = "zmtop_verdict >= 3";
 
-/// Returns the questions of a round. Where there are many rows the figures that are seldom looked at are asked for in turns.
-pub fn questions(matchers: &Matchers, hosts: &HostLabel, round: u64, rows: usize) -> Vec<Question> {
+/// Returns the first questions of a round, which tell the rows and their PSS.
+pub fn questions(matchers: &Matchers, hosts: &HostLabel) -> Vec<Question> {
+    let m = |metric: &str| matchers.of(metric);
+    let ask = |field, promql: String| Question { field, promql };
+    vec![
+        ask(Field::Pss, m("zmtop_pss_bytes")),
+        // The newest of a host that several scrape.
+        ask(
+            Field::Seen,
+            format!("max by ({}) (timestamp({}))", hosts.0, m("zmtop_build_info")),
+        ),
+        ask(Field::Name, m("zmtop_host_info")),
+    ]
+}
+
+/// Returns the other questions of a round. Where there are many rows the figures that are seldom looked at are asked for in
+/// turns.
+pub fn more_questions(matchers: &Matchers, round: u64, rows: usize) -> Vec<Question> {
     let m = |metric: &str| matchers.of(metric);
     let ask = |field, promql: String| Question { field, promql };
     let growing = |metric: &str| {
@@ -100,7 +116,6 @@ pub fn questions(matchers: &Matchers, hosts: &HostLabel, round: u64, rows: usize
         )
     };
     let mut all = vec![
-        ask(Field::Pss, m("zmtop_pss_bytes")),
         ask(Field::Uss, m("zmtop_uss_bytes")),
         ask(Field::Rss, m("zmtop_rss_bytes")),
         ask(Field::Swap, format!("{} > 0", m("zmtop_swap_bytes"))),
@@ -112,12 +127,6 @@ pub fn questions(matchers: &Matchers, hosts: &HostLabel, round: u64, rows: usize
         ask(Field::Slope, growing("zmtop_slope_bytes_per_second")),
         ask(Field::Confidence, growing("zmtop_leak_confidence_ratio")),
         ask(Field::GrowingFor, m("zmtop_growing_for_seconds")),
-        // The newest of a host that several scrape.
-        ask(
-            Field::Seen,
-            format!("max by ({}) (timestamp({}))", hosts.0, m("zmtop_build_info")),
-        ),
-        ask(Field::Name, m("zmtop_host_info")),
         ask(
             Field::System,
             format!(
@@ -133,7 +142,7 @@ pub fn questions(matchers: &Matchers, hosts: &HostLabel, round: u64, rows: usize
         (Field::File, "zmtop_pss_file_bytes"),
         (Field::Shmem, "zmtop_pss_shmem_bytes"),
     ];
-    let due = |at: usize| rows <= MANY && round > 0 || round as usize % seldom.len() == at;
+    let due = |at: usize| !is_large(rows) && round > 0 || round as usize % seldom.len() == at;
     all.extend(
         seldom
             .iter()
@@ -144,8 +153,13 @@ pub fn questions(matchers: &Matchers, hosts: &HostLabel, round: u64, rows: usize
     all
 }
 
-/// Number of rows from which on some figures are asked for in turns.
+/// Number of rows from which on a fleet is large.
 const MANY: usize = 10_000;
+
+/// Returns true if so many rows are shown by their PSS before the other figures are asked for, and some of these in turns.
+pub const fn is_large(rows: usize) -> bool {
+    rows > MANY
+}
 
 /// Number of values that all ranges of a fleet have at most, so that answers stay within their bound.
 const MAX_POINTS: usize = 600_000;

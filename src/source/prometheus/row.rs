@@ -55,6 +55,7 @@ impl GroupRow {
     pub(super) fn make(
         &self,
         answered: &[u64; Field::OF_GROUPS],
+        is_partial: bool,
         at: Duration,
         now: Duration,
     ) -> Option<(ProcessSample, FleetRow)> {
@@ -63,8 +64,14 @@ impl GroupRow {
             (round > 0 && round == answered[field as usize]).then_some(value)
         };
         let bytes = |field| get(field).map(|value: f64| value.max(0.0) as u64);
-        let told = |field| bytes(field).ok_or(Missing::NotExported);
-        if bytes(Field::Pss).is_none() && bytes(Field::Rss).is_none() {
+        let why = if is_partial {
+            Missing::Pending
+        } else {
+            Missing::NotExported
+        };
+        let told = |field| bytes(field).ok_or(why);
+        let is_asked_later = answered[Field::Rss as usize] < answered[Field::Pss as usize];
+        if bytes(Field::Pss).is_none() && (is_asked_later || bytes(Field::Rss).is_none()) {
             return None;
         }
         let mut sample = ProcessSample::unread(self.id(), Arc::clone(&self.facts), Missing::NotExported);
@@ -73,7 +80,8 @@ impl GroupRow {
             rss: bytes(Field::Rss).unwrap_or(0),
             ..Stat::default()
         };
-        let memory = (bytes(Field::Pss), bytes(Field::Uss), bytes(Field::Rss));
+        let after_pss = |field| if is_partial { Some(0) } else { bytes(field) };
+        let memory = (bytes(Field::Pss), after_pss(Field::Uss), after_pss(Field::Rss));
         sample.walk = if let (Some(pss), Some(uss), Some(rss)) = memory {
             let swap = bytes(Field::Swap).unwrap_or(0);
             let memory = Memory {
@@ -89,7 +97,11 @@ impl GroupRow {
                 shared_hugetlb: Err(Missing::NotExported),
                 swap,
                 // What has no swap has no part of it.
-                swap_pss: if swap == 0 { Ok(0) } else { told(Field::SwapPss) },
+                swap_pss: if swap == 0 && !is_partial {
+                    Ok(0)
+                } else {
+                    told(Field::SwapPss)
+                },
                 ..Memory::default()
             };
             Ok(Walk {
@@ -99,7 +111,13 @@ impl GroupRow {
                 cost: Duration::ZERO,
             })
         } else {
-            Err(Missing::NotExported)
+            // The others of one that is new come with the next round.
+            let is_new = self.figures[Field::Uss as usize].0 == 0 && self.figures[Field::Rss as usize].0 == 0;
+            Err(if is_new && is_asked_later {
+                Missing::Pending
+            } else {
+                why
+            })
         };
         let growing_for = get(Field::GrowingFor).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let verdict = get(Field::Verdict).map(|rank| ToldVerdict {

@@ -208,6 +208,9 @@ pub(super) fn memory_line(app: &App, memory: &Memory, width: u16) -> StatusLine 
     let bytes = |n| units::bytes(n, app.screen.units);
     let mut line = StatusLine::default();
     line.text(90, format!(" PSS {}", bytes(memory.pss)), theme.text);
+    if app.engine.is_partial() {
+        return line;
+    }
     if let (Ok(anon), Ok(file), Ok(shmem)) = (memory.pss_anon, memory.pss_file, memory.pss_shmem) {
         // A quarter of the line, but no less than tells three parts apart.
         let cells = usize::from(width / 4).clamp(8, 60);

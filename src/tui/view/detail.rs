@@ -108,9 +108,13 @@ fn memory_parts(app: &App, group: &Group) -> Vec<(u8, String)> {
         Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
     };
     let bytes = |n| units::bytes(n, app.screen.units);
+    let pss = (70, format!("  ·  PSS {}", bytes(memory.pss)));
+    if app.engine.is_partial() {
+        return vec![pss];
+    }
     let shared = memory.pss.saturating_sub(memory.uss());
     vec![
-        (70, format!("  ·  PSS {}", bytes(memory.pss))),
+        pss,
         (62, format!("  USS {}", bytes(memory.uss()))),
         (60, format!("  shared {}", bytes(shared))),
         (65, format!("  swap {}", bytes(memory.swap))),

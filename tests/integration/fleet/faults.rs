@@ -45,6 +45,27 @@ fn rows_are_groups_of_hosts_to_filter_and_to_sum() {
 }
 
 #[test]
+fn rows_are_shown_before_all_of_their_figures_are_told() {
+    let mut series = Series::new(&["web1:9464"]);
+    series.withheld = Some("uss");
+    let server = Server::start(series);
+    let pty = fleet(&server, &[]);
+    // The figures of the row of 300 MiB that are known.
+    let known = |text: &str| {
+        let row = text.lines().find(|line| line.contains("api"));
+        row.map(|row| (row.matches("300M").count(), row.matches('…').count()))
+    };
+    pty.wait("PSS alone", |text| {
+        known(text).is_some_and(|(known, unknown)| known == 1 && unknown >= 3)
+    });
+    server.change(|series| series.withheld = None);
+    pty.wait("PSS, USS and RSS", |text| {
+        known(text).is_some_and(|(known, _)| known == 3)
+    });
+    quit(pty);
+}
+
+#[test]
 fn what_is_wrong_is_said_and_the_rows_stay() {
     let cases = [
         (

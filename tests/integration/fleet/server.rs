@@ -40,6 +40,8 @@ pub(super) struct Series {
     pub(super) ahead: f64,
     /// Each series is there twice.
     pub(super) doubled: bool,
+    /// Questions that hold this text have no answer while it is here.
+    pub(super) withheld: Option<&'static str>,
     pub(super) reply: Reply,
 }
 
@@ -50,6 +52,7 @@ impl Series {
             hosts: hosts.iter().map(|host| ((*host).to_owned(), groups.to_vec())).collect(),
             ahead: 0.0,
             doubled: false,
+            withheld: None,
             reply: Reply::Series,
         }
     }
@@ -199,6 +202,10 @@ fn answer(stream: impl Read + Write, series: &Mutex<Series>, stopped: &AtomicBoo
         .split('&')
         .find_map(|pair| pair.strip_prefix("query="))
         .unwrap_or_default();
+    let is_withheld = || series.lock().unwrap().withheld.is_some_and(|text| query.contains(text));
+    while is_withheld() && !stopped.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let series = series.lock().unwrap().clone();
     let mut out = reader.into_inner();
     let mut send = |status: &str, kind: &str, body: &str| {

@@ -196,6 +196,65 @@ fn what_was_not_told_is_unknown() {
 }
 
 #[test]
+fn a_large_fleet_is_asked_for_its_pss_first() {
+    let mut rounds = Rounds::new();
+    let figures = |at: u64, names: &[&str], mib: u64| {
+        let labels: Vec<_> = names.iter().map(|name| group("web", name)).collect();
+        let series: Vec<_> = labels
+            .iter()
+            .map(|labels| (labels.as_str(), (mib * MIB) as f64))
+            .collect();
+        answer(at, &series)
+    };
+    let others = |rounds: &mut Rounds, at, names: &[&str], mib| {
+        for field in [Field::Uss, Field::Rss] {
+            rounds.take(field, &figures(at, names, mib));
+        }
+        rounds.take(Field::Swap, &answer(at, &[]));
+    };
+    let cells = |snapshot: &Snapshot, name: &str| {
+        let row = snapshot.rows().iter().find(|row| *row.facts.comm == *name.as_bytes());
+        let row = Row::of_process(row.unwrap(), None, snapshot);
+        ["pss", "uss", "rss", "swap", "shared_pss", "footprint"]
+            .map(|id| (columns::find(id).unwrap().get().value)(&row))
+            .map(|value| match value {
+                Value::Missing(why) => Err(why),
+                value => Ok(value.number().unwrap() as u64 / MIB),
+            })
+    };
+    let pss_alone = |mib| {
+        [Ok(mib)]
+            .into_iter()
+            .chain([Err(Missing::Pending); 5])
+            .collect::<Vec<_>>()
+    };
+
+    rounds.0.begin();
+    rounds.take(Field::Pss, &figures(1000, &["api", "cron"], 9));
+    let first = rounds.0.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+    assert!(first.is_partial());
+    assert_eq!(cells(&first, "api").to_vec(), pss_alone(9));
+    // The rest of the same round, which comes a while after.
+    others(&mut rounds, 1003, &["api", "cron"], 4);
+    let whole = rounds.0.complete().unwrap();
+    assert!(!whole.is_partial() && whole.monotonic == first.monotonic);
+    assert_eq!(cells(&whole, "api"), [Ok(9), Ok(4), Ok(4), Ok(0), Ok(5), Ok(9)]);
+
+    // A group that ended has no row, though its RSS was told in the round before; one that is new waits for its own.
+    rounds.0.begin();
+    rounds.take(Field::Pss, &figures(1015, &["api", "new"], 7));
+    let next = rounds.0.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+    assert_eq!(next.rows().len(), 2);
+    assert_eq!(cells(&next, "api"), [Ok(7), Ok(4), Ok(4), Ok(0), Ok(3), Ok(7)]);
+    assert_eq!(cells(&next, "new"), [Err(Missing::Pending); 6]);
+    others(&mut rounds, 1018, &["api", "new"], 2);
+    rounds.0.begin();
+    rounds.take(Field::Pss, &figures(1030, &["api", "new"], 7));
+    let last = rounds.0.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+    assert_eq!(cells(&last, "new"), [Ok(7), Ok(2), Ok(2), Ok(0), Ok(5), Ok(7)]);
+}
+
+#[test]
 fn programs_that_leak_on_many_hosts_are_one_suspect() {
     let hosts: Vec<String> = (0..30).map(|n| format!("web{n:02}")).collect();
     let leaking = 12;
