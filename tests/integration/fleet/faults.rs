@@ -88,7 +88,7 @@ fn what_is_wrong_is_said_and_the_rows_stay() {
     let pty = fleet(&server, &[]);
     for (reply, said) in cases {
         pty.wait("the rows", |text| {
-            text.contains("web1:9464") && text.contains("figures ≤ 1s old")
+            text.contains("web1:9464") && text.contains("figures up to 1s old")
         });
         server.change(|series| series.reply = reply.clone());
         pty.wait(said, |text| {
