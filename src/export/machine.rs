@@ -155,7 +155,7 @@ pub(super) fn own(snapshot: &Snapshot, now: Duration) -> Vec<Family> {
         ),
         gauge(
             "zmtop_snapshot_age_seconds",
-            "Time since the snapshot that this answer is of.",
+            "Time since the snapshot that this answer is of, when the answer was made: up to an interval before it is asked for.",
             Some(seconds(now.saturating_sub(snapshot.monotonic))),
         ),
         gauge(

@@ -20,7 +20,7 @@ mod push;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -85,14 +85,23 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let counted = Arc::clone(&exporter);
+    // The page is of what the engine has, which tells it of every snapshot.
+    let told = Arc::new(OnceLock::<Arc<Page>>::new());
+    let page = Arc::clone(&told);
     let engine = Engine::spawn(
         State::new(history, Alerts::default()),
         handle.snapshots.clone(),
         runtime.handle().clone(),
-        move |snapshot, _| page::lock(&counted).push(snapshot),
+        move |snapshot, _| {
+            page::lock(&counted).push(snapshot);
+            if let Some(page) = page.get() {
+                page.renew();
+            }
+        },
     )
     .map_err(failed)?;
-    let page = Arc::new(Page::new(engine.shared(), exporter));
+    let page = Arc::new(Page::new(engine.shared(), exporter, settings.sampler.interval));
+    let _ = told.set(Arc::clone(&page));
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),

@@ -1,6 +1,7 @@
-//! The last snapshot as text, made once for all who ask meanwhile.
+//! The last snapshot as text, made once for all who ask meanwhile, and before it is asked for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hyper::body::Bytes;
 
@@ -9,31 +10,80 @@ use crate::export::text::{TextFormat, gzip};
 use crate::export::{Exporter, Family};
 use crate::proc::clock;
 
+/// Two requests that come sooner one after the other are of one round.
+const ROUND: Duration = Duration::from_millis(500);
+
 /// The last snapshot as text.
 #[derive(Debug)]
 pub(super) struct Page {
     state: Arc<Mutex<State>>,
     exporter: Arc<Mutex<Exporter>>,
-    /// The last texts made.
-    made: Mutex<Vec<Made>>,
+    /// The time from one snapshot to the next.
+    interval: Duration,
+    texts: Mutex<Texts>,
+}
+
+/// The texts that are asked for.
+#[derive(Debug, Default)]
+struct Texts {
+    /// The number of the last snapshot whose texts are made: while those of the next are, these are given out.
+    latest: u64,
+    /// Four at most.
+    all: Vec<Text>,
+}
+
+/// What a text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Encoding {
+    format: TextFormat,
+    is_gzip: bool,
+}
+
+/// A text that is asked for again and again.
+#[derive(Debug)]
+struct Text {
+    encoding: Encoding,
+    asked_at: Duration,
+    /// The time between the last two rounds.
+    period: Option<Duration>,
+    made: Option<Made>,
 }
 
 /// A text, and what it was made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Made {
-    format: TextFormat,
-    is_gzip: bool,
-    /// The number of the snapshot, and the second of the clock: its age is in the text.
-    of: (u64, u64),
-    text: Bytes,
+    /// The number of the snapshot.
+    of: u64,
+    at: Duration,
+    bytes: Bytes,
+}
+
+impl Text {
+    /// Notes a request.
+    fn ask(&mut self, now: Duration) {
+        let since = now.saturating_sub(self.asked_at);
+        if since >= ROUND {
+            self.period = Some(since);
+        }
+        self.asked_at = now;
+    }
+
+    /// Returns true if it is going to be asked for before the next snapshot but one, as far as its period tells.
+    fn is_expected(&self, now: Duration, interval: Duration) -> bool {
+        self.period.is_some_and(|period| {
+            let next = self.asked_at.saturating_add(period);
+            next <= now + interval * 3 / 2 && now <= next.saturating_add(period)
+        })
+    }
 }
 
 impl Page {
-    pub(super) const fn new(state: Arc<Mutex<State>>, exporter: Arc<Mutex<Exporter>>) -> Self {
+    pub(super) fn new(state: Arc<Mutex<State>>, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
         Self {
             state,
             exporter,
-            made: Mutex::new(Vec::new()),
+            interval,
+            texts: Mutex::default(),
         }
     }
 
@@ -50,37 +100,75 @@ impl Page {
         Some((host, families))
     }
 
-    /// Returns the text, compressed if asked; `None` before the first snapshot. Takes some milliseconds where it is to be
-    /// made.
-    pub(super) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
-        // Held meanwhile: who asks at the same time waits for the one text.
-        let mut made = lock(&self.made);
+    /// Makes the texts of a new snapshot that are going to be asked for, so that nobody waits for one.
+    pub(super) fn renew(&self) {
         let now = clock::monotonic();
-        let (of, families) = {
+        let expected: Vec<Encoding> = {
+            let texts = lock(&self.texts);
+            let expected = texts.all.iter().filter(|text| text.is_expected(now, self.interval));
+            expected.map(|text| text.encoding).collect()
+        };
+        let made: Vec<_> = expected
+            .into_iter()
+            .filter_map(|encoding| Some((encoding, self.make(encoding)?)))
+            .collect();
+        let pushed = lock(&self.state).pushed;
+        let mut texts = lock(&self.texts);
+        texts.latest = pushed;
+        for text in &mut texts.all {
+            let new = made.iter().find(|(encoding, _)| *encoding == text.encoding);
+            text.made = new.map(|(_, made)| made.clone());
+        }
+    }
+
+    /// Returns the text, compressed if asked; `None` before the first snapshot. Takes some milliseconds where it was not made
+    /// before.
+    pub(super) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
+        let encoding = Encoding { format, is_gzip };
+        // Held meanwhile: who asks at the same time waits for the one text.
+        let mut texts = lock(&self.texts);
+        let now = clock::monotonic();
+        let latest = texts.latest;
+        let at = texts.all.iter().position(|text| text.encoding == encoding);
+        let at = at.unwrap_or_else(|| {
+            texts.all.push(Text {
+                encoding,
+                asked_at: now,
+                period: None,
+                made: None,
+            });
+            texts.all.len() - 1
+        });
+        let text = &mut texts.all[at];
+        text.ask(now);
+        // Its age is in the text: one that nothing follows is made anew.
+        let lasts = self.interval + Duration::from_secs(1);
+        let is_last = |made: &&Made| made.of >= latest && now.saturating_sub(made.at) < lasts;
+        if let Some(made) = text.made.as_ref().filter(is_last) {
+            return Some(made.bytes.clone());
+        }
+        let made = self.make(encoding)?;
+        let bytes = made.bytes.clone();
+        text.made = Some(made);
+        Some(bytes)
+    }
+
+    /// Makes a text of the last snapshot; `None` before the first.
+    fn make(&self, Encoding { format, is_gzip }: Encoding) -> Option<Made> {
+        let (of, at, families) = {
             let state = lock(&self.state);
-            let of = (state.pushed, now.as_secs());
-            made.retain(|known| known.of == of);
-            let is_it = |known: &&Made| known.format == format && known.is_gzip == is_gzip;
-            if let Some(known) = made.iter().find(is_it) {
-                return Some(known.text.clone());
-            }
             state.snapshot.as_ref()?;
-            (of, lock(&self.exporter).families(&state, now))
+            let now = clock::monotonic();
+            (state.pushed, now, lock(&self.exporter).families(&state, now))
         };
         // The engine goes on while the text is written.
         let text = format.write(families);
-        let text = if is_gzip {
+        let bytes = if is_gzip {
             Bytes::from(gzip(text.as_bytes()))
         } else {
             Bytes::from(text)
         };
-        made.push(Made {
-            format,
-            is_gzip,
-            of,
-            text: text.clone(),
-        });
-        Some(text)
+        Some(Made { of, at, bytes })
     }
 }
 
