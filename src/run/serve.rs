@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -84,24 +85,9 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
-    let counted = Arc::clone(&exporter);
-    // The page is of what the engine has, which tells it of every snapshot.
-    let told = Arc::new(OnceLock::<Arc<Page>>::new());
-    let page = Arc::clone(&told);
-    let engine = Engine::spawn(
-        State::new(history, Alerts::default()),
-        handle.snapshots.clone(),
-        runtime.handle().clone(),
-        move |snapshot, _| {
-            page::lock(&counted).push(snapshot);
-            if let Some(page) = page.get() {
-                page.renew();
-            }
-        },
-    )
-    .map_err(failed)?;
-    let page = Arc::new(Page::new(engine.shared(), exporter, settings.sampler.interval));
-    let _ = told.set(Arc::clone(&page));
+    let state = State::new(history, Alerts::default());
+    let interval = settings.sampler.interval;
+    let (_engine, page) = start(state, &handle, runtime.handle(), exporter, interval).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),
@@ -160,6 +146,29 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     runtime.shutdown_background();
     ended.map_err(failed)?;
     Ok(Exit::Done)
+}
+
+/// Starts the engine, and the page that is made of what it has.
+fn start(
+    state: State,
+    handle: &sampler::Handle,
+    runtime: &runtime::Handle,
+    exporter: Arc<Mutex<Exporter>>,
+    interval: Duration,
+) -> io::Result<(Engine, Arc<Page>)> {
+    let counted = Arc::clone(&exporter);
+    // The page is of what the engine has, which tells it of every snapshot.
+    let told = Arc::new(OnceLock::<Arc<Page>>::new());
+    let page = Arc::clone(&told);
+    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.clone(), move |snapshot, _| {
+        page::lock(&counted).push(snapshot);
+        if let Some(page) = page.get() {
+            page.renew();
+        }
+    })?;
+    let page = Arc::new(Page::new(engine.shared(), exporter, interval));
+    let _ = told.set(Arc::clone(&page));
+    Ok((engine, page))
 }
 
 fn settings(args: &ServeArgs, env: &Env) -> Result<Settings, UsageError> {

@@ -1,7 +1,7 @@
 //! Measures scrapes of `zmtop serve`, and what it costs beside Debian's `prometheus-process-exporter`.
 //!
-//! `cargo bench --bench scrape -- [NAME…] [processes=10000] [groups=500] [seconds=60] [every=5] [pairs=3] [scrapes=100000]`
-//! makes a load of processes of 10 areas of 5 pages, whose titles make groups, and measures with it:
+//! `cargo bench --bench scrape -- [NAME…] [processes=10000] [groups=500] [seconds=60] [every=5] [pairs=3] [scrapes=100000]
+//! [areas=10] [pages=5]` makes a load of processes of so many areas of so many pages, whose titles make groups, and measures with it:
 //!
 //! | name | what is measured |
 //! | --- | --- |
@@ -39,6 +39,8 @@ struct Numbers {
     every: u64,
     pairs: usize,
     scrapes: usize,
+    areas: usize,
+    pages: usize,
 }
 
 fn main() {
@@ -51,6 +53,8 @@ fn main() {
         every: 5,
         pairs: 3,
         scrapes: 100_000,
+        areas: 10,
+        pages: 5,
     };
     let mut names = Vec::new();
     for arg in std::env::args().skip(1).filter(|arg| arg != "--bench") {
@@ -66,11 +70,16 @@ fn main() {
             "every" => numbers.every = value as u64,
             "pairs" => numbers.pairs = value,
             "scrapes" => numbers.scrapes = value,
+            "areas" => numbers.areas = value,
+            "pages" => numbers.pages = value,
             _ => panic!("there is no {name}"),
         }
     }
-    println!("{} processes in {} groups", numbers.processes, numbers.groups);
-    let _load = Load::start_in_groups(numbers.processes, numbers.groups, 10, 5);
+    println!(
+        "{} processes of {} areas of {} pages in {} groups",
+        numbers.processes, numbers.areas, numbers.pages, numbers.groups
+    );
+    let _load = Load::start_in_groups(numbers.processes, numbers.groups, numbers.areas, numbers.pages);
     let all = ["answers", "at-once", "flat", "peer"];
     for name in if names.is_empty() {
         all.map(str::to_owned).into()
