@@ -32,7 +32,7 @@ struct Texts {
     all: Vec<Text>,
 }
 
-/// What a text is written in.
+/// Format and compression of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Encoding {
     format: TextFormat,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14: memory full in 5.0 h  99% sure  [heap] +136M in 12m   1 more leak: press L
-//!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  [anon] +9M in 2m   2 more grow: press L
+//!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  [anon] +9M in 2m   2 more growing: press L
 //! ```
 
 use std::time::Duration;
@@ -56,24 +56,23 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     line.draw(area, buf);
 }
 
-/// Says what leaks or grows besides, `1 more leak, 2 grow`; what only warms up is no news.
+/// Says what leaks or grows besides, `1 more leak, 2 growing`; what only warms up is no news.
 fn others(app: &App, first: &Suspect) -> Option<String> {
     let count = |verdict: Verdict| {
         let all = app.engine.living_suspects();
         let same = all.filter(|suspect| suspect.judgement.verdict == verdict).count();
         same - usize::from(first.judgement.verdict == verdict)
     };
-    let grow = |n: usize| if n == 1 { "grows" } else { "grow" };
     match (count(Verdict::Leaking), count(Verdict::Growing)) {
         (0, 0) => None,
         (leaks, growing) if app.is_narrow() => Some(format!("{} more", leaks + growing)),
-        (0, n) => Some(format!("{n} more {}", grow(n))),
+        (0, n) => Some(format!("{n} more growing")),
         (leaks, growing) => {
             let s = if leaks == 1 { "" } else { "s" };
             let leaks = format!("{leaks} more leak{s}");
             Some(match growing {
                 0 => leaks,
-                n => format!("{leaks}, {n} {}", grow(n)),
+                n => format!("{leaks}, {n} growing"),
             })
         }
     }
