@@ -249,6 +249,9 @@ pub fn truncate_start(text: &str, width: usize) -> String {
 /// `python3 …/train.py` for `python3 /srv/jobs/train.py`. What is left may still be too wide.
 pub fn without_directories(command: &str, width: usize) -> String {
     let mut excess = self::width(command).saturating_sub(width);
+    if excess == 0 {
+        return command.into();
+    }
     let shorter = |word: &str| {
         let at = word
             .rfind('/')

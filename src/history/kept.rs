@@ -5,8 +5,9 @@
 //! verdicts are as over any other gap. What the load was in it is not known, so that only later work counts.
 //!
 //! Only what is still true comes back. A process is known by its identity and the addresses of its program, as an exec
-//! changes them, or where those are not ours to read by a digest of its name; a group by its kind and a digest of its name. No name and no command line is kept. What was kept counts
-//! only in the same boot and in the same namespaces, in which pids and clocks mean the same, and not before it was kept.
+//! changes them, or where those are not ours to read by a digest of its name; a group by its kind and a digest of its
+//! name. No name and no command line is kept. What was kept counts only in the same boot and in the same namespaces, in
+//! which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
 //! `zmtop history 3`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a

@@ -82,12 +82,7 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
 fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
     let theme = &app.config.theme;
     let judgement = &suspect.judgement;
-    let width = match app.screen.size.0 {
-        WIDE.. => 40,
-        _ if app.is_narrow() => 20,
-        _ => 26,
-    };
-    line.text(90, format!("  {}", name(suspect, app.is_narrow(), width)), theme.text);
+    line.text(90, format!("  {}", name(app, suspect)), theme.text);
     let span = |since| units::span(snapshot.monotonic.saturating_sub(since));
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", span(since)), style);
@@ -134,7 +129,13 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
 
 /// Returns the name of a suspect with its pid or how many processes it has; on a narrow screen that of its program, which says
 /// more in little room than the beginning of a path.
-fn name(suspect: &Suspect, is_narrow: bool, width: usize) -> String {
+fn name(app: &App, suspect: &Suspect) -> String {
+    let is_narrow = app.is_narrow();
+    let width = match app.screen.size.0 {
+        WIDE.. => 40,
+        _ if is_narrow => 20,
+        _ => 26,
+    };
     match &suspect.key {
         RowKey::Process(id) if suspect.facts.as_ref().is_some_and(|facts| facts.host.is_some()) => {
             labels::process(*id, suspect.facts.as_deref(), width)
