@@ -5,11 +5,14 @@
 //! terminal, leaves a gap in the history or delays an alert. The screen borrows the state for as long as it takes to
 //! handle an event or to render a frame, and never while it writes to the terminal. The engine takes no snapshots,
 //! draws nothing and runs no programs: whoever starts it passes a callback that hears of every snapshot and its alerts.
+//! The many rows of a fleet are taken in some at a time, so that a key never waits for all of them, and the list that the
+//! screen is going to show of them is made here, too.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime;
 use tokio::sync::watch;
 
@@ -18,6 +21,7 @@ use crate::group::{Change, RowKey};
 use crate::history::suspects::{Suspect, SuspectQuery, suspects};
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, Snapshot};
+use crate::query::{Kept, ListPlan, ReadyList, RowSource};
 use crate::trend::Verdict;
 
 /// The last snapshot, and what is derived from it and those before.
@@ -33,6 +37,12 @@ pub struct State {
     pub suspects: Vec<Suspect>,
     /// The number of snapshots taken in.
     pub pushed: u64,
+    /// A history that takes the place of this one before the next snapshot.
+    pub past: Option<Box<History>>,
+    /// The plain list of a fleet that the screen shows, which is made of each snapshot before the screen has that.
+    pub plan: Option<ListPlan>,
+    /// The list that was made of the last snapshot.
+    pub ready: Option<ReadyList>,
 }
 
 impl Default for State {
@@ -50,12 +60,20 @@ impl State {
             alerts,
             suspects: Vec::new(),
             pushed: 0,
+            past: None,
+            plan: None,
+            ready: None,
         }
     }
 
     /// Takes in a snapshot; returns the alerts that fired and those that were resolved.
     pub fn push(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.history.push(&snapshot);
+        self.derive(snapshot)
+    }
+
+    /// Derives all else from a snapshot that the history has.
+    fn derive(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.suspects = suspects(&self.history, &snapshot, SuspectQuery::GROWING);
         let events = self.alerts.evaluate(&snapshot, &self.history);
         self.snapshot = Some(snapshot);
@@ -91,18 +109,28 @@ impl State {
     }
 }
 
+/// Rows of a fleet that are taken in at a time: a millisecond or so.
+const SLICE: usize = 1000;
+/// Time after that in which others have the state. A thread that rests is seldom halted by others, so that nobody waits for
+/// one that holds the state and may not run.
+const BREATH: Duration = Duration::from_micros(500);
+
+/// The state as threads share it. A panic of one does not keep it from the others.
+pub type SharedState = Arc<Mutex<State>>;
+
 /// A running engine. When it is dropped, its thread ends, and what the callback holds is dropped.
 #[derive(Debug)]
 pub struct Engine {
-    state: Arc<Mutex<State>>,
+    state: SharedState,
     /// `None` once it is told to stop.
     stop: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Engine {
-    /// Starts an engine that takes in every snapshot of `snapshots` until their sender is gone. Calls `on_snapshot`
-    /// after each, with the alerts that fired and were resolved; it must not block.
+    /// Starts an engine that takes in every snapshot of `snapshots` until their sender is gone; that of a fleet in slices,
+    /// between which whoever waits has the state. Calls `on_snapshot` after each, with the alerts that fired and were
+    /// resolved; it must not block.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -120,7 +148,7 @@ impl Engine {
             loop {
                 let latest = snapshots.borrow_and_update().clone();
                 if let Some(snapshot) = latest {
-                    let events = lock(&shared).push(Arc::clone(&snapshot));
+                    let events = take_in(&shared, &snapshot, || stopped.has_changed().is_ok());
                     on_snapshot(&snapshot, &events);
                 }
                 let is_next = runtime.block_on(async {
@@ -142,13 +170,13 @@ impl Engine {
     }
 
     /// Returns the state for another thread; the engine waits while it is held, so it must be held briefly.
-    pub fn shared(&self) -> Arc<Mutex<State>> {
+    pub fn shared(&self) -> SharedState {
         Arc::clone(&self.state)
     }
 
     /// Returns the state; the engine waits while it is held, so it must be held briefly.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 
@@ -162,6 +190,51 @@ impl Drop for Engine {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Takes in a snapshot, that of a fleet in slices while it is wanted.
+fn take_in(state: &Mutex<State>, snapshot: &Arc<Snapshot>, is_wanted: impl Fn() -> bool) -> Vec<AlertEvent> {
+    let mut state = state.lock();
+    if snapshot.fleet.is_none() {
+        return state.push(Arc::clone(snapshot));
+    }
+    // Before the first there is nothing to be kept from.
+    let rows = if state.snapshot.is_some() { SLICE } else { usize::MAX };
+    let past = state.past.take();
+    let mut former = None;
+    if let Some(mut past) = past {
+        // Nobody else has it.
+        MutexGuard::unlocked(&mut state, || past.push(snapshot));
+        former = Some(std::mem::replace(&mut state.history, *past));
+    } else {
+        let mut push = state.history.begin(snapshot);
+        while state.history.advance(&mut push, rows) {
+            breathe(&mut state);
+            if !is_wanted() {
+                return Vec::new();
+            }
+        }
+        state.history.finish(push);
+    }
+    let ready = make_ready(&mut state, snapshot, rows);
+    let list_before = std::mem::replace(&mut state.ready, ready);
+    let last = state.snapshot.clone();
+    let events = state.derive(Arc::clone(snapshot));
+    // Large ones, which take a while to drop.
+    drop(state);
+    drop((former, last, list_before));
+    events
+}
+
+/// Makes the list that the screen is going to show of a snapshot that the history has, in slices.
+fn make_ready(state: &mut MutexGuard<'_, State>, snapshot: &Snapshot, rows: usize) -> Option<ReadyList> {
+    let mut kept = Kept::new(state.plan.clone()?);
+    kept.pushed = state.pushed + 1;
+    while kept.look(&RowSource::new(snapshot, Some(&state.history)), rows) {
+        breathe(state);
+    }
+    Some(MutexGuard::unlocked(state, || ReadyList::new(kept, snapshot)))
+}
+
+/// Lets others have the state for a moment.
+fn breathe(state: &mut MutexGuard<'_, State>) {
+    MutexGuard::unlocked_fair(state, || std::thread::sleep(BREATH));
 }

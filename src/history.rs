@@ -63,6 +63,7 @@ mod resting;
 mod retention;
 pub mod row;
 mod runs;
+mod steps;
 pub mod suspects;
 mod system;
 pub mod time_series;

@@ -3,10 +3,11 @@
 //! The screen and `zmtop ps` ask the same query. [`Selection`] decides what passes and sums it up;
 //! [`Selection::order`] orders it for one table; [`Rows`] is both, for a table that is printed once.
 //!
-//! For the two faces, `tui` and `output`. Nothing here draws or writes, and nothing is kept from one snapshot to
-//! the next: the cursor, tags and a frozen order are the caller's.
+//! For the two faces, `tui` and `output`. Nothing here draws or writes, and but for what is [`Kept`] of a plain list
+//! nothing is kept from one snapshot to the next: the cursor, tags and a frozen order are the caller's.
 
 mod chosen;
+pub(crate) mod kept;
 mod rows;
 mod selection;
 
@@ -14,10 +15,11 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 pub use chosen::{Chosen, choose};
+pub use kept::{Kept, ListPlan, ReadyList};
 pub use rows::{Rows, ShownRow};
 pub use selection::{MappingCount, RowRef, Selection};
 
-use crate::columns::{ColumnId, Row, layout};
+use crate::columns::{ColumnId, Needs, Row, layout};
 use crate::filter::Filter;
 use crate::group::totals::one_of_each;
 use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals};
@@ -101,6 +103,13 @@ impl<'a> RowSource<'a> {
             coldness: None,
             span: None,
         }
+    }
+
+    /// Returns the source for the keys of an order: finding the history of a row takes longer than all else of a key, and
+    /// few columns need it.
+    fn for_order(&self, sort: ColumnId) -> Self {
+        let history = self.history.filter(|_| sort.get().needs.contains(Needs::HISTORY));
+        Self { history, ..*self }
     }
 
     /// Returns the row of one process.

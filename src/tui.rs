@@ -26,7 +26,6 @@ pub mod event;
 mod fleet;
 pub mod growth;
 pub mod hints;
-mod kept;
 mod labels;
 pub mod layout;
 mod mappings;

@@ -143,6 +143,21 @@ pub enum SortKey {
 }
 
 impl SortKey {
+    /// Returns a number that is lower, or the same, for a key that comes earlier in the direction asked for.
+    fn rank(&self, descending: bool) -> u64 {
+        let rank = match self {
+            Self::Missing => return u64::MAX,
+            Self::Number(x) => {
+                let bits = (x + 0.0).to_bits();
+                let sign = 1 << 63;
+                let ordered = if bits & sign == 0 { bits | sign } else { !bits };
+                ordered / 2
+            }
+            Self::Text(_) => u64::MAX / 2 + 1,
+        };
+        if descending { u64::MAX / 2 + 1 - rank } else { rank }
+    }
+
     /// Compares two keys in the direction asked for.
     pub fn compare(&self, other: &Self, descending: bool) -> Ordering {
         let turn = |o: Ordering| if descending { o.reverse() } else { o };
@@ -184,9 +199,14 @@ impl OrderKey {
 /// Returns the indices `0..keys.len()` in order of their keys. Rows that are equal in all keep the order they came in
 /// (which is by pid), so that they do not jump.
 pub fn order(keys: &[OrderKey], descending: bool) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_by(|a, b| keys[*a].compare(&keys[*b], descending));
-    order
+    // Mostly the rank decides, and it lies at hand.
+    let ranks = keys.iter().map(|key| key.key.rank(descending));
+    let mut order: Vec<(u64, u32)> = ranks.zip(0..).collect();
+    order.sort_by(|(rank, a), (other, b)| {
+        let full = || keys[*a as usize].compare(&keys[*b as usize], descending);
+        rank.cmp(other).then_with(full)
+    });
+    order.into_iter().map(|(_, at)| at as usize).collect()
 }
 
 /// A value as JSON and CSV have it, without a unit: bytes, seconds, bytes a second, and fractions of one.

@@ -2,37 +2,18 @@
 
 use std::collections::hash_map::Entry;
 
-use crate::group::GroupNames;
 use crate::history::History;
 use crate::history::ended::Ended;
 use crate::history::evaluation::RowNumber;
-use crate::history::figures::{Clock, Tick};
+use crate::history::figures::Tick;
 use crate::history::groups::{GroupNumbers, Membership};
 use crate::history::origin::Origin;
 use crate::history::process::{ProcessHistory, start_time};
+use crate::history::steps::Pass;
 use crate::history::upkeep::all_rows;
 use crate::history::window::ChangeWindow;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
-
-/// A snapshot that is being taken in.
-struct Pass<'a> {
-    snapshot: &'a Snapshot,
-    names: GroupNames<'a>,
-    tick: Tick,
-    /// The time of the snapshot before.
-    rested: Clock,
-    is_first: bool,
-    /// Every process is pushed.
-    is_whole: bool,
-}
-
-impl Pass<'_> {
-    /// Returns the processes that are known to have ended since the snapshot before.
-    fn removed(&self) -> &[Identity] {
-        self.snapshot.changes.as_ref().map_or(&[], |changes| &changes.removed)
-    }
-}
 
 impl History {
     /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
@@ -50,86 +31,24 @@ impl History {
     }
 
     fn take_in(&mut self, snapshot: &Snapshot, may_rest: bool, choose: impl Fn(&ProcessSample) -> Option<bool>) {
-        if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
-            *self = Self::with_config(self.config);
-        }
-        self.check_kept(snapshot);
-        let tick = self.start_tick(snapshot);
-        self.system.push(snapshot, tick);
-        self.parts.push(snapshot, tick);
-        self.kernel.push(snapshot, tick);
-        let Ok(processes) = &snapshot.processes else { return };
-        let places = self.places(snapshot, tick).filter(|_| may_rest);
-        let is_whole = places.is_none();
-        let pass = Pass {
-            snapshot,
-            names: GroupNames::new(processes),
-            tick,
-            rested: self.wakeups.clock,
-            is_first: self.groups.start_snapshot(tick.now, is_whole),
-            is_whole,
-        };
-        self.wakeups.tick = Some(snapshot.tick);
-        self.wakeups.is_whole = false;
-        if let Some(places) = places {
-            let changed = snapshot.changes.as_ref().map_or(&[][..], |changes| &changes.rows);
-            self.moved.clear();
-            for at in &places {
-                let row = &processes[*at as usize];
-                let is_moved = self.push_row(row, &pass, &choose) || self.held.is_awake(row.id);
-                if is_moved || changed.binary_search(at).is_ok() {
-                    self.moved.push(*at);
-                }
-            }
-            self.pushed = Some(places);
-            self.end(pass.removed().to_vec(), &pass);
-        } else {
-            (self.process_bytes, self.without_past) = (0, 0);
-            self.pushed = None;
-            // At once, rather than growing step by step: what that leaves behind is used by nobody.
-            self.processes
-                .reserve(processes.len().saturating_sub(self.processes.len()));
-            for sample in processes {
-                self.push_row(sample, &pass, &choose);
-            }
-            self.end_unseen(&pass);
-        }
-        let parts = self.processes.values().filter_map(|process| process.contribution());
-        self.groups.find_starts(parts);
-        self.groups.finish_snapshot(tick, pass.rested, &mut self.scheduler);
-        let about = |id| {
-            let process = self.processes.get(&id)?;
-            Some((*process.membership.groups(), process.row.change().cpu.unwrap_or(0.0)))
-        };
-        self.held.finish(tick, &self.groups, about, &mut self.scheduler);
-        self.wakeups.clock = tick.into();
-        self.parts.queue(&mut self.scheduler);
-        self.kernel.queue(&mut self.scheduler);
-        self.judge_due();
-        self.take_told(snapshot);
-        self.held.suspect(&self.parts);
-        if snapshot.fleet.is_none() {
-            self.find_dangers(snapshot);
-        }
-        self.shortfall.processes = self.without_past;
-        let bytes = self.process_bytes + self.bytes_without_processes();
-        self.own_bytes = bytes as u64;
-        self.bound_memory(tick, bytes);
+        let mut push = self.start(snapshot, may_rest);
+        self.push_rows(&mut push, usize::MAX, choose);
+        self.finish(push);
     }
 
     /// Returns the places of the processes to push; `None` for all.
-    fn places(&mut self, snapshot: &Snapshot, tick: Tick) -> Option<Vec<u32>> {
+    pub(super) fn places(&mut self, snapshot: &Snapshot, tick: Tick) -> Option<Vec<u32>> {
         let now = self.scheduler.now();
         let mut awake = Vec::new();
         for (id, due) in self.wakeups.take(now) {
-            match (due, self.processes.get_mut(&id)) {
-                (None, _) => awake.push(id),
-                (Some(due), Some(process)) if process.wakes_at == due => {
-                    process.wakes_at = 0;
-                    awake.push(id);
-                }
-                // It has been put down for another second since, or is another one.
-                (Some(_), _) => {}
+            let Some(due) = due else {
+                awake.push(id);
+                continue;
+            };
+            // Others have been put down for another second since, or are others.
+            if let Some(process) = self.processes.get_mut(&id).filter(|process| process.wakes_at == due) {
+                process.wakes_at = 0;
+                awake.push(id);
             }
         }
         let changes = snapshot.changes_since(self.wakeups.tick?)?;
@@ -160,14 +79,14 @@ impl History {
         Some(places)
     }
 
-    /// Takes in one process; returns false if it rested and still does.
-    fn push_row(
+    /// Takes in the process at that place; returns false if it rested and still does.
+    pub(super) fn push_row(
         &mut self,
-        sample: &ProcessSample,
+        at: usize,
         pass: &Pass<'_>,
         choose: impl Fn(&ProcessSample) -> Option<bool>,
     ) -> bool {
-        let tick = pass.tick;
+        let (sample, tick) = (&pass.snapshot.rows()[at], pass.tick);
         let shared = sample.shares_mm.map(|id| (id, self.counted_in(id, sample, pass)));
         let kept = self.kept_of(sample.id);
         if let Some(held) = self.held_kept_of(sample) {
@@ -220,7 +139,14 @@ impl History {
         let own = self.config.own_pid == Some(sample.id.pid);
         let unjudged = if own { self.own_bytes } else { 0 };
         process.push(sample, tick, self.number, pass.rested.now, unjudged);
-        if pass.snapshot.fleet.is_none() {
+        if let Some(fleet) = &pass.snapshot.fleet {
+            let told = fleet.rows.get(at).and_then(|row| row.verdict.as_ref());
+            if process.row.take_told(told) {
+                self.growing.insert(sample.id);
+            } else {
+                self.growing.remove(&sample.id);
+            }
+        } else {
             process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
         }
         // Kernel threads have no memory, and nobody looks for them among the programs.
@@ -245,7 +171,7 @@ impl History {
         !(rested && process.is_resting)
     }
 
-    fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
+    pub(super) fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
         let now = snapshot.monotonic;
         if let Some(last) = &self.last {
             self.intervals = [self.intervals[1], now.saturating_sub(last.monotonic)];
@@ -273,7 +199,7 @@ impl History {
     }
 
     /// Moves the processes that were not in this snapshot to those that ended.
-    fn end_unseen(&mut self, pass: &Pass<'_>) {
+    pub(super) fn end_unseen(&mut self, pass: &Pass<'_>) {
         let number = self.number;
         let unseen = self.processes.iter().filter(|(_, process)| process.seen_in != number);
         let unseen: Vec<_> = unseen.map(|(id, _)| *id).collect();
@@ -281,7 +207,7 @@ impl History {
     }
 
     /// Moves processes to those that ended.
-    fn end(&mut self, mut ids: Vec<Identity>, pass: &Pass<'_>) {
+    pub(super) fn end(&mut self, mut ids: Vec<Identity>, pass: &Pass<'_>) {
         // The order of a hash table differs from run to run; a history must not.
         ids.sort_unstable();
         for id in ids {

@@ -1,26 +1,16 @@
 //! Takes the verdicts that the hosts of a fleet made themselves, of all of their figures, over those on the few that are here.
 
-use crate::history::History;
 use crate::history::evaluation::Evaluation;
+use crate::history::row::RowHistory;
 use crate::model::fleet::ToldVerdict;
-use crate::model::snapshot::Snapshot;
 use crate::trend::{Judgement, Metric, Verdict};
 
-impl History {
-    /// Takes in the verdicts on the rows of a fleet; a row of which none was told has none.
-    pub(super) fn take_told(&mut self, snapshot: &Snapshot) {
-        let Some(fleet) = &snapshot.fleet else { return };
-        self.growing.clear();
-        for (sample, row) in snapshot.rows().iter().zip(&fleet.rows) {
-            let Some(process) = self.processes.get_mut(&sample.id) else {
-                continue;
-            };
-            let judgement = row.verdict.as_ref().and_then(judgement);
-            if judgement.is_some_and(|judgement| judgement.verdict.is_growth()) {
-                self.growing.insert(sample.id);
-            }
-            process.row.evaluation = judgement.map_or_else(Evaluation::default, Evaluation::told);
-        }
+impl RowHistory {
+    /// Takes in the verdict that was told, if one was: else it has none. Returns true if it grows by that.
+    pub(super) fn take_told(&mut self, told: Option<&ToldVerdict>) -> bool {
+        let judgement = told.and_then(judgement);
+        self.evaluation = judgement.map_or_else(Evaluation::default, Evaluation::told);
+        judgement.is_some_and(|judgement| judgement.verdict.is_growth())
     }
 }
 

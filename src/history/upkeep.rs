@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::history::History;
-use crate::history::evaluation::RowNumber;
+use crate::history::evaluation::{RowNumber, Turn};
 use crate::history::figures::{Clock, Tick};
 use crate::history::groups::GroupHistories;
 use crate::history::process::ProcessHistory;
@@ -12,11 +12,10 @@ use crate::history::row::RowHistory;
 use crate::model::process::Identity;
 
 impl History {
-    /// Judges the rows that are due, as far as the budget of this snapshot goes.
-    pub(super) fn judge_due(&mut self) {
-        let queue = self.scheduler.take_queue();
+    /// Judges rows that are due, as far as the budget of this snapshot goes; returns how many it did.
+    pub(super) fn judge_due(&mut self, queue: &[Turn]) -> usize {
         let mut judged = 0;
-        for turn in &queue {
+        for turn in queue {
             if !self.scheduler.has_budget() {
                 break;
             }
@@ -43,7 +42,7 @@ impl History {
                 }
             }
         }
-        self.scheduler.give_back(queue, judged);
+        judged
     }
 
     /// Judges what a process or a group holds through its descriptors.

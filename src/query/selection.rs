@@ -252,8 +252,8 @@ impl Selection {
 
     /// Sorts places by the column of the query; a frozen order goes before it.
     fn sorted(&self, places: &[usize], source: &RowSource<'_>, query: &Query<'_>) -> Vec<usize> {
-        let column = query.sort.get();
-        let key = |i: &usize| column.order_key(&self.row(source, *i, true));
+        let (column, keyed) = (query.sort.get(), source.for_order(query.sort));
+        let key = |i: &usize| column.order_key(&self.row(&keyed, *i, true));
         let keys: Vec<OrderKey> = places.iter().map(key).collect();
         let mut sorted: Vec<usize> = order(&keys, query.descending).into_iter().map(|i| places[i]).collect();
         if let Some(frozen) = query.frozen {

@@ -10,7 +10,7 @@ mod http;
 mod options;
 mod rounds;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use http::Server;
@@ -19,7 +19,7 @@ use rounds::{Round, Rounds};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::engine::State;
+use crate::engine::SharedState;
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::sampler::{Options, Wanted};
@@ -52,7 +52,7 @@ pub(crate) struct Ends {
     /// The wishes of the screen.
     pub(crate) wanted: watch::Receiver<Wanted>,
     /// The engine's state, which gets the past.
-    pub(crate) state: Arc<Mutex<State>>,
+    pub(crate) state: SharedState,
     /// The configuration of its history.
     pub(crate) history: HistoryConfig,
 }
@@ -119,10 +119,7 @@ pub(crate) async fn run(link: Link, mut ends: Ends, tell: impl Fn(FleetStatus) +
 
 /// Puts a past before the snapshot that the engine has, or before one that takes its place.
 fn put_past(ends: &Ends, history: Box<History>, snapshot: Option<Arc<Snapshot>>) {
-    {
-        let mut state = ends.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.history = *history;
-    }
+    ends.state.lock().past = Some(history);
     // Has the engine take it in once more.
     ends.publish.send_modify(|last| {
         if snapshot.is_some() {

@@ -24,7 +24,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::fleet::FleetStatus;
-use super::kept::Kept;
 use super::layout::{Layout, Parts};
 use super::scope::Scope;
 use crate::alert::Alerts;
@@ -34,7 +33,7 @@ use crate::engine;
 use crate::group::{Coverage, Group, RowKey, Totals};
 use crate::history::History;
 use crate::model::{Identity, ProcessSample, Snapshot};
-use crate::query::{RowRef, RowSource};
+use crate::query::{Kept, RowRef, RowSource};
 use crate::sampler::Wanted;
 
 /// The privilege of the user who runs zmtop; decides what the header advises.

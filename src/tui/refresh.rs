@@ -1,15 +1,14 @@
-//! Taking in a new snapshot: of a plain list of all processes only what changed is looked at again.
+//! Taking in a new snapshot: of a plain list of all processes only what changed is looked at again. That of a fleet, in which
+//! all changes, was made on the engine's thread by then.
 //!
 //! Where rows are filtered, grouped, tagged, in a tree or in a frozen order, all rows are made anew.
 
 use super::app::App;
-use super::kept::{Kept, put, sort};
-use super::rows::rebuild;
-use super::scope::Scope;
-use super::table::Table;
+use super::rows::{plan, rebuild, reselect, set_rows};
 use crate::group::{RowKey, Totals};
-use crate::model::{ProcessSample, Snapshot};
-use crate::query::RowRef;
+use crate::model::Snapshot;
+use crate::query::kept::{put, sort};
+use crate::query::{Kept, ListPlan, RowRef};
 
 /// Rows that are moved one by one; where more have another key all are sorted.
 const MAX_MOVED: usize = 64;
@@ -42,18 +41,27 @@ pub(super) fn refresh(app: &mut App) {
     }
 }
 
-/// Takes a new snapshot into the rows that are kept; returns false where all must be made anew.
+/// Takes a new snapshot into the rows that are kept, or were made before; returns false where all must be made anew.
 fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
-    let kept = app.rows.kept.take();
-    if !is_plain(app, snapshot) {
-        return false;
-    }
-    let is_next = |kept: &Kept| {
-        let same = (kept.pushed + 1, kept.kernel_threads) == (app.engine.pushed, app.query.kernel_threads);
-        same && snapshot.changes_since(kept.tick).is_some()
+    let (kept, ready) = (app.rows.kept.take(), app.engine.ready.take());
+    let Some(plan) = plan(app) else { return false };
+    let mut kept = if snapshot.fleet.is_some() {
+        let ready = ready.filter(|ready| ready.kept.plan == plan && ready.kept.pushed == app.engine.pushed);
+        let Some(ready) = ready else { return false };
+        set_rows(app, ready.tables);
+        ready.kept
+    } else {
+        let is_kept = plan.orders.iter().all(|(sort, _)| !UNKEPT.contains(&sort.get().id));
+        if !is_kept || snapshot.changes.is_none() {
+            return false;
+        }
+        let is_next = |kept: &Kept| {
+            let same = kept.pushed + 1 == app.engine.pushed && kept.plan == plan;
+            same && snapshot.changes_since(kept.tick).is_some()
+        };
+        let kept = kept.filter(is_next).and_then(|kept| update(kept, app, snapshot));
+        kept.unwrap_or_else(|| build(plan, app, snapshot))
     };
-    let kept = kept.filter(is_next).and_then(|kept| update(kept, app, snapshot));
-    let mut kept = kept.unwrap_or_else(|| build(app, snapshot));
     (kept.tick, kept.pushed) = (snapshot.tick, app.engine.pushed);
     let (totals, coverage) = kept.sum(&app.row_source(snapshot));
     app.rows.listed = totals.count;
@@ -64,51 +72,15 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     app.rows.subtrees.clear();
     app.rows.groups.clear();
     app.rows.kept = Some(kept);
-    let (height, follow) = (app.rows_shown(), app.tables.follow);
-    for table in app.tables.shown_mut() {
-        table.reselect(follow, height);
-    }
+    reselect(app);
     true
 }
 
-/// Returns true if the rows are all processes, in an order that hangs on their own figures.
-fn is_plain(app: &App, snapshot: &Snapshot) -> bool {
-    let query = &app.query;
-    let is_kept = |table: &Table| !UNKEPT.contains(&table.sort.get().id);
-    query.scope == Scope::Processes
-        && !query.tree
-        && query.user.is_none()
-        && query.filter.filter.is_empty()
-        && !app.tables.frozen
-        && app.tables.tags.is_empty()
-        && app.tables.shown().iter().all(is_kept)
-        && snapshot.changes.is_some()
-}
-
-/// Returns true if a process has a row in a plain list.
-const fn is_listed(row: &ProcessSample, kernel_threads: bool) -> bool {
-    (kernel_threads || !row.stat.is_kernel_thread()) && !row.is_unseen()
-}
-
 /// Looks at every row.
-fn build(app: &mut App, snapshot: &Snapshot) -> Kept {
-    let source = app.row_source(snapshot);
-    let kernel_threads = app.query.kernel_threads;
-    let mut kept = Kept::new(&source, kernel_threads);
-    let keys_of = |table: &Table| {
-        let column = table.sort.get();
-        let key = |row| column.order_key(&source.process(row));
-        snapshot.rows().iter().map(key).collect()
-    };
-    kept.keys = app.tables.shown().iter().map(keys_of).collect();
-    for (table, keys) in app.tables.shown_mut().iter_mut().zip(&kept.keys) {
-        let listed = snapshot.rows().iter().enumerate();
-        let listed = listed.filter(|(_, row)| is_listed(row, kernel_threads));
-        table.rows = listed
-            .map(|(at, row)| RowRef::flat(at, RowKey::Process(row.id)))
-            .collect();
-        sort(table, keys);
-    }
+fn build(plan: ListPlan, app: &mut App, snapshot: &Snapshot) -> Kept {
+    let mut kept = Kept::new(plan);
+    kept.look(&app.row_source(snapshot), usize::MAX);
+    set_rows(app, kept.tables(snapshot));
     kept
 }
 
@@ -129,7 +101,8 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let is_new = |at: &usize| !kept.has(rows[*at].id.pid) || removed.binary_search(&rows[*at].id.pid).is_ok();
     let new: Vec<usize> = changes.rows.iter().map(|at| *at as usize).filter(is_new).collect();
     let same = new.is_empty() && removed.is_empty();
-    if !same && !kept.shift(rows, app.tables.shown_mut(), &new, &removed) {
+    let mut tables: Vec<_> = app.tables.shown_mut().iter_mut().map(|table| &mut table.rows).collect();
+    if !same && !kept.shift(rows, &mut tables, &new, &removed) {
         return None;
     }
     let source = app.row_source(snapshot);
@@ -143,7 +116,7 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
 
     let is_new = |at: usize| new.binary_search(&at).is_ok();
     let looked = pushed.into_iter().map(|at| at as usize);
-    let looked: Vec<usize> = looked.filter(|at| is_listed(&rows[*at], kept.kernel_threads)).collect();
+    let looked: Vec<usize> = looked.filter(|at| kept.plan.lists(&rows[*at])).collect();
     let shown = app.tables.shown().iter().zip(&kept.keys);
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();
@@ -162,10 +135,10 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
                 keys[at] = key;
                 table.rows.extend(row_key(at).map(|id| RowRef::flat(at, id)));
             }
-            sort(table, keys);
+            sort(&mut table.rows, keys, table.descending);
         } else {
             for (at, key) in news {
-                put(table, keys, at, key, row_key(at));
+                put(&mut table.rows, keys, table.descending, (at, key), row_key(at));
             }
         }
     }

@@ -5,18 +5,21 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use super::app::App;
+use super::scope::Scope;
 use crate::columns::Row;
 use crate::filter::{Filter, Filterable, TextField};
 use crate::group::{Coverage, GroupBy, RowKey};
 use crate::model::{ProcessSample, Snapshot};
-use crate::query::{MappingCount, Query, RowRef, Selection};
+use crate::query::{ListPlan, MappingCount, Query, RowRef, Selection};
 
 /// Makes the rows of every table anew from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
-    app.rows.kept = None;
+    if reorder(app, &snapshot) {
+        return;
+    }
     app.rows.listed = count(&snapshot, app.query.kernel_threads);
     app.rows.coverage = Coverage::of_rows(snapshot.rows());
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
@@ -49,11 +52,54 @@ pub fn rebuild(app: &mut App) {
         found.groups = take(&mut app.rows.groups);
         app.data.mappings = Some(found);
     }
-    let (height, follow) = (app.rows_shown(), app.tables.follow);
-    for (table, rows) in app.tables.shown_mut().iter_mut().zip(ordered) {
+    set_rows(app, ordered);
+    reselect(app);
+}
+
+/// Orders the rows of a plain list anew, where nothing else can have changed; returns false where all must be made anew.
+fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
+    let (Some(mut kept), Some(plan)) = (app.rows.kept.take(), plan(app)) else {
+        return false;
+    };
+    if (kept.pushed, kept.plan.kernel_threads) != (app.engine.pushed, plan.kernel_threads) {
+        return false;
+    }
+    kept.reorder(&app.row_source(snapshot), plan);
+    set_rows(app, kept.tables(snapshot));
+    app.rows.kept = Some(kept);
+    reselect(app);
+    true
+}
+
+/// Sets the rows of each table.
+pub(super) fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
+    for (table, rows) in app.tables.shown_mut().iter_mut().zip(tables) {
         table.rows = rows;
+    }
+}
+
+/// Finds the selection of each table among its rows.
+pub(super) fn reselect(app: &mut App) {
+    let (height, follow) = (app.rows_shown(), app.tables.follow);
+    for table in app.tables.shown_mut() {
         table.reselect(follow, height);
     }
+}
+
+/// Returns the plain list that the tables show; `None` where rows are filtered, grouped, tagged, in a tree or in a frozen order.
+pub(super) fn plan(app: &App) -> Option<ListPlan> {
+    let query = &app.query;
+    let is_plain = query.scope == Scope::Processes
+        && !query.tree
+        && query.user.is_none()
+        && query.filter.filter.is_empty()
+        && !app.tables.frozen
+        && app.tables.tags.is_empty();
+    let shown = app.tables.shown().iter();
+    is_plain.then(|| ListPlan {
+        kernel_threads: query.kernel_threads,
+        orders: shown.map(|table| (table.sort, table.descending)).collect(),
+    })
 }
 
 /// Returns the number of processes, with kernel threads where these are listed.

@@ -10,10 +10,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::app::{App, Response};
 use super::event::{Effect, Event};
 use super::refresh::refresh;
-use super::rows::rebuild;
+use super::rows::{plan, rebuild};
 use super::{act, fleet, mappings, page, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
+use crate::query::ListPlan;
 use crate::text;
 
 /// Changes the state as an event asks; returns what is to be done outside, in this order.
@@ -64,6 +65,11 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     effects.extend(panel::request(app));
     effects.extend(page::request_trace(app));
     effects.extend(act::request_looks(app));
+    app.engine.plan = app
+        .fleet
+        .as_ref()
+        .and_then(|_| plan(app))
+        .filter(ListPlan::is_of_snapshots);
     effects
 }
 

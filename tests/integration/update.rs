@@ -1,6 +1,7 @@
 //! `update` as tables of events: what keys, clicks and snapshots do to the state.
 
 mod act;
+mod ahead;
 mod chart;
 mod find;
 mod groups;

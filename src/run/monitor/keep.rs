@@ -6,12 +6,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Input, tell};
 use crate::config::{atomic, state};
-use crate::engine::State;
+use crate::engine::SharedState;
 use crate::history::History;
 use crate::history::kept::{self, Kept};
 use crate::text;
@@ -64,7 +63,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start(mut self, state: Arc<Mutex<State>>, send: SyncSender<Input>) -> io::Result<Running> {
+    pub(super) fn start(mut self, state: SharedState, send: SyncSender<Input>) -> io::Result<Running> {
         let (stop, stopped) = mpsc::channel::<()>();
         let (fail, failed) = mpsc::channel();
         std::thread::Builder::new().name("zmtop-keep".into()).spawn(move || {
@@ -89,8 +88,8 @@ impl Keeper {
         Ok(Running { stop, failed })
     }
 
-    fn write(&self, state: &Mutex<State>) -> io::Result<()> {
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    fn write(&self, state: &SharedState) -> io::Result<()> {
+        let state = state.lock();
         let snapshot = state.snapshot.as_ref();
         let kept = snapshot.and_then(|snapshot| state.history.keep(snapshot, &self.namespaces));
         drop(state);

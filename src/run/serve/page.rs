@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 
-use crate::engine::State;
+use crate::engine::SharedState;
 use crate::export::text::{TextFormat, gzip};
 use crate::export::{Exporter, Family};
 use crate::proc::clock;
@@ -16,7 +16,7 @@ const ROUND: Duration = Duration::from_millis(500);
 /// The last snapshot as text.
 #[derive(Debug)]
 pub(super) struct Page {
-    state: Arc<Mutex<State>>,
+    state: SharedState,
     exporter: Arc<Mutex<Exporter>>,
     /// The time from one snapshot to the next.
     interval: Duration,
@@ -78,7 +78,7 @@ impl Text {
 }
 
 impl Page {
-    pub(super) fn new(state: Arc<Mutex<State>>, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
+    pub(super) fn new(state: SharedState, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
         Self {
             state,
             exporter,
@@ -94,7 +94,7 @@ impl Page {
 
     /// Makes the families; returns them with the name of the host, safe to print. `None` before the first snapshot.
     pub(super) fn families(&self) -> Option<(String, Vec<Family>)> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let host = crate::text::safe(&state.snapshot.as_ref()?.host).into_owned();
         let families = lock(&self.exporter).families(&state, clock::monotonic());
         Some((host, families))
@@ -112,7 +112,7 @@ impl Page {
             .into_iter()
             .filter_map(|encoding| Some((encoding, self.make(encoding)?)))
             .collect();
-        let pushed = lock(&self.state).pushed;
+        let pushed = self.state.lock().pushed;
         let mut texts = lock(&self.texts);
         texts.latest = pushed;
         for text in &mut texts.all {
@@ -156,7 +156,7 @@ impl Page {
     /// Makes a text of the last snapshot; `None` before the first.
     fn make(&self, Encoding { format, is_gzip }: Encoding) -> Option<Made> {
         let (of, at, families) = {
-            let state = lock(&self.state);
+            let state = self.state.lock();
             state.snapshot.as_ref()?;
             let now = clock::monotonic();
             (state.pushed, now, lock(&self.exporter).families(&state, now))

@@ -1,30 +1,46 @@
-//! The sums and the order of a plain list of all processes, kept from snapshot to snapshot.
+//! The sums and the order of a plain list of all processes: kept from snapshot to snapshot, or made before the screen has the
+//! snapshot.
 
-use super::table::Table;
-use crate::columns::OrderKey;
+use super::{RowRef, RowSource};
+use crate::columns::{ColumnId, Needs, OrderKey, order};
 use crate::group::{Coverage, RowKey, Totals};
 use crate::history::RowHistory;
-use crate::model::ProcessSample;
-use crate::query::{RowRef, RowSource};
+use crate::model::{ProcessSample, Snapshot};
 
 /// Rows that are summed together. Of ten thousand, a few hundred are then added where one changed.
 const BLOCK: usize = 64;
 /// Stands for the place of a row that is there no more.
 const GONE: usize = usize::MAX;
 
+/// A plain list that is wanted, in one order or in two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPlan {
+    /// Kernel threads are listed.
+    pub kernel_threads: bool,
+    /// The column that each table is sorted by, and if the greatest comes first.
+    pub orders: Vec<(ColumnId, bool)>,
+}
+
 /// The sums of the list, and the keys that it is sorted by.
 #[derive(Debug)]
-pub(super) struct Kept {
-    /// The numbers of the snapshot, by its source and by the engine.
-    pub(super) tick: u64,
-    pub(super) pushed: u64,
-    /// Kernel threads are listed.
-    pub(super) kernel_threads: bool,
+pub struct Kept {
+    /// The number of the snapshot by its source, and the number of those that the engine had taken in with it.
+    pub(crate) tick: u64,
+    pub(crate) pushed: u64,
+    /// The list that it is.
+    pub(crate) plan: ListPlan,
     /// The pids of the rows, in order.
     pids: Vec<u32>,
     blocks: Vec<Block>,
     /// The keys of the rows of each table, by their place in the snapshot.
-    pub(super) keys: Vec<Vec<OrderKey>>,
+    pub(crate) keys: Vec<Vec<OrderKey>>,
+}
+
+/// A list that was made before the screen has its snapshot: the sums, and the rows of each table, in order.
+#[derive(Debug)]
+pub struct ReadyList {
+    pub(crate) kept: Kept,
+    pub(crate) tables: Vec<Vec<RowRef>>,
 }
 
 /// The sums of some rows that follow each other.
@@ -39,34 +55,77 @@ struct Block {
 }
 
 impl Kept {
-    /// Sums up all rows; their keys are to be set.
-    pub(super) fn new(source: &RowSource<'_>, kernel_threads: bool) -> Self {
-        let rows = source.snapshot.rows();
+    /// Creates the list of which no row was [looked at](Self::look) so far.
+    pub(crate) fn new(plan: ListPlan) -> Self {
         Self {
             tick: 0,
             pushed: 0,
-            kernel_threads,
-            pids: rows.iter().map(|row| row.id.pid).collect(),
-            blocks: Block::all(source, rows, kernel_threads),
-            keys: Vec::new(),
+            pids: Vec::new(),
+            blocks: Vec::new(),
+            keys: vec![Vec::new(); plan.orders.len()],
+            plan,
         }
     }
 
+    /// Looks at so many further rows, whole blocks of them; returns false once it has all.
+    pub(crate) fn look(&mut self, source: &RowSource<'_>, rows: usize) -> bool {
+        let all = source.snapshot.rows();
+        let from = self.pids.len();
+        let until = from
+            .saturating_add(rows.saturating_add(BLOCK - 1) / BLOCK * BLOCK)
+            .min(all.len());
+        let rows = &all[from..until];
+        if from == 0 {
+            self.pids.reserve_exact(all.len());
+            self.keys.iter_mut().for_each(|keys| keys.reserve_exact(all.len()));
+        }
+        self.pids.extend(rows.iter().map(|row| row.id.pid));
+        self.blocks.extend(Block::all(source, rows, self.plan.kernel_threads));
+        for (keys, (sort, _)) in self.keys.iter_mut().zip(&self.plan.orders) {
+            extend(keys, *sort, source, rows);
+        }
+        until < all.len()
+    }
+
+    /// Takes other orders of the same list.
+    pub(crate) fn reorder(&mut self, source: &RowSource<'_>, plan: ListPlan) {
+        self.plan = plan;
+        let key = |(sort, _): &(ColumnId, bool)| {
+            let mut keys = Vec::new();
+            extend(&mut keys, *sort, source, source.snapshot.rows());
+            keys
+        };
+        self.keys = self.plan.orders.iter().map(key).collect();
+    }
+
+    /// Returns the rows of each table, in order.
+    pub(crate) fn tables(&self, snapshot: &Snapshot) -> Vec<Vec<RowRef>> {
+        let rows = snapshot.rows();
+        let sorted = |(keys, (_, descending)): (&Vec<OrderKey>, &(ColumnId, bool))| {
+            let places = order(keys, *descending).into_iter();
+            let listed = places.filter(|at| self.plan.lists(&rows[*at]));
+            listed
+                .map(|at| RowRef::flat(at, RowKey::Process(rows[at].id)))
+                .collect()
+        };
+        self.keys.iter().zip(&self.plan.orders).map(sorted).collect()
+    }
+
     /// Returns the sums of all rows.
-    pub(super) fn sum(&self, source: &RowSource<'_>) -> (Totals, Coverage) {
+    pub(crate) fn sum(&self, source: &RowSource<'_>) -> (Totals, Coverage) {
         let (mut totals, mut coverage) = (Totals::default(), Coverage::default());
         for block in &self.blocks {
             totals.add(&block.totals);
             coverage.add(&block.coverage);
         }
         if self.blocks.iter().any(|block| block.shares) {
-            totals = total(source, source.snapshot.rows(), self.kernel_threads);
+            totals = total(source, source.snapshot.rows(), self.plan.kernel_threads);
         }
         (totals, coverage)
     }
 
     /// Sums up anew the blocks of these pids.
-    pub(super) fn sum_anew(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
+    pub(crate) fn sum_anew(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
         let rows = source.snapshot.rows();
         let place = |pid| self.blocks.partition_point(|block| block.from <= pid).saturating_sub(1);
         let mut stale: Vec<usize> = pids.map(place).collect();
@@ -81,9 +140,9 @@ impl Kept {
             };
             let part = &rows[start(at)..start(at + 1)];
             let made = if part.len() > 2 * BLOCK {
-                Block::all(source, part, self.kernel_threads)
+                Block::all(source, part, self.plan.kernel_threads)
             } else {
-                let one = (!part.is_empty()).then(|| Block::new(source, part, self.kernel_threads));
+                let one = (!part.is_empty()).then(|| Block::new(source, part, self.plan.kernel_threads));
                 one.into_iter().collect()
             };
             let until = self.blocks.len().min(at + 1);
@@ -93,10 +152,10 @@ impl Kept {
 
     /// Takes in the places of the snapshot's rows, of which those at `new`, in order, have no keys yet, and those of the pids
     /// `removed` are gone; returns false where that does not add up.
-    pub(super) fn shift(
+    pub(crate) fn shift(
         &mut self,
         rows: &[ProcessSample],
-        tables: &mut [Table],
+        tables: &mut [&mut Vec<RowRef>],
         new: &[usize],
         removed: &[u32],
     ) -> bool {
@@ -116,7 +175,7 @@ impl Kept {
             return false;
         }
         for (table, keys) in tables.iter_mut().zip(&mut self.keys) {
-            table.rows.retain_mut(|row| {
+            table.retain_mut(|row| {
                 row.index = places[row.index];
                 row.index != GONE
             });
@@ -132,23 +191,56 @@ impl Kept {
     }
 
     /// Returns true if there is a row of that pid.
-    pub(super) fn has(&self, pid: u32) -> bool {
+    pub(crate) fn has(&self, pid: u32) -> bool {
         self.pids.binary_search(&pid).is_ok()
     }
 }
 
+impl ReadyList {
+    /// Puts the rows of a list that was looked at whole in order.
+    pub(crate) fn new(mut kept: Kept, snapshot: &Snapshot) -> Self {
+        let tables = kept.tables(snapshot);
+        kept.keys = Vec::new();
+        Self { kept, tables }
+    }
+}
+
+impl ListPlan {
+    /// Returns true if its order hangs on nothing but the snapshots.
+    pub(crate) fn is_of_snapshots(&self) -> bool {
+        self.orders
+            .iter()
+            .all(|(sort, _)| !sort.get().needs.contains(Needs::MARK))
+    }
+
+    /// Returns true if a process has a row.
+    pub(crate) const fn lists(&self, row: &ProcessSample) -> bool {
+        (self.kernel_threads || !row.stat.is_kernel_thread()) && !row.is_unseen()
+    }
+}
+
+/// Adds the keys of rows.
+fn extend(keys: &mut Vec<OrderKey>, sort: ColumnId, source: &RowSource<'_>, rows: &[ProcessSample]) {
+    let (column, source) = (sort.get(), source.for_order(sort));
+    keys.extend(rows.iter().map(|row| column.order_key(&source.process(row))));
+}
+
 /// Sorts the rows of a table; of those that are equal in all, the lower pid comes first.
-pub(super) fn sort(table: &mut Table, keys: &[OrderKey]) {
-    let descending = table.descending;
-    table.rows.sort_by(|a, b| {
+pub(crate) fn sort(rows: &mut [RowRef], keys: &[OrderKey], descending: bool) {
+    rows.sort_by(|a, b| {
         let order = keys[a.index].compare(&keys[b.index], descending);
         order.then(a.index.cmp(&b.index))
     });
 }
 
 /// Puts one row in the place that its key has now; one that is `new` has none yet.
-pub(super) fn put(table: &mut Table, keys: &mut [OrderKey], at: usize, key: OrderKey, new: Option<RowKey>) {
-    let descending = table.descending;
+pub(crate) fn put(
+    rows: &mut Vec<RowRef>,
+    keys: &mut [OrderKey],
+    descending: bool,
+    (at, key): (usize, OrderKey),
+    new: Option<RowKey>,
+) {
     let place = |rows: &[RowRef], keys: &[OrderKey], key: &OrderKey| {
         rows.partition_point(|row| {
             let order = keys[row.index].compare(key, descending);
@@ -157,11 +249,11 @@ pub(super) fn put(table: &mut Table, keys: &mut [OrderKey], at: usize, key: Orde
     };
     let row = match new {
         Some(id) => RowRef::flat(at, id),
-        None => table.rows.remove(place(&table.rows, keys, &keys[at])),
+        None => rows.remove(place(rows, keys, &keys[at])),
     };
     keys[at] = key;
-    let to = place(&table.rows, keys, &keys[at]);
-    table.rows.insert(to, row);
+    let to = place(rows, keys, &keys[at]);
+    rows.insert(to, row);
 }
 
 impl Block {
