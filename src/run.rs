@@ -180,6 +180,15 @@ pub(crate) fn runtime() -> tokio::runtime::Builder {
     builder
 }
 
+/// Begins the runtime of a monitor; in that of a fleet threads do not wait for each other's heaps.
+pub(crate) fn runtime_of_monitor(is_fleet: bool) -> tokio::runtime::Builder {
+    let builder = runtime();
+    if is_fleet {
+        heap::part();
+    }
+    builder
+}
+
 /// Writes a line of reason to stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");

@@ -7,6 +7,10 @@ use std::time::Duration;
 #[cfg(target_env = "gnu")]
 const OWN_PAGES: libc::c_int = 128 << 10;
 
+/// Heaps of a monitor of a fleet: of the screen, the engine, and the threads that read answers.
+#[cfg(target_env = "gnu")]
+const HEAPS: libc::c_int = 8;
+
 /// Makes all threads allocate from one heap. glibc gives each its own, and what is freed in one is of no use to another: of
 /// 10 000 processes that was a fifth of all memory. To be called before the second thread starts.
 pub(super) fn share() {
@@ -17,6 +21,17 @@ pub(super) fn share() {
         // Where it is refused, more memory is used.
         libc::mallopt(libc::M_ARENA_MAX, 1);
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
+    }
+}
+
+/// Lets threads allocate from heaps of their own again. While the answers about a fleet are read its one heap would be locked
+/// most of the time, and the screen would wait for it. To be called before the second thread starts.
+pub(super) fn part() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
+    // SAFETY: it takes two numbers, and changes where memory is taken from later.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, HEAPS);
     }
 }
 

@@ -101,7 +101,8 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
 
 fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
-    let runtime = super::runtime()
+    let is_fleet = setup.fleet.is_some();
+    let runtime = super::runtime_of_monitor(is_fleet)
         .thread_stack_size(512 << 10)
         .build()
         .context("cannot start the runtime")?;
@@ -109,7 +110,6 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let looker = Looker::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
-    let is_fleet = setup.fleet.is_some();
     let (handle, feed) = feeds::start(setup.fleet, setup.options, &runtime);
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));

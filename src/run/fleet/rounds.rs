@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use rustix::process::setpriority_process;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use super::Link;
 use super::http::Server;
@@ -18,6 +20,8 @@ use crate::source::prometheus::{
 
 /// Questions asked at once.
 const AT_ONCE: usize = 3;
+/// The niceness of the threads that read the answers.
+const NICE: i32 = 10;
 
 /// The rounds of questions to one server.
 pub(super) struct Rounds {
@@ -77,7 +81,7 @@ impl Rounds {
         let (fault, mut remarks) = self.all(first).await;
         remarks.append(&mut self.remarks);
         let source = Arc::clone(&self.source);
-        let made = tokio::task::spawn_blocking(move || {
+        let made = aside(move || {
             let mut source = lock(&source);
             let snapshot = source.finish(interval, clock::self_cost());
             (snapshot, source.remarks(), source.rows())
@@ -116,7 +120,7 @@ impl Rounds {
             return None;
         }
         let source = Arc::clone(&self.source);
-        let made = tokio::task::spawn_blocking(move || {
+        let made = aside(move || {
             let mut source = lock(&source);
             (source.complete(), source.remarks())
         });
@@ -162,7 +166,7 @@ impl Rounds {
             Err(why) => return (field, Err(why)),
         };
         let source = Arc::clone(&self.source);
-        let taken = tokio::task::spawn_blocking(move || {
+        let taken = aside(move || {
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             lock(&source).take(field, &answer);
             Ok(answer.warnings)
@@ -190,7 +194,7 @@ impl Rounds {
         let answers = join_all(all.map(|(span, question)| self.range(question, span, end, &past))).await;
         answers.into_iter().collect::<Result<Vec<()>, _>>()?;
         let source = Arc::clone(&self.source);
-        let made = tokio::task::spawn_blocking(move || {
+        let made = aside(move || {
             let past = std::mem::take(&mut *past.lock().unwrap_or_else(PoisonError::into_inner));
             let snapshots = past.snapshots(&lock(&source));
             let mut history = History::with_config(config);
@@ -221,7 +225,7 @@ impl Rounds {
         ];
         let body = self.server.ask("query_range", &form).await?;
         let (source, past, field) = (Arc::clone(&self.source), Arc::clone(past), question.field);
-        let taken = tokio::task::spawn_blocking(move || {
+        let taken = aside(move || {
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
             let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
             past.take(&lock(&source), field, &answer);
@@ -235,4 +239,13 @@ impl Rounds {
 
 fn lock(source: &Mutex<FleetSource>) -> MutexGuard<'_, FleetSource> {
     source.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs what takes its time on a thread of its own, which lets those go first that answer keys.
+fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(|| {
+        // On Linux that of the thread alone. Where it is refused, keys wait a little.
+        let _ = setpriority_process(None, NICE);
+        work()
+    })
 }
