@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, cell};
+use super::{AppliesTo, Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, cell};
 use crate::group::RowKey;
 use crate::history::suspects::Suspect;
 use crate::model::Identity;
@@ -79,12 +79,14 @@ pub static COLUMNS: &[Entry] = &[
             .map_or(Value::Blank, |id| Value::Id(id.pid.into()))
     })
     .help("The process id.")
+    .applies_to(AppliesTo::Processes)
     .priority(Priority::High),
     Entry::text("user", "USER", 8, |r| match &r.suspect.facts {
         Some(facts) => facts.user.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
         None => Value::Blank,
     })
     .help("The effective user.")
+    .applies_to(AppliesTo::Processes)
     .priority(Priority::Low),
     Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {
         (RowKey::Part(key), _) => Value::text(Ok(key.label.as_bytes())),

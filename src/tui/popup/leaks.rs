@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 
 use super::Popup;
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
-use crate::columns::{CellStyle, Priority, Unit};
+use crate::columns::{AppliesTo, CellStyle, Column, Priority, Unit};
 use crate::group::RowKey;
 use crate::history::mapping_diff::MappingGrowth;
 use crate::history::parts::rule;
@@ -177,7 +177,10 @@ impl Popup for LeakList {
             return draw_line(buf, area, text, theme.dim);
         };
         let width = usize::from(area.width);
-        let columns: Vec<_> = COLUMNS.iter().filter(|c| width >= min_width(c.priority)).collect();
+        // A row of a fleet is no process.
+        let applies = |c: &Column<_>| app.fleet.is_none() || c.applies_to != AppliesTo::Processes;
+        let columns = COLUMNS.iter().filter(|c| width >= min_width(c.priority) && applies(c));
+        let columns: Vec<_> = columns.collect();
         let layout = columns.iter().map(|column| ColumnLayout {
             grows: column.grows,
             ..ColumnLayout::fixed(column.width.max(column.title.len() as u16), column.align())

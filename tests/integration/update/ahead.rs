@@ -153,7 +153,7 @@ fn what_leaks_in_a_fleet_has_no_pid() {
             [has_pid; 2],
             "{heading}"
         );
-        assert!(session.line("leaking").contains("api"));
+        assert!(session.line("│ growing").contains("api"));
     }
 }
 
