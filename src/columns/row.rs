@@ -19,6 +19,8 @@ pub struct Row<'a> {
     pub memory: Reading<&'a Memory>,
     /// RSS by the kernel's own counters, where the memory is hidden.
     pub counted_rss: Option<u64>,
+    /// Resident anonymous memory by them, where the memory is hidden.
+    pub counted_anon: Option<u64>,
     /// The changes, the footprint and the judgement are of that RSS.
     pub is_counted: bool,
     /// Bound on the error of its PSS and `SwapPss`, in bytes.
@@ -50,6 +52,7 @@ impl<'a> Row<'a> {
             sample: Some(sample),
             memory: sample.memory(),
             counted_rss: sample.counted_rss(),
+            counted_anon: sample.counted_anon(),
             is_counted: sample.memory().is_err() && history.is_some_and(RowHistory::shows_counted),
             error: sample.walk.map_or(0, |walk| walk.error),
             change: history.map(RowHistory::change),
@@ -84,6 +87,7 @@ impl<'a> Row<'a> {
             sample: None,
             memory: totals.memory.as_ref().map_err(|e| *e),
             counted_rss: Some(totals.counted_rss).filter(|rss| *rss > 0 && totals.memory.is_err()),
+            counted_anon: totals.counted_anon.filter(|_| totals.memory.is_err()),
             is_counted: false,
             error: totals.error,
             change: Some(&totals.change),

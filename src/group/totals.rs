@@ -22,7 +22,9 @@ pub struct Totals {
     pub error: u64,
     /// Their resident pages by the kernel's own counters, in bytes, of those whose memory is hidden.
     pub counted_rss: u64,
-    /// The change of that.
+    /// Their resident anonymous pages; `None` where they are known of none.
+    pub counted_anon: Option<u64>,
+    /// The change of the resident pages.
     pub counted_change: Option<i64>,
     /// Some process's memory is hidden, so the sums are too small.
     pub partial: bool,
@@ -43,6 +45,7 @@ impl Default for Totals {
             memory: Err(Missing::Pending),
             error: 0,
             counted_rss: 0,
+            counted_anon: None,
             counted_change: None,
             partial: false,
             change: Change::default(),
@@ -61,6 +64,7 @@ impl Totals {
             memory: sample.memory().copied(),
             error: sample.walk.map_or(0, |walk| walk.error),
             counted_rss: sample.counted_rss().unwrap_or(0),
+            counted_anon: sample.counted_anon(),
             counted_change: sample.counted_rss().and(change.pss),
             partial: sample.walk.is_err_and(Missing::hides_memory),
             // A change of RSS is none of a sum of PSS.
@@ -100,6 +104,7 @@ impl Totals {
         Some(Self {
             memory: Err(Missing::Denied),
             counted_rss: memory.pss.saturating_add(self.counted_rss),
+            counted_anon: sum(memory.pss_anon.ok(), self.counted_anon, u64::saturating_add),
             change: Change {
                 pss: sum(self.change.pss, self.counted_change, i64::saturating_add),
                 ..self.change
@@ -153,6 +158,7 @@ impl Totals {
         };
         self.error = self.error.saturating_add(other.error);
         self.counted_rss = self.counted_rss.saturating_add(other.counted_rss);
+        self.counted_anon = sum(self.counted_anon, other.counted_anon, u64::saturating_add);
         self.counted_change = sum(self.counted_change, other.counted_change, i64::saturating_add);
         self.count += other.count;
         self.partial |= other.partial;

@@ -314,6 +314,11 @@ impl ProcessSample {
         }
     }
 
+    /// Returns the resident anonymous pages by the kernel's own counters, in bytes, of a process whose memory is hidden.
+    pub fn counted_anon(&self) -> Option<u64> {
+        self.counted_rss().and(self.counted.anon())
+    }
+
     /// Returns true if not even its `stat` could be read: nothing is known but that it is there.
     pub const fn is_unseen(&self) -> bool {
         self.stat.state == Stat::UNKNOWN_STATE

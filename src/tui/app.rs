@@ -20,7 +20,6 @@ pub use requests::{Requests, ScanProgress};
 pub use screen::{GraphHeight, Message, Screen};
 pub use tables::Tables;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::fleet::FleetStatus;
@@ -197,22 +196,6 @@ impl App {
     /// Returns how many rows a table shows, or will where another page hides it now.
     pub fn rows_shown(&self) -> usize {
         usize::from(self.layout_of(false).tables[0].height.saturating_sub(1))
-    }
-
-    /// Returns true if half of the processes on the screen, and no fewer than eight, are of one program: their sum says more.
-    pub fn shows_many_of_one(&self) -> bool {
-        let (Scope::Processes, Some(snapshot)) = (&self.query.scope, &self.engine.snapshot) else {
-            return false;
-        };
-        let table = self.tables.current();
-        let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
-        let mut programs: HashMap<&[u8], usize> = HashMap::new();
-        let mut all = 0;
-        for sample in shown.filter_map(|row| snapshot.row(row.key.process()?)) {
-            all += 1;
-            *programs.entry(&sample.facts.comm).or_default() += 1;
-        }
-        programs.values().any(|count| *count >= 8 && count * 2 >= all)
     }
 
     /// Returns the tagged rows of the kind that is shown.

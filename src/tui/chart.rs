@@ -25,11 +25,14 @@ const fn span(id: &'static str, title: &'static str, name: &'static str, seconds
 }
 
 /// Every span, the shortest first.
-pub const SPANS: [Span; 7] = [
+pub const SPANS: [Span; 10] = [
     span("5m", "5 MIN", "5 min", 300),
     span("15m", "15 MIN", "15 min", 900),
+    span("30m", "30 MIN", "30 min", 1800),
     span("1h", "1 HOUR", "1 hour", 3600),
+    span("3h", "3 HOURS", "3 hours", 3 * 3600),
     span("6h", "6 HOURS", "6 hours", 6 * 3600),
+    span("12h", "12 HOURS", "12 hours", 12 * 3600),
     span("1d", "1 DAY", "1 day", 86_400),
     span("1w", "1 WEEK", "1 week", 7 * 86_400),
     span("30d", "30 DAYS", "30 days", 30 * 86_400),
@@ -67,6 +70,16 @@ impl Chart {
     /// Returns the span.
     pub const fn span(&self) -> &'static Span {
         &SPANS[self.index]
+    }
+
+    /// Returns a chart without a cursor that spans as long a time, or the next longer one that has all of this.
+    #[must_use]
+    pub fn covering(&self, time: Duration) -> Self {
+        let longer = SPANS.iter().position(|span| span.time >= time);
+        Self {
+            index: longer.unwrap_or(SPANS.len() - 1).max(self.index),
+            cursor: None,
+        }
     }
 
     /// Returns true if there is a cursor.

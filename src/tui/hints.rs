@@ -104,7 +104,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 };
                 let label = match action {
                     _ if app.page().is_some() => label,
-                    Action::NextGroups if app.shows_many_of_one() => "sum by program",
+                    Action::NextGroups if app.query.scope == Scope::Processes && !app.is_narrow() => "sum by program",
                     Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",

@@ -14,11 +14,23 @@ use crate::units::{self, Units};
 /// A limit that is reached sooner is worth a warning.
 pub(super) const SOON: Duration = Duration::from_secs(86_400);
 
+/// Time after the first snapshot in which growth that was there before is first seen.
+const FIRST_SEEN: Duration = Duration::from_secs(180);
+
+/// Returns true if what is seen since then may have begun before zmtop watched.
+pub(super) fn may_be_earlier(app: &App, since: Duration) -> bool {
+    let watched = app.engine.history.system().mem().start();
+    watched.is_some_and(|start| since <= start + FIRST_SEEN)
+}
+
 /// Says since when something goes on: `since 09:14 (at least 32m)`, and on a narrow screen ` for at least 32m`.
 pub(super) fn since(app: &App, snapshot: &Snapshot, at: Duration) -> String {
     let ago = snapshot.monotonic.saturating_sub(at);
     let long = units::span(ago);
     match clock(app, snapshot, ago, false) {
+        Some(time) if !app.is_narrow() && may_be_earlier(app, at) => {
+            format!(" since {time} or earlier (at least {long})")
+        }
         Some(time) if !app.is_narrow() => format!(" since {time} (at least {long})"),
         _ => format!(" for at least {long}"),
     }
@@ -100,7 +112,7 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
         [(_, e @ (Missing::KernelThread | Missing::Zombie)), ..] => format!("{e}: no memory of its own"),
         list => {
             let words = list.iter().map(|(name, error)| match *name {
-                "memory" if by_rss => "shown by RSS: its PSS is not yours to read".into(),
+                "memory" if by_rss => "shown by RSS, as the kernel refuses its PSS".into(),
                 name => format!("{name}: {error}"),
             });
             words.collect::<Vec<_>>().join(", ")

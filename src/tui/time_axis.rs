@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::app::App;
+use super::chart::Span;
 use super::widgets::draw_text;
 use crate::alert::Transition;
 use crate::model::Snapshot;
@@ -32,7 +33,7 @@ pub(super) struct Axis {
     /// Its right edge, on the snapshots' monotonic clock.
     pub(super) end: Duration,
     /// Its length.
-    pub(super) span: Duration,
+    pub(super) span: &'static Span,
     /// The chart above does not start at 0.
     pub(super) is_cut: bool,
 }
@@ -79,6 +80,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
     }
     let width = usize::from(area.width);
     let y = area.bottom() - 1;
+    let span = axis.span.time;
     let base = if axis.is_cut { "┄" } else { "─" };
     draw_text(buf, area.x, y, &base.repeat(width), width, theme.frame);
     let mut line = Line {
@@ -91,22 +93,17 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
     };
     let end = ago(axis.end);
     let start = match &*end {
-        "now" => format!("{} ago", app.screen.chart.span().name),
-        _ => ago(axis.end.saturating_sub(axis.span)),
+        "now" => format!("{} ago", axis.span.name),
+        _ => ago(axis.end.saturating_sub(span)),
     };
-    let cell = axis.span.as_secs_f64() / width.max(1) as f64;
+    let cell = span.as_secs_f64() / width.max(1) as f64;
     let column = |back: Duration| {
         let column = (back.as_secs_f64() / cell) as usize;
         width - 1 - column.min(width - 1)
     };
     let mut here: Vec<_> = happenings
         .iter()
-        .filter_map(|it| {
-            Some((
-                column(axis.end.checked_sub(it.at).filter(|back| *back < axis.span)?),
-                it,
-            ))
-        })
+        .filter_map(|it| Some((column(axis.end.checked_sub(it.at).filter(|back| *back < span)?), it)))
         .collect();
     // Of two in one column the later one is seen.
     here.sort_by_key(|(_, it)| it.at);
@@ -137,7 +134,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
         let first = newest.as_secs() / step.as_secs() + 1;
         for age in (first..)
             .map(|n| step * n as u32)
-            .take_while(|age| *age < newest + axis.span)
+            .take_while(|age| *age < newest + span)
         {
             let label = format!(" {} ", units::span_exact(age));
             line.put(

@@ -146,6 +146,10 @@ fn on_snapshot(app: &mut App) {
     let was_blind = app.is_blind();
     refresh(app);
     if app.is_blind() != was_blind {
+        if !was_blind {
+            app.sort_without_pss();
+            rebuild(app);
+        }
         app.apply_columns();
     }
     app.with_page(|page, app| page.follow(app));

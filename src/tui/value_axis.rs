@@ -1,4 +1,4 @@
-//! The axis at the left of a chart: the values that its lines stand for, at round figures.
+//! The axis at the left of a chart: the values that its lines stand for, at round figures where it need not end at one.
 //!
 //! ```text
 //!  1.4G ┤          from nothing, or where little changed from a round value: ┄ below says that it is not 0
@@ -48,25 +48,33 @@ impl Scale {
         let step = steps(unit).find(fits).unwrap_or(high.max(1));
         let base = low / step * step;
         let top = high.div_ceil(step).saturating_mul(step);
-        let count = (top - base) / step;
-        let labels = (0..=count).map(|n| base + n * step).collect();
+        let (count, lines) = ((top - base) / step, u64::from(lines));
+        let at_line = |n: &u64| (n * lines).is_multiple_of(count.max(1));
+        let mut labels: Vec<u64> = (0..=count).filter(at_line).map(|n| base + n * step).collect();
+        let mut decimals = decimals(step, unit);
+        // A label beside the line that it is of would tell lies about all heights near it.
+        if labels.len() == 2 && lines >= 2 * LINES && lines.is_multiple_of(2) {
+            let middle = base + (top - base) / 2;
+            labels.insert(1, middle);
+            decimals = decimals.max(decimals_of(middle, unit));
+        }
         Self {
             base,
             top,
             labels,
             unit,
-            decimals: decimals(step, unit),
+            decimals,
         }
     }
 
-    /// Returns a scale from nothing to `total`, in so many lines.
+    /// Returns a scale from nothing to `total`, in so many lines, labelled where lines end: a round value between would stand
+    /// beside another one.
     pub fn whole(total: u64, lines: u16) -> Self {
-        let total = total.max(1);
+        let (total, lines) = (total.max(1), u64::from(lines.max(1)));
         let unit = unit(total);
-        let step = steps(unit)
-            .find(|step| total / step <= u64::from(lines) / LINES)
-            .unwrap_or(total);
-        let labels = (0..=(total - 1) / step).map(|n| n * step).chain([total]).collect();
+        let apart = (LINES..=lines).find(|n| lines.is_multiple_of(*n)).unwrap_or(lines);
+        let share = |line: u64| (u128::from(total) * u128::from(line) / u128::from(lines)) as u64;
+        let labels = (0..=lines / apart).map(|n| share(n * apart)).collect();
         Self {
             base: 0,
             top: total,
@@ -116,6 +124,16 @@ const fn decimals(step: u64, unit: u64) -> usize {
     match step {
         step if step.is_multiple_of(unit) => 0,
         step if step >= unit / 10 => 1,
+        _ => 2,
+    }
+}
+
+/// Returns the decimals that tell a value in that unit, two at most.
+fn decimals_of(value: u64, unit: u64) -> usize {
+    let hundredths = (value as f64 / unit as f64 * 100.0).round() as u64;
+    match hundredths {
+        n if n.is_multiple_of(100) => 0,
+        n if n.is_multiple_of(10) => 1,
         _ => 2,
     }
 }

@@ -131,8 +131,14 @@ pub(super) const COLUMNS: &[Entry] = &[
         .priority(Priority::Highest),
     Entry::bytes("tree_swap", "ΣSWAP", |r| subtree(r, |m| Ok(m.swap)))
         .help("Swap of the process and all its descendants (tree view; elsewhere its own swap)."),
-    Entry::bytes("pss_anon", "ANON", |r| memory(r, |m| m.pss_anon))
-        .help("The anonymous part of PSS: heap, stack, private writes. Kernel: Pss_Anon in smaps_rollup (Linux 5.4).")
+    Entry::bytes("pss_anon", "ANON", |r| match r.counted_anon {
+        Some(anon) => Value::AtMost(anon),
+        None => memory(r, |m| m.pss_anon),
+    })
+    .help(
+        "The anonymous part of PSS: heap, stack, private writes. Where that may not be read, ≤ stands before the same part of RSS, \
+         which only a fork shares. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); resident − shared in statm.",
+    )
     .metric("zmtop_pss_anon_bytes"),
     Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
         "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux \

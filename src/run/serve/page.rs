@@ -12,6 +12,8 @@ use crate::proc::clock;
 
 /// Two requests that come sooner one after the other are of one round.
 const ROUND: Duration = Duration::from_millis(500);
+/// Time in which the second request is expected: few ask less often.
+const SECOND: Duration = Duration::from_secs(120);
 
 /// The last snapshot as text.
 #[derive(Debug)]
@@ -70,10 +72,11 @@ impl Text {
 
     /// Returns true if it is going to be asked for before the next snapshot but one, as far as its period tells.
     fn is_expected(&self, now: Duration, interval: Duration) -> bool {
-        self.period.is_some_and(|period| {
-            let next = self.asked_at.saturating_add(period);
-            next <= now + interval * 3 / 2 && now <= next.saturating_add(period)
-        })
+        let Some(period) = self.period else {
+            return now <= self.asked_at + SECOND;
+        };
+        let next = self.asked_at.saturating_add(period);
+        next <= now + interval * 3 / 2 && now <= next.saturating_add(period)
     }
 }
 

@@ -47,7 +47,9 @@ impl App {
             Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family | GroupBy::Host)
         );
         let has_swap = self.screen.has_swap;
-        let is_blind = self.is_blind() && *chosen == self.config.settings.ui.columns;
+        let ui = &self.config.settings.ui;
+        let is_usual = [&ui.columns, &ui.group_columns].contains(&chosen);
+        let is_blind = self.is_blind() && *chosen == ui.columns;
         let hidden = |c: &ColumnId| c.get().needs.contains(Needs::MEMORY) && !layout::WITHOUT_PSS.contains(c);
         let left_out = |c: &ColumnId| {
             (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
@@ -58,6 +60,9 @@ impl App {
         // Where nothing but those was chosen, they stay: a table has a column.
         let columns = if columns.is_empty() { chosen.clone() } else { columns };
         self.tables.single.columns = sums.into_iter().chain(columns).collect();
+        if self.is_blind() && is_usual || self.tables.single.sort == layout::ANON {
+            self.insert_anon_column();
+        }
         self.insert_mark_column();
         self.insert_cpu_column();
         let pair = match self.query.scope {
@@ -67,6 +72,23 @@ impl App {
         };
         for (table, columns) in self.tables.pair.iter_mut().zip(pair) {
             table.columns = columns.to_vec();
+        }
+    }
+
+    /// Takes in that the memory of most processes may not be read. By RSS in place of PSS, processes that share much would come
+    /// before those that have much: unless another order was chosen, it is that of anonymous memory.
+    pub(in crate::tui) fn sort_without_pss(&mut self) {
+        let table = &mut self.tables.single;
+        if table.sort == layout::PSS && table.descending && !std::mem::replace(&mut self.tables.sort_is_chosen, true) {
+            table.sort = layout::ANON;
+        }
+    }
+
+    /// Puts the column of anonymous memory first, unless it was chosen.
+    fn insert_anon_column(&mut self) {
+        let columns = &mut self.tables.single.columns;
+        if !columns.contains(&layout::ANON) {
+            columns.insert(0, layout::ANON);
         }
     }
 
@@ -125,7 +147,7 @@ impl App {
             };
             let heading = text::width(&self.heading_of(*id)) as u16;
             // The heading sorted by has room for its mark, and a bound for its sign.
-            let bounds = u16::from(*id == layout::PSS && self.rows.coverage.by_rss > 0);
+            let bounds = u16::from([layout::PSS, layout::ANON].contains(id) && self.rows.coverage.by_rss > 0);
             let width = (width + bounds).max(heading + u16::from(*id == table.sort));
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
@@ -147,7 +169,7 @@ impl App {
     pub fn heading_of(&self, id: ColumnId) -> Cow<'static, str> {
         match (id.get().label, self.query.scope.grouped_by()) {
             (Label::Group, Some(by)) => by.title().into(),
-            _ if id == layout::PSS && self.is_blind() => "PSS≤RSS".into(),
+            _ if id == layout::PSS && self.is_blind() => "PSS≤".into(),
             _ if id == layout::DPSS && self.is_blind() => id.get().heading(self.config.settings.ui.delta, true),
             _ => self.heading(id.get()),
         }

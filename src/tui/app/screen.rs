@@ -59,8 +59,8 @@ impl GraphHeight {
     /// Returns how many lines it takes of a screen so high, its axis with them.
     pub const fn lines(self, height: u16) -> u16 {
         match self {
-            Self::Auto if height >= Self::ROOMY => height / 8,
-            Self::Low => 5,
+            Self::Auto if height >= Self::ROOMY => (height / 8 + 1) & !1,
+            Self::Low => 6,
             Self::High => 10,
             Self::Auto | Self::Off => 0,
         }

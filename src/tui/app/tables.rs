@@ -35,6 +35,8 @@ pub struct Tables {
     pub follow: bool,
     /// The order of rows is kept.
     pub frozen: bool,
+    /// The column sorted by is no longer only that of the settings.
+    pub sort_is_chosen: bool,
 }
 
 impl Tables {
@@ -53,6 +55,7 @@ impl Tables {
             clicked: None,
             follow: false,
             frozen: false,
+            sort_is_chosen: false,
         }
     }
 

@@ -21,6 +21,7 @@ use crate::history::view::Band;
 use crate::model::Snapshot;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::App;
+use crate::tui::chart::Chart;
 use crate::tui::labels;
 use crate::tui::panel::chart_width;
 use crate::tui::time_axis::{self, Axis, Happening};
@@ -33,16 +34,20 @@ const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '
 /// A history to draw.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tui) struct Charted<'a> {
-    /// The name of the figure.
+    /// The name of the figure, or of the row that it is of.
     pub(in crate::tui) name: &'a str,
+    /// The time that it is over.
+    pub(in crate::tui) chart: Chart,
     /// Its history.
     pub(in crate::tui) history: &'a RowHistory,
     /// The seconds until it reaches a limit.
     pub(in crate::tui) eta: Option<f64>,
     /// When the program that it is of started.
     pub(in crate::tui) started_at: Option<Duration>,
-    /// Its verdict is told.
+    /// Its verdict is told in a word.
     pub(in crate::tui) is_judged: bool,
+    /// The colour of the chart, where it is not that of all charts.
+    pub(in crate::tui) style: Option<Style>,
 }
 
 impl<'a> Charted<'a> {
@@ -54,10 +59,12 @@ impl<'a> Charted<'a> {
         };
         Self {
             name: "footprint",
+            chart: app.screen.chart,
             history,
             eta,
             started_at: row.sample.and_then(|sample| app.engine.history.started_at(sample.id)),
             is_judged: true,
+            style: None,
         }
     }
 }
@@ -66,11 +73,13 @@ impl<'a> Charted<'a> {
 /// and 256 KiB, so that the noise of a steady process is no mountain.
 pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
-    let Charted { name, history, .. } = *charted;
+    let Charted {
+        name, chart, history, ..
+    } = *charted;
     let footprint = history.footprint();
     let gutter = value_axis::width(area.width, app.screen.units);
     let width = chart_width(area.width, app.screen.units);
-    let window = app.screen.chart.window(snapshot.monotonic, width);
+    let window = chart.window(snapshot.monotonic, width);
     let bands = footprint.bands(window.end, window.span, width);
     let known = || bands.iter().flatten();
     let mut label = StatusLine::default();
@@ -78,17 +87,12 @@ pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
     let (Some(low), Some(high)) = (low, high) else {
-        let text = format!(" {name}: nothing known of these {}", app.screen.chart.span().name);
+        let text = format!(" {name}: nothing known of these {}", chart.span().name);
         label.text(1, text, theme.dim);
         return label.draw(head, buf);
     };
     let bytes = |n| units::bytes(n, app.screen.units);
-    let range = format!(
-        " {name} over {}: {} to {}",
-        app.screen.chart.span().name,
-        bytes(low),
-        bytes(high)
-    );
+    let range = format!(" {name} over {}: {} to {}", chart.span().name, bytes(low), bytes(high));
     label.text(85, range, theme.dim);
     match window.cursor {
         Some(at) => {
@@ -137,7 +141,10 @@ pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>
             let (text, style) = match (part, peak) {
                 (0, true) => ("░".to_owned(), theme.zero),
                 (0, false) if !marked => continue,
-                _ => (BARS[usize::from(part)].to_string(), theme.chart),
+                _ => (
+                    BARS[usize::from(part)].to_string(),
+                    charted.style.unwrap_or(theme.chart),
+                ),
             };
             let style = if marked { style.patch(theme.selected) } else { style };
             draw_text(buf, at, inside.y + row, &text, 1, style);
@@ -158,7 +165,7 @@ pub(in crate::tui) fn draw(app: &App, snapshot: &Snapshot, charted: &Charted<'_>
     value_axis::draw(&scale, app.screen.units, theme, left, buf);
     let axis = Axis {
         end: window.end,
-        span: window.span,
+        span: chart.span(),
         is_cut: scale.base > 0,
     };
     let mut happenings = time_axis::common(app, snapshot);

@@ -113,10 +113,12 @@ fn draw_chart(
     let cgroup = sample.facts.cgroup.as_deref().ok();
     let charted = Charted {
         name: "held",
+        chart: app.screen.chart,
         history,
         eta: history.trend().eta(headroom(snapshot, cgroup)),
         started_at: app.engine.history.started_at(sample.id),
         is_judged: true,
+        style: None,
     };
     let place = Rect { height: CHART, ..area };
     chart::draw(app, snapshot, &charted, place, buf);

@@ -149,6 +149,7 @@ fn clear_filter(app: &mut App) {
 /// Changes the order, which ends a frozen one.
 fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
     app.tables.frozen = false;
+    app.tables.sort_is_chosen = true;
     change(app.tables.current_mut());
     app.apply_columns();
     rebuild(app);

@@ -38,10 +38,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         return;
     };
     let mut line = StatusLine::default();
-    let (sign, style, told) = match suspect.judgement.verdict {
-        Verdict::Leaking => (" ▲ leak", theme.leak, theme.leak),
-        Verdict::Growing => (" △ growing", theme.up, theme.text),
-        _ => (" ~ warming up", theme.text, theme.text),
+    let verdict = suspect.judgement.verdict;
+    let style = style(app, verdict);
+    let (sign, told) = match verdict {
+        Verdict::Leaking => (" ▲ leak", style),
+        Verdict::Growing => (" △ growing", theme.text),
+        _ => (" ~ warming up", theme.text),
     };
     line.text(95, sign, style);
     describe(app, snapshot, suspect, told, &mut line);
@@ -54,6 +56,16 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         }
     }
     line.draw(area, buf);
+}
+
+/// Returns the style of what has that verdict.
+pub(super) const fn style(app: &App, verdict: Verdict) -> Style {
+    let theme = &app.config.theme;
+    match verdict {
+        Verdict::Leaking => theme.leak,
+        Verdict::Growing => theme.up,
+        _ => theme.text,
+    }
 }
 
 /// Says what leaks or grows besides, `1 more leak, 2 growing`; what only warms up is no news.
@@ -91,8 +103,12 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         if let Some(since) = judgement.since {
             let ago = snapshot.monotonic.saturating_sub(since);
             let clock = labels::clock(app, snapshot, ago, false).filter(|_| app.screen.size.0 < WIDE);
+            let is_short = clock.is_some();
             let text = clock.map_or_else(|| labels::since(app, snapshot, since), |time| format!(" since {time}"));
             line.text(78, text, theme.text);
+            if is_short && labels::may_be_earlier(app, since) {
+                line.text(69, " or earlier", theme.text);
+            }
         }
     }
     let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
@@ -129,7 +145,7 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
 
 /// Returns the name of a suspect with its pid or how many processes it has; on a narrow screen that of its program, which says
 /// more in little room than the beginning of a path.
-fn name(app: &App, suspect: &Suspect) -> String {
+pub(super) fn name(app: &App, suspect: &Suspect) -> String {
     let is_narrow = app.is_narrow();
     let width = match app.screen.size.0 {
         WIDE.. => 40,

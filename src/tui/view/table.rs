@@ -15,6 +15,7 @@ use crate::group::{Group, Totals};
 use crate::model::Missing;
 use crate::query::RowRef;
 use crate::text;
+use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::scope::Scope;
 use crate::tui::table::Table;
@@ -188,6 +189,10 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
         // Where most figures are bounds, that is no mark of any.
         CellStyle::Estimate if app.is_blind() => Style::default(),
         CellStyle::Estimate => theme.stale,
+        // It comes and goes.
+        CellStyle::Up | CellStyle::Down if values.trend.is_some_and(|trend| trend.verdict == Verdict::Steady) => {
+            Style::default()
+        }
         CellStyle::Up => theme.up,
         CellStyle::Down => theme.down,
         CellStyle::Chart => theme.chart,
@@ -268,13 +273,15 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
         let column = table.columns[placed.index].get();
         let of_shown = bound
             .as_ref()
-            .filter(|_| [layout::PSS, layout::DPSS, layout::MEM].contains(&table.columns[placed.index]));
+            .filter(|_| [layout::PSS, layout::ANON, layout::DPSS, layout::MEM].contains(&table.columns[placed.index]));
         let values = of_shown.map_or(values, |totals| Row {
             is_counted: true,
             ..Row::of_totals(totals, snapshot)
         });
         let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
-        placed.draw(buf, area, &cell.text, theme.totals);
+        // By RSS pages that are shared are in it many times over.
+        let is_rough = cell.style == CellStyle::Estimate && table.columns[placed.index] != layout::ANON;
+        placed.draw(buf, area, &cell.text, if is_rough { theme.stale } else { theme.totals });
     }
     // The label goes below the widest run of columns that have no sum.
     let runs = columns

@@ -129,7 +129,7 @@ fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     let rss = snapshot.own.ok().map(|cost| units::bytes(cost.rss, Units::Auto));
     let own: Vec<String> = cpu.into_iter().chain(rss).collect();
     if !own.is_empty() {
-        line.text(45, format!("  zmtop: {}", own.join(", ")), app.config.theme.dim);
+        line.text(45, format!("  zmtop: {} RSS", own.join(", ")), app.config.theme.dim);
     }
 }
 

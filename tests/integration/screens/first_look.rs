@@ -60,12 +60,17 @@ fn rows_beyond_the_edge_are_counted() {
 }
 
 #[test]
-fn many_of_one_program_are_worth_their_sum() {
-    let mut session = Session::new(120, 40);
-    let tab = |session: &mut Session, count| session.tick(1, workers(count)).line("q quit");
-    assert!(tab(&mut session, 7).contains("Tab group"));
-    assert!(tab(&mut session, 8).contains("Tab sum by program"));
-    assert!(session.keys("Tab").line("q quit").contains("Tab group"));
+fn the_last_line_tells_that_programs_are_summed() {
+    let tab = |width| Session::new(width, 40).minute().line("q quit");
+    assert!(tab(120).contains("Tab sum by program"));
+    assert!(tab(80).contains("Tab group"));
+    assert!(
+        Session::new(120, 40)
+            .minute()
+            .keys("Tab")
+            .line("q quit")
+            .contains("Tab group")
+    );
 }
 
 #[test]

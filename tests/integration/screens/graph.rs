@@ -1,5 +1,6 @@
 //! The graph of the machine's memory.
 
+use crate::support::rows::{MIB, process, walk};
 use crate::support::session::Session;
 
 #[test]
@@ -38,4 +39,29 @@ fn its_height_is_chosen_and_the_table_keeps_its_rows() {
     let mut tiny = Session::new(80, 20);
     tiny.minute().keys("H H");
     assert!(!has_graph(&mut tiny), "the table comes first");
+}
+
+#[test]
+fn what_leaks_is_drawn_since_before_it_began() {
+    let session = |width| {
+        let mut session = Session::new(width, 40);
+        for second in 0..1500_u64 {
+            let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
+            grows.walk = Ok(walk(100 * MIB + second.saturating_sub(300) * MIB / 4, 0));
+            session.tick(1, vec![grows, process(900, 1, "/usr/bin/rests")]);
+        }
+        session
+    };
+    let mut wide = session(120);
+    let title = wide.line("in use over");
+    assert!(title.contains("700 python3 grows.py over 30 min: 100M to "), "{title}");
+    let axis = wide.line("30 min ago");
+    assert!(axis.contains("5 min ago") && axis.contains("▲ leak begins"), "{axis}");
+    // Where there is no room for both, it is that.
+    let mut narrow = session(90);
+    let picture = narrow.picture();
+    assert!(
+        picture.contains("700 python3 grows.py over 30 min") && !picture.contains("in use over"),
+        "{picture}"
+    );
 }

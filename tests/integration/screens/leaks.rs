@@ -22,7 +22,7 @@ macro_rules! photograph {
 fn the_chart_says_when_the_leak_began() {
     let chart = |width, height| {
         let mut session = session(width, height, CALLED);
-        session.keys("x x b Enter");
+        session.keys("x x x b Enter");
         session
     };
     photograph!("leak-chart-80x24", chart(80, 24));

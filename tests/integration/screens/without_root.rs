@@ -82,7 +82,7 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     };
     let mut narrow = session(80, 24);
     let shown = heading(&mut narrow);
-    for known in ["▼PSS≤RSS", "Δ10s", "SWAP", "TREND"] {
+    for known in ["▼ANON", "PSS≤", "Δ10s", "SWAP", "TREND"] {
         assert!(shown.contains(&known.to_owned()), "{known} of {shown:?}");
     }
     // That of RSS says the same as that of PSS, and USS is nobody's to read.
@@ -115,7 +115,9 @@ fn what_is_shown_by_rss_has_its_change_and_its_trend() {
     assert!(!sum.contains('+'), "{sum}");
     session.keys("Home");
     assert!(
-        session.picture().contains("shown by RSS: its PSS is not yours to read"),
+        session
+            .picture()
+            .contains("shown by RSS, as the kernel refuses its PSS"),
         "{}",
         session.picture()
     );
@@ -205,10 +207,38 @@ fn the_sum_is_of_what_the_rows_show() {
     session.tick(1, rows.clone());
     let sum = session.line("Σ");
     assert!(sum.contains("≤3.0G") && sum.contains("+10.0M"), "{sum}");
-    assert!(sum.matches('≤').count() == 2, "MEM% has a bound too: {sum}");
+    assert!(sum.matches('≤').count() == 3, "ANON and MEM% have a bound too: {sum}");
     // One of which nothing is known makes it none.
     let mut dashes = process(800, 1, "/usr/bin/dashes");
     dashes.walk = Err(Missing::Denied);
     session.tick(1, rows.into_iter().chain([dashes]).collect());
     assert!(!session.line("Σ").contains('≤'));
+}
+
+#[test]
+fn what_many_share_does_not_hide_who_has_much() {
+    // Backends that map the same two gigabytes, and one that has a gigabyte to itself.
+    let rows = || {
+        let backends = (0..9).map(|n| {
+            let mut backend = hidden(400 + n, "/usr/bin/postgres", 2048 * MIB, Some(0));
+            backend.counted = Counted::new(Some(8 * MIB), Some(0));
+            backend
+        });
+        let mut heap = hidden(700, "/usr/bin/java -jar shop.jar", 1100 * MIB, Some(0));
+        heap.counted = Counted::new(Some(1000 * MIB), Some(0));
+        let own = process(900, 1, "/usr/bin/python3 own.py");
+        backends.chain([heap, own]).collect::<Vec<_>>()
+    };
+    let mut session = Session::new(120, 30);
+    session.tick(1, rows());
+    session.tick(1, rows());
+    assert_eq!(session.pids()[0], 700, "{}", session.picture());
+    let row = session.line("shop.jar");
+    assert!(row.contains("≤1000M") && row.contains("≤1.1G"), "{row}");
+    // Who asks for the order by PSS has it, and keeps it.
+    session.keys("M");
+    assert_eq!(session.pids()[0], 400, "{}", session.picture());
+    session.tick(1, vec![process(900, 1, "/usr/bin/python3 own.py")]);
+    session.tick(1, rows());
+    assert_eq!(session.pids()[0], 400, "{}", session.picture());
 }

@@ -113,7 +113,7 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
         session.tick(1, machine(second));
     }
     session.feed(Event::Inspected(id, heap(101)));
-    let line = session.line("▲");
+    let line = session.line("▲ leak  ");
     assert!(line.contains("leak") && line.contains("500 python3 train.py"), "{line}");
     assert!(
         ["9.9M/min", "10.0M/min"]
@@ -274,7 +274,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
         asked > 10 && told.is_some_and(|second| second <= 720),
         "{asked} {told:?}"
     );
-    let line = session.line("▲");
+    let line = session.line("▲ leak  ");
     assert!(
         line.contains("▲ leak  777 service77 --shard 777") && line.contains("  [heap] +"),
         "{line}"

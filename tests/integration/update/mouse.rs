@@ -7,7 +7,7 @@ use zmtop::tui::popup::columns::ColumnChooser;
 use crate::support::session::{Session, busy};
 
 /// The line of the heading at 120×40, below the graph.
-const HEADING: u16 = 9;
+const HEADING: u16 = 10;
 
 #[test]
 fn a_click_selects_a_row() {
@@ -49,7 +49,7 @@ fn the_wheel_moves_the_selection_and_lists() {
 #[test]
 fn a_click_in_the_other_table_goes_there() {
     let mut session = Session::new(200, 50);
-    session.minute().keys("v").click(150, HEADING + 2);
+    session.minute().keys("v").click(150, HEADING + 1);
     assert_eq!(session.app.tables.active, 1);
     assert_eq!(session.selected(), Some(402));
 }

@@ -79,10 +79,12 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect
     if let Some(history) = history.filter(|_| rest.height >= MIN_CHART) {
         let charted = Charted {
             name: "size",
+            chart: app.screen.chart,
             history,
             eta: row.eta(),
             started_at: None,
             is_judged: is_judged(row),
+            style: None,
         };
         chart::draw(app, snapshot, &charted, rest, buf);
     }
