@@ -23,7 +23,7 @@ const BILLING: Identity = Identity {
 
 /// Returns the monitor on the recorded host, at its end.
 fn recorded() -> Session {
-    let mut session = Session::new(120, 34);
+    let mut session = Session::new(120, 40);
     session.app.privilege.root = true;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings/small-host.ndjson.zst");
     for snapshot in Source::open(&file).unwrap() {
