@@ -14,10 +14,12 @@ use crate::group::GroupBy;
 pub const PSS: ColumnId = ColumnId::named("pss");
 /// The columns of memory that have a value where PSS may not be read. That of RSS says there what that of PSS does.
 pub const WITHOUT_PSS: &[ColumnId] = &named([
-    "pss", "dpss", "pss_anon", "swap", "dswap", "mem", "history", "trend", "growth",
+    "pss", "dpss", "pss_anon", "rss", "swap", "dswap", "history", "trend", "growth",
 ]);
 /// The anonymous memory, which tells who has it where PSS may not be read: RSS counts in each process what many share.
 pub const ANON: ColumnId = ColumnId::named("pss_anon");
+/// The resident memory.
+pub const RSS: ColumnId = ColumnId::named("rss");
 /// The memory in percent of the machine's.
 pub const MEM: ColumnId = ColumnId::named("mem");
 /// The column that the right one of two tables is sorted by.

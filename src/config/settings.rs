@@ -94,7 +94,7 @@ settings! {
         /// Processes cannot be changed, and alerts run no programs.
         pub readonly: bool = Switch,
         /// The time span of charts and sparklines.
-        pub span: String = Choice(&["5m", "15m", "30m", "1h", "3h", "6h", "12h", "1d", "1w", "30d"]),
+        pub span: String = Choice(&["5m", "15m", "30m", "1h", "2h", "3h", "6h", "12h", "1d", "1w", "30d"]),
         /// The time over which a Δ is taken.
         pub delta: Duration = Span(SECOND..=HOUR),
     }

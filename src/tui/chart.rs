@@ -25,11 +25,12 @@ const fn span(id: &'static str, title: &'static str, name: &'static str, seconds
 }
 
 /// Every span, the shortest first.
-pub const SPANS: [Span; 10] = [
+pub const SPANS: [Span; 11] = [
     span("5m", "5 MIN", "5 min", 300),
     span("15m", "15 MIN", "15 min", 900),
     span("30m", "30 MIN", "30 min", 1800),
     span("1h", "1 HOUR", "1 hour", 3600),
+    span("2h", "2 HOURS", "2 hours", 2 * 3600),
     span("3h", "3 HOURS", "3 hours", 3 * 3600),
     span("6h", "6 HOURS", "6 hours", 6 * 3600),
     span("12h", "12 HOURS", "12 hours", 12 * 3600),

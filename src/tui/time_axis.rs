@@ -125,7 +125,10 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
         line.free[*at] = false;
     }
     for (at, it) in here.iter().rev() {
-        line.put(at + 1, &format!(" {} ", it.name), it.style, buf);
+        let name = format!(" {} ", it.name);
+        if !line.put(at + 1, &name, it.style, buf) {
+            line.put(at.saturating_sub(text::width(&name) + 1), &name, it.style, buf);
+        }
     }
     // Times between, as far from now as is round.
     let far = |step: &&u64| **step as f64 >= COLUMNS * cell;
@@ -154,14 +157,16 @@ struct Line {
 }
 
 impl Line {
-    /// Draws text where all of it and a column at each side of it are free.
-    fn put(&mut self, at: usize, text: &str, style: Style, buf: &mut Buffer) {
+    /// Draws text where all of it and a column at each side of it are free; returns false where they are not.
+    fn put(&mut self, at: usize, text: &str, style: Style, buf: &mut Buffer) -> bool {
         let width = text::width(text);
         let around = at..(at + width + 1).min(self.free.len());
-        if at + width <= self.free.len() && self.free[around].iter().all(|free| *free) {
+        let is_free = at + width <= self.free.len() && self.free[around].iter().all(|free| *free);
+        if is_free {
             draw_text(buf, self.area.x + at as u16, self.area.bottom() - 1, text, width, style);
             self.free[at..at + width].fill(false);
         }
+        is_free
     }
 
     /// Draws text at the right end.

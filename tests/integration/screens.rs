@@ -281,7 +281,7 @@ fn colours_say_what_figures_mean() {
     assert_eq!(style_of(&mut session, "+60").fg, theme.up.fg, "growth");
     assert_eq!(style_of(&mut session, "-40").fg, theme.down.fg, "shrinking");
     assert_eq!(
-        style_of(&mut session, "PSS needs root").fg,
+        style_of(&mut session, "needs root or").fg,
         theme.dim.fg,
         "what nobody can mend is no warning"
     );

@@ -48,8 +48,7 @@ impl App {
         );
         let has_swap = self.screen.has_swap;
         let ui = &self.config.settings.ui;
-        let is_usual = [&ui.columns, &ui.group_columns].contains(&chosen);
-        let is_blind = self.is_blind() && *chosen == ui.columns;
+        let is_blind = self.is_blind() && [&ui.columns, &ui.group_columns].contains(&chosen);
         let hidden = |c: &ColumnId| c.get().needs.contains(Needs::MEMORY) && !layout::WITHOUT_PSS.contains(c);
         let left_out = |c: &ColumnId| {
             (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
@@ -60,7 +59,10 @@ impl App {
         // Where nothing but those was chosen, they stay: a table has a column.
         let columns = if columns.is_empty() { chosen.clone() } else { columns };
         self.tables.single.columns = sums.into_iter().chain(columns).collect();
-        if self.is_blind() && is_usual || self.tables.single.sort == layout::ANON {
+        if is_blind {
+            self.show_rss();
+        }
+        if is_blind || self.tables.single.sort == layout::ANON {
             self.insert_anon_column();
         }
         self.insert_mark_column();
@@ -81,6 +83,18 @@ impl App {
         let table = &mut self.tables.single;
         if table.sort == layout::PSS && table.descending && !std::mem::replace(&mut self.tables.sort_is_chosen, true) {
             table.sort = layout::ANON;
+        }
+    }
+
+    /// Puts RSS, which is known of all, before PSS, which is known of few, and behind that what is of RSS, too.
+    fn show_rss(&mut self) {
+        let columns = &mut self.tables.single.columns;
+        columns.retain(|column| *column != layout::RSS);
+        if let Some(at) = columns.iter().position(|column| *column == layout::PSS) {
+            columns.insert(at, layout::RSS);
+            if columns.get(at + 2) == Some(&layout::DPSS) {
+                columns.swap(at + 1, at + 2);
+            }
         }
     }
 
@@ -135,6 +149,8 @@ impl App {
             let grows = column.grows || column.label == Label::Group && by.is_some();
             let stays = grows || *id == table.sort;
             let priority = match *id {
+                layout::PSS if is_blind => Priority::Low,
+                layout::RSS if is_blind => Priority::High,
                 id if is_blind && !layout::WITHOUT_PSS.contains(&id) && column.needs.contains(Needs::MEMORY) => {
                     Priority::Low
                 }
@@ -147,7 +163,7 @@ impl App {
             };
             let heading = text::width(&self.heading_of(*id)) as u16;
             // The heading sorted by has room for its mark, and a bound for its sign.
-            let bounds = u16::from([layout::PSS, layout::ANON].contains(id) && self.rows.coverage.by_rss > 0);
+            let bounds = u16::from(*id == layout::PSS && self.rows.coverage.by_rss > 0);
             let width = (width + bounds).max(heading + u16::from(*id == table.sort));
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
@@ -164,13 +180,14 @@ impl App {
         placed
     }
 
-    /// Returns the heading of a column of the table: groups are titled by their kind, and where most rows show a bound in place
-    /// of PSS, that is said, and their changes are not called those of PSS.
+    /// Returns the heading of a column of the table: groups are titled by their kind, and where most rows have RSS in place of
+    /// PSS, their changes are not called those of PSS.
     pub fn heading_of(&self, id: ColumnId) -> Cow<'static, str> {
         match (id.get().label, self.query.scope.grouped_by()) {
             (Label::Group, Some(by)) => by.title().into(),
-            _ if id == layout::PSS && self.is_blind() => "PSS≤".into(),
-            _ if id == layout::DPSS && self.is_blind() => id.get().heading(self.config.settings.ui.delta, true),
+            _ if id == layout::ANON && self.is_blind() => "≤ANON".into(),
+            // Mostly it is of RSS.
+            _ if id == layout::DPSS && self.is_blind() => self.heading(id.get()).replace("PSS", "RSS").into(),
             _ => self.heading(id.get()),
         }
     }

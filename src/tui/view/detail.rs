@@ -35,7 +35,13 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
 fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
     let theme = &app.config.theme;
     let facts = &sample.facts;
-    let reasons = labels::missing_reasons(sample);
+    // That it is not the user's to read is said once, above.
+    let is_said = sample.walk == Err(Missing::Denied) && app.hides_memory();
+    let reasons = if is_said {
+        String::new()
+    } else {
+        labels::missing_reasons(sample)
+    };
     let container = facts.container.as_deref();
     let place = container
         .map(|c| format!("container {}", text::safe_prefix(c, 16)))
@@ -57,9 +63,11 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
         line.text(40, format!("  ·  {place}"), theme.dim);
     }
     if !reasons.is_empty() {
-        // That it is not the user's to read is said once, above.
-        let is_denied = sample.walk == Err(Missing::Denied);
-        let style = if is_denied { theme.dim } else { theme.warning };
+        let style = if sample.walk == Err(Missing::Denied) {
+            theme.dim
+        } else {
+            theme.warning
+        };
         line.text(80, format!("  ·  {reasons}"), style);
     }
     line

@@ -1,4 +1,4 @@
-//! The machine's memory in use over time, from nothing to all there is; beside it what leaks or grows most, since before it
+//! The machine's memory in use over time, from nothing to all there is or to what was used; beside it what leaks or grows most, since before it
 //! began.
 //!
 //! ```text
@@ -24,10 +24,12 @@ use crate::tui::value_axis::{self, Scale};
 use crate::tui::widgets::{StatusLine, draw_bar};
 use crate::units;
 
+/// A part of the memory, as a divisor: where less of it was in use, the graph does not end at all of it.
+const MOSTLY_EMPTY: u64 = 4;
 /// Columns of a screen from which on both have room.
 const BOTH: u16 = 100;
 /// The share of the time shown that the growth takes at most: before it there is something to compare with.
-const SINCE: f64 = 0.9;
+const SINCE: f64 = 0.95;
 
 /// Draws the graph.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
@@ -47,7 +49,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     };
     let since = history.trend().since.unwrap_or(snapshot.monotonic);
     let ago = snapshot.monotonic.saturating_sub(since);
-    let name = growth_line::name(app, suspect);
+    let figure = match history {
+        history if history.shows_counted() => "RSS",
+        _ if app.screen.has_swap => "footprint",
+        _ => "PSS",
+    };
+    let name = format!("{figure} of {}", growth_line::name(app, suspect));
     let id = suspect.key.process();
     let charted = Charted {
         name: &name,
@@ -88,19 +95,25 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
         width: area.width - gutter - 1,
         height: area.height - 2,
     };
-    let scale = Scale::whole(total, inside.height);
     let chart = app.screen.chart;
     let window = chart.window(snapshot.monotonic, usize::from(inside.width));
     let series = app.engine.history.system().mem();
     let bands = series.bands(window.end, window.span, usize::from(inside.width));
+    let known = || bands.iter().flatten();
+    let high = known().map(|band| band.max).max().unwrap_or(0);
+    // The bar above says how full it is; of a machine that is mostly empty a graph to the top would be a line.
+    let scale = if high > total / MOSTLY_EMPTY {
+        Scale::whole(total, inside.height)
+    } else {
+        Scale::over(0, high, 0, inside.height)
+    };
     for (x, band) in (inside.x..).zip(&bands) {
         if let Some(band) = band {
             let column = Rect { x, width: 1, ..inside };
             draw_bar(buf, column, scale.eighths(band.last, inside.height), theme.chart);
         }
     }
-    let known = || bands.iter().flatten();
-    if let (Some(low), Some(high)) = (known().map(|b| b.min).min(), known().map(|b| b.max).max()) {
+    if let Some(low) = known().map(|band| band.min).min() {
         let [low, high, total] = [low, high, total].map(|n| units::bytes(n, app.screen.units));
         let mut title = StatusLine::default();
         title.text(90, " in use", theme.dim);

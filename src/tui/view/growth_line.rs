@@ -52,7 +52,7 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
         match others(app, suspect) {
             Some(more) if app.is_narrow() => line.labeled(72, &format!("   {more}: "), theme.text, key, theme.key),
             Some(more) => line.labeled(72, &format!("   {more}: press "), theme.text, key, theme.key),
-            None => line.labeled(20, "   press ", theme.key_label, key, theme.key),
+            None => line.labeled(20, "   why: press ", theme.key_label, key, theme.key),
         }
     }
     line.draw(area, buf);

@@ -153,6 +153,14 @@ fn draw_cell(
     if cell.style == CellStyle::Missing && values.counted_rss.is_some() {
         cell.text.clear();
     }
+    // Where most figures are bounds the heading says so, and beside RSS one that is RSS tells nothing.
+    if cell.style == CellStyle::Estimate && app.is_blind() {
+        match id {
+            layout::ANON => cell.text = cell.text.replace('≤', ""),
+            layout::PSS if is_beside_rss(app) => cell.text.clear(),
+            _ => {}
+        }
+    }
     if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
         cell.text = in_tree(row, values, &cell.text);
     }
@@ -162,6 +170,12 @@ fn draw_cell(
     let style = cell_style(app, column, cell.style, values, row);
     placed.draw(buf, area, &cell.text, style);
     cell.style
+}
+
+/// Returns true if the rows have RSS beside PSS, and are not sorted by PSS.
+fn is_beside_rss(app: &App) -> bool {
+    let table = app.tables.current();
+    table.columns.contains(&layout::RSS) && table.sort != layout::PSS
 }
 
 /// Draws the name of a group; the mark of one that must be started anew stays in sight however long the name is.
@@ -223,13 +237,21 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
         format!("{} of {all}", app.rows.matching)
     };
     let what = names[usize::from(count != "1")];
-    let mut labels = labels_of_sums(&[format!("Σ {count} {what}"), format!("Σ {count}")], &app.rows.totals);
-    let unread = app.rows.coverage.hidden - app.rows.coverage.pending;
-    let is_known = app.rows.matching == all && app.query.scope == Scope::Processes;
-    if unread > 0 && is_known {
-        labels.insert(0, format!("Σ {count} {what}, {unread} unreadable"));
+    let mut labels = vec![format!("Σ {count} {what}"), format!("Σ {count}")];
+    if !is_of_shown(app) {
+        labels = labels_of_sums(&[labels[0].clone(), labels[1].clone()], &app.rows.totals);
+        let unread = app.rows.coverage.hidden - app.rows.coverage.pending;
+        if unread > 0 && app.rows.matching == all && app.query.scope == Scope::Processes {
+            labels.insert(0, format!("Σ {count} {what}, {unread} unreadable"));
+        }
     }
     draw_sums(app, table, &app.rows.totals, &labels, area, buf);
+}
+
+/// Returns true if sums are of what the rows show, where most have RSS in place of PSS, and each shows something.
+fn is_of_shown(app: &App) -> bool {
+    let coverage = &app.rows.coverage;
+    app.is_blind() && coverage.hidden == coverage.pending + coverage.by_rss
 }
 
 /// Draws the sums of the tagged rows.
@@ -261,27 +283,21 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
     let values = Row::of_totals(totals, snapshot);
     let columns = app.place_columns(table, area.width);
     let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
-    let coverage = &app.rows.coverage;
-    // The sum of what the rows show, where each shows something.
-    let has_dashes = coverage.hidden > coverage.pending + coverage.by_rss;
-    let bound = if app.is_blind() && !has_dashes {
-        totals.as_bound()
-    } else {
-        None
-    };
+    let bound = if is_of_shown(app) { totals.as_bound() } else { None };
     for placed in columns.iter().filter(|placed| additive(placed)) {
         let column = table.columns[placed.index].get();
-        let of_shown = bound
-            .as_ref()
-            .filter(|_| [layout::PSS, layout::ANON, layout::DPSS, layout::MEM].contains(&table.columns[placed.index]));
+        let id = table.columns[placed.index];
+        // By RSS pages that are shared would be in it many times over.
+        if app.is_blind() && [layout::PSS, layout::RSS, layout::MEM].contains(&id) {
+            continue;
+        }
+        let of_shown = bound.as_ref().filter(|_| [layout::ANON, layout::DPSS].contains(&id));
         let values = of_shown.map_or(values, |totals| Row {
             is_counted: true,
             ..Row::of_totals(totals, snapshot)
         });
         let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
-        // By RSS pages that are shared are in it many times over.
-        let is_rough = cell.style == CellStyle::Estimate && table.columns[placed.index] != layout::ANON;
-        placed.draw(buf, area, &cell.text, if is_rough { theme.stale } else { theme.totals });
+        placed.draw(buf, area, &cell.text.replace('≤', ""), theme.totals);
     }
     // The label goes below the widest run of columns that have no sum.
     let runs = columns

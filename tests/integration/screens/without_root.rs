@@ -47,18 +47,19 @@ fn what_may_not_be_read_stands_by_its_rss_and_what_cannot_is_one_line() {
     assert_eq!(
         session.pids(),
         [700, 900, 701],
-        "by RSS where PSS is not allowed:\n{picture}"
+        "by anonymous memory where PSS is not allowed:\n{picture}"
     );
     let row = session.line("mysqld");
-    assert!(row.contains("≤2.1G") && row.contains("12.0M"), "{row}");
     assert!(
-        session.line("small").contains("≤10.5M"),
-        "there is room for it below the heading:\n{picture}"
+        row.contains(" 1.0G  2.1G") && row.contains("12.0M") && !row.contains('≤'),
+        "{row}"
     );
+    // Sorted by PSS it is a bound, for which there is room.
+    assert!(session.keys("M").line("small").contains("≤10.5M"), "{picture}");
     assert!(!session.line("mysqld").contains(" - "), "{picture}");
     let advice = session.line("needs root");
     assert!(
-        advice.contains("2 processes by RSS (≤), 1 not at all: PSS needs root or CAP_PERFMON  ? shows"),
+        advice.contains("PSS of 3 processes needs root or CAP_PERFMON  ? shows"),
         "{advice}"
     );
     // Kernel threads are no processes until they are listed.
@@ -82,13 +83,13 @@ fn columns_that_have_values_come_before_those_that_have_none() {
     };
     let mut narrow = session(80, 24);
     let shown = heading(&mut narrow);
-    for known in ["▼ANON", "PSS≤", "Δ10s", "SWAP", "TREND"] {
+    for known in ["▼≤ANON", "RSS", "Δ10s", "SWAP", "TREND"] {
         assert!(shown.contains(&known.to_owned()), "{known} of {shown:?}");
     }
-    // That of RSS says the same as that of PSS, and USS is nobody's to read.
+    // Mostly bounds, and USS is nobody's to read.
     let mut wide = session(160, 24);
     let shown = heading(&mut wide);
-    for empty in ["USS", "RSS"] {
+    for empty in ["USS", "MEM%"] {
         assert!(!shown.contains(&empty.to_owned()), "{empty} of {shown:?}");
     }
     // Who asks for them gets them.
@@ -113,13 +114,10 @@ fn what_is_shown_by_rss_has_its_change_and_its_trend() {
     // A change of RSS is none of the sum of PSS.
     let sum = session.line("Σ");
     assert!(!sum.contains('+'), "{sum}");
-    session.keys("Home");
+    let advice = session.line("needs root");
     assert!(
-        session
-            .picture()
-            .contains("shown by RSS, as the kernel refuses its PSS"),
-        "{}",
-        session.picture()
+        advice.contains("PSS of 1 process needs root or CAP_PERFMON, ≤ is its RSS"),
+        "{advice}"
     );
 }
 
@@ -131,11 +129,7 @@ fn a_row_of_dashes_is_not_said_to_be_shown_by_rss() {
     let rows = vec![hidden(700, "/usr/sbin/mysqld", 2100 * MIB, None), dashes];
     session.tick(1, rows);
     assert!(session.line("dashes").contains(" - "), "{}", session.picture());
-    assert!(
-        session
-            .line("needs root")
-            .contains(" 1 process by RSS (≤), 1 not at all:")
-    );
+    assert!(session.line("needs root").contains("PSS of 2 processes needs root"));
 }
 
 #[test]
@@ -151,7 +145,7 @@ fn a_bound_is_no_figure_for_a_filter() {
 fn groups_of_what_may_not_be_read_stand_by_their_rss() {
     let mut session = session(120, 30);
     session.keys("Tab");
-    assert!(session.line("mysqld").contains("≤2.1G"), "{}", session.picture());
+    assert!(session.line("mysqld").contains(" 1.0G  2.1G "), "{}", session.picture());
 }
 
 #[test]
@@ -206,13 +200,18 @@ fn the_sum_is_of_what_the_rows_show() {
     let rows = vec![rows[0].clone(), more, rows[2].clone()];
     session.tick(1, rows.clone());
     let sum = session.line("Σ");
-    assert!(sum.contains("≤3.0G") && sum.contains("+10.0M"), "{sum}");
-    assert!(sum.matches('≤').count() == 3, "ANON and MEM% have a bound too: {sum}");
+    assert!(sum.contains(" 1.5G ") && sum.contains("+10.0M"), "{sum}");
+    assert!(
+        !sum.contains("3.0G") && !sum.contains('≤'),
+        "RSS has what is shared many times over: {sum}"
+    );
+    assert!(sum.contains("Σ 3 processes") && !sum.contains("unreadable"), "{sum}");
     // One of which nothing is known makes it none.
     let mut dashes = process(800, 1, "/usr/bin/dashes");
     dashes.walk = Err(Missing::Denied);
     session.tick(1, rows.into_iter().chain([dashes]).collect());
-    assert!(!session.line("Σ").contains('≤'));
+    let sum = session.line("Σ");
+    assert!(!sum.contains(" 1.5G ") && sum.contains("3 unreadable"), "{sum}");
 }
 
 #[test]
@@ -234,7 +233,7 @@ fn what_many_share_does_not_hide_who_has_much() {
     session.tick(1, rows());
     assert_eq!(session.pids()[0], 700, "{}", session.picture());
     let row = session.line("shop.jar");
-    assert!(row.contains("≤1000M") && row.contains("≤1.1G"), "{row}");
+    assert!(row.contains(" 1000M  1.1G"), "{row}");
     // Who asks for the order by PSS has it, and keeps it.
     session.keys("M");
     assert_eq!(session.pids()[0], 400, "{}", session.picture());

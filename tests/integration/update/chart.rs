@@ -32,20 +32,8 @@ fn every_span_can_be_configured_and_is_named() {
 fn x_goes_to_longer_spans_and_shift_x_back_also_for_sparklines() {
     let mut session = session();
     let mut titles = Vec::new();
-    for keys in [
-        "",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "x",
-        "X X X X X X X X X",
-    ] {
+    let longer = std::iter::repeat_n("x", SPANS.len());
+    for keys in [""].into_iter().chain(longer).chain(["X X X X X X X X X X"]) {
         session.keys(keys);
         let heading = session.line("▼PSS");
         let title = |s: &&Span| heading.contains(&format!(" {} ", s.title));
@@ -53,7 +41,7 @@ fn x_goes_to_longer_spans_and_shift_x_back_also_for_sparklines() {
     }
     assert_eq!(
         titles.join(", "),
-        "5 MIN, 15 MIN, 30 MIN, 1 HOUR, 3 HOURS, 6 HOURS, 12 HOURS, 1 DAY, 1 WEEK, 30 DAYS, 30 DAYS, 5 MIN"
+        "5 MIN, 15 MIN, 30 MIN, 1 HOUR, 2 HOURS, 3 HOURS, 6 HOURS, 12 HOURS, 1 DAY, 1 WEEK, 30 DAYS, 30 DAYS, 5 MIN"
     );
     // Six and a half minutes are less than half of a quarter of an hour.
     session.keys("x");
@@ -107,14 +95,14 @@ fn zooming_in_keeps_what_the_cursor_is_on_in_sight() {
     chart = app.app.screen.chart;
     let window = chart.window(now, 100);
     assert_eq!((window.end, window.cursor), (now, Some(69)));
-    app.keys("X X X X");
+    app.keys("X X X X X");
     let window = app.app.screen.chart.window(now, 100);
     let back = Duration::from_secs(86_400) * 3 / 10;
     assert_eq!(window.span, Duration::from_secs(3600));
     assert_eq!(window.end, now.saturating_sub(back) + Duration::from_secs(1800));
     assert!((48..=50).contains(&window.cursor.unwrap()), "{window:?}");
     // At every span and width the cursor is on a column.
-    for keys in ["X", "X", "x x x x x x x x x"] {
+    for keys in ["X", "X", "x x x x x x x x x x"] {
         app.keys(keys);
         for width in [0, 1, 7, 300] {
             let cursor = app.app.screen.chart.window(now, width).cursor.unwrap();
