@@ -78,7 +78,6 @@ impl Rows {
 }
 
 /// The monitor's state.
-#[derive(Debug)]
 pub struct App {
     /// Settings, keymap, theme.
     pub config: Config,

@@ -4,7 +4,6 @@
 //! `update`. `update` passes events to the open one and `view` draws it; neither knows which one it is.
 
 use std::any::Any;
-use std::fmt::Debug;
 
 use ratatui::Frame;
 use ratatui::layout::Position;
@@ -55,7 +54,7 @@ impl Response {
 ///
 /// While it handles an event it is not in the state it is given: `app.modal` is empty. Keys that quit, and that
 /// redraw the screen, never reach it.
-pub trait Modal: Any + Debug {
+pub trait Modal: Any {
     /// Returns which of the keymap's bindings apply.
     fn context(&self) -> Context;
 

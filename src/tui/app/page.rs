@@ -4,7 +4,6 @@
 //! A page stays as it is while another one is open. Popups and prompts open over it as over the tables.
 
 use std::any::Any;
-use std::fmt::Debug;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -20,7 +19,7 @@ pub type HelpSection = (&'static str, Vec<(String, String)>);
 /// A page in place of the tables of processes.
 ///
 /// While it handles something it is not in the state that it is given.
-pub trait Page: Any + Debug {
+pub trait Page: Any {
     /// Returns the keys that the last line names, those of the other pages aside.
     fn hints(&self) -> &'static [Hint];
 
@@ -77,7 +76,7 @@ pub trait Page: Any + Debug {
 }
 
 /// The pages that were opened so far, by the actions that open them, and the one that is open.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Pages {
     open: Option<Action>,
     all: Vec<(Action, Box<dyn Page>)>,

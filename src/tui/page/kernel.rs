@@ -41,7 +41,6 @@ const MIN_NOTE: u16 = 6;
 const MAX_NOTE: usize = 3;
 
 /// The state of the page.
-#[derive(Debug)]
 pub struct KernelPage {
     views: Vec<Box<dyn View>>,
     /// The place of the view that is shown.

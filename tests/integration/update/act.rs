@@ -37,13 +37,11 @@ fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
 }
 
 fn signal_dialog(session: &Session) -> &SignalDialog {
-    let dialog = session.app.modal();
-    dialog.unwrap_or_else(|| panic!("no signal is asked for: {:?}", session.app.modal))
+    session.app.modal().expect("a signal is asked for")
 }
 
 fn tunable_dialog(session: &Session) -> &TunableDialog {
-    let dialog = session.app.modal();
-    dialog.unwrap_or_else(|| panic!("no number is asked for: {:?}", session.app.modal))
+    session.app.modal().expect("a number is asked for")
 }
 
 fn selection(session: &Session) -> &Selection {

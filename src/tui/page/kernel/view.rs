@@ -19,7 +19,7 @@ use crate::tui::popup::sort::MenuColumn;
 use crate::units::counted;
 
 /// A view, whatever its rows are.
-pub(super) trait View: Debug {
+pub(super) trait View {
     fn name(&self) -> &'static str;
 
     /// Returns what must be read for it.
