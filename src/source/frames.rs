@@ -126,7 +126,10 @@ impl Frames {
                 self.next_len = line.len();
                 break;
             }
-            scan.feed(line);
+            // Where each line is an object, nobody asks where it ends.
+            if !self.is_by_line {
+                scan.feed(line);
+            }
         }
         let Some(line) = first else { return Ok(None) };
         let text = &self.buffer[..self.buffer.len() - self.next_len];
