@@ -47,7 +47,7 @@
 //! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` hold both.
 //!
 //! ```text
-//! L0   units text            bytes, rates, durations; foreign bytes made safe to print
+//! L0   units text order      bytes, rates, durations; foreign bytes made safe to print; lists sorted
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; where the RAM went
 //! L3   filter history        the filter language; the past of every row, marks, suspects
@@ -269,6 +269,7 @@ pub mod group;
 pub mod history;
 pub mod manual;
 pub mod model;
+pub mod order;
 pub mod output;
 pub mod proc;
 pub mod query;

@@ -4,6 +4,7 @@ use crate::account::arithmetic::less;
 use crate::model::Reading;
 use crate::model::system::accounting::{MemoryMount, SysvShm};
 use crate::model::system::{AccountingInputs, SystemSample};
+use crate::order;
 
 /// Shared memory in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct ShmemAccount<'a> {
 pub fn account<'a>(s: &SystemSample, inputs: &'a AccountingInputs) -> ShmemAccount<'a> {
     let mounts = inputs.mounts.as_ref().map_err(|why| *why).map(|mounts| {
         let mut mounts: Vec<_> = mounts.iter().collect();
-        mounts.sort_by_key(|mount| std::cmp::Reverse(mount.used.unwrap_or(0)));
+        order::sort_by_key(&mut mounts, |mount| std::cmp::Reverse(mount.used.unwrap_or(0)));
         mounts
     });
     let held = mounts.as_ref().map_err(|why| *why).map(|mounts| {

@@ -10,6 +10,7 @@ use crate::alert::rule::Rule;
 use crate::filter::Filterable;
 use crate::group::RowKey;
 use crate::model::snapshot::Snapshot;
+use crate::order;
 
 /// The state that the rules share: the snapshot that is evaluated, and the events so far.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ impl Evaluation {
 
     /// Sorts the events from that index on by target, since the order of a hash map is random.
     fn sort_from(&mut self, index: usize) {
-        self.events[index..].sort_by(|a, b| a.target.cmp(&b.target));
+        order::sort_by(&mut self.events[index..], |a, b| a.target.cmp(&b.target));
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::order;
 use crate::text;
 
 /// The maximum number of faults reported of one file.
@@ -179,7 +180,7 @@ impl<'a> Faults<'a> {
         if self.list.is_empty() {
             return Ok(());
         }
-        self.list.sort_by_key(|f| f.at);
+        order::sort_by_key(&mut self.list, |f| f.at);
         if self.more {
             self.list
                 .extend(ConfigError::of_file(self.file, "and more faults").faults);

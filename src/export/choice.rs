@@ -8,6 +8,7 @@ use super::families::Labels;
 use crate::group::{Group, GroupKey};
 use crate::history::History;
 use crate::model::{Memory, Snapshot};
+use crate::order;
 use crate::text::safe_prefix;
 
 /// The label of what is summed of all other groups.
@@ -57,7 +58,7 @@ impl GroupChoice {
             (grows, footprint.saturating_add(bonus))
         };
         let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
-        order.sort_by(|a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
+        order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
         let mut taken = HashSet::from([OTHERS.into()]);
         let (mut shown, mut others) = (Vec::new(), Vec::new());
         for (_, at) in order {

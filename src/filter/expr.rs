@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::truth::TruthSet;
 use super::{Filterable, TextField};
+use crate::order;
 
 /// A tree of conditions. Evaluates to yes, no, or unknown, as in Kleene's logic.
 #[derive(Clone, Debug)]
@@ -152,7 +153,7 @@ impl Expr {
             return list.remove(0);
         }
         // Comparing a figure is cheaper than fetching and folding a text; the answer is the same.
-        list.sort_by_key(Self::uses_text);
+        order::sort_by_key(&mut list, Self::uses_text);
         join(list)
     }
 

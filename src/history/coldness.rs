@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crate::model::mapping::{Mapping, MappingKind};
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
+use crate::order;
 
 /// Maximum number of processes that are looked at: each costs a read of `smaps` a minute.
 pub const MAX_ASKED: usize = 16;
@@ -129,7 +130,7 @@ impl Coldness {
                 }
             }
         }
-        all.sort_by(|a, b| {
+        order::sort_by(&mut all, |a, b| {
             b.cold()
                 .cmp(&a.cold())
                 .then_with(|| (a.kind, &a.name).cmp(&(b.kind, &b.name)))

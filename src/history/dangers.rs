@@ -13,6 +13,7 @@ use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::order;
 
 /// Time between two looks at the cgroups, for which all processes are summed.
 const CGROUP_INTERVAL: Duration = Duration::from_secs(2);
@@ -112,7 +113,9 @@ impl History {
                 forecast,
             })
             .collect();
-        dangers.sort_by(|a, b| a.forecast.seconds().total_cmp(&b.forecast.seconds()));
+        order::sort_by(&mut dangers, |a, b| {
+            a.forecast.seconds().total_cmp(&b.forecast.seconds())
+        });
         self.danger_watch.dangers = dangers;
     }
 

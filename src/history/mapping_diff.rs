@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::model::mapping::{Mapping, MappingKind};
 use crate::model::memory::Memory;
 use crate::model::reading::Reading;
+use crate::order;
 
 /// All areas of one name and kind together, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +130,7 @@ pub fn diff(before: &MappingTotals, now: &MappingTotals) -> Vec<MappingGrowth> {
         .collect();
     let gone = earlier.into_values();
     all.extend(gone.map(|total| MappingGrowth::new(total, total.footprint, Ok(0), Presence::Gone)));
-    all.sort_by(|a, b| {
+    order::sort_by(&mut all, |a, b| {
         let key = |g: &MappingGrowth| Reverse((g.growth(), g.now.unwrap_or(0)));
         // By name last, as the order of a hash table differs from run to run.
         key(a)

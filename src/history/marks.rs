@@ -10,6 +10,7 @@ use crate::model::kernel_tables::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
+use crate::order;
 
 /// PSS and swap in KiB, in eight bytes: a mark keeps them for every process and group.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,7 @@ impl Mark {
         };
         let rows = snapshot.rows();
         let mut processes: Vec<_> = rows.iter().filter(has_memory).map(|s| (s.id, memory(s))).collect();
-        processes.sort_unstable_by_key(|(id, _)| *id);
+        order::sort_by_key(&mut processes, |(id, _)| *id);
         let mut by_key = HashMap::new();
         let mut held = rows.iter().any(|s| s.held.is_some()).then(MarkedHeld::default);
         if let Some(held) = &mut held {

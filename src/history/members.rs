@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::history::time_series::{Retention, TimeSeries};
+use crate::order;
 use crate::trend::Point;
 
 /// The value that stands for one member: far more than what a series takes for the same.
@@ -68,7 +69,7 @@ fn usual(counts: &[Point], from: Duration, to: Duration, held: &mut Vec<(u64, Du
         let end = counts.get(at + 1).map_or(to, |next| next.from.min(to));
         held.push((count.last, end.saturating_sub(count.from.max(from))));
     }
-    held.sort_unstable();
+    order::sort_by(held, Ord::cmp);
     let half = held.iter().map(|(_, time)| *time).sum::<Duration>() / 2;
     let mut passed = Duration::ZERO;
     let median = held.iter().find(|(_, time)| {

@@ -16,6 +16,7 @@ use crate::model::HeldKind;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
+use crate::order;
 use crate::text;
 use crate::trend::{Judgement, Metric, Verdict};
 use groups::{add_programs, find_groups};
@@ -138,7 +139,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_parts(history, snapshot, query.least, &held, &mut found);
         found.extend(held);
     }
-    found.sort_by(|a, b| {
+    order::sort_by(&mut found, |a, b| {
         let rank = |s: &Suspect| {
             (
                 s.judgement.verdict,

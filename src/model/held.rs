@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::model::reading::{Missing, Reading};
+use crate::order;
 
 /// The kind of an object that a descriptor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,7 +145,7 @@ impl Held {
                 .vram
                 .saturating_add(object.vram / u64::from(object.holders.max(1)));
         }
-        objects.sort_by(|a, b| {
+        order::sort_by(&mut objects, |a, b| {
             let key = |o: &HeldObject| std::cmp::Reverse((o.share().unwrap_or(0), o.vram));
             key(a)
                 .cmp(&key(b))

@@ -17,6 +17,7 @@ use super::table::{TableOptions, count_label, partial_label};
 use super::text_table::{TextColumn, word};
 use crate::columns::{Cell, CellStyle, Column, OrderKey, Row, SortKey, Unit, Value, order};
 use crate::group::RowKey;
+use crate::order;
 use crate::query::{Query, Rows};
 use crate::text::Align;
 
@@ -209,7 +210,7 @@ impl ChangeTracker {
             .iter()
             .filter(|(key, row)| row.passed && !present.contains(*key));
         let mut ended: Vec<_> = ended.collect();
-        ended.sort_by_key(|(key, _)| *key);
+        order::sort_by_key(&mut ended, |(key, _)| *key);
         changed.extend(ended.into_iter().map(|(_, previous)| {
             let rates: Vec<_> = previous.figures.iter().map(|then| rate(*then, Some(0))).collect();
             ChangedRow {

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::columns::{DataValue, Value};
 use crate::model::{Missing, Reading};
+use crate::order;
 use crate::record::Record;
 
 /// A document of a report.
@@ -72,7 +73,7 @@ impl<'a> Object<'a> {
                 self.put(UNREAD, first)
             }
             _ => {
-                reasons.sort_unstable();
+                order::sort_by(&mut reasons, Ord::cmp);
                 self.put(UNREAD, by_path(reasons))
             }
         }

@@ -2,6 +2,7 @@
 
 use super::areas::head;
 use super::parse::LineBuffer;
+use crate::order;
 
 /// The number of bytes kept of a line: all before the name, and the beginning of that.
 const MAX_LINE: usize = 128;
@@ -60,13 +61,13 @@ impl Objects {
         }
         if self.all.len() >= MAX_KEPT {
             self.merge();
-            self.all.sort_unstable_by_key(|o| std::cmp::Reverse(o.bytes));
+            order::sort_by_key(&mut self.all, |o| std::cmp::Reverse(o.bytes));
             self.all.truncate(MAX_KEPT / 2);
         }
     }
 
     fn merge(&mut self) {
-        self.all.sort_unstable_by_key(|o| (o.device, o.inode));
+        order::sort_by_key(&mut self.all, |o| (o.device, o.inode));
         self.all.dedup_by(|next, first| {
             let is_same = is_same(first, next);
             if is_same {
@@ -98,7 +99,7 @@ impl Objects {
             return Vec::new();
         };
         let mut all = self.all.clone();
-        all.sort_unstable_by_key(|o| (std::cmp::Reverse(o.bytes), o.device, o.inode));
+        order::sort_by_key(&mut all, |o| (std::cmp::Reverse(o.bytes), o.device, o.inode));
         let is_kept = |o: &Object| o.bytes >= least && !is_same(o, &program);
         let (mut kept, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_kept);
         rest.extend(kept.drain(count.min(kept.len())..));

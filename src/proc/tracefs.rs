@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::parse::{number, unescape_octal};
+use crate::order;
 
 /// Returns the directories in which a `mountinfo` says that tracefs is: mounts of its own, then those that debugfs has
 /// below it.
@@ -29,7 +30,7 @@ pub fn mounts(mountinfo: &[u8]) -> Vec<PathBuf> {
         (root == b"/").then_some((is_debugfs, path))
     };
     let mut found: Vec<_> = mountinfo.split(|b| *b == b'\n').filter_map(mount).collect();
-    found.sort_by_key(|(is_debugfs, _)| *is_debugfs);
+    order::sort_by_key(&mut found, |(is_debugfs, _)| *is_debugfs);
     found.into_iter().map(|(_, path)| path).collect()
 }
 

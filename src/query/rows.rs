@@ -5,6 +5,7 @@ use crate::columns::Row;
 use crate::group::{RowKey, Totals};
 use crate::history::History;
 use crate::model::{Missing, Snapshot};
+use crate::order;
 
 /// The selected rows, in their order.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl<'a> Rows<'a> {
 }
 
 fn count_reasons(mut reasons: Vec<Missing>) -> Vec<(Missing, usize)> {
-    reasons.sort_unstable();
+    order::sort_by(&mut reasons, Ord::cmp);
     reasons
         .chunk_by(|a, b| a == b)
         .map(|same| (same[0], same.len()))

@@ -17,6 +17,7 @@ use super::chart::Span;
 use super::widgets::draw_text;
 use crate::alert::Transition;
 use crate::model::Snapshot;
+use crate::order;
 use crate::text;
 use crate::units;
 
@@ -106,7 +107,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, axis: Axis, happenings: &[Hap
         .filter_map(|it| Some((column(axis.end.checked_sub(it.at).filter(|back| *back < span)?), it)))
         .collect();
     // Of two in one column the later one is seen.
-    here.sort_by_key(|(_, it)| it.at);
+    order::sort_by_key(&mut here, |(_, it)| it.at);
     for (at, it) in &here {
         for above in area.top()..y {
             let cell = &mut buf[(area.x + *at as u16, above)];

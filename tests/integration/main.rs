@@ -24,6 +24,7 @@ mod maps;
 mod marks;
 mod mem;
 mod oneshot;
+mod order;
 mod peers;
 mod proc;
 mod programs;

@@ -11,6 +11,7 @@ use super::{Binding, Chord, Context, Keymap, SHIPPED};
 use crate::config::document::{self, found, unknown};
 use crate::config::fault::{ConfigError, Faults};
 use crate::config::{Action, file};
+use crate::order;
 use crate::text;
 
 static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
@@ -126,7 +127,7 @@ fn read_entries(text: &str, faults: &mut Faults<'_>, shipped: Option<&Keymap>) -
             out.push((value.span().start, entry));
         }
     }
-    out.sort_by_key(|(at, _)| *at);
+    order::sort_by_key(&mut out, |(at, _)| *at);
     out.into_iter().map(|(_, entry)| entry).collect()
 }
 

@@ -7,6 +7,7 @@ use crate::account::headroom::headroom;
 use crate::group::{GroupBy, RowKey};
 use crate::history::History;
 use crate::model::snapshot::Snapshot;
+use crate::order;
 use crate::trend::{Judgement, Verdict};
 
 /// The parts of the RAM that hold little beside what is mapped, and what is held.
@@ -28,7 +29,7 @@ pub(super) fn processes(history: &History, snapshot: &Snapshot, least: Verdict) 
         })
     });
     let mut found: Vec<Suspect> = found.collect();
-    found.sort_by(|a, b| a.key.cmp(&b.key));
+    order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
     found
 }
 
@@ -42,7 +43,7 @@ pub(super) fn groups(history: &History, snapshot: &Snapshot, by: GroupBy, least:
         ..Suspect::new(RowKey::Group(key.clone()), key.name.clone(), held.row())
     });
     let mut found: Vec<Suspect> = found.collect();
-    found.sort_by(|a, b| a.key.cmp(&b.key));
+    order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
     of_groups::set_etas(history, snapshot, by, &mut found);
     found
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::model::system::Zram;
 use crate::model::{Missing, Reading, SystemSample};
+use crate::order;
 use crate::proc::files;
 use crate::proc::parse::{number, words};
 
@@ -45,7 +46,7 @@ pub(super) fn devices(sys: &Path) -> Vec<(Box<str>, MmStat)> {
     if listed.is_err() {
         return Vec::new();
     }
-    names.sort_unstable_by_key(|name| (name.len(), name.clone()));
+    order::sort_by_key(&mut names, |name| (name.len(), name.clone()));
     let device = |name: Box<str>| {
         let path = block.join(&*name).join("mm_stat");
         let mut buf = [0; 512];

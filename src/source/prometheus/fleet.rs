@@ -14,6 +14,7 @@ use crate::model::system::AccountingInputs;
 use crate::model::{
     Fleet, FleetHost, FleetRow, Missing, ProcessSample, Reading, Sampling, SelfCost, Snapshot, SystemSample,
 };
+use crate::order;
 
 /// Time for which a host that tells nothing any more keeps its rows.
 pub const KEPT: Duration = Duration::from_secs(300);
@@ -222,7 +223,7 @@ impl FleetSource {
             is_kept
         });
         self.rows = self.hosts.values().map(Host::len).sum();
-        hosts.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        order::sort_by(&mut hosts, |a, b| a.name.cmp(&b.name));
         rows.sort_unstable_by_key(|(sample, _)| sample.id.pid);
         let (processes, rows) = rows.into_iter().unzip();
         let fleet = Fleet {

@@ -4,6 +4,7 @@ use super::pending::PendingAction;
 use crate::act::{ActError, Command, MAX_PROCESSES, RequestId, Tunable, TunableValues};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::order;
 use crate::text;
 use crate::tui::app::App;
 
@@ -53,7 +54,7 @@ impl Selection {
         };
         let mut samples: Vec<&ProcessSample> = rows.iter().flat_map(|row| members(app, snapshot, row)).collect();
         // A process may be in several tagged groups.
-        samples.sort_unstable_by_key(|s| s.id);
+        order::sort_by_key(&mut samples, |s| s.id);
         samples.dedup_by_key(|s| s.id);
         if samples.is_empty() {
             return Err("no process is selected".into());

@@ -30,6 +30,7 @@ use crate::account::{Account, ProcessTotals, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, Needs, columns_help};
 use crate::config::Action;
+use crate::order;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page};
 use crate::tui::event::Effect;
 use crate::tui::panel;
@@ -123,7 +124,7 @@ impl MemoryPage {
         if self.table.sort.is_some() {
             let mut ranks = vec![None; rows.len()];
             places.iter().enumerate().for_each(|(rank, at)| ranks[*at] = Some(rank));
-            places.sort_by_key(|at| {
+            order::sort_by_key(&mut places, |at| {
                 let whole = rows[..=*at].iter().rposition(|row| !row.is_within);
                 (whole.and_then(|whole| ranks[whole]).or(ranks[*at]), *at)
             });

@@ -17,6 +17,7 @@ use super::{draw_facts, held, process};
 use crate::columns::{CellStyle, cell, layout};
 use crate::group::Group;
 use crate::model::Snapshot;
+use crate::order;
 use crate::text;
 use crate::tui::app::App;
 use crate::tui::labels;
@@ -80,7 +81,7 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
         change.and_then(|change| change.growth).unwrap_or(0.0)
     };
     let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(*at), *at)).collect();
-    members.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    order::sort_by(&mut members, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 
     let (columns, heading) = if app.fleet.is_some() {
         (layout::FLEET_MEMBERS, " its groups on each host, by growth")

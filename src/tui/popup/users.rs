@@ -14,6 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::Popup;
+use crate::order;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Response};
 use crate::tui::rows::rebuild;
@@ -54,7 +55,7 @@ impl UserPicker {
             pss,
         });
         let mut users: Vec<User> = users.collect();
-        users.sort_by(|a, b| b.pss.cmp(&a.pss).then_with(|| a.name.cmp(&b.name)));
+        order::sort_by(&mut users, |a, b| b.pss.cmp(&a.pss).then_with(|| a.name.cmp(&b.name)));
         Self {
             list: ListState::default(),
             users,

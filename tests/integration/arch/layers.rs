@@ -5,7 +5,7 @@ use super::graph::Graph;
 /// Returns the layer of a top-level module; `None` for one that the design does not name.
 fn layer(module: &str) -> Option<u8> {
     Some(match module {
-        "units" | "text" => 0,
+        "units" | "text" | "order" => 0,
         "model" => 1,
         "account" | "group" | "trend" => 2,
         "filter" | "history" => 3,
