@@ -108,8 +108,10 @@ impl Evaluation {
     /// Returns one with a judgement that was made elsewhere.
     pub(super) fn told(judgement: Judgement) -> Self {
         let log = GrowthLog::default();
+        let is_steady = judgement.verdict == Verdict::Steady;
         Self {
-            latest: Some(Box::new(Latest { judgement, log })),
+            latest: (!is_steady).then(|| Box::new(Latest { judgement, log })),
+            is_steady,
             ..Self::default()
         }
     }

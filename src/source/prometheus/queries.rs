@@ -25,6 +25,8 @@ pub enum Field {
     Shmem,
     /// Verdicts of groups that grow, leak or fall.
     Verdict,
+    /// The same of those that are steady, which are most.
+    Steady,
     /// Slopes of those that grow.
     Slope,
     /// Confidence of those that leak.
@@ -137,19 +139,19 @@ pub fn more_questions(matchers: &Matchers, round: u64, rows: usize) -> Vec<Quest
         ),
     ];
     let seldom = [
-        (Field::Processes, "zmtop_processes"),
-        (Field::Anon, "zmtop_pss_anon_bytes"),
-        (Field::File, "zmtop_pss_file_bytes"),
-        (Field::Shmem, "zmtop_pss_shmem_bytes"),
+        ask(Field::Processes, m("zmtop_processes")),
+        ask(Field::Anon, m("zmtop_pss_anon_bytes")),
+        ask(Field::File, m("zmtop_pss_file_bytes")),
+        ask(Field::Shmem, m("zmtop_pss_shmem_bytes")),
+        ask(Field::Steady, format!("{} == 2", m("zmtop_verdict"))),
     ];
-    let due = |at: usize| !is_large(rows) && round > 0 || round as usize % seldom.len() == at;
-    all.extend(
-        seldom
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| due(*at))
-            .map(|(_, (field, metric))| ask(*field, m(metric))),
-    );
+    let in_turns = is_large(rows) || round == 0;
+    let turn = round as usize % seldom.len();
+    let due = seldom
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| !in_turns || *at == turn);
+    all.extend(due.map(|(_, question)| question));
     all
 }
 

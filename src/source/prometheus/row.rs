@@ -120,7 +120,8 @@ impl GroupRow {
             })
         };
         let growing_for = get(Field::GrowingFor).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let verdict = get(Field::Verdict).map(|rank| ToldVerdict {
+        let rank = get(Field::Verdict).or_else(|| get(Field::Steady));
+        let verdict = rank.map(|rank| ToldVerdict {
             rank,
             slope: get(Field::Slope).unwrap_or(0.0),
             confidence: get(Field::Confidence).unwrap_or(0.0),

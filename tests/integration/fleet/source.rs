@@ -275,6 +275,7 @@ fn programs_that_leak_on_many_hosts_are_one_suspect() {
         (Field::Verdict, answer(90_000, &series))
     };
     more.push(verdict(4.0));
+    more.push((Field::Steady, answer(90_000, &[(&group("web28", "cron"), 2.0)])));
     let rows: Vec<_> = hosts
         .iter()
         .flat_map(|host| [(host.as_str(), "api", 9), (host.as_str(), "cron", 1)])
@@ -301,11 +302,12 @@ fn programs_that_leak_on_many_hosts_are_one_suspect() {
     assert_eq!((told[1].1, told[1].2), (Verdict::Growing, None));
     // The column says what the host said.
     let snapshot = state.snapshot.as_ref().unwrap();
-    let verdicts = snapshot.rows().iter().filter_map(|row| state.history.get(row.id));
-    assert_eq!(
-        verdicts.filter(|row| row.trend().verdict == Verdict::Leaking).count(),
-        12
-    );
+    let count = |verdict| {
+        let rows = snapshot.rows().iter().filter_map(|row| state.history.get(row.id));
+        rows.filter(|row| row.trend().verdict == verdict).count()
+    };
+    assert_eq!(count(Verdict::Leaking), 12);
+    assert_eq!([count(Verdict::Steady), count(Verdict::Unknown)], [1, 60 - 12 - 2]);
 }
 
 #[test]

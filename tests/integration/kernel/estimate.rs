@@ -192,9 +192,10 @@ fn pages_that_the_kernel_merges_are_seen_within_the_greatest_age() {
         assert!(ticks < 120, "nothing is merged");
     }
     ticks = 0;
+    // Half a minute where there is time for it: the tests beside this one take of the same budget.
     while !shown().is_ok_and(|walk| walk.memory.pss < 48 * MB) {
         ticks += 1;
-        assert!(ticks < 40, "merged pages are not seen");
+        assert!(ticks < 120, "merged pages are not seen");
     }
 }
 
