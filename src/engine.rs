@@ -109,8 +109,8 @@ impl State {
     }
 }
 
-/// Rows of a fleet that are taken in at a time: a millisecond or so.
-const SLICE: usize = 1000;
+/// Rows of a fleet that are taken in at a time: a millisecond or two.
+const SLICE: usize = 500;
 /// Time after that in which others have the state. A thread that rests is seldom halted by others, so that nobody waits for
 /// one that holds the state and may not run.
 const BREATH: Duration = Duration::from_micros(500);

@@ -31,6 +31,8 @@ use crate::units;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Time after which an answer that has not come is told of.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Time after which a question that failed is asked once more, unless the next round comes sooner; each time twice as long.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Difference of the clocks from which on it is told.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 
@@ -64,6 +66,7 @@ pub(crate) async fn run(link: Link, mut ends: Ends, tell: impl Fn(FleetStatus) +
     let mut wanted = ends.wanted.borrow_and_update().clone();
     let mut ticker = ticker(wanted.interval);
     let mut has_past = false;
+    let mut retry = Retry::default();
     loop {
         let is_due = tokio::select! {
             biased;
@@ -81,6 +84,7 @@ pub(crate) async fn run(link: Link, mut ends: Ends, tell: impl Fn(FleetStatus) +
                 asked
             }
             _ = ticker.tick(), if !wanted.paused => true,
+            () = retry.due(), if !wanted.paused => true,
             () = teller.beat() => {
                 teller.repeat();
                 false
@@ -94,6 +98,7 @@ pub(crate) async fn run(link: Link, mut ends: Ends, tell: impl Fn(FleetStatus) +
             return;
         };
         teller.take(&round);
+        retry.note(round.fault.is_some());
         let Some(snapshot) = round.snapshot else { continue };
         ends.publish.send_replace(Some(snapshot));
         let is_first = !std::mem::replace(&mut has_past, true);
@@ -126,6 +131,31 @@ fn put_past(ends: &Ends, history: Box<History>, snapshot: Option<Arc<Snapshot>>)
             *last = snapshot;
         }
     });
+}
+
+/// Asks again soon where a question failed: a server that has just started, or is busy, answers in a moment, and an interval
+/// may be minutes.
+#[derive(Debug, Default)]
+struct Retry {
+    at: Option<Instant>,
+    /// The time waited for last; none since an answer.
+    waited: Option<Duration>,
+}
+
+impl Retry {
+    /// Takes in if a round failed.
+    fn note(&mut self, failed: bool) {
+        self.waited = failed.then(|| self.waited.map_or(FIRST_RETRY, |last| (last * 2).min(Options::LONGEST)));
+        self.at = self.waited.map(|wait| Instant::now() + wait);
+    }
+
+    /// Waits until it is time; for ever where nothing failed.
+    async fn due(&self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 fn bounded(interval: Duration) -> Duration {

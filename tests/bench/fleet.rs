@@ -1,10 +1,11 @@
 //! Times `zmtop fleet` over many hosts in a real Prometheus.
 //!
-//! `cargo bench --bench fleet -- [HOSTS GROUPS [ROUNDS [KEYS]]]` makes the series of so many hosts (1000) with so many groups
-//! each (50) over the last five minutes and the next ten, serves them by `prometheus` on the loopback, and prints: the time
-//! from a start of the real program in a terminal of 200×50 to the first frame with rows (5 rounds), the time of a refresh by
-//! the program's own log, and the time from a key to the frame that answers it (100 keys) while refreshes go on. Everything
-//! is in a temporary folder, some hundreds of megabytes for a while.
+//! `cargo bench --bench fleet -- [HOSTS GROUPS [ROUNDS [KEYS [SECONDS]]]]` makes the series of so many hosts (1000) with so
+//! many groups each (50) over the last five minutes and the next ten, serves them by `prometheus` on the loopback, and
+//! prints: the time from a start of the real program in a terminal of 200×50 to the first frame with rows (5 rounds), the
+//! time of a refresh by the program's own log, and the time from a key to the frame that answers it (400 keys) while
+//! refreshes go on, one each SECONDS (15, as by default). Everything is in a temporary folder, some hundreds of megabytes
+//! for a while.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
@@ -34,7 +35,7 @@ impl Drop for Running {
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
     let mut next = |default| numbers.next().unwrap_or(default);
-    let (hosts, groups, rounds, keys) = (next(1000), next(50), next(5), next(100));
+    let (hosts, groups, rounds, keys, every) = (next(1000), next(50), next(5), next(400), next(15));
     let folder = tempfile::tempdir().unwrap();
     let begun = Instant::now();
     let data = folder.path().join("data");
@@ -57,7 +58,8 @@ fn main() {
 
     let log = folder.path().join("log");
     let path = log.to_str().unwrap().to_owned();
-    let mut screen = Screen::start(&["fleet", "--prometheus", &url, "--interval", "2s", "--log", &path]);
+    let every = format!("{every}s");
+    let mut screen = Screen::start(&["fleet", "--prometheus", &url, "--interval", &every, "--log", &path]);
     screen.until("the rows", |s| s.text().contains("program"));
     std::thread::sleep(Duration::from_secs(10));
     let mut times = Vec::new();

@@ -121,6 +121,19 @@ fn a_server_that_goes_away_and_comes_back() {
 }
 
 #[test]
+fn a_server_that_was_not_ready_is_asked_again_soon() {
+    let mut series = Series::new(&["web1:9464"]);
+    series.reply = Reply::Error("503 Service Unavailable", "Service Unavailable");
+    let server = Server::start(series);
+    let url = server.url();
+    let pty = Pty::zmtop((160, 24), &["fleet", "--prometheus", &url, "--interval", "10m"]);
+    pty.wait_for("answers 503 Service Unavailable");
+    server.change(|series| series.reply = Reply::Series);
+    pty.wait_for("web1:9464");
+    quit(pty);
+}
+
+#[test]
 fn warnings_doubles_and_clocks_are_told() {
     type Change = fn(&mut Series);
     let cases: [(Change, &str); 3] = [
