@@ -73,21 +73,26 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     };
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
-    // Two workers: while the sampler's tick has one, the other takes connections.
-    let runtime = super::runtime().worker_threads(2).build().map_err(failed)?;
+    // Two runtimes: in one, connections would wait for a tick of the sampler even beside a worker that has nothing to do, as
+    // it would be the tick's worker that is told of them.
+    let sampling = super::runtime().build().map_err(failed)?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
     let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     let own_pid = options.roots().is_own().then(std::process::id);
     let exporter = Arc::new(Mutex::new(Exporter::new(ExportOptions {
         by: args.by.unwrap_or(GroupBy::Command),
         top: args.top as usize,
     })));
-    let handle = sampler::spawn(options, runtime.handle());
+    let handle = sampler::spawn(options, sampling.handle());
     handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
-    let (_engine, page) = start(state, &handle, runtime.handle(), exporter, interval).map_err(failed)?;
+    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),
@@ -144,6 +149,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     });
     // Reads of /proc may be stuck for ever: nobody waits for them.
     runtime.shutdown_background();
+    sampling.shutdown_background();
     ended.map_err(failed)?;
     Ok(Exit::Done)
 }

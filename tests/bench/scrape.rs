@@ -129,13 +129,16 @@ fn answers(numbers: &Numbers) {
             }
         }
         for ((mut times, size), how) in times.into_iter().zip(sizes).zip(["plain", "gzip"]) {
+            let slowest = (1..=times.len()).max_by(|a, b| times[a - 1].total_cmp(&times[b - 1]));
             times.sort_by(f64::total_cmp);
-            let (median, p99) = (quantile(&times, 0.5), quantile(&times, 0.99));
+            let (median, p99, max) = (quantile(&times, 0.5), quantile(&times, 0.99), quantile(&times, 1.0));
             println!(
-                "answers, --top {top}, {how}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), largest {} kB \
+                "answers, --top {top}, {how}: {} scrapes, median {median:.2} ms, p99 {p99:.2} ms (goal 10{}), slowest \
+                 {max:.2} ms (the {}th), largest {} kB \
                  (goal 512{}), in the end {groups} groups with PSS",
                 times.len(),
                 missed(goal && p99 > 10.0),
+                slowest.unwrap_or_default(),
                 size / 1000,
                 missed(goal && size > 512_000)
             );

@@ -12,7 +12,7 @@ use crate::proc::clock;
 
 /// Two requests that come sooner one after the other are of one round.
 const ROUND: Duration = Duration::from_millis(500);
-/// Time in which the second request is expected: few ask less often.
+/// Time in which the first and the second request are expected: few ask less often.
 const SECOND: Duration = Duration::from_secs(120);
 
 /// The last snapshot as text.
@@ -26,7 +26,7 @@ pub(super) struct Page {
 }
 
 /// The texts that are asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Texts {
     /// The number of the last snapshot whose texts are made: while those of the next are, these are given out.
     latest: u64,
@@ -45,7 +45,9 @@ struct Encoding {
 #[derive(Debug)]
 struct Text {
     encoding: Encoding,
+    /// When it was asked for last, or expected first.
     asked_at: Duration,
+    was_asked: bool,
     /// The time between the last two rounds.
     period: Option<Duration>,
     made: Option<Made>,
@@ -61,13 +63,24 @@ struct Made {
 }
 
 impl Text {
+    /// Creates a text that is taken to be asked for soon.
+    fn new(encoding: Encoding) -> Self {
+        Self {
+            encoding,
+            asked_at: clock::monotonic(),
+            was_asked: false,
+            period: None,
+            made: None,
+        }
+    }
+
     /// Notes a request.
     fn ask(&mut self, now: Duration) {
         let since = now.saturating_sub(self.asked_at);
-        if since >= ROUND {
+        if since >= ROUND && self.was_asked {
             self.period = Some(since);
         }
-        self.asked_at = now;
+        (self.asked_at, self.was_asked) = (now, true);
     }
 
     /// Returns true if it is going to be asked for before the next snapshot but one, as far as its period tells.
@@ -82,11 +95,19 @@ impl Text {
 
 impl Page {
     pub(super) fn new(state: SharedState, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
+        // As Prometheus asks, which is the one to come first.
+        let first = Text::new(Encoding {
+            format: TextFormat::OpenMetrics,
+            is_gzip: true,
+        });
         Self {
             state,
             exporter,
             interval,
-            texts: Mutex::default(),
+            texts: Mutex::new(Texts {
+                latest: 0,
+                all: vec![first],
+            }),
         }
     }
 
@@ -134,12 +155,7 @@ impl Page {
         let latest = texts.latest;
         let at = texts.all.iter().position(|text| text.encoding == encoding);
         let at = at.unwrap_or_else(|| {
-            texts.all.push(Text {
-                encoding,
-                asked_at: now,
-                period: None,
-                made: None,
-            });
+            texts.all.push(Text::new(encoding));
             texts.all.len() - 1
         });
         let text = &mut texts.all[at];
