@@ -123,7 +123,7 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let _guard = terminal::Guard;
     // Before the reader of keys is set up, which spins for ever on a terminal that is gone by then.
     signals::watch_hangup(&send, &ended)?;
-    feeds::events(&runtime, &send).context("cannot read the terminal")?;
+    feeds::events(&send).context("cannot read the terminal")?;
     if config.if_light.is_some() {
         terminal::ask(background::QUERY).context("cannot write to the terminal")?;
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -56,10 +55,10 @@ impl Feed {
     }
 }
 
-/// Passes on what is typed.
-pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<()> {
-    use crossterm::event::{Event as Raw, EventStream, poll};
-    // The stream would panic where the reader of keys cannot be set up, as on a terminal that is gone. This sets it up.
+/// Passes on what is typed, on a thread of its own: a task would wait for the tick of the sampler that has its worker.
+pub(super) fn events(send: &SyncSender<Input>) -> io::Result<()> {
+    use crossterm::event::poll;
+    // The reader of keys cannot be set up on a terminal that is gone. This sets it up.
     poll(Duration::ZERO).map_err(|error| {
         if terminal::is_hung_up(Duration::ZERO) {
             rustix::io::Errno::IO.into()
@@ -68,40 +67,46 @@ pub(super) fn events(runtime: &Runtime, send: &SyncSender<Input>) -> io::Result<
         }
     })?;
     let send = send.clone();
-    runtime.spawn(async move {
-        let mut stream = EventStream::new();
-        let mut failures = 0;
-        let begun = Instant::now();
-        let mut answers = AnswerPicker::default();
-        while let Some(event) = stream.next().await {
-            let event = match event {
-                Ok(Raw::Key(key)) => {
-                    failures = 0;
-                    for input in inputs(answers.take(key)) {
-                        let _ = send.try_send(input);
-                    }
-                    continue;
-                }
-                Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse, begun.elapsed()),
-                Ok(Raw::Paste(text)) => Event::Paste(text),
-                Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
-                Ok(Raw::FocusGained | Raw::FocusLost) => continue,
-                Err(error) => {
-                    tracing::warn!(%error, "reading the terminal failed");
-                    failures += 1;
-                    if failures > 100 || terminal_gone(&error) {
-                        break;
-                    }
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    continue;
-                }
-            };
-            failures = 0;
-            let _ = send.try_send(Input::Event(event));
-        }
+    let keys = std::thread::Builder::new().name("zmtop-keys".into());
+    keys.stack_size(256 << 10).spawn(move || {
+        pass_on_events(&send);
         let _ = send.try_send(Input::End(End::Hangup));
-    });
+    })?;
     Ok(())
+}
+
+/// Passes on what is typed until the terminal is gone.
+fn pass_on_events(send: &SyncSender<Input>) {
+    use crossterm::event::{Event as Raw, read};
+    let mut failures = 0;
+    let begun = Instant::now();
+    let mut answers = AnswerPicker::default();
+    loop {
+        let event = match read() {
+            Ok(Raw::Key(key)) => {
+                failures = 0;
+                for input in inputs(answers.take(key)) {
+                    let _ = send.try_send(input);
+                }
+                continue;
+            }
+            Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse, begun.elapsed()),
+            Ok(Raw::Paste(text)) => Event::Paste(text),
+            Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
+            Ok(Raw::FocusGained | Raw::FocusLost) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "reading the terminal failed");
+                failures += 1;
+                if failures > 100 || terminal_gone(&error) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+        };
+        failures = 0;
+        let _ = send.try_send(Input::Event(event));
+    }
 }
 
 /// Returns what was typed, or told by the terminal, as inputs.

@@ -44,6 +44,7 @@ impl Screen {
         command.env_clear();
         command.env("HOME", home.path());
         command.env("TERM", "xterm-256color");
+        command.env("LC_ALL", "C.UTF-8");
         command.cwd(home.path());
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (send, chunks) = channel();
