@@ -16,11 +16,14 @@ pub(super) const SOON: Duration = Duration::from_secs(86_400);
 
 /// Time after the first snapshot in which growth that was there before is first seen.
 const FIRST_SEEN: Duration = Duration::from_secs(180);
+/// The parts of that time of which each must have been watched.
+const PARTS: usize = 9;
 
-/// Returns true if what is seen since then may have begun before zmtop watched.
+/// Returns true if what is seen since then may have begun while zmtop did not watch: before it began to, or in a gap.
 pub(super) fn may_be_earlier(app: &App, since: Duration) -> bool {
-    let watched = app.engine.history.system().mem().start();
-    watched.is_some_and(|start| since <= start + FIRST_SEEN)
+    let machine = app.engine.history.system().mem();
+    // Of a fleet it is not known.
+    machine.start().is_some() && machine.bands(since, FIRST_SEEN, PARTS).iter().any(Option::is_none)
 }
 
 /// Says since when something goes on: `since 09:14 (at least 32m)`, and on a narrow screen ` for at least 32m`.

@@ -41,17 +41,35 @@ fn its_height_is_chosen_and_the_table_keeps_its_rows() {
     assert!(!has_graph(&mut tiny), "the table comes first");
 }
 
+/// A process grows from the 300th second on, the one before which nothing was seen for `gap` seconds.
+fn growing(width: u16, gap: u64) -> Session {
+    let mut session = Session::new(width, 40);
+    for second in 0..1500_u64 {
+        let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
+        grows.walk = Ok(walk(100 * MIB + second.saturating_sub(300) * MIB / 4, 0));
+        let passed = if second == 300 { gap } else { 1 };
+        session.tick_with(passed, vec![grows, process(900, 1, "/usr/bin/rests")], |snap| {
+            snap.system.mem_available = Ok((8192 - second) * MIB);
+        });
+    }
+    session
+}
+
+#[test]
+fn what_began_while_nobody_watched_may_be_older() {
+    let line = |mut session: Session| session.line("grows.py  ");
+    let watched = line(growing(120, 1));
+    assert!(
+        watched.contains(" since ") && !watched.contains("or earlier"),
+        "{watched}"
+    );
+    let unseen = line(growing(120, 600));
+    assert!(unseen.contains(" or earlier:"), "{unseen}");
+}
+
 #[test]
 fn what_leaks_is_drawn_since_before_it_began() {
-    let session = |width| {
-        let mut session = Session::new(width, 40);
-        for second in 0..1500_u64 {
-            let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
-            grows.walk = Ok(walk(100 * MIB + second.saturating_sub(300) * MIB / 4, 0));
-            session.tick(1, vec![grows, process(900, 1, "/usr/bin/rests")]);
-        }
-        session
-    };
+    let session = |width| growing(width, 1);
     let mut wide = session(120);
     let title = wide.line("in use over");
     assert!(title.contains("700 python3 grows.py over 30 min: 100M to "), "{title}");
