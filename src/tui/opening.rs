@@ -22,7 +22,7 @@ const KEYS: [(Action, &str); 3] = [
 ];
 
 impl App {
-    /// Opens the screen. The first time a line says, until the next key, what is on it.
+    /// Opens the screen. The first time a line says, until the next key or for half a minute, what is on it.
     pub fn begin(&mut self, opening: Opening) {
         self.screen.picking = opening == Opening::Pick;
         if opening != Opening::First {
@@ -36,5 +36,6 @@ impl App {
         let keys: Vec<String> = keys.collect();
         self.screen
             .say(format!("Memory by {what}, largest first: {}", keys.join(", ")));
+        self.screen.greets = true;
     }
 }

@@ -17,6 +17,9 @@ use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::text;
 
+/// Snapshots for which the line of the first start is shown to who presses no key.
+const GREETED: u64 = 20;
+
 /// Changes the state as an event asks; returns what is to be done outside, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
@@ -79,7 +82,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let action = app.config.keymap.action(context, key);
     let action = action.filter(|action| app.modal.as_ref().is_none_or(|modal| modal.takes(*action)));
     if key.kind == KeyEventKind::Press {
-        app.screen.message = None;
+        (app.screen.message, app.screen.greets) = (None, false);
     }
     match action {
         Some(action) => perform(app, action),
@@ -119,6 +122,9 @@ fn on_snapshot(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
+    if app.screen.greets && app.engine.pushed > GREETED {
+        (app.screen.message, app.screen.greets) = (None, false);
+    }
     let has_swap = snapshot.system.swap_total != Ok(0);
     let is_other = app.screen.has_swap != has_swap;
     app.screen.has_swap = has_swap;

@@ -85,10 +85,13 @@ impl Scale {
     }
 
     /// Returns how high a value stands in so many lines, in eighths of a line: at least one, to be told from none at all.
+    ///
+    /// The strokes of the axis, that of nothing too, are in the middle of their lines, and the bars stand on the line above
+    /// that: they are half a line lower, so that one ends at the stroke of its value.
     pub fn eighths(&self, value: u64, lines: u16) -> u16 {
         let share = value.saturating_sub(self.base) as f64 / (self.top - self.base).max(1) as f64;
-        let most = f64::from(lines) * 8.0;
-        ((share * most).round().min(most) as u16).max(1)
+        let stroke = share.min(1.0) * f64::from(lines) * 8.0;
+        ((stroke - 4.0).round().max(1.0)) as u16
     }
 
     /// Returns the label of a value.

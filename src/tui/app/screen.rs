@@ -90,6 +90,8 @@ pub struct Screen {
     pub picking: bool,
     /// The message that is shown until the next key.
     pub message: Option<Message>,
+    /// The message is that of the first start, which goes after some snapshots, too.
+    pub greets: bool,
 }
 
 impl Screen {
@@ -106,18 +108,19 @@ impl Screen {
             panel_open: false,
             picking: false,
             message: None,
+            greets: false,
         }
     }
 
     /// Says how something went well, or why it was not done.
     pub fn say(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.message = Some(Message { text, bad: false });
+        (self.message, self.greets) = (Some(Message { text, bad: false }), false);
     }
 
     /// Says how something failed.
     pub fn fail(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.message = Some(Message { text, bad: true });
+        (self.message, self.greets) = (Some(Message { text, bad: true }), false);
     }
 }

@@ -68,7 +68,8 @@ pub(super) const fn style(app: &App, verdict: Verdict) -> Style {
     }
 }
 
-/// Says what leaks or grows besides, `1 more leak, 2 growing`; what only warms up is no news.
+/// Says what leaks or grows besides, `1 more leak, 2 growing`, and with less room how many more do the same; what only warms up
+/// is no news.
 fn others(app: &App, first: &Suspect) -> Option<String> {
     let count = |verdict: Verdict| {
         let all = app.engine.living_suspects();
@@ -77,14 +78,17 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
     };
     match (count(Verdict::Leaking), count(Verdict::Growing)) {
         (0, 0) => None,
-        (leaks, growing) if app.is_narrow() => Some(format!("{} more", leaks + growing)),
+        // As many as the first line counts.
+        (n @ 1.., _) if app.is_narrow() => Some(format!("{n} more")),
+        (0, n) if app.is_narrow() && first.judgement.verdict == Verdict::Growing => Some(format!("{n} more")),
+        (0, n) if app.is_narrow() => Some(format!("{n} growing")),
         (0, n) => Some(format!("{n} more growing")),
         (leaks, growing) => {
             let s = if leaks == 1 { "" } else { "s" };
             let leaks = format!("{leaks} more leak{s}");
             Some(match growing {
-                0 => leaks,
-                n => format!("{leaks}, {n} growing"),
+                n if n > 0 && app.screen.size.0 >= WIDE => format!("{leaks}, {n} growing"),
+                _ => leaks,
             })
         }
     }

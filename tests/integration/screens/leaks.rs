@@ -99,6 +99,17 @@ fn a_danger_stands_above_the_leaks() {
 }
 
 #[test]
+fn the_line_counts_as_the_title_does() {
+    for width in [80, 120, 200] {
+        let mut session = session(width, 40, CALLED);
+        let title = session.line("zmtop on");
+        assert!(title.contains("  2 leaks"), "{title}");
+        let line = session.line(" ▲ leak  ");
+        assert!(line.contains("   1 more"), "{line}");
+    }
+}
+
+#[test]
 fn growth_is_told_before_it_is_a_leak() {
     photograph!("growth-line-80x24", session(80, 24, 600));
     photograph!("growth-page-80x24", session(80, 24, 600).keys("L"));

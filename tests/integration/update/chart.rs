@@ -142,9 +142,9 @@ fn axes_are_labelled_with_round_values() {
     }
     let scale = over(61, 90, 4);
     assert_eq!((scale.base, scale.top), (60 * MIB, 90 * MIB));
-    // What is known has an eighth at least, and what is above has no more than there is.
+    // Half a line below, as the strokes are; what is known has an eighth at least, and what is above no more than there is.
     let heights = [0, 60, 75, 90, 999].map(|mib| scale.eighths(mib * MIB, 4));
-    assert_eq!(heights, [1, 1, 16, 32, 32]);
+    assert_eq!(heights, [1, 1, 12, 28, 28]);
     // Whatever the values, it holds them.
     for (low, high) in [
         (0, u64::MAX),

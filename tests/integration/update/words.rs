@@ -26,6 +26,11 @@ fn the_first_screen_says_in_a_line_what_is_on_it_and_which_keys_matter() {
         let says = "Memory by process, largest first: / filters, Enter shows details, ? helps";
         let last = session.picture().lines().last().unwrap().trim().to_owned();
         assert_eq!(last == says, begins, "{last}");
+        // Who has read it, and presses nothing, sees the keys.
+        let mut reader = Session::new(80, 24);
+        reader.app.begin(opening);
+        let last = reader.minute().minute().picture();
+        assert!(last.lines().last().unwrap().contains("filter "), "{last}");
         // Also a key that does nothing.
         let last = session.keys("Insert").picture();
         assert!(last.lines().last().unwrap().contains("filter "), "{last}");
