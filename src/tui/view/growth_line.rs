@@ -1,7 +1,7 @@
 //! The line about the worst leak, or where there is none about what grows fastest.
 //!
 //! ```text
-//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14: memory full in 5.0 h  99% sure  [heap] +136M in 12m   1 more leak: press L
+//!  ▲ leak  27213 python3 train.py  11.4M/min since 09:14: memory full in 5.0 h  99% sure that it grows   1 more leak: press L
 //!  △ growing  812 redis-server  4.1M/min since 09:44: memory full in 9.1 h  [anon] +9M in 2m   2 more growing: press L
 //! ```
 
@@ -127,9 +127,8 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
         line.text(priority, format!("{words}full in {}", units::about(eta)), style);
     }
     if judgement.verdict == Verdict::Leaking {
-        // The table has it, too, where there is little room.
-        let priority = if app.is_narrow() { 70 } else { 73 };
-        line.text(priority, format!("  {:.0}% sure", judgement.percent()), theme.text);
+        // The list has it, too, where there is little room.
+        line.text(68, format!("  {}", labels::surety(judgement)), theme.text);
     }
     if judgement.metric == Metric::File {
         line.text(75, "  file pages, which the kernel takes back", theme.text);
