@@ -87,11 +87,18 @@ fn processes_that_tell_the_same_share_their_facts() {
     for (pid, line) in [(1, "worker\0"), (2, "worker\0"), (3, "master\0"), (4, "worker\0")] {
         tree.process(pid).comm("worker").cmdline(line).write();
     }
-    let mut scanner = Scanner::new(&tree.options());
-    let first = block_on(scanner.full());
     let facts = |snapshot: &Snapshot, pid| Arc::clone(&row(snapshot, pid).facts);
-    assert!(Arc::ptr_eq(&facts(&first, 1), &facts(&first, 2)));
-    assert!(Arc::ptr_eq(&facts(&first, 1), &facts(&first, 4)));
+    let are_shared = |snapshot: &Snapshot| {
+        let worker = facts(snapshot, 1);
+        [2, 4].iter().all(|pid| Arc::ptr_eq(&worker, &facts(snapshot, *pid)))
+    };
+    // By chance those of the master take the one place that the workers' have, one time in 64: not five times.
+    let mut scans = (0..5).map(|_| {
+        let mut scanner = Scanner::new(&tree.options());
+        let first = block_on(scanner.full());
+        (scanner, first)
+    });
+    let (mut scanner, first) = scans.find(|(_, first)| are_shared(first)).unwrap();
     assert_eq!(facts(&first, 3).cmdline.as_deref(), Ok(&b"master\0"[..]));
     // What changes at one changes at that one alone.
     tree.process(2).comm("renamed").cmdline("worker\0").write();
