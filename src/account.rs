@@ -1,25 +1,26 @@
-//! The accounts of RAM and swap: parts that sum to `MemTotal`, with a line for what nobody accounts for.
+//! The accounts of RAM and swap: parts that sum to `MemTotal`, with a line for the unaccounted rest.
 //!
-//! `zmtop mem` shows them, and forecasts use [`headroom`] and [`countdown`]. This room takes a snapshot and the [`AccountingInputs`]; it
-//! reads nothing itself and keeps nothing.
+//! `zmtop mem` shows them, and forecasts use [`headroom`] and [`countdown`]. The input is a snapshot and the
+//! [`AccountingInputs`]. This module reads nothing itself and keeps no state.
 //!
-//! Each page is in one part only:
+//! Each page is in exactly one part:
 //!
-//! - `AnonPages` are mapped by processes; pages that are only in the swap cache are a part of their own.
-//! - `Cached` holds shared memory too: files are `Cached − Shmem`. It does not hold `Buffers` or the swap
-//!   cache.
-//! - `VmallocUsed` holds the kernel's stacks (`CONFIG_VMAP_STACK`, usual since Linux 4.14): they are taken
-//!   off. Where a kernel has them elsewhere that much stays unaccounted, but nothing counts twice.
-//! - `Percpu` has pages of its own; those of the first moments of a boot are in it and not in `MemTotal`, a
-//!   few hundred KiB a processor, which makes what is unaccounted look that much smaller.
-//! - What zram and zswap hold compressed is counted compressed, once: nothing else counts it.
-//! - The cache of ZFS takes its pages from the page allocator, where no other counter has them; its headers are in slab.
-//! - Free pages on the lists of each processor are not in `MemFree`.
+//! - `AnonPages` are mapped by processes. Pages that are only in the swap cache are a separate part.
+//! - `Cached` includes shared memory, so files are `Cached − Shmem`. It excludes `Buffers` and the swap cache.
+//! - `VmallocUsed` includes the kernel's stacks (`CONFIG_VMAP_STACK`, usual since Linux 4.14), so they are subtracted.
+//!   If a kernel has them elsewhere, they stay unaccounted, but nothing counts twice.
+//! - `Percpu` has pages of its own. Those allocated early in the boot are in it but not in `MemTotal`: a few hundred
+//!   KiB per CPU, by which the unaccounted rest is too small.
+//! - Data in zram and zswap is counted at its compressed size, once. No other counter includes it.
+//! - The cache of ZFS takes its pages from the page allocator, and no other counter includes them. Its headers are in
+//!   slab.
+//! - `MemFree` excludes free pages on the per-CPU lists.
 //!
-//! The rest are pages that drivers, graphics, or a balloon took from the page allocator and
-//! that no counter shows. As the figures are read one after another, a small rest may also be the time between.
+//! The rest consists of pages that drivers, graphics or a balloon took from the page allocator and that no counter
+//! shows. A small rest may also come from reading the figures one after another.
 
 pub mod arithmetic;
+mod cgroup;
 pub mod countdown;
 pub mod headroom;
 pub mod overview;
@@ -37,28 +38,37 @@ use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
 
 /// The source and formula of [`Account::rest`].
-pub const REST_HELP: &str = "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what \
+const REST_HELP: &str = "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what \
      changed while the figures were read. Formula: MemTotal − Σ of all parts.";
 
 /// The RAM in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// `MemTotal`.
+    /// `MemTotal`. For a cgroup, its limit (hard or soft), or the memory charged to it if it has none.
     pub total: Reading<u64>,
-    /// The parts.
+    /// The name of `total`.
+    pub total_title: &'static str,
     pub parts: Vec<Part>,
-    /// `total` less all known parts. Negative where more was counted than there is.
+    /// `total` minus all known parts. Negative if the parts exceed the total.
     pub rest: Reading<i64>,
-    /// RAM that the kernel never gave to the page allocator: its own image, page structs, the firmware's. Not in `total`.
+    /// The source and formula of `rest`.
+    pub rest_help: &'static str,
+    /// RAM that the kernel never gave to the page allocator: its own image, page structs and firmware memory. Not in
+    /// `total`.
     pub reserved: Reading<u64>,
 }
 
-/// Divides the RAM into parts.
+/// Divides the RAM into parts, or the memory of the cgroup that stands in for the machine.
 pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Account {
+    if let Some(scope) = &s.scope {
+        return cgroup::account(s, scope);
+    }
     let parts = parts::parts(s, inputs, processes);
     let known: i128 = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from).sum();
     Account {
         total: s.mem_total,
+        total_title: "MemTotal",
+        rest_help: REST_HELP,
         rest: s.mem_total.map(|total| saturated(i128::from(total) - known)),
         reserved: less(inputs.zones.map(|z| z.present), s.mem_total),
         parts,

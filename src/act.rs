@@ -1,8 +1,8 @@
 //! Acts on processes: sends signals, sets niceness and `oom_score_adj`, clears referenced bits.
 //!
-//! A caller starts one [`Worker`] and sends it [`Command`]s; the answers come back as [`Reply`]s through a
-//! callback. This module knows no screen and no settings, and it never acts on a process by its pid alone: a pid
-//! is reused, a [`Pinned`] process is not.
+//! A caller starts one [`Worker`] and sends it [`Command`]s. The answers come back as [`Reply`]s through a callback.
+//! This module knows neither screen nor settings. It never acts on a process by its pid alone: a pid may be reused, but
+//! a [`Pinned`] process stays the same.
 //!
 //! ```text
 //! Pin ──► Pinned ─┬─ Exited, as they exit
@@ -25,16 +25,16 @@ pub use worker::Worker;
 
 use crate::model::Identity;
 
-/// Maximum number of processes that one request may pin. Where the limit on open files is low, fewer are pinned.
+/// Maximum number of processes that one request may pin. Fewer are pinned if the limit on open files is low.
 pub const MAX_PROCESSES: usize = 1000;
 
-/// Returns about how long the kernel takes to clear the referenced bits of so many resident bytes, while page faults of
-/// the process wait: 6 to 10 ms for 200 MiB in small pages were measured on a virtual machine, 0.1 ms in huge ones.
+/// Estimates how long the kernel takes to clear the referenced bits of `rss` bytes; page faults of the process wait
+/// meanwhile. Measured on a virtual machine for 200 MiB: 6 to 10 ms with small pages, 0.1 ms with huge ones.
 pub const fn time_to_clear(rss: u64) -> Duration {
     Duration::from_micros((rss >> 20).saturating_mul(40))
 }
 
-/// A number, chosen by the caller, that joins commands and replies about the same processes.
+/// A number, chosen by the caller, that connects commands and replies about the same processes.
 pub type RequestId = u64;
 
 /// An action on a process.
@@ -46,8 +46,8 @@ pub enum ProcessAction {
     Set(Tunable, i32),
     /// Adds to a tunable, separately for each process; the result is clamped to the tunable's range.
     Step(Tunable, i32),
-    /// Clears the referenced bits of the memory: see [`Pinned::clear_referenced`]. As it may wait for ever, it ends the
-    /// request and keeps nothing else waiting.
+    /// Clears the referenced bits of the memory: see [`Pinned::clear_referenced`]. Ends the request, and runs on its
+    /// own thread, since it may never return.
     ClearReferenced,
 }
 
@@ -56,23 +56,23 @@ pub enum ProcessAction {
 pub enum Command {
     /// Pins these processes and watches whether they exit. Answered by [`Reply::Pinned`].
     Pin(RequestId, Vec<Identity>),
-    /// Performs an action on the processes that the request pinned. Answered by [`Reply::Performed`]. A signal
-    /// ends the request, as clearing does: to do more, pin again.
+    /// Performs an action on the processes that the request pinned. Answered by [`Reply::Performed`]. A signal or
+    /// clearing ends the request: pin again for further actions.
     Perform(RequestId, ProcessAction),
     /// Unpins the request's processes.
     Release(RequestId),
 }
 
-/// A reply of the worker. The results stand in the order in which the processes were named.
+/// A reply of the worker. Results are in the order in which the command listed the processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The tunables of each pinned process, or the reason why it was not pinned.
     Pinned(RequestId, Vec<Result<TunableValues, ActError>>),
-    /// All pinned processes that have exited so far.
+    /// All pinned processes that have exited.
     Exited(RequestId, Vec<Identity>),
-    /// The result of an action on each process: its new value, the number of the signal sent, or 0.
+    /// The result of an action for each process: its new value, the number of the signal sent, or 0.
     Performed(RequestId, ProcessAction, Vec<Result<i32, ActError>>),
-    /// The outcome of a signal, once all processes it reached have exited or the worker's timeout is over.
+    /// The outcome of a signal. Sent once all processes that received it have exited, or the worker's timeout expires.
     Outcome {
         /// The request that sent the signal.
         request: RequestId,

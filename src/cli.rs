@@ -1,31 +1,31 @@
-//! The command line: the options of each command, and their effect on the settings.
+//! The command line: the monitor's options, the subcommands, and what several of them share.
+//!
+//! A subcommand's own options stand in `run`, beside the function that runs it.
 
-mod exit;
 pub mod fleet;
-pub mod held;
-pub mod kernel;
-pub mod leaks;
-pub mod maps;
-pub mod mem;
 mod monitor;
-mod ps;
 pub mod serve;
 mod shared;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-pub use exit::{Early, Exit};
 pub use monitor::MonitorArgs;
-pub(crate) use ps::GROUPS;
-pub use ps::PsArgs;
-pub use shared::{ColorArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError};
+pub use shared::{
+    CgroupArgs, ColorArgs, Early, Exit, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError,
+};
+pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time};
 
-use crate::group::GroupBy;
 pub use crate::output::Format;
+pub use crate::run::configure::{ConfigAction, ConfigArgs};
+pub use crate::run::held::HeldArgs;
+pub use crate::run::kernel::KernelArgs;
+pub use crate::run::leaks::LeaksArgs;
+pub use crate::run::maps::MapsArgs;
+pub use crate::run::mem::MemArgs;
+pub use crate::run::ps::PsArgs;
 use crate::text;
 
 /// The command line as typed.
@@ -52,49 +52,37 @@ pub enum Command {
     /// Print a table of the processes, once or again and again
     Ps(Box<PsArgs>),
     /// Account for the system's memory: RAM, swap, what is compressed, and where the RAM went
-    Mem(mem::MemArgs),
+    Mem(MemArgs),
     /// Print the mappings of processes, those of one name together
-    Maps(maps::MapsArgs),
+    Maps(MapsArgs),
     /// Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds
-    Held(held::HeldArgs),
+    Held(HeldArgs),
     /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
-    Leaks(Box<leaks::LeaksArgs>),
+    Leaks(Box<LeaksArgs>),
     /// Export the memory of groups and of the machine to Prometheus
+    #[cfg_attr(not(feature = "network"), command(hide = true))]
     Serve(serve::ServeArgs),
     /// Show the groups of many hosts, from what zmtop serve exports to a Prometheus
+    #[cfg_attr(not(feature = "network"), command(hide = true))]
     Fleet(Box<fleet::FleetArgs>),
     /// Look into the kernel's own memory
-    Kernel(kernel::KernelArgs),
+    Kernel(KernelArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
+    /// Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema
+    Schema(SchemaArgs),
     /// Write the completions of a shell
     Completions(CompletionsArgs),
     /// Write the manual page; zmtop man | man -l - shows it
     Man,
 }
 
-/// The options of `zmtop config`.
-#[derive(Args, Clone, Debug, PartialEq, Eq)]
-pub struct ConfigArgs {
-    /// The action.
-    #[command(subcommand)]
-    pub action: ConfigAction,
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
-}
-
-/// An action of `zmtop config`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
-pub enum ConfigAction {
-    /// Print the settings in force, and which differ from the defaults
-    Show,
-    /// Name every fault in the settings, the keymap and the theme
-    Check,
-    /// Print where the settings are looked for
-    Path,
-    /// Print the shipped settings, each with what it means
-    Default,
+/// The options of `zmtop schema`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaArgs {
+    /// The name in the documents' field `schema`, such as zmtop-mem/1; without it all are described
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// The options of `zmtop completions`.
@@ -141,13 +129,8 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
     let own = |arg: &&Arg| !arg.is_global_set() && is_typed(arg);
     let option = command.get_arguments().find(own).map(ToString::to_string);
     if let (Some(name), Some(option)) = (matches.subcommand_name(), option) {
-        let what = format!("{option} before `{name}` is an option of the monitor; options of `{name}` stand after it");
+        let what = format!("{option} before `{name}` is an option of the monitor; options of `{name}` go after it");
         return Err(command.error(ErrorKind::ArgumentConflict, what));
     }
     Cli::from_arg_matches(&matches)
-}
-
-/// Understands a way to group processes.
-fn by(typed: &str) -> Result<GroupBy, String> {
-    ps::one_of(&GroupBy::OF_ONE_HOST, typed)
 }

@@ -6,12 +6,10 @@
 
 pub mod callers;
 pub mod cell;
-mod filtering;
 pub mod held;
 pub mod kernel_table;
 pub mod layout;
 pub mod mapping;
-mod needs;
 pub mod part;
 mod process;
 mod row;
@@ -24,22 +22,28 @@ mod value;
 use std::borrow::Cow;
 use std::time::Duration;
 
-pub use cell::{Cell, CellStyle, cell, sparklines};
-pub use filtering::needs_of_filter;
-pub use needs::Needs;
-pub use process::{COLUMNS, ColumnId, Processes, find};
+pub use cell::{Cell, CellStyle, cell, newest, sparklines, sparklines_of, style_of_change};
+pub use process::{COLUMNS, ColumnId, Processes, find, needs_of_filter};
 pub use row::Row;
 use unicode_width::UnicodeWidthStr;
 pub use value::{DataValue, OrderKey, SortKey, Value, order};
 
+use crate::filter::Schema;
 use crate::text::Align;
 pub use crate::units::Unit;
 use crate::units::{Units, span_exact};
 
 /// A kind of rows with columns of its own.
-pub trait TableKind: 'static {
+pub trait TableKind: Sized + 'static {
     /// The row that a column takes its value from.
     type Row<'a>;
+
+    /// Every column, in the order in which they are listed.
+    const COLUMNS: &'static [Column<Self>];
+
+    fn find(id: &str) -> Option<&'static Column<Self>> {
+        Self::COLUMNS.iter().find(|column| column.id == id)
+    }
 
     /// Returns the key by which rows that are equal in the column sorted by are ordered, the greatest first.
     fn tie<'a>(_row: &'a Self::Row<'a>) -> SortKey {
@@ -120,6 +124,30 @@ pub enum Priority {
     High,
     /// The last to be left out.
     Highest,
+}
+
+/// A column as a menu lists it, whatever its rows are.
+#[derive(Clone, Debug)]
+pub struct MenuColumn {
+    /// Its index among the columns of its table.
+    pub at: usize,
+    /// Its name, its title and the beginning of its help.
+    pub label: String,
+    pub help: &'static str,
+    /// The lowest value comes first unless the reverse is asked for.
+    pub ascending: bool,
+}
+
+impl MenuColumn {
+    pub fn all<T: TableKind>(columns: &[Column<T>]) -> Vec<Self> {
+        let entry = |(at, column): (usize, &Column<T>)| Self {
+            at,
+            label: column.menu_label(),
+            help: column.help,
+            ascending: column.ascending,
+        };
+        columns.iter().enumerate().map(entry).collect()
+    }
 }
 
 /// Returns the titles of columns with their ids, and what they mean, for a help.
@@ -223,6 +251,13 @@ impl<T: TableKind> Column<T> {
         }
     }
 
+    /// Returns its name, its title and the beginning of its help, as a menu lists it.
+    pub fn menu_label(&self) -> String {
+        let sentence = self.help.split(". ").next().unwrap_or_default();
+        let first = sentence.split(": ").next().unwrap_or_default();
+        format!("{:<10} {:<9} {first}", self.id, self.title)
+    }
+
     /// Returns the heading of a table whose changes are over `delta`: `ΔPSS/10s`, and where there is little room `Δ10s`.
     pub fn heading(&self, delta: Duration, is_narrow: bool) -> Cow<'static, str> {
         match (self.title.strip_prefix('Δ'), self.timed) {
@@ -253,5 +288,98 @@ impl<T: TableKind> Column<T> {
             key: self.sort_key(row),
             tie: T::tie(row),
         }
+    }
+}
+
+/// A set of kinds of data, each with a cost of its own, that must be read for a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs(u16);
+
+impl Needs {
+    /// The list of processes alone.
+    pub const NOTHING: Self = Self(0);
+    /// `smaps_rollup`: the expensive read.
+    pub const MEMORY: Self = Self(1 << 0);
+    /// `stat`: parent, state, threads, start time and the kernel's short name.
+    pub const STAT: Self = Self(1 << 1);
+    /// The effective user.
+    pub const USER: Self = Self(1 << 2);
+    /// `cmdline`.
+    pub const COMMAND_LINE: Self = Self(1 << 3);
+    /// The link `exe`: the program's file and what became of it.
+    pub const PROGRAM: Self = Self(1 << 4);
+    /// The name of the program, as in groups by command.
+    pub const PROGRAM_NAME: Self = Self::STAT.and(Self::COMMAND_LINE).and(Self::PROGRAM);
+    /// `cgroup`: the cgroup path, and by it unit and container.
+    pub const CGROUP_PATH: Self = Self(1 << 5);
+    /// The family, which depends on programs and containers.
+    pub const FAMILY: Self = Self::PROGRAM_NAME.and(Self::CGROUP_PATH);
+    /// The memory figures and limits of cgroups.
+    pub const CGROUP_FIGURES: Self = Self(1 << 6);
+    /// `oom_score`: the kernel sums up page tables for it, so it is read only on demand.
+    pub const OOM_SCORE: Self = Self(1 << 7);
+    /// Figures of the whole machine.
+    pub const SYSTEM: Self = Self(1 << 8);
+    /// More than one snapshot: changes, rates, trends.
+    pub const HISTORY: Self = Self(1 << 9);
+    /// A mark to compare with.
+    pub const MARK: Self = Self(1 << 10);
+    /// The figures of the account of the system, which are read seldom otherwise.
+    pub const ACCOUNT: Self = Self(1 << 11);
+    /// The slab caches, which are read rarely otherwise.
+    pub const SLAB: Self = Self(1 << 12);
+    /// The kernel's allocation sites.
+    pub const SITES: Self = Self(1 << 13);
+    /// Memory held through descriptors.
+    pub const HELD: Self = Self(1 << 14);
+
+    /// The data that a scanner reads only, or sooner, while somebody needs it.
+    pub const ON_DEMAND: Self = Self::OOM_SCORE
+        .and(Self::CGROUP_FIGURES)
+        .and(Self::ACCOUNT)
+        .and(Self::SLAB)
+        .and(Self::SITES)
+        .and(Self::HELD);
+
+    /// Returns the data that either needs.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the part of the set that is in `other` too.
+    #[must_use]
+    pub const fn within(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Returns the set without `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns true if all of `other` is in the set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl FromIterator<Self> for Needs {
+    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
+        all.into_iter().fold(Self::NOTHING, Self::and)
+    }
+}
+
+/// The columns of a table that have figures.
+impl<T: TableKind> Schema for &'static [Column<T>] {
+    fn figure(&self, name: &str) -> Option<(usize, Unit)> {
+        let at = self.iter().position(|column| column.id == name)?;
+        Some((at, self[at].unit)).filter(|(_, unit)| *unit != Unit::Text)
+    }
+
+    fn figures(&self) -> Vec<&'static str> {
+        let figures = self.iter().filter(|column| column.unit != Unit::Text);
+        figures.map(|column| column.id).collect()
     }
 }

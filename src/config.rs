@@ -1,83 +1,90 @@
-//! Settings, keymap and themes: the shipped defaults, and the user's files read over them.
+//! Settings, keymap and themes: the shipped defaults, overridden by the user's files.
 //!
-//! A file is never trusted: every fault in it is found and named with its line, and none makes zmtop panic, block
-//! or read without end. Nothing here draws or samples.
+//! Files are untrusted. Every fault is reported with its line. No file can make zmtop panic, block or read without end.
+//! Nothing here draws or samples.
 
 pub mod action;
 pub mod alerts;
 pub mod atomic;
+mod chord;
+mod depth;
 mod document;
-mod env;
+pub mod env;
 pub mod fault;
-mod file;
+pub(crate) mod file;
 pub mod keymap;
-pub mod log;
+pub mod program;
 pub mod save;
 pub mod setting;
 pub mod settings;
 pub mod state;
 pub mod theme;
 mod trust;
-mod value_kind;
-pub mod web;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use action::Action;
 pub use alerts::AlertSettings;
+pub use chord::Chord;
+pub use depth::Depth;
 pub use document::unknown;
 pub use env::Env;
 pub use fault::{ConfigError, Fault, Position};
-pub use file::MAX_BYTES;
-pub use keymap::{Chord, Context, Keymap};
+pub use file::{Files, MAX_BYTES};
+pub use keymap::{Context, Keymap};
 pub use save::{SaveError, save};
+pub use setting::column;
 pub use settings::{Settings, UiSettings};
-pub use theme::{Depth, Theme};
-pub use value_kind::column;
+pub use theme::Theme;
 
 /// The configuration of the monitor.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The settings.
     pub settings: Settings,
     /// The actions of the keys.
     pub keymap: Keymap,
     /// The colours, fitted to the terminal.
     pub theme: Theme,
-    /// The colours for a light background, where the terminal is to be asked for its own.
+    /// The colours for a light background; `None` if the terminal need not be asked for its background.
     pub if_light: Option<Theme>,
-    /// Nothing but ASCII is drawn.
+    /// True if only ASCII may be drawn.
     pub ascii: bool,
-    /// The file that settings are read from and saved to, which need not exist; `None` if the environment names
-    /// no place for it.
+    /// The file that settings are read from and saved to. It need not exist. `None` if the environment gives no place
+    /// for it.
     pub file: Option<PathBuf>,
-    /// The parts of the file that do not apply, and why: a line each, safe to print.
+    /// Names the files that this user may not read, which are treated as absent. One line, safe to print.
+    pub unread: Option<String>,
+    /// The parts of the file that are ignored, and why. One line each, safe to print.
     pub warnings: Vec<String>,
 }
 
 impl Config {
-    /// Reads `explicit`, or the file that the environment names, over the shipped settings, and `keymap.toml`
-    /// and `themes/NAME.toml` beside it over the shipped ones. Files need not exist, except `explicit`.
+    /// Reads `explicit`, or the file that the environment names, over the shipped settings. Likewise reads
+    /// `keymap.toml` and `themes/NAME.toml` beside it. Files need not exist, except `explicit`. Without `explicit`,
+    /// files that this user may not read count as absent.
     ///
     /// # Errors
     /// Every fault of every file.
     pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
-        let place = file.as_deref().unwrap_or(Path::new(""));
+        let files = Files::new(explicit, env);
+        let place = files.config().unwrap_or(Path::new(""));
         let mut found = Vec::new();
-        let (text, open) = read_config(file.as_deref(), explicit.is_some()).unwrap_or_else(|e| {
+        let (text, open) = files.read_config().unwrap_or_else(|e| {
             found.push(e);
             <_>::default()
         });
-        // Sound settings are read even from a faulty file, so that the faults of the theme it names show, too.
+        // Read the sound settings of a faulty file too, so that faults in the theme it names are also reported.
         let mut settings = Settings::default();
-        let mut faults = fault::Faults::new(place, &text);
-        settings.read(&text, &mut faults);
-        let warnings = settings.distrust(open.as_ref(), place).into_iter().collect();
-        let keymap = load_keymap(file.as_deref());
-        let theme = load_theme(&settings.ui.theme, file.as_deref(), env).or_else(|e| match e {
+        let faults = fault::Faults::new(place, &text);
+        settings.read(&text, &faults);
+        let warnings = settings.distrust(open.as_ref(), place, env);
+        let keymap = load_keymap(&files);
+        let theme = load_theme(&settings.ui.theme, &files, env).or_else(|e| match e {
             NoTheme::Faulty(e) => Err(e),
+            NoTheme::Unknown(_) if files.is_unread(theme_file(&settings.ui.theme, &files).as_deref()) => {
+                Ok(load_theme(AUTO, &files, env).unwrap_or_default())
+            }
             NoTheme::Unknown(what) => {
                 let span = settings::span_of(&text, "ui", "theme").unwrap_or_default();
                 faults.add(&span, "ui.theme", what);
@@ -85,7 +92,7 @@ impl Config {
             }
         });
         found.extend(faults.finish().err());
-        let if_light = load_light(&settings.ui.theme, file.as_deref(), env);
+        let if_light = load_light(&settings.ui.theme, &files, env);
         let ascii = match &*settings.ui.charset {
             "ascii" => true,
             "utf-8" => false,
@@ -98,7 +105,8 @@ impl Config {
                 theme,
                 if_light,
                 ascii,
-                file,
+                file: files.config().map(Path::to_path_buf),
+                unread: files.unread(),
                 warnings,
             }),
             (keymap, theme) => {
@@ -112,27 +120,42 @@ impl Config {
 }
 
 impl Settings {
-    /// Reads the settings alone, as [`Config::load`] does, for commands without keys and colours.
+    /// Reads only the settings, as [`Config::load`] does, for commands without keys and colours. Also returns a notice
+    /// if this user may not read the file.
     ///
     /// # Errors
     /// Every fault of their file.
-    pub fn load(explicit: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        let file = explicit.map(Path::to_path_buf).or_else(|| env.config_file());
-        let (text, open) = read_config(file.as_deref(), explicit.is_some())?;
+    pub fn load(explicit: Option<&Path>, env: &Env) -> Result<(Self, Option<String>), ConfigError> {
+        let files = Files::new(explicit, env);
+        let (text, open) = files.read_config()?;
         let mut settings = Self::default();
         if !text.is_empty() {
-            let place = file.as_deref().unwrap_or(Path::new(""));
-            let mut faults = fault::Faults::new(place, &text);
-            settings.read(&text, &mut faults);
+            let place = files.config().unwrap_or(Path::new(""));
+            let faults = fault::Faults::new(place, &text);
+            settings.read(&text, &faults);
             faults.finish()?;
-            settings.distrust(open.as_ref(), place);
+            settings.distrust(open.as_ref(), place, env);
         }
-        Ok(settings)
+        Ok((settings, files.unread()))
     }
 
-    /// Takes away what only a file that nobody else decides on may ask for, programs and a log, if the file is not
-    /// such a one: with root's rights, whoever wrote it could do anything. Returns what was taken away and why.
-    fn distrust(&mut self, open: Option<&File>, file: &Path) -> Option<String> {
+    /// Disables programs and the log unless only this user and root can change the file. Otherwise whoever can write it
+    /// could do anything with root's rights. The same holds for anyone who can change one of the programs. Returns what
+    /// was disabled and why.
+    fn distrust(&mut self, open: Option<&File>, file: &Path, env: &Env) -> Vec<String> {
+        let mut said: Vec<String> = self.distrust_file(open, file).into_iter().collect();
+        for alert in &mut self.alerts {
+            let found = alert.run.first().map(|name| program::find(name, env.path.as_deref()));
+            if let Some(Err(program::Unfit::Distrusted(why))) = found {
+                let name = fault::shown(&alert.name);
+                said.push(format!("the program of alert {name} is not run: {why}"));
+                alert.run.clear();
+            }
+        }
+        said
+    }
+
+    fn distrust_file(&mut self, open: Option<&File>, file: &Path) -> Option<String> {
         let runs = self.alerts.iter().any(|alert| !alert.run.is_empty());
         let what = match (runs, self.log.file.is_some()) {
             (false, false) => return None,
@@ -147,47 +170,39 @@ impl Settings {
     }
 }
 
-/// Reads the text of the config file, and returns it open; an empty text if there is none and none is needed.
-fn read_config(file: Option<&Path>, needed: bool) -> Result<(String, Option<File>), ConfigError> {
-    let Some(file) = file else {
-        return Ok(<_>::default());
-    };
-    match file::read_open(file)? {
-        None if needed => Err(ConfigError::of_file(file, "no such file")),
-        None => Ok(<_>::default()),
-        Some((text, open)) => Ok((text, Some(open))),
-    }
-}
-
-/// The name that stands for the theme that suits the terminal's background.
+/// The theme name that selects a theme by the terminal's background.
 pub const AUTO: &str = "auto";
 
-/// Loads the theme for a light background, where it is to be taken if the terminal has one.
-pub fn load_light(name: &str, config: Option<&Path>, env: &Env) -> Option<Theme> {
+/// Loads the theme for a light background if `name` is [`AUTO`] and the background must be asked from the terminal.
+pub fn load_light(name: &str, files: &Files, env: &Env) -> Option<Theme> {
     let asks = name == AUTO && env.answers_queries() && Depth::detect(env) != Depth::None;
-    load_theme("light", config, env).ok().filter(|_| asks)
+    load_theme("light", files, env).ok().filter(|_| asks)
 }
 
 /// An error of loading a theme.
 #[derive(Debug)]
 pub enum NoTheme {
-    /// Its file has faults.
+    /// The theme's file has faults.
     Faulty(ConfigError),
-    /// There is none of the name; the message names those there are.
+    /// No theme has that name. The message lists the known ones.
     Unknown(String),
 }
 
-/// Loads the theme of a name, shipped or from `themes/` beside `config`, and fits it to the terminal. Without
-/// colours it is `mono`, which is designed for that, and with 16 of them a shipped one is `ansi` or `ansi-light`, but the
-/// name must still be that of a theme.
-pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme, NoTheme> {
-    let dir = config.map(|c| env::directory(c).join("themes"));
+/// Returns the user's own file of a theme.
+fn theme_file(name: &str, files: &Files) -> Option<PathBuf> {
+    files.beside(&format!("themes/{name}.toml"))
+}
+
+/// Loads a theme by name, shipped or from `themes/` beside the config, and fits it to the terminal. A terminal without
+/// colours gets `mono`, which is designed for that. With 16 colours, a shipped theme is replaced by `ansi` or
+/// `ansi-light`. The name must be valid even then.
+pub fn load_theme(name: &str, files: &Files, env: &Env) -> Result<Theme, NoTheme> {
     let depth = Depth::detect(env);
     let load = |name: &str| {
-        let theme = Theme::load(name, dir.as_deref()).map_err(NoTheme::Faulty)?;
+        let theme = Theme::load(name, theme_file(name, files).as_deref(), files).map_err(NoTheme::Faulty)?;
         theme.ok_or_else(|| {
             let what = unknown("theme", name, [AUTO].into_iter().chain(theme::SHIPPED.map(|(n, _)| n)));
-            let own = dir.as_ref().map(|d| fault::shown_path(&d.join(format!("{name}.toml"))));
+            let own = theme_file(name, files).map(|own| fault::shown_path(&own));
             NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}, or the file {own}")))
         })
     };
@@ -196,10 +211,8 @@ pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme,
         AUTO => "default",
         name => name,
     })?;
-    // Shades that were chosen for what they are say nothing in 16 colours; those are the terminal's own.
-    let is_own = dir
-        .as_ref()
-        .is_some_and(|dir| dir.join(format!("{name}.toml")).exists());
+    // Shades chosen by a theme are lost in 16 colours, which the terminal defines itself.
+    let is_own = theme_file(name, files).is_some_and(|own| own.exists());
     let has_shades = !is_own && !["mono", "colorblind", "ansi", "ansi-light"].contains(&name);
     let theme = match depth {
         Depth::None => load("mono")?,
@@ -209,11 +222,11 @@ pub fn load_theme(name: &str, config: Option<&Path>, env: &Env) -> Result<Theme,
     Ok(theme.fit(depth))
 }
 
-fn load_keymap(config: Option<&Path>) -> Result<Keymap, ConfigError> {
-    let Some(file) = config.map(|c| env::directory(c).join("keymap.toml")) else {
+fn load_keymap(files: &Files) -> Result<Keymap, ConfigError> {
+    let Some(file) = files.beside("keymap.toml") else {
         return Ok(Keymap::default());
     };
-    match file::read(&file)? {
+    match files.read(&file)? {
         Some(text) => Keymap::parse(&file, text.into_bytes()),
         None => Ok(Keymap::default()),
     }

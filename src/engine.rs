@@ -39,6 +39,8 @@ pub struct State {
     pub pushed: u64,
     /// A history that takes the place of this one before the next snapshot.
     pub past: Option<Box<History>>,
+    /// Histories of the time before this one's, which are put before it with the next snapshot.
+    pub earlier: Vec<Box<History>>,
     /// The plain list of a fleet that the screen shows, which is made of each snapshot before the screen has that.
     pub plan: Option<ListPlan>,
     /// The list that was made of the last snapshot.
@@ -61,6 +63,7 @@ impl State {
             suspects: Vec::new(),
             pushed: 0,
             past: None,
+            earlier: Vec::new(),
             plan: None,
             ready: None,
         }
@@ -205,6 +208,15 @@ fn take_in(state: &Mutex<State>, snapshot: &Arc<Snapshot>, is_wanted: impl Fn() 
         MutexGuard::unlocked(&mut state, || past.push(snapshot));
         former = Some(std::mem::replace(&mut state.history, *past));
     } else {
+        for mut earlier in std::mem::take(&mut state.earlier) {
+            while state.history.put_before(&mut earlier, rows) {
+                breathe(&mut state);
+                if !is_wanted() {
+                    return Vec::new();
+                }
+            }
+            MutexGuard::unlocked(&mut state, || drop(earlier));
+        }
         let mut push = state.history.begin(snapshot);
         while state.history.advance(&mut push, rows) {
             breathe(&mut state);

@@ -4,10 +4,13 @@
 //! filter  = and ('|' and)*                 either
 //! and     = not+                           a space is "and"
 //! not     = '!'* (term | '(' filter ')')
-//! term    = WORD | "QUOTED" | /RE/         command line, comm or user; a regular expression not on the user
-//!         | KEY ':' (VALUE | "QUOTED" | /RE/)
+//! term    = WORD | /RE/                    command line, comm or user; a regular expression not on the user
+//!         | KEY ':' (WORD | /RE/)
 //!         | COLUMN ('>' | '>=' | '<' | '<=' | '=' | '!=') FIGURE, with spaces between or without
 //! ```
+//!
+//! A word is quoted as in a shell: `'…'` is literal, in `"…"` a backslash makes a quote or a backslash ordinary, and pieces side
+//! by side are one word. The words `or`, `and` and `not` between terms are errors that name the sign: in quotes they are words.
 //!
 //! Words are compared without regard to case, as parts of the text; `user:` wants the whole name or a uid.
 //! A regular expression disregards case unless it holds an upper-case letter.
@@ -15,29 +18,26 @@
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
 //! `!swap>0`. A bare word looks only at what is known.
 //!
+//! The arguments of zmtop itself hold the words that are looked for. They are left out of its own command line, and a command
+//! line that repeats them, as that of a shell which started it, counts with its first word only
+//! (see [`Snapshot::repeats`](crate::model::Snapshot::repeats)).
+//!
 //! # Groups
 //! Words choose the processes that are summed, and figures judge the sums. This is so wherever processes are summed: in
 //! `ps --by`, in the monitor and in conditions of alerts, which ask at each snapshot, and in `leaks --by`, whose history
-//! is of the chosen processes alone (`src/query/chosen.rs`): so pace and verdict are theirs. There a process that was
+//! is of the chosen processes alone ([`query::choose`](crate::query::choose)): so pace and verdict are theirs. There a process that was
 //! chosen stays so while it runs its program. A table has no trend of a group of which its filter hides a part, since
 //! the histories of the monitor are of whole groups.
 //!
 //! Any module of a higher layer may parse a filter and match rows with it. This one knows neither rows nor columns: it asks a
 //! [`Schema`] and a [`Filterable`].
 
-mod bounds;
 mod expr;
-mod help;
-mod keys;
 mod parser;
-mod tokens;
-mod truth;
 
 use std::borrow::Cow;
 
-use expr::{Condition, Expr, Inputs};
-pub use help::help;
-use truth::TruthSet;
+use expr::{Condition, Expr, Inputs, TruthSet};
 
 use crate::units::Unit;
 
@@ -146,7 +146,7 @@ impl Filter {
             let what = format!("a filter is at most {} bytes long", Self::MAX_BYTES);
             return Err(FilterError::new(before.count(), what));
         }
-        let root = parser::parse(&tokens::tokens(text)?, schema)?;
+        let root = parser::parse(text, schema)?;
         let uses_text = root.as_ref().is_some_and(Expr::uses_text);
         Ok(Self { root, uses_text })
     }
@@ -261,4 +261,50 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Owned(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
     }
+}
+
+/// Returns examples, and what each lets through.
+pub const fn help() -> &'static [(&'static str, &'static str)] {
+    &[
+        ("firefox", "firefox in the command line, the name or the user"),
+        (
+            "'http server'",
+            "words with a space, quoted as in a shell; also where one holds : = ( or |",
+        ),
+        (
+            "/post(gres|master)/",
+            "a regular expression on the command line or the name",
+        ),
+        (
+            "user:alice",
+            "the user, by whole name or uid; user:alice,bob for either",
+        ),
+        ("cmd:train", "a word in the command line"),
+        ("name:python", "a word in the kernel's short name"),
+        ("pid:1,1234", "these processes"),
+        (
+            "unit:ssh",
+            "a word in the systemd unit; likewise container: and cgroup:",
+        ),
+        (
+            "family:postgres",
+            "a daemon and its descendants, by the name and pid of the first",
+        ),
+        (
+            "replaced:deleted",
+            "the program's file is gone, or updated; exe: a word in its path",
+        ),
+        ("host:web", "a word in the host's name, in zmtop fleet"),
+        ("cmd:/^python3? /", "a regular expression in any of these"),
+        ("state:D", "the state, by letter; state:RD for either"),
+        ("pss>100M", "a column and a size: > >= < <= = !="),
+        ("growth>1M/min", "a size per time"),
+        ("verdict:leaking", "what it does; verdict>=growing for that or worse"),
+        ("dpss<-1M", "shrank by more than 1M"),
+        ("cpu>50%", "a percentage; plain numbers and times (5m, 2h) likewise"),
+        ("!user:root", "not; a figure that is unknown passes neither way"),
+        ("user:alice swap>0", "a space is \"and\""),
+        ("firefox | chrome", "\"or\", after every \"and\""),
+        ("!(user:root | user:daemon) uss>1G", "parentheses group"),
+    ]
 }

@@ -3,14 +3,9 @@
 //! Called by all that show or judge several processes as one: the history, the filter, the columns, the reports and
 //! the screen. It knows one snapshot at a time and nothing of what was before; it never reads anything itself.
 
-mod cgroup;
-pub mod change;
-mod coverage;
-mod family;
 mod interpreter;
 mod key;
 pub mod mapping;
-mod name;
 mod names;
 pub mod totals;
 pub mod tree;
@@ -21,12 +16,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use change::Change;
-pub use coverage::Coverage;
 pub use key::{GroupBy, GroupKey, PartKey, RowKey};
-pub use name::command_name;
-pub use names::GroupNames;
-pub use totals::Totals;
+pub(crate) use key::{common_line, write_siblings_name};
+pub use names::{GroupNames, command_name};
+pub use totals::{Change, Coverage, Totals};
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{ProcessSample, Replaced};
@@ -49,6 +42,8 @@ pub struct Group {
     pub replaced: Option<(Replaced, usize)>,
     /// The figures of the cgroup that the group is; `None` where it is not a single one, or nobody asked.
     pub cgroup: Option<CgroupFigures>,
+    /// The command line that its processes have in common but for numbers, raw, where they are equal siblings.
+    pub command: Option<Box<[u8]>>,
     /// Every process that it could hold is a member, but for kernel threads, which have no memory.
     pub whole: bool,
     /// When the oldest walk of its members was made, on the snapshot's monotonic clock.
@@ -67,15 +62,21 @@ impl Group {
             readable: 0,
             replaced: None,
             cgroup: None,
+            command: None,
             whole: true,
             walked: None,
             started: None,
         }
     }
 
+    /// Returns the name to show, still raw: of equal siblings their command line.
+    pub fn name(&self) -> &[u8] {
+        self.command.as_deref().unwrap_or_else(|| self.key.label())
+    }
+
     /// Returns the name to show with [`Self::replaced_label`], still raw.
     pub fn name_with_replaced(&self) -> Cow<'_, [u8]> {
-        let name = self.key.label();
+        let name = self.name();
         self.replaced_label()
             .map_or(Cow::Borrowed(name), |label| [name, label.as_bytes()].concat().into())
     }
@@ -92,7 +93,7 @@ impl Group {
     }
 
     /// Adds a member, but for the sums.
-    fn add_member(&mut self, at: usize, sample: &ProcessSample) {
+    pub(crate) fn add_member(&mut self, at: usize, sample: &ProcessSample) {
         self.members.push(at);
         if let Ok(walk) = &sample.walk {
             self.readable += 1;
@@ -167,7 +168,82 @@ pub fn groups<'a>(
         groups[place].totals = Totals::of(members, &change);
     }
     for group in &mut groups {
-        group.cgroup = cgroup::of_group(&group.key, &group.members, snapshot);
+        group.cgroup = cgroup_of_group(&group.key, &group.members, snapshot);
     }
     groups
+}
+
+/// Returns the figures of the one cgroup that a group is. A unit whose name is found in several places, such as one
+/// that two users each run, is not one cgroup.
+fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Option<CgroupFigures> {
+    if snapshot.cgroups.is_empty() {
+        return None;
+    }
+    let name = key.name.as_deref()?;
+    if key.by == GroupBy::Cgroup {
+        return snapshot.cgroups.get(name).copied();
+    }
+    let mut last: Option<&Arc<[u8]>> = None;
+    let mut common: Option<&[u8]> = None;
+    for at in members {
+        let path = snapshot.rows()[*at].facts.cgroup.as_ref().ok()?;
+        // Most members share one path, and one allocation of it.
+        if last.is_some_and(|last| Arc::ptr_eq(last, path)) {
+            continue;
+        }
+        last = Some(path);
+        let prefix = naming_prefix(path, name, key.by)?;
+        if *common.get_or_insert(prefix) != prefix {
+            return None;
+        }
+    }
+    snapshot.cgroups.get(common?).copied()
+}
+
+/// Returns the path up to and with the innermost component that names the unit or the container.
+fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8]> {
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let mut end = path.len();
+    loop {
+        let begin = path[..end].iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+        let component = &path[begin..end];
+        let is_named = match by {
+            GroupBy::Unit => is_unit(component, name),
+            GroupBy::Container => is_container(component, name),
+            GroupBy::Command
+            | GroupBy::User
+            | GroupBy::Cgroup
+            | GroupBy::Family
+            | GroupBy::Host
+            | GroupBy::Siblings
+            | GroupBy::Mapping => false,
+        };
+        if is_named {
+            return Some(&path[..end]);
+        }
+        end = begin.checked_sub(1)?;
+    }
+}
+
+/// Returns true if a component names the unit. systemd puts a `_` before a name that would clash with a file of the
+/// kernel's.
+fn is_unit(component: &[u8], unit: &[u8]) -> bool {
+    component == unit || component.strip_prefix(b"_") == Some(unit)
+}
+
+/// Returns true if a component names the container: by the first twelve digits of its id, at the start or after
+/// `docker-`, `cri-containerd:` and the like; by the whole name for LXC.
+fn is_container(component: &[u8], container: &[u8]) -> bool {
+    const ID: usize = 12;
+    if component == container || component.strip_prefix(b"lxc.payload.") == Some(container) {
+        return true;
+    }
+    let is_id = container.len() == ID && container.iter().all(u8::is_ascii_hexdigit);
+    is_id
+        && component.windows(ID).enumerate().any(|(at, window)| {
+            window == container
+                && at
+                    .checked_sub(1)
+                    .is_none_or(|before| matches!(component[before], b'-' | b':'))
+        })
 }

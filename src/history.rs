@@ -32,45 +32,29 @@
 //! 3. Add an accessor that returns a [`SeriesView`], as [`RowHistory::footprint`] does, for a column or a chart.
 //!
 //! # Modules within
-//! [`marks`] compares a snapshot with an earlier one; [`mapping_diff`] does the same for the mappings of one process;
-//! [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon; [`coldness`] what a process
-//! touched of its memory; [`parts`] follows the parts of the RAM,
-//! [`kernel`] the slab caches and allocation sites, [`held`] what is held through descriptors. [`kept`] writes a history as bytes, for the next time that zmtop
-//! runs. `members` makes the sum of a group comparable while its members come and go, `live_set` tells
-//! what is alive in the heap of a Java virtual machine.
+//! [`marks`] compares a snapshot with an earlier one; [`mappings`] does the same for the mappings of one process,
+//! and shows which of them it touched; [`suspects`] lists what grows or leaks; [`dangers`] the limits that are reached soon;
+//! [`kernel`] follows the parts of the RAM, the slab caches and allocation sites, [`held`] what is held through descriptors. [`kept`] writes a history as bytes, for the next time that zmtop
+//! runs. `MemberCounts` makes the sum of a group comparable while its members come and go.
 
-pub mod coldness;
 pub mod dangers;
 mod digest;
-mod ended;
 pub mod evaluation;
-mod figures;
+mod group_table;
 mod groups;
-pub mod growth_log;
 pub mod held;
-mod judging;
 pub mod kept;
 pub mod kernel;
-mod live_set;
-pub mod mapping_diff;
+pub mod mappings;
 pub mod marks;
-mod members;
-mod origin;
-pub mod parts;
 mod process;
 mod push;
-mod resting;
 mod retention;
 pub mod row;
-mod runs;
-mod steps;
 pub mod suspects;
-mod system;
+pub mod system;
 pub mod time_series;
-mod told;
-mod upkeep;
 pub mod view;
-mod wakeups;
 pub mod window;
 
 use std::collections::{BTreeSet, HashMap};
@@ -78,24 +62,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dangers::DangerWatch;
-pub use ended::Ended;
-use ended::EndedProcesses;
 use evaluation::EvaluationScheduler;
-pub use figures::{MemorySample, Rates, Tick};
 use groups::GroupHistories;
 use held::{HeldHistories, HeldHistory};
 use kept::Kept;
-use kernel::{KernelHistories, TableHistories};
+use kernel::{KernelHistories, PartHistories, TableHistories};
+use marks::Origin;
 pub use marks::{Mark, Marks};
-use origin::Origin;
-use parts::PartHistories;
-use process::ProcessHistory;
+pub use process::Ended;
+use process::{EndedProcesses, ProcessHistory};
+use push::Wakeups;
 use retention::RetentionPolicy;
 pub use retention::Shortfall;
-pub use row::RowHistory;
+pub use row::{MemorySample, Rates, RowHistory, Tick};
+use system::Suspends;
 pub use system::SystemHistory;
 pub use view::SeriesView;
-use wakeups::Wakeups;
 
 use crate::group::{Group, GroupBy, GroupKey, GroupNames};
 use crate::model::process::Identity;
@@ -132,8 +114,8 @@ impl HistoryConfig {
 #[derive(Debug)]
 pub struct History {
     config: HistoryConfig,
-    /// Time that changes are taken over now.
-    window: Duration,
+    /// Maximum time between two values whose difference is a change.
+    reach: Duration,
     /// Boxed, as half of a hash table is empty.
     processes: HashMap<Identity, Box<ProcessHistory>>,
     ended: EndedProcesses,
@@ -150,11 +132,13 @@ pub struct History {
     /// The number of the last snapshot.
     number: u64,
     last: Option<Origin>,
+    last_tick: Option<Tick>,
     /// The time of the first snapshot.
     first: Option<Duration>,
     /// The time between snapshots, the last two times.
     intervals: [Duration; 2],
     shortfall: Shortfall,
+    suspends: Suspends,
     wakeups: Wakeups,
     /// The places of the processes that the last snapshot pushed, where not all; and of those among them that did not
     /// merely come to be judged.
@@ -179,7 +163,7 @@ impl History {
     pub fn with_config(config: HistoryConfig) -> Self {
         Self {
             config,
-            window: config.window,
+            reach: Duration::ZERO,
             processes: HashMap::new(),
             ended: EndedProcesses::default(),
             groups: GroupHistories::new(),
@@ -193,9 +177,11 @@ impl History {
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
             last: None,
+            last_tick: None,
             first: None,
             intervals: [Duration::ZERO; 2],
             shortfall: Shortfall::default(),
+            suspends: Suspends::default(),
             wakeups: Wakeups::default(),
             pushed: None,
             moved: Vec::new(),
@@ -265,6 +251,17 @@ impl History {
     /// Returns the time of the first snapshot on the monotonic clock; `None` while it is empty.
     pub const fn since(&self) -> Option<Duration> {
         self.first
+    }
+
+    /// Returns the times at which the machine was suspended.
+    pub const fn suspends(&self) -> &Suspends {
+        &self.suspends
+    }
+
+    /// Returns the time from that moment of the monotonic clock to the last snapshot, suspends included.
+    pub fn elapsed_since(&self, at: Duration) -> Duration {
+        let now = self.last.as_ref().map_or(at, |last| last.monotonic);
+        self.suspends.elapsed(at, now)
     }
 
     /// Returns every process of the last snapshot.

@@ -13,7 +13,7 @@
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
 //! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
 //! | age | the time since a shown figure was walked |
-//! | tolerance | the error of a PSS that nobody minds: 1 % of it, or 1 MiB |
+//! | tolerance | the error of a PSS that nobody minds: 1 % of it, or 1 MiB; a change below it is not coloured |
 //! | new, due, idle | of a process: never walked; its figure may be wrong by more than is tolerated; the rest, as [`sampler::plan`] defines them |
 //! | expensive | of a process: one walk takes more than 20 ms of CPU time |
 //! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
@@ -24,6 +24,7 @@
 //! | row, row key | one line of a table, and what identifies it from tick to tick: a process's identity or a group's key |
 //! | group | processes summed by program, user, unit, container, cgroup or family; or mappings summed by name |
 //! | family | a daemon and its descendants, below an init, a supervisor, a shell or a container's first process |
+//! | equal siblings | processes of one parent, user and cgroup that run the same command, but for numbers in it; on the screen three or more are folded into one row, [`query::Folds`] |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
 //! | history, series | the past of all rows, and of one: footprints at five resolutions, coarser with age |
 //! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |
@@ -36,6 +37,7 @@
 //! | engine | turns snapshots into history, verdicts and alerts; the screen only looks |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
 //! | frozen | of a table: its order stays while values go on |
+//! | scope | the cgroup whose memory and limit stand for the machine's: that of the container that zmtop is in, or the one chosen |
 //! | part | one line of the account of the RAM: file cache, unreclaimable slab, what is not accounted for |
 //! | page | what the screen shows between its header and its last line: the processes, the account of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt, which takes the keys while it is open |
@@ -47,16 +49,17 @@
 //! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` hold both.
 //!
 //! ```text
-//! L0   units text order      bytes, rates, durations; foreign bytes made safe to print; lists sorted
+//! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; lists sorted; what documents consist of
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; where the RAM went
 //! L3   filter history        the filter language; the past of every row, marks, suspects
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
-//! L7   sampler source act    snapshots of this machine; of a file or a fleet; signals, niceness, clear_refs
+//! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
+//!      fleet http            snapshots of many hosts; an HTTP client
 //! L8   config                settings, keymap, themes
-//! L9   tui output export     the three faces: the screen, printed reports, and metrics
+//! L9   tui output serve      the three faces: the screen, printed reports, and metrics
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
@@ -80,7 +83,7 @@
 //!
 //! # From a key to a cell
 //!
-//! 1. crossterm's event stream becomes an [`Event`](tui::Event) in `run/monitor/feeds.rs`.
+//! 1. `run/monitor/decoder.rs` decodes the bytes of the terminal; `run/monitor/feeds.rs` passes on an [`Event`](tui::Event).
 //! 2. [`tui::update`](fn@tui::update) gives it to the open popup, dialog or prompt; else the [keymap](config::keymap) makes an
 //!    [`Action`](config::Action) of it, and the open page performs that, or `tui/update/table.rs` on the [`App`](tui::App).
 //! 3. What must be done outside comes back as [`Effect`](tui::Effect)s, which the run loop performs. What the screen
@@ -95,8 +98,8 @@
 //!
 //! ## A column
 //!
-//! Add an entry to a file of `src/columns/process/`: figures of memory to `memory.rs`, verdicts to `trend.rs`, what a
-//! process is to `facts.rs`, figures of groups and cgroups to `group.rs`. The order there is the order in the chooser.
+//! Add an entry to `COLUMNS` in `src/columns/process.rs`, beside those of its kind: memory, verdicts, what a
+//! process is, groups and cgroups. The order there is the order in the chooser.
 //! For the resident pages that are clean:
 //!
 //! ```text
@@ -107,7 +110,7 @@
 //!
 //! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV have it then. The
 //! value is a reading, hence the `Ok`: a figure that a kernel may lack is an `Err` with the reason. `memory` is one of the
-//! helpers in `read.rs` beside it.
+//! helpers below the entries.
 //!
 //! An entry begins as `Entry::bytes` (a sum in bytes that needs the memory), `Entry::figure` (another unit) or
 //! `Entry::text`. Methods say what differs:
@@ -135,7 +138,7 @@
 //!
 //! ## A kernel figure
 //!
-//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system/figures.rs`. The field of
+//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system.rs`. The field of
 //! [`SystemSample`](model::SystemSample), parsing, and the field of `zmtop/1`, in this order, follow.
 //!
 //! ```text
@@ -145,7 +148,7 @@
 //!
 //! *Of a process*, a line of `smaps_rollup`: add an entry to the list in `src/model/memory.rs` (`u64` if every kernel writes
 //! the line, else `Reading<u64>`), and its name to `define_process!` in `src/record/process.rs`; leaving that out is a compile
-//! error. Then a column shows it.
+//! error. Then a column shows it. What its comment says is what `zmtop schema` says of it.
 //!
 //! ```
 //! let rollup = b"00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 0 kB\n\
@@ -162,7 +165,7 @@
 //! ## A setting
 //!
 //! 1. A field with its doc comment in `src/config/settings.rs`. After `=` stands the kind that reads and checks the value:
-//!    `Switch` (true or false), `Number`, `Span` (a time), `Size`, `Share`, `Choice`… of `src/config/value_kind.rs`.
+//!    `Switch` (true or false), `Number`, `Span` (a time), `Size`, `Share`, `Choice`… of `src/config/setting.rs`.
 //! 2. Its comment and default in `config/default.toml`, in the same order. Without it the default is false, 0 or empty.
 //! 3. Another value in `ALL_CHANGED` of `tests/integration/config/settings.rs`.
 //!
@@ -204,7 +207,7 @@
 //!
 //! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, list, drawing) and its layout drawn
 //! in the file's doc comment; its `mod` line in `src/tui/popup.rs`; and the arm of its key: `app.open_popup(MyPopup::new(app))`.
-//! `popup/sort.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
+//! `SortMenu` in `popup/menus.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
 //! of another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
 //!
 //! ## A page
@@ -217,31 +220,33 @@
 //! ```
 //!
 //! and its key, as [above](#a-key), whose arm in `update/table.rs` is the empty one. The last line then names the page, the
-//! help lists the keys that [`takes`](tui::app::Page::takes) says are its own, and the sampler reads what its
+//! help lists the keys that it [`performs`](tui::app::Page), and the sampler reads what its
 //! [`needs`](tui::app::Page::needs) name while it is open, and no process for the screen. Pages share the keys of the tables:
 //! `Up`, `Open`, `Filter` and so on mean the same on each.
 //!
-//! [`PageTable`](tui::page::table::PageTable) keeps the selection, the order and the filter of a table whose columns are a
-//! `&[Column<T>]`, and draws it: `page/memory.rs` is one to look at. For an order and a filter the page takes `SortLeft`,
-//! `SortRight`, `Reverse` and `Filter` too, opens the prompt by `app.open(Prompt::new(PromptKind::Filter, &text))`, and
-//! implements `filter` and `set_filter`; what it draws are the rows at the places that `PageTable::arrange` returns.
+//! A page is one table, whose columns are a `&[Column<T>]`. [`PageTable`](tui::app::PageTable) keeps its selection, order and
+//! filter, and draws it. The page returns the keys of its rows in the order that `PageTable::arrange` gives them, its columns, and
+//! where the table is; moving, sorting, filtering, searching and clicking are then the same on each page. `page/memory.rs` is one
+//! to look at. What it performs beyond that it says in [`takes`](tui::app::Page::takes).
 //!
 //! ## An output format, a report
 //!
 //! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and its
 //! arm in [`output::write`](fn@output::write). Every report can be written in it then. A report is a file there with a type
-//! that implements [`Report`](output::Report); `output/leaks.rs` is one whose fields stand in one list.
+//! that implements [`Report`](output::Report); `output/held.rs` is a short one. A `described_object!` lists the fields of its
+//! document, each with its meaning, its shape and its value, from which `zmtop schema` describes it too: its `schema` is a
+//! line in `src/run/generate.rs`.
 //!
 //! ## A subcommand
 //!
-//! Its options in `src/cli/NAME.rs` with a variant of [`cli::Command`], its `run` in `src/run/NAME.rs`, and the arm that
-//! the compiler demands in `src/run.rs`.
+//! Its options and its `run` in `src/run/NAME.rs`, a variant of [`cli::Command`], and the arm that the compiler demands in
+//! `src/run.rs`. Options that several commands have are in `src/cli/shared.rs`.
 //!
 //! ## A source of snapshots
 //!
 //! An iterator of `Result<Arc<Snapshot>, SourceError>` like [`source::Source`], opened in `src/run/snapshot.rs`, which
-//! tells sources apart. What is asked over a network has two parts, as the fleet does: [`source::prometheus`] makes
-//! snapshots of answers, and a task in `src/run/fleet.rs` asks, in place of the sampler's.
+//! tells sources apart. A source that is asked over a network is a task in place of the sampler's, as [`fleet`] is;
+//! `src/run/fleet.rs` starts it.
 //!
 //! ## An action on processes
 //!
@@ -263,10 +268,13 @@ pub mod cli;
 pub mod columns;
 pub mod config;
 pub mod engine;
-pub mod export;
 pub mod filter;
+#[cfg(feature = "network")]
+pub mod fleet;
 pub mod group;
 pub mod history;
+#[cfg(feature = "network")]
+mod http;
 pub mod manual;
 pub mod model;
 pub mod order;
@@ -276,6 +284,9 @@ pub mod query;
 pub mod record;
 pub mod run;
 pub mod sampler;
+pub mod schema;
+#[cfg(feature = "network")]
+pub mod serve;
 pub mod source;
 pub mod text;
 pub mod trend;

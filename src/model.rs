@@ -4,27 +4,22 @@
 //! several readings stands in the modules above ([`group`](crate::group), [`account`](crate::account),
 //! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
 
-pub mod allocinfo;
-pub mod callers;
 pub mod cgroup;
-pub mod fleet;
 pub mod held;
-pub mod jvm;
-pub mod kernel_tables;
+pub mod kernel;
 pub mod mapping;
 pub mod memory;
-pub mod oom;
 pub mod process;
 pub mod reading;
-pub mod slab;
 pub mod snapshot;
 pub mod system;
 
 pub use cgroup::CgroupFigures;
-pub use fleet::{Fleet, FleetHost, FleetRow, ToldVerdict};
 pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
-pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk};
+pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk, tolerance};
 pub use reading::{Missing, Reading};
-pub use snapshot::{RowChanges, Sampling, SelfCost, Snapshot};
+pub use snapshot::{
+    Asked, Fleet, FleetHost, FleetRow, FleetStatus, RowChanges, Sampling, SelfCost, Snapshot, ToldVerdict,
+};
 pub use system::SystemSample;

@@ -1,25 +1,24 @@
 //! Reports: what the one-shot commands write to standard output.
 //!
-//! A [`Report`] is text for people, a document of named values, and a table of values. A [`Format`] makes one of
-//! them into bytes, so every report can be written in every format and neither knows the other.
+//! A [`Report`] provides text for people, a document of named values, and a table of values. A [`Format`] turns one of
+//! these into bytes. Every report can therefore be written in every format, and neither knows the other.
 //!
-//! For `run` alone. Nothing here reads the machine, and no byte that it did not make safe reaches a terminal.
+//! Only `run` uses this module. It reads nothing from the machine, and makes every byte safe before it reaches a
+//! terminal.
 
 pub mod by_process;
-pub mod callers;
 pub mod changes;
 pub mod csv;
 pub mod data;
 pub mod held;
 pub mod json;
+pub mod kernel;
 pub mod leaks;
 pub mod maps;
 pub mod mem;
 pub mod prove;
 pub mod report_layout;
-pub mod row_table;
-pub mod sites;
-pub mod slab;
+pub mod schema;
 pub mod table;
 pub mod text_table;
 
@@ -47,33 +46,32 @@ pub enum Format {
 /// The style of text for people.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutputStyle {
-    /// The units of bytes.
+    /// The unit of byte figures.
     pub units: Units,
-    /// The terminal's columns: no line is longer.
+    /// Maximum line length: the terminal's columns.
     pub width: Option<usize>,
-    /// With escape sequences for bold and dim.
+    /// True to write escape sequences for bold and dim.
     pub color: bool,
-    /// Guides and bars in nothing but ASCII.
+    /// True to draw guides and bars in ASCII only.
     pub ascii: bool,
 }
 
 /// A report that can be written in every format.
 pub trait Report {
-    /// Writes the report as text for people, all of it safe to print.
+    /// Writes the report as text for people. All of it is safe to print.
     ///
     /// # Errors
     /// Errors of `out`.
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Returns the report as one document; its schema comes first.
+    /// Returns the report as one document, with its schema first.
     fn document(&self) -> Document<'_>;
 
-    /// Returns the report as documents for a line each.
+    /// Returns the report as documents for one line each.
     fn lines(&self) -> Vec<Document<'_>> {
         vec![self.document()]
     }
 
-    /// Returns the report as a table of values.
     fn table(&self) -> DataTable<'_>;
 }
 

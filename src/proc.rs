@@ -1,32 +1,21 @@
 //! Parses the files of `/proc` and sysfs into the model: pure parsers, and thin readers that feed them.
 //!
-//! A parser accepts any bytes: those that are not as the kernel's documentation says become a
-//! [`Missing`](crate::model::Missing) reason, never a panic and never a zero. Reads may block: only the sampler's
-//! reader threads call them. Nothing here keeps state between reads.
+//! A parser accepts any bytes. Input that does not match the kernel's documentation becomes a
+//! [`Missing`](crate::model::Missing) reason, never a panic and never 0. Reads may block, so only the sampler's reader
+//! threads call them. Nothing here keeps state between reads.
 
-pub mod allocinfo;
-pub mod areas;
+pub mod accounting;
 pub mod cgroup;
 pub mod clock;
-pub mod cmdline;
-pub mod descriptors;
-pub mod exe;
 pub mod fdinfo;
 pub mod files;
 pub mod hsperfdata;
 pub mod kallsyms;
-pub mod kcmp;
-pub mod kmsg;
-pub mod limits;
-pub mod mapped;
-pub mod objects;
+pub mod kernel;
+pub mod maps;
 pub(crate) mod parse;
+pub mod pid;
 pub mod pids;
-pub mod slabinfo;
 pub mod smaps;
-pub mod stat;
-pub mod statm;
-pub mod status;
 pub mod system;
 pub mod tracefs;
-pub mod users;

@@ -1,65 +1,65 @@
-//! Rows of a table: which processes or groups pass, in which order, and what they hold together.
+//! Selects the rows of a table: the processes or groups that pass, their order and their sums.
 //!
-//! The screen and `zmtop ps` ask the same query. [`Selection`] decides what passes and sums it up;
-//! [`Selection::order`] orders it for one table; [`Rows`] is both, for a table that is printed once.
+//! The screen and `zmtop ps` use the same query. [`Selection`] decides what passes and computes the sums.
+//! [`Selection::order`] orders it for one table. [`Rows`] combines both, for a table that is printed once.
 //!
-//! For the two faces, `tui` and `output`. Nothing here draws or writes, and but for what is [`Kept`] of a plain list
-//! nothing is kept from one snapshot to the next: the cursor, tags and a frozen order are the caller's.
+//! For the two frontends, `tui` and `output`. Nothing here draws or writes. Except for the [`Kept`] parts of a plain
+//! list, no state lasts from one snapshot to the next: the cursor, tags and a frozen order belong to the caller.
 
-mod chosen;
+mod folds;
 pub(crate) mod kept;
-mod rows;
 mod selection;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-pub use chosen::{Chosen, choose};
+pub use folds::{Fold, Folds, Siblings};
 pub use kept::{Kept, ListPlan, ReadyList};
-pub use rows::{Rows, ShownRow};
-pub use selection::{MappingCount, RowRef, Selection};
+pub use selection::{MappingCount, Rows, Selection, ShownRow};
 
 use crate::columns::{ColumnId, Needs, Row, layout};
-use crate::filter::Filter;
+use crate::filter::{Filter, TextField};
 use crate::group::totals::one_of_each;
-use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals};
-use crate::history::coldness::ColdnessTable;
+use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals, groups};
+use crate::history::mappings::ColdnessTable;
 use crate::history::marks::Mark;
 use crate::history::{History, RowHistory};
-use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 
 /// A query over the processes of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The kind of group that rows are; `None` for a row per process. Words of the filter then choose the
-    /// processes that are summed, figures judge the sums.
+    /// The kind of group that rows are; `None` for one row per process. With groups, the filter's words select the
+    /// processes that are summed, and its figures apply to the sums.
     pub by: Option<GroupBy>,
-    /// Processes stand below their parents.
+    /// True to list processes below their parents.
     pub tree: bool,
-    /// Only members of this group.
+    /// List only members of this group.
     pub members_of: Option<&'a GroupKey>,
     /// The filter that rows must pass.
     pub filter: &'a Filter,
-    /// Only processes of this user.
+    /// List only processes of this user.
     pub user: Option<&'a [u8]>,
-    /// Kernel threads are listed too. They have no memory of their own, so they are in no group.
+    /// List kernel threads too. They have no memory of their own, so they are in no group.
     pub kernel_threads: bool,
-    /// Processes of which nothing can be read are listed too, even where no filter asks for them.
+    /// List unreadable processes even if no filter asks for them.
     pub unseen: bool,
-    /// The column sorted by; unknown values come last in either direction.
+    /// The sort column. Unknown values come last in both directions.
     pub sort: ColumnId,
-    /// Greatest first.
+    /// True for the greatest first.
     pub descending: bool,
-    /// Maximum number of rows; in a tree, not counting ancestors. Totals are those of all that match.
+    /// Maximum number of rows, in a tree not counting ancestors. Totals include all rows that match.
     pub top: Option<usize>,
-    /// Processes whose descendants are folded away in a tree.
+    /// Processes whose descendants are collapsed in a tree.
     pub folded: Option<&'a HashSet<Identity>>,
-    /// A frozen order: the places of known rows. Rows that are not in it come last, in the order of `sort`.
+    /// The rows that each stand for several processes.
+    pub folds: Option<&'a Folds>,
+    /// A frozen order: the positions of known rows. Other rows follow, in the order of `sort`.
     pub frozen: Option<&'a HashMap<&'a RowKey, usize>>,
 }
 
 impl<'a> Query<'a> {
-    /// Returns the query for every process, greatest PSS first.
+    /// Returns the query for all processes, greatest PSS first.
     pub fn new(filter: &'a Filter) -> Self {
         Self {
             by: None,
@@ -73,28 +73,28 @@ impl<'a> Query<'a> {
             descending: true,
             top: None,
             folded: None,
+            folds: None,
             frozen: None,
         }
     }
 }
 
-/// A snapshot, and what else the values of its rows are taken from.
+/// A snapshot and the other sources of row values.
 #[derive(Clone, Copy, Debug)]
 pub struct RowSource<'a> {
     /// The snapshot.
     pub snapshot: &'a Snapshot,
-    /// The history that changes, rates and trends come from; without it they are unknown.
+    /// The source of changes, rates and trends. Without it they are unknown.
     pub history: Option<&'a History>,
-    /// The mark that changes are shown since.
+    /// The mark relative to which changes are shown.
     pub mark: Option<&'a Mark>,
-    /// Hot and cold memory, of processes that the user asked for.
+    /// Hot and cold memory of the processes that the user selected for it.
     pub coldness: Option<&'a ColdnessTable>,
-    /// The span of charts; `None` for the shortest.
+    /// The time span of charts; `None` for the shortest.
     pub span: Option<Duration>,
 }
 
 impl<'a> RowSource<'a> {
-    /// Returns a source without a mark.
     pub const fn new(snapshot: &'a Snapshot, history: Option<&'a History>) -> Self {
         Self {
             snapshot,
@@ -105,14 +105,13 @@ impl<'a> RowSource<'a> {
         }
     }
 
-    /// Returns the source for the keys of an order: finding the history of a row takes longer than all else of a key, and
-    /// few columns need it.
+    /// Returns the source for sort keys. Finding a row's history takes longer than the rest of its key, and few columns
+    /// need it.
     fn for_order(&self, sort: ColumnId) -> Self {
         let history = self.history.filter(|_| sort.get().needs.contains(Needs::HISTORY));
         Self { history, ..*self }
     }
 
-    /// Returns the row of one process.
     pub fn process(&self, sample: &'a ProcessSample) -> Row<'a> {
         let series = self.history.and_then(|history| history.get(sample.id));
         let row = Row::of_process(sample, series, self.snapshot);
@@ -120,8 +119,8 @@ impl<'a> RowSource<'a> {
         self.with_mark(row.with_coldness(self.coldness).with_held(held))
     }
 
-    /// Returns the row of one process in a tree, where `subtree` is the sum of it and its descendants. If that is
-    /// `folded`, the row shows the memory and the change of all of it.
+    /// Returns the row of one process in a tree. `subtree` is the sum of the process and its descendants. If `folded`,
+    /// the row shows the memory and change of the whole subtree.
     pub fn process_in_tree(&self, sample: &'a ProcessSample, subtree: Option<&'a Totals>, folded: bool) -> Row<'a> {
         let mut row = self.process(sample);
         row.totals = subtree;
@@ -133,13 +132,20 @@ impl<'a> RowSource<'a> {
         row
     }
 
-    /// Returns the row of one group.
     pub fn group(&self, group: &'a Group) -> Row<'a> {
         let series = self.history.and_then(|history| history.of_group(group, self.snapshot));
         let held = self
             .history
             .and_then(|history| history.held_of_group(group, self.snapshot));
         self.with_mark(Row::of_group(group, series, self.snapshot).with_held(held))
+    }
+
+    /// Returns the row of equal siblings. Their charts are drawn of all their pasts.
+    pub fn fold(&self, fold: &'a Fold) -> Row<'a> {
+        let mut row = self.with_mark(Row::of_group(&fold.group, None, self.snapshot));
+        row.is_counted = row.counted_rss.is_some();
+        row.trend = fold.trend.as_ref();
+        row
     }
 
     fn with_mark(&self, row: Row<'a>) -> Row<'a> {
@@ -172,9 +178,9 @@ impl<'a> RowFilter<'a> {
         }
     }
 
-    /// Returns true if the process has a row of its own.
+    /// Returns true if the process gets its own row.
     fn lists(&self, sample: &'a ProcessSample) -> bool {
-        // A group is opened to see what it sums up, and kernel threads are not in its sums.
+        // An opened group shows the processes that it sums, and kernel threads are not among them.
         let kernel_threads = self.query.kernel_threads && self.query.members_of.is_none();
         (kernel_threads || !sample.stat.is_kernel_thread()) && self.in_scope(sample) && {
             let filter = self.query.filter;
@@ -186,8 +192,7 @@ impl<'a> RowFilter<'a> {
         }
     }
 
-    /// Returns true if the process is summed with others. Only the words of the filter are asked: its figures
-    /// judge the sums.
+    /// Returns true if the process counts in a sum. Only the filter's words apply here: its figures apply to the sums.
     fn sums(&self, sample: &'a ProcessSample) -> bool {
         !sample.stat.is_kernel_thread() && self.in_scope(sample) && {
             let filter = self.query.filter;
@@ -195,7 +200,7 @@ impl<'a> RowFilter<'a> {
         }
     }
 
-    /// Returns true if the process is of the user, and in the group, that the query is about.
+    /// Returns true if the process matches the query's user and group.
     fn in_scope(&self, sample: &'a ProcessSample) -> bool {
         let of_user = |user: &[u8]| sample.facts.user.as_deref().is_ok_and(|own| own == user);
         self.query.user.is_none_or(of_user)
@@ -206,9 +211,118 @@ impl<'a> RowFilter<'a> {
     }
 }
 
-/// Returns one process of each address space that the query sums up: the processes whose mappings are to be
-/// read.
+/// Returns one process of each address space that the query sums: the processes whose mappings must be read.
 pub fn address_spaces(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
     let filter = RowFilter::new(*source, *query);
     one_of_each(source.snapshot.rows().iter().filter(|sample| filter.sums(sample)))
+}
+
+/// A row of a table: the process or group, and its position in a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowRef {
+    /// The index of the process in the snapshot, or of the group in [`Selection::groups`]. For
+    /// folded siblings, the index of the first one.
+    pub index: usize,
+    /// Its identity, which stays the same across snapshots.
+    pub key: RowKey,
+    /// The lines drawn before its command in a tree: `│  ├─ `.
+    pub guide: String,
+    /// Number of its ancestors in a tree.
+    pub depth: usize,
+    /// True if it has visible children in a tree.
+    pub parent: bool,
+    /// True if its children are collapsed, or its equal siblings folded into it. The row then shows the sum.
+    pub folded: bool,
+}
+
+impl RowRef {
+    /// Creates a row of a plain list.
+    pub const fn flat(index: usize, key: RowKey) -> Self {
+        Self {
+            index,
+            key,
+            guide: String::new(),
+            depth: 0,
+            parent: false,
+            folded: false,
+        }
+    }
+}
+
+/// Returns true if the words of a filter select a process, or `None` while a fact that they need has not been read yet.
+/// Figures exclude no process here: they are applied at the end.
+pub fn choose(filter: &Filter, sample: &ProcessSample, snapshot: &Snapshot) -> Option<bool> {
+    if !filter.uses_text() {
+        return Some(true);
+    }
+    if filter.text_fields().into_iter().any(|field| is_pending(sample, field)) {
+        return None;
+    }
+    Some(filter.matches_but_for_figures(&Row::of_process(sample, None, snapshot)))
+}
+
+/// Returns true if the fact behind a text field has not been read yet.
+fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
+    fn waits<T>(fact: &Reading<T>) -> bool {
+        matches!(fact, Err(Missing::Pending))
+    }
+    let facts = &sample.facts;
+    match field {
+        TextField::CommandLine | TextField::Group | TextField::Family => waits(&facts.cmdline),
+        TextField::User => waits(&facts.user),
+        TextField::Unit | TextField::Container | TextField::Cgroup => waits(&facts.cgroup),
+        TextField::Exe | TextField::Replaced => waits(&facts.exe),
+        TextField::Comm | TextField::Host | TextField::Unread | TextField::State => false,
+    }
+}
+
+/// A history of selected processes, and the filter that selected them.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'a> {
+    filter: &'a Filter,
+    history: &'a History,
+    source: RowSource<'a>,
+}
+
+impl<'a> Chosen<'a> {
+    /// Creates a view of a history whose last snapshot is `snapshot`.
+    pub const fn new(filter: &'a Filter, history: &'a History, snapshot: &'a Snapshot) -> Self {
+        Self {
+            filter,
+            history,
+            source: RowSource::new(snapshot, Some(history)),
+        }
+    }
+
+    /// Returns true if a process passes. If the words that selected it no longer match, only the figures decide.
+    pub fn passes(&self, sample: &ProcessSample) -> bool {
+        let row = self.source.process(sample);
+        self.filter.matches(&row)
+            || self.history.get(sample.id).is_some()
+                && !self.filter.matches_but_for_figures(&row)
+                && self.filter.matches_group(&row, std::iter::empty::<Row<'_>>())
+    }
+
+    /// Returns the groups of selected processes that pass.
+    pub fn passing_groups(&self, by: GroupBy) -> HashSet<GroupKey> {
+        let is_chosen =
+            |sample: &ProcessSample| !sample.stat.is_kernel_thread() && self.history.get(sample.id).is_some();
+        let change = |sample: &ProcessSample| self.history.get(sample.id).map(RowHistory::change).copied();
+        let mut groups = groups(self.source.snapshot, by, is_chosen, change);
+        // Their histories cover the same processes.
+        for group in &mut groups {
+            group.whole = true;
+        }
+        let passing = groups.into_iter().filter(|group| self.group_passes(group));
+        passing.map(|group| group.key).collect()
+    }
+
+    fn group_passes(&self, group: &Group) -> bool {
+        let rows = self.source.snapshot.rows();
+        let sums = self.source.group(group);
+        let members = || group.members.iter().map(|at| self.source.process(&rows[*at]));
+        self.filter.matches_group(&sums, members())
+            || !members().any(|row| self.filter.matches_but_for_figures(&row))
+                && self.filter.matches_group(&sums, std::iter::empty::<Row<'_>>())
+    }
 }

@@ -36,9 +36,10 @@ use std::time::{Duration, SystemTime};
 
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
-pub use write::Record;
+pub use write::{Record, schema};
 
 use crate::model::{Sampling, SelfCost};
+use crate::schema::described;
 use crate::text::from_lossless;
 
 /// The name of the schema.
@@ -48,15 +49,23 @@ pub const SCHEMA: &str = "zmtop/1";
 /// quarter of the pids a kernel can have (`PID_MAX_LIMIT`).
 pub const MAX_PROCESSES: usize = 1 << 20;
 
-/// [`Sampling`] as the schema has it, except for the time the tick took and what is in doubt.
-#[derive(Debug, Default, Deserialize, Serialize)]
-struct Tick {
-    walks: Option<usize>,
-    walked_s: Option<f64>,
-    budget: Option<f64>,
-    waiting: Option<usize>,
-    stuck: Option<usize>,
-    threads: Option<usize>,
+described! {
+    /// [`Sampling`] as the schema has it, except for the time the tick took and what is in doubt.
+    #[derive(Debug, Default, Deserialize, Serialize)]
+    struct Tick {
+        /// Walks in this tick: reads of `smaps_rollup`.
+        walks: Option<usize> = count(),
+        /// CPU time of those walks.
+        walked_s: Option<f64> = seconds(),
+        /// Maximum CPU time of walks, 1.0 being one core.
+        budget: Option<f64> = share().null("every process is walked at every tick"),
+        /// Processes that are due for a walk and have to wait for the budget.
+        waiting: Option<usize> = count(),
+        /// Reads of /proc that have not returned in time.
+        stuck: Option<usize> = count(),
+        /// Reader threads.
+        threads: Option<usize> = count(),
+    }
 }
 
 impl From<&Sampling> for Tick {
@@ -87,11 +96,15 @@ impl From<Tick> for Sampling {
     }
 }
 
-/// [`SelfCost`] as the schema has it.
-#[derive(Debug, Deserialize, Serialize)]
-struct Cost {
-    cpu_s: Option<f64>,
-    rss: Option<u64>,
+described! {
+    /// [`SelfCost`] as the schema has it.
+    #[derive(Debug, Deserialize, Serialize)]
+    struct Cost {
+        /// CPU time since zmtop started.
+        cpu_s: Option<f64> = seconds(),
+        /// Resident memory of zmtop itself.
+        rss: Option<u64> = bytes(),
+    }
 }
 
 impl From<&SelfCost> for Cost {
@@ -122,9 +135,11 @@ pub fn time_text(time: SystemTime) -> String {
     format!("{known:.3}")
 }
 
-/// Converts seconds into a duration; `None` if they are missing or not a length of time.
+/// Converts seconds into a duration; `None` if they are missing or not a length of time, or longer than 136 years, as
+/// series count seconds in 32 bits.
 fn seconds(seconds: Option<f64>) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds?).ok()
+    let known = Duration::try_from_secs_f64(seconds?).ok()?;
+    u32::try_from(known.as_secs()).is_ok().then_some(known)
 }
 
 /// Returns the foreign bytes behind a text.

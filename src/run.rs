@@ -1,28 +1,24 @@
-//! The wiring: runs what the command line asks for.
+//! The wiring: runs the command given on the command line.
 //!
-//! A subcommand is one file here with a `run`, one arm in `subcommand`, and its options in `cli`.
+//! Each subcommand has a file here with its options and its `run` function, and an arm in `subcommand`.
 
 pub mod alert;
-mod callers;
-mod completions;
 pub mod configure;
-mod connection;
-pub mod fleet;
-mod grown;
-pub mod heap;
-mod held;
-mod kernel;
-mod kernel_report;
-mod layout;
-mod leaks;
-mod man;
-mod maps;
-mod mem;
+#[cfg(feature = "network")]
+mod fleet;
+mod generate;
+pub mod held;
+pub mod kernel;
+pub mod leaks;
+pub mod maps;
+pub mod mem;
 pub mod monitor;
-mod named;
+pub mod process;
 mod prove;
-mod ps;
-mod secure;
+pub mod ps;
+mod report;
+mod runtime;
+#[cfg(feature = "network")]
 mod serve;
 mod snapshot;
 pub mod terminal;
@@ -32,25 +28,25 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use monitor::{End, Setup};
+use monitor::{End, Setup, StartFleet};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 use crate::cli::{self, Cli, Command, Exit, MonitorArgs, PathArgs, UnitsArgs, UsageError};
 use crate::columns::COLUMNS;
 use crate::config::settings::{LogSettings, SamplerSettings};
-use crate::config::{Config, Env, Settings, log, state};
+use crate::config::{Config, Env, Settings, state};
 use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
 use crate::tui::Opening;
 use crate::units::Units;
 
-/// Does what the command line asks; the value is the process's exit code.
+/// Runs the command given on the command line. Returns the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
-    // With rights that are not its user's, what the user names (a config, a log, another tree) would be
-    // opened with those rights. Capabilities can be granted as ambient ones, which is no such case.
-    if secure::elevated() {
+    // With rights beyond those of its user, zmtop would open whatever the user names (a config, a log, another proc
+    // tree) with those rights. Ambient capabilities are no such case: they are granted deliberately.
+    if process::elevated() {
         complain("will not run setuid, setgid or with file capabilities; grant ambient capabilities instead");
         return Exit::Usage.into();
     }
@@ -63,33 +59,51 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Ok(Cli {
             command: Some(command), ..
-        }) => subcommand(&command, &env),
+        }) => {
+            // Read nothing if the output goes nowhere. The exporter and the fleet's screen do not write to stdout.
+            let writes = !matches!(command, Command::Serve(_) | Command::Fleet(_));
+            if writes && process::was_closed() {
+                return written(Ok(())).into();
+            }
+            subcommand(&command, &env)
+        }
         Ok(Cli { command: None, monitor }) => live(&monitor, &env),
     }
 }
 
-/// Runs a subcommand, and says on stderr why it could not be done.
+/// Runs a subcommand. Reports on stderr why it failed.
 fn subcommand(command: &Command, env: &Env) -> ExitCode {
     let done = match command {
+        #[cfg(feature = "network")]
         Command::Fleet(args) => {
-            return match fleet::link(args, env) {
-                Ok((config, link)) => show(&args.monitor, config, Some(link), env),
+            return match fleet::configure(args, env) {
+                Ok((config, start)) => show(&args.monitor, config, Some(start), env),
                 Err(error) => usage(&error).into(),
             };
+        }
+        #[cfg(not(feature = "network"))]
+        Command::Fleet(_) | Command::Serve(_) => {
+            complain("this build has no network support: build it with the feature `network`");
+            Ok(Exit::Usage)
         }
         Command::Ps(args) => ps::run(args, env),
         Command::Mem(args) => mem::run(args, env),
         Command::Maps(args) => maps::run(args, env),
         Command::Held(args) => held::run(args, env),
-        Command::Leaks(args) => leaks::run(args, env),
+        Command::Leaks(args) => match &args.prove {
+            Some(process) => prove::run(process, args, env),
+            None => leaks::run(args, env),
+        },
+        #[cfg(feature = "network")]
         Command::Serve(args) => serve::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
             let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());
             Ok(done.unwrap_or_else(|error| written(Err(error))))
         }
-        Command::Completions(args) => Ok(completions::run(args.shell)),
-        Command::Man => Ok(man::run()),
+        Command::Schema(args) => generate::schema(args),
+        Command::Completions(args) => Ok(generate::completions(args.shell)),
+        Command::Man => Ok(generate::man()),
     };
     match done {
         Ok(exit) => exit.into(),
@@ -101,12 +115,12 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
     }
 }
 
-/// The reason why a subcommand has nothing to write.
+/// The reason why a subcommand produced no output.
 #[derive(Debug)]
 enum Failure {
     /// An option, or the configuration, is wrong.
     Usage(UsageError),
-    /// The data could not be read; the text says why, safe to print.
+    /// The data could not be read. The text says why, safe to print.
     Unread(String),
 }
 
@@ -128,23 +142,32 @@ fn print(report: &dyn Report, format: Format) -> Exit {
     written(output::write(&mut out, report, format).and_then(|()| out.flush()))
 }
 
-/// Size of the buffer before stdout in bytes: a table of some hundred rows goes out in one system call.
+/// Size of the stdout buffer, in bytes. A table with a few hundred rows is written in one system call.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
-/// Understands the filter of a one-shot command.
+/// Parses the filter of a one-shot command.
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
     filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
 }
 
-/// Returns the settings of the config, with the units of these options.
+/// Returns the settings of the config, with the units from these options.
 fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(paths.config.as_deref(), env)?.settings;
+    let mut settings = load_settings(paths, env)?;
     units.apply(&mut settings)?;
     Ok(settings)
 }
 
-/// Says which processes could not be read, and writes a report: what could be read is written all the same.
+/// Returns the settings of the config. Reports on stderr which of its files this user may not read.
+fn load_settings(paths: &PathArgs, env: &Env) -> Result<Settings, UsageError> {
+    let config = Config::load(paths.config.as_deref(), env)?;
+    if let Some(what) = &config.unread {
+        complain(what);
+    }
+    Ok(config.settings)
+}
+
+/// Writes a report of everything readable, and reports on stderr which processes could not be read.
 fn print_readable(report: &impl Report, format: Format, faults: impl Iterator<Item = String>) -> Exit {
     let mut unread = Exit::Done;
     for fault in faults {
@@ -157,46 +180,33 @@ fn print_readable(report: &impl Report, format: Format, faults: impl Iterator<It
     }
 }
 
-/// Returns the style of text on standard output: as wide as its terminal, where it is one.
+/// Returns the style for text on standard output. The width is the terminal's, if stdout is one.
 fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
     let terminal = io::stdout().is_terminal();
     let size = terminal.then(|| crossterm::terminal::size().ok()).flatten();
     let no_color = no_color || env.no_color.as_ref().is_some_and(|v| !v.is_empty());
     OutputStyle {
         units,
-        // A terminal that does not know its size says 0.
+        // A terminal that does not know its size reports 0.
         width: size.map(|(width, _)| usize::from(width)).filter(|w| *w > 0),
         color: terminal && !no_color,
         ascii: !env.utf8,
     }
 }
 
-/// Returns the builder of the runtime for sampling, signals and timers: beside the main thread, which may be
-/// stuck in a write. To be called while that is the only one.
-pub(crate) fn runtime() -> tokio::runtime::Builder {
-    heap::share();
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
-    builder
-}
-
-/// Begins the runtime of a monitor; in that of a fleet threads do not wait for each other's heaps.
-pub(crate) fn runtime_of_monitor(is_fleet: bool) -> tokio::runtime::Builder {
-    let builder = runtime();
-    if is_fleet {
-        heap::part();
-    }
-    builder
-}
-
-/// Writes a line of reason to stderr.
+/// Writes a one-line message to stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");
 }
 
-/// Returns the exit code of writing to stdout, and says why it failed.
+/// Returns the exit code for a result of writing to stdout, and reports a failure on stderr.
 pub(crate) fn written(result: io::Result<()>) -> Exit {
-    match result.and_then(|()| io::stdout().flush()) {
+    let open = if process::was_closed() {
+        Err(io::Error::other("standard output is closed"))
+    } else {
+        Ok(())
+    };
+    match open.and(result).and_then(|()| io::stdout().flush()) {
         Ok(()) => Exit::Done,
         Err(error) => {
             let exit = Exit::of_output(&error);
@@ -208,7 +218,7 @@ pub(crate) fn written(result: io::Result<()>) -> Exit {
     }
 }
 
-/// Reports a usage or config error, each fault on a line of its own.
+/// Reports a usage or config error on stderr, with each fault on its own line.
 pub(crate) fn usage(error: &UsageError) -> Exit {
     for line in error.to_string().lines() {
         complain(line);
@@ -224,8 +234,11 @@ fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
     }
 }
 
-/// Runs the monitor with this configuration, of this machine or of a fleet.
-fn show(args: &MonitorArgs, config: Config, fleet: Option<fleet::Link>, env: &Env) -> ExitCode {
+/// Runs the monitor with this configuration, for this machine or a fleet.
+fn show(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
+    if args.pick && process::was_closed() {
+        return written(Ok(())).into();
+    }
     let picked = match args.pick.then(terminal::redirect_stdout).transpose() {
         Ok(stdout) => stdout,
         Err(error) => {
@@ -241,23 +254,39 @@ fn show(args: &MonitorArgs, config: Config, fleet: Option<fleet::Link>, env: &En
         complain("this terminal (TERM unset or dumb) cannot show the monitor; `zmtop ps` prints one table anywhere");
         return Exit::Usage.into();
     }
-    let Some(file) = config.file.clone() else {
-        complain("neither XDG_CONFIG_HOME nor HOME is set; name a config file with --config");
-        return Exit::Usage.into();
+    let mut options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
+    if let Err(error) = args.scope.apply(&mut options) {
+        return usage(&error).into();
+    }
+    // The history of one cgroup is not the machine's.
+    let keeps = config.settings.history.keep && options.cgroup.is_none();
+    let mut history_file = None;
+    if keeps && fleet.is_none() && options.roots().is_own() {
+        match state::history_file(env) {
+            Ok(file) => history_file = Some(file),
+            Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
+        }
+    }
+    config.warnings.splice(0..0, config.unread.take());
+    let log = match start_log(&config.settings.log) {
+        // Do without the monitor only if the log was named on the command line.
+        Err(what) if args.log.is_none() => {
+            config.warnings.push(what);
+            Ok(None)
+        }
+        other => other,
     };
-    // Before the screen is taken; it is said there, too.
+    // Report before the screen is set up. The screen shows it too.
     for warning in &config.warnings {
         complain(warning);
     }
-    let _log = match start_log(&config.settings.log) {
+    let _log = match log {
         Ok(guard) => guard,
         Err(what) => {
             complain(&what);
             return Exit::Usage.into();
         }
     };
-    let options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
-    let history_file = state::history_file(env).filter(|_| config.settings.history.keep);
     let opening = match args.pick {
         true => Opening::Pick,
         false if state::is_first_start(env) => Opening::First,
@@ -267,7 +296,7 @@ fn show(args: &MonitorArgs, config: Config, fleet: Option<fleet::Link>, env: &En
         config,
         Setup {
             options,
-            config_path: file,
+            env: env.clone(),
             history_file,
             fleet,
             opening,
@@ -288,7 +317,7 @@ fn show(args: &MonitorArgs, config: Config, fleet: Option<fleet::Link>, env: &En
     }
 }
 
-/// Returns the sampler's options by these settings.
+/// Returns the sampler's options for these settings.
 pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         interval: sampler.interval,
@@ -304,13 +333,13 @@ pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path
     }
 }
 
-/// Maximum number of lines of the log that wait for a slow disk, a megabyte or so; more are lost.
+/// Maximum number of log lines that wait for a slow disk, about 1 MB. Further lines are lost.
 const MAX_LOG_LINES: usize = 4096;
 
-/// Opens the log where one is asked for. The guard flushes it when dropped.
+/// Opens the log if one is configured. The guard flushes it when dropped.
 fn start_log(settings: &LogSettings) -> Result<Option<WorkerGuard>, String> {
     let Some(path) = &settings.file else { return Ok(None) };
-    let file = log::open(path).map_err(|error| {
+    let file = state::open_log(path).map_err(|error| {
         format!(
             "cannot open the log {}: {error}",
             crate::text::safe(path.as_os_str().as_encoded_bytes())

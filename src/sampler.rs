@@ -1,36 +1,37 @@
-//! The sampler: glances at all processes, plans, walks some, and publishes snapshots of this machine.
+//! Samples this machine: glances at all processes, plans and walks some of them, and publishes snapshots.
 //!
-//! [`spawn`] starts it on a tokio runtime; `run` calls it for the monitor and `zmtop leaks`. What is wanted of
-//! it is state ([`Wanted`]), not commands, so that nothing is lost. A [`Scanner`] makes one snapshot after another,
-//! without a task. Everything under `/proc` is read by a pool of plain threads, since a read there may
-//! block for ever: a tick waits for what comes in time, publishes, and takes in the rest with a later snapshot.
-//! Nothing here derives or judges anything: a snapshot holds raw readings.
+//! [`spawn`] starts the sampler on a tokio runtime; `run` calls it for the monitor and `zmtop leaks`. The caller sets
+//! a state ([`Wanted`]) instead of sending commands, so that no request is lost. A [`Scanner`] takes one snapshot
+//! after another without a task. A pool of plain threads reads everything under `/proc`, because such a read may
+//! block for ever. A tick waits for the results that come in time, publishes them, and adds the rest to a later
+//! snapshot. Nothing here derives or judges anything: a snapshot holds raw readings.
 //!
 //! ```text
 //! scanner       one tick: list, glance, plan, walk, facts, publish
-//! table         what is known of each process; takes in what the readers found
-//! plan          the policy: chooses the processes to walk, by the token buckets of token_bucket
-//! sharing       bounds what the others do to the figures of one
-//! estimate      pure: what a process's memory is between walks, by its counters, and a bound on the error
+//! table         the known processes and what was read of each
+//! plan          the policy: chooses the processes to walk, within token buckets of CPU time
+//! sharing       bounds how much other processes change the figures of one
+//! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
 //! counters      reads those counters
-//! activity      which processes are glanced at: the policy
-//! rotation      when the facts of a process are looked at again
+//! activity      the policy that decides which processes to glance at
+//! births        the policy that decides which part of the process list to read
+//! rotation      the schedule for rereading the facts of processes
 //! users         the names of users
 //! pool          reader threads with deadlines
-//! job           the scanner's kinds of reads
+//! job           the kinds of reads
 //! target, walk  the files of one process, held open; one walk
-//! thread        processes whose first thread has ended while others live on
+//! machine       the files of the machine, the inputs of its account, the log of OOM kills
 //! cgroups       the figures of cgroups
-//! accounting    the inputs of the account of the system
-//! kernel_tables the slab caches and allocation sites, while somebody looks at them
+//! close_looks   reads for a few processes only: JVM counters, address space limits
+//! kernel_tables the slab caches and allocation sites, while they are shown
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
-//! oom           processes that the kernel killed for lack of memory
 //! kernel        the slab caches and allocation sites, once
-//! callers       who takes memory from the kernel, traced for a while
+//! callers       the call sites that allocate kernel memory, traced for a while
 //! ```
 //!
-//! The last three are called by themselves, block their caller, and have a pool of their own.
+//! `one_shot`, `mappings`, `kernel` and `callers` are called directly, and block their caller. The first three have a
+//! pool of their own.
 
 pub mod activity;
 pub mod births;
@@ -45,19 +46,15 @@ pub mod scanner;
 pub mod sharing;
 pub mod users;
 
-mod accounting;
 mod cgroups;
 mod close_looks;
 mod counters;
 mod job;
 mod kernel_tables;
-mod oom;
+mod machine;
 mod pool;
-mod system_files;
 mod table;
 mod target;
-mod thread;
-mod token_bucket;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -70,45 +67,48 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 pub use crate::columns::Needs;
-use crate::model::{Identity, Snapshot};
+use crate::model::{Identity, Reading, Snapshot};
+use crate::proc::cgroup::figures;
+use crate::proc::cgroup::scope::Place;
 use crate::proc::files::Roots;
 
-/// Options of a sampler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `/proc`, or a tree like it.
+    /// `/proc`, or a copy of it.
     pub proc_root: PathBuf,
-    /// `/sys`, or a tree like it, where there is one.
+    /// `/sys`, or a copy of it, if there is one.
     pub sys_root: Option<PathBuf>,
-    /// Time between snapshots, held to [`Options::SHORTEST`]..=[`Options::LONGEST`].
+    /// The cgroup that stands for the machine: only its processes and its memory are sampled.
+    pub cgroup: Option<Place>,
+    /// Time between snapshots, clamped to [`Options::SHORTEST`]..=[`Options::LONGEST`].
     pub interval: Duration,
-    /// Time that one read may take before its row says so.
+    /// Time after which a read is reported as timed out in its row.
     pub deadline: Duration,
-    /// Reader threads; 0 for one a core.
+    /// Number of reader threads; 0 means one per core.
     pub threads: usize,
-    /// Threads that may be started beyond those, for reads that are stuck.
+    /// Maximum number of extra threads, started to replace those stuck in a read.
     pub max_stuck: usize,
-    /// The choice of processes to walk.
+    /// The policy that chooses the processes to walk.
     pub policy: Policy,
-    /// Time between two checks whether the file that a process runs was replaced.
+    /// Time between two checks whether the executable file of a process was replaced.
     pub exe_check_interval: Duration,
     /// Niceness of the reader threads, 0 to 19.
     pub nice: u8,
 }
 
 impl Options {
-    /// The shortest interval: a scan of a thousand processes takes some milliseconds.
+    /// The shortest interval. A scan of 1000 processes takes some milliseconds.
     pub const SHORTEST: Duration = Duration::from_millis(100);
-    /// The longest interval.
     pub const LONGEST: Duration = Duration::from_secs(3600);
 
-    /// Returns the defaults for this machine's `/proc`, or for another tree; its sysfs is `../sys` beside it,
-    /// where there is one.
+    /// Returns the defaults for this machine's `/proc`, or for another tree. The sysfs of another tree is `../sys`
+    /// beside it, if that exists.
     pub fn new(proc_root: Option<&Path>) -> Self {
         let roots = Roots::new(proc_root);
         Self {
             proc_root: roots.proc,
             sys_root: roots.sys,
+            cgroup: None,
             interval: Duration::from_secs(1),
             deadline: Duration::from_secs(1),
             threads: 0,
@@ -120,7 +120,6 @@ impl Options {
         }
     }
 
-    /// Returns the trees to read.
     pub(crate) fn roots(&self) -> Roots {
         Roots {
             proc: self.proc_root.clone(),
@@ -128,7 +127,17 @@ impl Options {
         }
     }
 
-    /// Returns the number of reader threads.
+    /// Makes a cgroup stand for the machine. `path` is its path in `/proc/<pid>/cgroup`, or its directory.
+    ///
+    /// # Errors
+    /// No such cgroup is visible.
+    pub fn choose_cgroup(&mut self, path: &Path) -> Reading<()> {
+        let mounts = figures::mounts(&self.roots())?;
+        let place = Place::chosen(Arc::new(mounts), path.as_os_str().as_encoded_bytes())?;
+        self.cgroup = Some(place);
+        Ok(())
+    }
+
     fn reader_threads(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -137,23 +146,24 @@ impl Options {
     }
 }
 
-/// The state that the sampler's user wants it to be in. Only the newest counts, so none can be lost.
+/// The state that the caller wants the sampler to be in. Only the newest state counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Time between snapshots, held to the bounds of [`Options::interval`].
+    /// Time between snapshots, clamped like [`Options::interval`].
     pub interval: Duration,
-    /// No snapshots are taken but those that `refresh` asks for.
+    /// Take no snapshots except those that `refresh` requests.
     pub paused: bool,
-    /// The processes that somebody looks at: on the screen, or tagged. Their figures are kept fresher.
+    /// The processes on the screen or tagged. Their figures are kept fresher.
     pub focus: Vec<Identity>,
-    /// Data to read beside that of every scan; only [`Needs::ON_DEMAND`] counts.
+    /// Data to read in addition to the data of every scan. Only [`Needs::ON_DEMAND`] counts.
     pub needs: Needs,
-    /// A counter of requests for a snapshot at once, paused or not. Several that come together are one.
+    /// A counter, incremented to request a snapshot at once, even if paused. Requests that arrive together yield one
+    /// snapshot.
     pub refresh: u64,
 }
 
 impl Wanted {
-    /// Wants nothing but a snapshot per interval.
+    /// Requests one snapshot per interval and nothing else.
     pub const fn every(interval: Duration) -> Self {
         Self {
             interval,
@@ -165,17 +175,16 @@ impl Wanted {
     }
 }
 
-/// The two ends of a running sampler. It ends when the last receiver is dropped.
+/// The handle of a running sampler. The sampler ends when the last receiver is dropped.
 #[derive(Clone, Debug)]
 pub struct Handle {
     /// The latest snapshot; `None` until the first.
     pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    /// The state that is wanted.
     pub wanted: watch::Sender<Wanted>,
 }
 
 impl Handle {
-    /// Tells the sampler what is wanted from now on; does not wake it where that is nothing new.
+    /// Sets the wanted state. Wakes the sampler only if the state changed.
     pub fn want(&self, wanted: Wanted) {
         self.wanted.send_if_modified(|last| {
             let is_new = *last != wanted;
@@ -187,22 +196,22 @@ impl Handle {
     }
 }
 
-/// Makes the kernel make room for the descriptors to be held open, all at once. To be called while the program
-/// has one thread: a table of descriptors that threads share is copied at each doubling, and everyone who
-/// opens a file waits each time until every processor has passed a quiet moment (`expand_fdtable` of
-/// `fs/file.c`). Nothing depends on it but the time the first snapshot takes.
+/// Makes the kernel allocate room for all descriptors that will be held open. Call it while the program has one
+/// thread: the kernel copies a descriptor table shared by threads at each doubling, and every thread that opens a
+/// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
+/// depends on it.
 pub fn make_room() {
     target::make_room();
 }
 
-/// Returns the limit on open files that the program was started with, if it was raised since. Programs that it starts
-/// must get this one: many close every descriptor up to the limit, or use `select`, which knows 1024 of them.
+/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
+/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
 pub fn initial_open_files_limit() -> Option<rustix::process::Rlimit> {
     target::initial_limit()
 }
 
-/// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once;
-/// ticks missed, by a slow scan or a stopped machine, are skipped.
+/// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once. Ticks
+/// missed because of a slow scan or a suspended machine are skipped.
 pub fn spawn(options: Options, runtime: &tokio::runtime::Handle) -> Handle {
     let (publish, snapshots) = watch::channel(None);
     let (wanted, changes) = watch::channel(Wanted::every(options.interval));
@@ -221,10 +230,10 @@ async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mu
     let mut ticker = ticker(Instant::now(), scanner.interval());
     let (mut paused, mut refresh) = (false, 0);
     let mut open = true;
-    // Paused with nobody left to say otherwise, there is nothing more to do.
+    // Paused and without a sender, the sampler will never be asked for another snapshot.
     while open || !paused {
         let take_now = tokio::select! {
-            // Changes come first, so that a snapshot is never taken by what is no longer wanted.
+            // Apply changes first, so that no snapshot is taken with outdated settings.
             biased;
             change = changes.changed(), if open => {
                 open = change.is_ok();

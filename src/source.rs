@@ -1,4 +1,4 @@
-//! Sources of snapshots other than this machine: files that zmtop wrote, and [`prometheus`] for many hosts.
+//! Sources of snapshots other than this machine: files that zmtop wrote. Many hosts are in `fleet`.
 //!
 //! The content of a file tells what it is: what `zmtop ps --format json` and `ndjson` write, plain or compressed
 //! by zstd. Called by `run` for `--from`; it knows nothing of what is done with the snapshots.
@@ -16,7 +16,6 @@
 //! `run/snapshot.rs`, which tells sources apart; what is new of its faults is a variant of [`Fault`].
 
 pub mod at;
-pub mod prometheus;
 
 mod error;
 mod file;

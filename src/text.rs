@@ -1,9 +1,9 @@
-//! Makes foreign bytes safe text.
+//! Makes safe text from untrusted bytes.
 //!
-//! comm, command lines, paths, cgroup and user names are foreign bytes: anyone can choose them. [`safe`] is the
-//! only way they reach a terminal cell, a table or a log. Characters that could move the cursor, reorder the line,
-//! be invisible or pile up on one cell are written as escapes, so that they are seen and do nothing. For JSON, CSV
-//! and recordings, [`lossless`] makes text that can be turned back into the same bytes.
+//! Anyone can choose the bytes of a comm, command line, path, cgroup or user name. They reach a terminal cell, a table
+//! or a log only through [`safe`]. It escapes characters that could move the cursor, reorder the line, be invisible or
+//! pile up on one cell, so that they are visible and harmless. For JSON, CSV and recordings, [`lossless`] makes text
+//! that can be converted back to the same bytes.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,19 +11,19 @@ use std::cmp::Ordering;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The maximum number of zero-width marks kept on one base character; real scripts need three.
+/// Maximum number of zero-width marks kept on one base character. Real scripts need 3.
 const MAX_MARKS: usize = 4;
 
-/// Returns `bytes` as text that is safe to print: invalid UTF-8 becomes `\xNN`, control characters `\n`, `\t` or
-/// `\xNN`, bidirectional, invisible, formatting and joining characters `\u{…}`; marks beyond the fourth on
-/// one character become a single `…`. Plain text is borrowed unchanged. The result cannot be turned back: a
-/// backslash in `bytes` looks the same as an escape.
+/// Returns `bytes` as text that is safe to print. Invalid UTF-8 becomes `\xNN`; control characters become `\n`, `\t` or
+/// `\xNN`; bidirectional, invisible, formatting and joining characters become `\u{…}`; marks after the fourth on one
+/// character become a single `…`. Plain text is borrowed unchanged. The conversion cannot be reversed: a backslash in
+/// `bytes` looks the same as an escape.
 pub fn safe(bytes: &[u8]) -> Cow<'_, str> {
     safe_prefix(bytes, usize::MAX)
 }
 
-/// Returns the beginning of [`safe`], about `columns` terminal columns of it, so that a megabyte of argv costs no
-/// more than the part that is shown. The result can be a few columns longer; [`fit`] cuts it.
+/// Returns the beginning of [`safe`], about `columns` terminal columns, so that a megabyte of argv costs no more than
+/// the part that is shown. The result may be a few columns too long; [`fit`] cuts it.
 pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     let plain = bytes
         .iter()
@@ -59,22 +59,22 @@ pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     Cow::Owned(out.text)
 }
 
-/// Returns as much of `bytes` as is needed to fill `columns`: a character of one column takes up to four bytes,
-/// and so does each of its marks. Only text made to deceive needs more.
+/// Returns the part of `bytes` that is enough to fill `columns`. A character of one column takes up to 4 bytes, and so
+/// does each of its marks. Only text made to deceive needs more.
 fn enough(bytes: &[u8], columns: usize) -> &[u8] {
     let mut end = columns.saturating_add(4).saturating_mul(4 + 4 * MAX_MARKS);
     if end >= bytes.len() {
         return bytes;
     }
-    // Not in the middle of a character.
+    // Do not cut within a character.
     while end > 0 && bytes[end] & 0xc0 == 0x80 {
         end -= 1;
     }
     &bytes[..end]
 }
 
-/// Returns the escape of a character that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control
-/// characters, `\u{…}` for all else.
+/// Returns the escape of a character that must not be shown: `\n`, `\t`, `\r`, `\xNN` for other control characters,
+/// `\u{…}` for all others.
 pub fn escaped(c: char) -> Cow<'static, str> {
     match c {
         '\n' => "\\n".into(),
@@ -88,12 +88,12 @@ pub fn escaped(c: char) -> Cow<'static, str> {
 struct Writer {
     text: String,
     width: usize,
-    /// Zero-width characters since the last base.
+    /// The number of zero-width characters since the last base character.
     marks: usize,
 }
 
 impl Writer {
-    /// Writes text that is safe, with one column for each character.
+    /// Writes safe text that has one column per character.
     fn plain(&mut self, text: &str) {
         self.text.push_str(text);
         self.width += text.chars().count();
@@ -104,8 +104,8 @@ impl Writer {
         self.plain(&escaped(c));
     }
 
-    /// Writes a grapheme cluster. If its width is not the sum of its characters' widths, some terminals join it
-    /// and others do not: all but its first character are escaped.
+    /// Writes a grapheme cluster. If its width is not the sum of its characters' widths, only some terminals join it,
+    /// so all its characters except the first are escaped.
     fn grapheme(&mut self, grapheme: &str) {
         for part in grapheme.split_inclusive(is_invisible) {
             let shown = part.trim_end_matches(is_invisible);
@@ -121,7 +121,7 @@ impl Writer {
     }
 
     fn character(&mut self, c: char) {
-        // No terminal gives a character three columns, as the tables do to some.
+        // The tables give some characters 3 columns, but no terminal does.
         let Some(width) = c.width().filter(|w| *w <= 2 && !is_invisible(c)) else {
             return self.escape(c);
         };
@@ -146,8 +146,8 @@ impl Writer {
     }
 }
 
-/// Returns true for characters that draw nothing and change how others are drawn, ordered or joined, and for
-/// those that terminals draw differently (a flag is two letters in one and a picture in another).
+/// Returns true for characters that draw nothing but change how others are drawn, ordered or joined, and for those that
+/// terminals draw differently (a flag is two letters in one terminal and a picture in another).
 pub fn is_invisible(c: char) -> bool {
     let code = u32::from(c);
     code & 0xfffe == 0xfffe
@@ -161,8 +161,8 @@ pub fn is_invisible(c: char) -> bool {
             | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns the width of safe text in terminal columns: that of its clusters, as ratatui draws them. (Measured as
-/// a whole, letters that a font joins, such as lam and alef, would count as one column.)
+/// Returns the width of safe text in terminal columns: the sum over its clusters, as ratatui draws them. (Measured as a
+/// whole, letters that a font joins, such as lam and alef, would count as one column.)
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -171,7 +171,6 @@ pub fn width(text: &str) -> usize {
     }
 }
 
-/// The alignment of a text in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text: padded on the right.
@@ -180,7 +179,8 @@ pub enum Align {
     Right,
 }
 
-/// Fits `text` into exactly `width` terminal columns: padded, or cut at a character with a closing `…`.
+/// Fits `text` into exactly `width` terminal columns. Shorter text is padded; longer text is cut between characters and
+/// ends in `…`.
 pub fn fit(text: &str, width: usize, align: Align) -> String {
     let have = self::width(text);
     let mut out = String::with_capacity(width + 3);
@@ -212,7 +212,7 @@ pub fn fit(text: &str, width: usize, align: Align) -> String {
     out
 }
 
-/// Cuts a text to at most `width` terminal columns, with a closing `…` where something is missing; does not pad.
+/// Cuts a text to at most `width` terminal columns. Cut text ends in `…`. Does not pad.
 pub fn truncate(text: &str, width: usize) -> String {
     if self::width(text) <= width {
         return text.to_owned();
@@ -220,7 +220,7 @@ pub fn truncate(text: &str, width: usize) -> String {
     fit(text, width, Align::Left)
 }
 
-/// Breaks text at spaces into lines of at most `width` columns; a longer word has a line of its own.
+/// Wraps text at spaces into lines of at most `width` columns. A longer word gets its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -235,7 +235,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts the beginning of a text so that at most `width` terminal columns are left, with a leading `…`.
+/// Cuts the beginning of a text to leave at most `width` terminal columns. Cut text begins with `…`.
 pub fn truncate_start(text: &str, width: usize) -> String {
     let have = self::width(text);
     match width {
@@ -245,8 +245,8 @@ pub fn truncate_start(text: &str, width: usize) -> String {
     }
 }
 
-/// Shortens a command line that is wider than `width`: the directories of its words become `…`, from the left on until it fits:
-/// `python3 …/train.py` for `python3 /srv/jobs/train.py`. What is left may still be too wide.
+/// Shortens a command line that is wider than `width`: replaces the directories of its words by `…`, from left to right
+/// until it fits: `python3 …/train.py` for `python3 /srv/jobs/train.py`. The result may still be too wide.
 pub fn without_directories(command: &str, width: usize) -> String {
     let mut excess = self::width(command).saturating_sub(width);
     if excess == 0 {
@@ -268,8 +268,8 @@ pub fn without_directories(command: &str, width: usize) -> String {
     words.join(" ")
 }
 
-/// Returns `text` without its first `columns` terminal columns, for scrolling sideways; a wide character cut in
-/// half leaves a space.
+/// Returns `text` without its first `columns` terminal columns, for horizontal scrolling. Half of a wide character
+/// becomes a blank.
 pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
     for (at, g) in text.grapheme_indices(true) {
@@ -286,16 +286,48 @@ pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(" ".repeat(used.saturating_sub(columns)))
 }
 
-/// The first of the characters that stand for bytes that are not UTF-8: `0xNN` is `U+EF00 + NN`, in the private
-/// use area.
+/// Writes bytes as one shell word, in printable characters only, single-quoted if necessary. Bytes with control,
+/// invisible or reordering characters, or with invalid UTF-8, are written as `$'a\012b'`, which bash, zsh, ksh and
+/// POSIX 2024 understand. An older shell reads that as one harmless word, since it contains no quote.
+pub fn shell_word(word: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@:,./+-".contains(byte);
+    let is_option = word.starts_with(b"-");
+    if !word.is_empty() && word.iter().all(|byte| is_plain(byte) || (is_option && *byte == b'=')) {
+        return String::from_utf8_lossy(word).into_owned();
+    }
+    let is_printable = |c: char| !c.is_control() && !is_invisible(c);
+    match str::from_utf8(word) {
+        Ok(text) if text.chars().all(is_printable) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => {
+            let mut quoted = String::from("$'");
+            let octal = |quoted: &mut String, bytes: &[u8]| {
+                quoted.extend(bytes.iter().map(|byte| format!(r"\{byte:03o}")));
+            };
+            for chunk in word.utf8_chunks() {
+                for c in chunk.valid().chars() {
+                    match c {
+                        '\n' => quoted.push_str(r"\n"),
+                        '\\' => quoted.push_str(r"\\"),
+                        '\'' => octal(&mut quoted, b"'"),
+                        c if is_printable(c) => quoted.push(c),
+                        c => octal(&mut quoted, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                    }
+                }
+                octal(&mut quoted, chunk.invalid());
+            }
+            quoted + "'"
+        }
+    }
+}
+
+/// The first of the characters that represent invalid UTF-8: byte `0xNN` is `U+EF00 + NN`, in the private use area.
 const BASE: u32 = 0xef00;
 
-/// Returns `bytes` as valid Unicode that [`from_lossless`] turns back into the very same bytes.
+/// Returns `bytes` as valid Unicode that [`from_lossless`] converts back to exactly the same bytes.
 ///
-/// Valid UTF-8 is borrowed as it is. A byte `0xNN` that is not part of any becomes the private character
-/// `U+EFNN` (`U+EF80..=U+EFFF`, since all such bytes are above 0x7f). So that nothing is ambiguous, the three bytes
-/// of such a character in `bytes` are encoded in the same way. Control characters stay: the writer of the format
-/// escapes them.
+/// Valid UTF-8 is borrowed unchanged. An invalid byte `0xNN` becomes the private-use character `U+EFNN`
+/// (`U+EF80..=U+EFFF`, since all such bytes are above 0x7f). To avoid ambiguity, the 3 bytes of such a character in
+/// `bytes` are encoded in the same way. Control characters stay: the writer of the format escapes them.
 pub fn lossless(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if !text.contains(stands_for_byte) => return Cow::Borrowed(text),
@@ -315,7 +347,7 @@ pub fn lossless(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the bytes that [`lossless`] made `text` from.
+/// Returns the bytes that [`lossless`] converted to `text`.
 pub fn from_lossless(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -332,15 +364,15 @@ const fn stands_for_byte(c: char) -> bool {
     matches!(c, '\u{ef80}'..='\u{efff}')
 }
 
-/// Returns the character that stands for a byte above 0x7f; never `None`.
+/// Returns the character that represents a byte above 0x7f; never `None`.
 const fn stand_in(byte: u8) -> Option<char> {
     char::from_u32(BASE + byte as u32)
 }
 
 /// Returns the longest prefix of `text` that is harmless to a terminal, and the next character, which is not: a
-/// control, an invisible or a reordering character, or a mark beyond the fourth on one base; `None` at the end.
-/// Tables escape more, to keep their columns aligned ([`safe`]); this is for formats that only must not be
-/// dangerous to look at.
+/// control, invisible or reordering character, or a mark after the fourth on one base. At the end the latter is `None`.
+/// Tables escape more, to keep their columns aligned ([`safe`]). This function is for formats that only need to be safe
+/// to view.
 pub fn harmless(text: &str) -> (&str, Option<char>) {
     let mut marks = 0;
     for (at, c) in text.char_indices() {
@@ -356,9 +388,9 @@ pub fn harmless(text: &str) -> (&str, Option<char>) {
     (text, None)
 }
 
-/// Returns the known name nearest to `typed`, if it is near enough to be meant: one typing error in three letters.
+/// Returns the known name most similar to `typed`, with at most one typing error in three letters.
 pub fn nearest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // The distance takes as long as the lengths multiplied, and a file may hold a name of any length.
+    // The distance takes time proportional to the product of the lengths, and a file may contain a name of any length.
     const LONGEST: usize = 64;
     if typed.len() > LONGEST {
         return None;
@@ -366,7 +398,7 @@ pub fn nearest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
     let typed = typed.to_lowercase();
     known
         .into_iter()
-        // Counts two swapped neighbours as one error, which is the most common one.
+        // This distance counts two swapped letters, the most common mistake, as one error.
         .map(|name| (strsim::osa_distance(&typed, &name.to_lowercase()), name))
         .filter(|(errors, name)| *errors <= name.chars().count().max(3) / 3)
         .min_by_key(|(errors, _)| *errors)

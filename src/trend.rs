@@ -28,8 +28,13 @@
 //! 3. **asks for memory** as it takes it. What fills what it asked for before, as a buffer pool, the memory of a virtual
 //!    machine, or a heap that was larger once, stops when that is used up.
 //!
-//! For what is slower, each hour of a day is compared with the same hour of the day before (the idea of the seasonal Kendall
-//! test): nearly all of them stand higher, two days running.
+//! For what is slower, each hour of a day is compared with the same hour of the days before (the idea of the seasonal Kendall
+//! test): nearly all of them stand higher than on any of those, two days running, or for one day over which the distance
+//! grew bit by bit, as that of a step does not. What is said to grow by such days, or by a window of a day and more, is no
+//! *warming*, whatever its last hour looks like.
+//!
+//! Where teeth are longer than a span, its floors are not those of the teeth. So the lowest of three floors in a row is judged
+//! too, where the floors fall again and again.
 //!
 //! A single look may see a line in anything, and a series is looked at thousands of times. So looks that see a leak add up,
 //! by the time they stand for, and others take down again what they added: a leak is called when it has stood for about a
@@ -50,8 +55,11 @@
 //! In 200 MB with the noise of recorded programs, 10 MB a minute are said to grow after one minute, at most two; 3 MB a
 //! minute are called a leak after 15 to 22 minutes, beside a heap that goes up and down by 3 % after 22 to 36.
 //!
-//! No shape is below 0.8: weakest are leaks on teeth of an hour. Of leaks of 0.5 to 4 % an hour planted in 27 real machines,
-//! 83 in 100 were called after two days and all after five. Of 22 processes of real services under load that do not leak,
+//! No shape is below 0.8: weakest are leaks on teeth of an hour. Of leaks of 1 % an hour planted in 27 real machines, 88 in
+//! 100 were called after two days and all after five. Of leaks of 50 to 400 kB a second in machines of 27 GB that begin a day
+//! after zmtop does, 58 in 100 were called after one day of leaking, 94 after two, all after three; on 19 machines that it was
+//! not tuned to 54, 92 and all. Of looks at the machines as they are 2.7 in 1000 were wrong on those it was tuned to, most of
+//! them on one whose memory rose by half in 30 hours, and 0.9 on the others. Of 22 processes of real services under load that do not leak,
 //! among them redis, memcached, mariadb, postgres and Java, one was called within 42 minutes: a cache that fills evenly for
 //! more than 16. Of nine that leak seven were called, within twenty minutes where they grew evenly, and all that grow by
 //! themselves were said to within two. Of 420 quiet servers (redis, memcached, nginx, Python, node) none was called in two
@@ -72,13 +80,10 @@
 
 mod agreement;
 mod daily;
-mod fill;
 mod finding;
 mod fit;
-mod floors;
 pub mod parameters;
 mod plateau;
-mod standing;
 mod verdict;
 mod window;
 
@@ -87,14 +92,12 @@ use std::time::Duration;
 
 pub use agreement::{Agreement, HostVerdict, agree};
 use daily::Days;
-pub use fill::Mark;
-use fill::fill;
-use finding::Finding;
-use floors::Floors;
+pub use finding::Mark;
+use finding::{Finding, fill, held};
+use fit::Floors;
 pub use parameters::Params;
 use parameters::{MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, WARM_UP};
 pub use plateau::{Plateau, plateau};
-use standing::held;
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
 use window::Look;
 
@@ -180,6 +183,10 @@ pub fn judge(
     });
     let mut standing = Standing::after(previous, leak.as_ref(), last.to);
     let was_leak = previous.verdict == Verdict::Leaking;
+    let lasting = leak
+        .as_ref()
+        .filter(|leak| leak.outlasted_a_day())
+        .map(Finding::as_growth);
     let mut finding = if let Some(leak) = leak.filter(|_| standing.is_proven()) {
         if !was_leak {
             standing.call(last.min as f64 - leak.growth);
@@ -191,7 +198,11 @@ pub fn judge(
         if was_leak {
             standing.clear();
         }
-        let movement = look.movement();
+        // What grew for longer than a day does not warm up, whatever its last hour looks like.
+        let movement = match (look.movement(), lasting) {
+            (movement, Some(lasting)) if movement.verdict == Verdict::Warming => lasting,
+            (movement, _) => movement,
+        };
         Finding {
             reasons: fills.filter(|_| movement.verdict.is_growth()),
             ..movement

@@ -2,59 +2,58 @@
 
 use std::time::Duration;
 
-/// The unit of a figure: how it is written, compared and typed in a filter.
+/// The unit of a figure. It decides how the figure is written, compared and typed in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
     Bytes,
     /// A change in bytes.
     Delta,
-    /// Bytes a second.
+    /// Bytes per second.
     Growth,
-    /// Events a second.
+    /// Events per second.
     PerSecond,
-    /// A fraction, 1.0 being the whole; of CPU time one core.
+    /// A fraction. 1.0 is the whole, or one core of CPU time.
     Share,
-    /// A plain number.
+    /// A number without a unit.
     Count,
     /// Seconds.
     Seconds,
-    /// No figure: a text.
+    /// A text, not a figure.
     Text,
-    /// A chart of values over time; its figure is their slope, bytes a second.
+    /// A chart of values over time. Its figure is the slope in bytes per second.
     Chart,
-    /// A verdict on a trend with its slope, bytes a second.
+    /// A verdict on a trend with its slope in bytes per second.
     Trend,
-    /// A verdict alone; its figure is its rank.
+    /// A verdict alone. Its figure is its rank.
     Verdict,
 }
 
 impl Unit {
-    /// Returns true for verdicts.
     pub const fn is_verdict(self) -> bool {
         matches!(self, Self::Trend | Self::Verdict)
     }
 }
 
-/// The unit that byte figures are written in.
+/// The unit for writing byte figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
-    /// The unit that leaves two to four digits: `4.0K`, `120M`, `2.1G`.
+    /// Automatic: the unit that leaves 2 to 4 digits, `4.0K`, `120M`, `2.1G`.
     #[default]
     Auto,
     /// KiB.
     K,
-    /// MiB, one decimal below ten.
+    /// MiB, with one decimal below 10.
     M,
-    /// GiB, two decimals.
+    /// GiB, with two decimals.
     G,
     /// Whole bytes.
     Bytes,
 }
 
 impl Units {
-    /// Every choice, in the order the monitor steps through them.
+    /// All choices, in the order in which the monitor cycles through them.
     pub const ALL: [Self; 5] = [Self::Auto, Self::K, Self::M, Self::G, Self::Bytes];
 
     /// Returns the name used in the config and on the command line.
@@ -68,19 +67,18 @@ impl Units {
         }
     }
 
-    /// Returns the unit of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|u| u.name() == name)
     }
 
-    /// Returns the next choice, and the first after the last.
+    /// Returns the next choice; the first follows the last.
     #[must_use]
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|u| *u == self).unwrap_or(0);
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
 
-    /// Returns the width of the widest text that [`bytes`] gives for up to a tebibyte.
+    /// Returns the maximum width of a text from [`bytes`] for values up to 1 TiB.
     pub const fn width(self) -> u16 {
         match self {
             Self::Auto => 5,
@@ -95,7 +93,7 @@ const KIB: u64 = 1024;
 const SUFFIX: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
 const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// Formats a byte figure. In [`Units::Auto`] at most five columns: `0`, `512B`, `4.0K`, `23.5G`, `120M`.
+/// Formats a byte figure. [`Units::Auto`] needs at most 5 columns: `0`, `512B`, `4.0K`, `23.5G`, `120M`.
 pub fn bytes(n: u64, units: Units) -> String {
     match units {
         Units::Auto => auto(n),
@@ -120,8 +118,7 @@ fn auto(n: u64) -> String {
         value /= KIB as f64;
         step += 1;
     }
-    // The same text as by `short`, since a size divided by powers of two is exact; formatting integers takes a
-    // fraction of the time.
+    // Same result as `short`, since dividing by powers of two is exact, but formatting an integer is much faster.
     let suffix = SUFFIX[step];
     if value < 99.95 {
         let tenths = (value * 10.0).round_ties_even() as u64;
@@ -131,7 +128,7 @@ fn auto(n: u64) -> String {
     }
 }
 
-/// Formats a number with one decimal if it is below a hundred.
+/// Formats a number, with one decimal if it is below 100.
 fn short(value: f64, suffix: &str) -> String {
     if value < 99.95 {
         format!("{value:.1}{suffix}")
@@ -150,7 +147,7 @@ pub fn delta(n: i64, units: Units) -> String {
     }
 }
 
-/// Formats bytes a second, signed, in the time unit that keeps the figure above a kibibyte: `+12.0K/s`, `+3.1M/min`.
+/// Formats bytes per second with a sign, in the time unit that keeps the figure above 1 KiB: `+12.0K/s`, `+3.1M/min`.
 pub fn growth(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();
@@ -169,8 +166,7 @@ pub fn growth(per_second: f64) -> String {
     }
 }
 
-/// Formats a pace without its sign, per minute, or per hour or day if it is slower:
-/// `12.0M/min`, `40.0K/h`.
+/// Formats a pace without its sign, per minute, or per hour or day if it is slower: `12.0M/min`, `40.0K/h`.
 pub fn pace(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();
@@ -183,7 +179,7 @@ pub fn pace(per_second: f64) -> String {
     format!("{}/{unit}", auto(bytes as u64))
 }
 
-/// Returns a number with what it counts: `1 process`, `12 processes`.
+/// Returns a number with its noun: `1 process`, `12 processes`.
 pub fn counted(count: u64, noun: &str) -> String {
     let plural = match count {
         1 => "",
@@ -193,7 +189,7 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Formats a plain count in at most five columns: `412`, `99999`, `123k`, `4.2M`.
+/// Formats a count in at most 5 columns: `412`, `99999`, `123k`, `4.2M`.
 pub fn count(n: u64) -> String {
     if n <= 99_999 {
         return n.to_string();
@@ -207,7 +203,7 @@ pub fn count(n: u64) -> String {
     short(value, DECIMAL[step])
 }
 
-/// Formats a length of time in at most five columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `9999d`, `30y`.
+/// Formats a duration in at most 5 columns: `0.3s`, `9s`, `4m05`, `3h07`, `12d`, `9999d`, `30y`.
 pub fn span(d: Duration) -> String {
     let s = d.as_secs();
     match s {
@@ -222,7 +218,7 @@ pub fn span(d: Duration) -> String {
     }
 }
 
-/// Formats a length of time that is a forecast, to two digits: `96 s`, `12 min`, `5.2 h`, `1.6 d`, `3.1 y`.
+/// Formats a forecast duration to two digits: `96 s`, `12 min`, `5.2 h`, `1.6 d`, `3.1 y`.
 pub fn about(d: Duration) -> String {
     let seconds = d.as_secs_f64();
     let units = [
@@ -242,13 +238,12 @@ pub fn about(d: Duration) -> String {
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
 
-/// Parses a length of time as written in the config and on the command line: `250ms`, `1s`, `1.5`, `2m`, `1h`,
-/// `1h30m`, and as [`span`] writes it, `4m05`. A bare number is seconds. `None` where it is not one, or
-/// does not fit.
+/// Parses a duration as written in the config and on the command line (`250ms`, `1s`, `1.5`, `2m`, `1h`, `1h30m`) or by
+/// [`span`] (`4m05`). A bare number is in seconds. Returns `None` if `text` is not a duration or does not fit.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut seconds = 0.0;
-    // The seconds that a bare number counts, and whether it follows another number.
+    // The number of seconds that a bare number counts, and whether it follows another number.
     let mut bare = (1.0, false);
     while !(rest.is_empty() && bare.1) {
         let (number, after) = rest.split_at(number_len(rest));
@@ -266,19 +261,20 @@ pub fn parse_span(text: &str) -> Option<Duration> {
         };
         seconds += number.parse::<f64>().ok()? * scale;
         rest = after;
-        // `4m05` counts seconds, `3h07` minutes.
+        // The second number counts seconds in `4m05` and minutes in `3h07`.
         bare = (if unit.trim() == "h" { 60.0 } else { 1.0 }, true);
     }
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Returns the length of the number without a sign that the text begins with.
+/// Returns the length of the unsigned number at the beginning of the text.
 fn number_len(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(text.len())
 }
 
-/// Parses a size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Units are powers of 1024 in either case.
+/// Parses a size as written in a filter: `100M`, `1.5GiB`, `4096`, `0`. Units are powers of 1024, in upper or lower
+/// case.
 pub fn parse_size(text: &str) -> Option<f64> {
     let (number, unit) = text.split_at(number_len(text));
     let step = match unit.to_ascii_lowercase().as_str() {
@@ -295,7 +291,7 @@ pub fn parse_size(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Parses a size per time as written in a filter, in bytes a second: `1M/min`, `10K/s`, `1G/h`.
+/// Parses a size per time as written in a filter, in bytes per second: `1M/min`, `10K/s`, `1G/h`.
 pub fn parse_rate(text: &str) -> Option<f64> {
     let (size, per) = text.split_once('/')?;
     let seconds = match per {
@@ -308,7 +304,7 @@ pub fn parse_rate(text: &str) -> Option<f64> {
     Some(parse_size(size)? / seconds)
 }
 
-/// Formats a length of time so that [`parse_span`] reads it back: `250ms`, `1s`, `90s`, `5m`, `1h`.
+/// Formats a duration so that [`parse_span`] reads it back: `250ms`, `1s`, `90s`, `5m`, `1h`.
 pub fn span_exact(d: Duration) -> String {
     let s = d.as_secs();
     if d.subsec_nanos() != 0 {

@@ -49,6 +49,9 @@ _zmtop() {
             zmtop,ps)
                 cmd="zmtop__subcmd__ps"
                 ;;
+            zmtop,schema)
+                cmd="zmtop__subcmd__schema"
+                ;;
             zmtop,serve)
                 cmd="zmtop__subcmd__serve"
                 ;;
@@ -115,6 +118,9 @@ _zmtop() {
             zmtop__subcmd__help,ps)
                 cmd="zmtop__subcmd__help__subcmd__ps"
                 ;;
+            zmtop__subcmd__help,schema)
+                cmd="zmtop__subcmd__help__subcmd__schema"
+                ;;
             zmtop__subcmd__help,serve)
                 cmd="zmtop__subcmd__help__subcmd__serve"
                 ;;
@@ -170,7 +176,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --config --proc-root --help --version ps mem maps held leaks serve fleet kernel config completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -209,6 +215,10 @@ _zmtop() {
                     return 0
                     ;;
                 --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -420,7 +430,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__fleet)
-            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --help"
+            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --cgroup --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -498,6 +508,10 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -548,7 +562,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held leaks serve fleet kernel config completions man help"
+            opts="ps mem maps held leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -813,6 +827,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__help__subcmd__schema)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1050,7 +1078,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__leaks)
-            opts="-h --for --prove --interval --by --all --check --top --format --units --at --no-color --config --proc-root --from --help"
+            opts="-h --for --prove --interval --by --all --check --top --format --units --at --no-color --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1085,6 +1113,10 @@ _zmtop() {
                     return 0
                     ;;
                 --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1168,7 +1200,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__mem)
-            opts="-h --units --format --at --no-color --config --proc-root --from --help"
+            opts="-h --units --format --at --no-color --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1183,6 +1215,10 @@ _zmtop() {
                     return 0
                     ;;
                 --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1206,7 +1242,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__ps)
-            opts="-r -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --config --proc-root --from --help"
+            opts="-r -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1248,6 +1284,10 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1267,8 +1307,26 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__schema)
+            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__serve)
-            opts="-h --listen --web-config --textfile --otlp --by --top --interval --config --proc-root --help"
+            opts="-h --listen --web-config --textfile --otlp --by --top --interval --cgroup --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1299,6 +1357,10 @@ _zmtop() {
                     return 0
                     ;;
                 --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_zmtop_global_optspecs
-    string join \n interval= f/filter= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= config= proc-root= h/help V/version
+    string join \n interval= f/filter= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= cgroup= config= proc-root= h/help V/version
 end
 
 function __fish_zmtop_needs_command
@@ -24,9 +24,9 @@ function __fish_zmtop_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Time between snapshots, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only what passes the filter' -r
-complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, cgroup or family; process lists each by itself' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only rows that match the filter' -r
+complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, cgroup or family; process lists processes individually' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
@@ -109,7 +109,7 @@ hot\t''
 cold\t''
 cold_for\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_needs_command" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_needs_command" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
@@ -127,15 +127,16 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_needs_command" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l ascii -d 'Draw the screen in ASCII: no lines, blocks, arrows or Greek letters'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l no-mouse -d 'Leave the mouse to the terminal'
-complete -c zmtop -n "__fish_zmtop_needs_command" -l tree -d 'Start with the tree'
-complete -c zmtop -n "__fish_zmtop_needs_command" -l readonly -d 'Change nothing: send no signals, set no niceness, run no programs of alerts'
-complete -c zmtop -n "__fish_zmtop_needs_command" -l pick -d 'Let Enter choose: print the process\'s pid on standard output and end, as in kill $(zmtop --pick). Prints those of all tagged processes; exit code 1 if none was chosen'
+complete -c zmtop -n "__fish_zmtop_needs_command" -l tree -d 'Start in tree view'
+complete -c zmtop -n "__fish_zmtop_needs_command" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
+complete -c zmtop -n "__fish_zmtop_needs_command" -l pick -d 'Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_needs_command" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_needs_command" -s V -l version -d 'Print version'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "ps" -d 'Print a table of the processes, once or again and again'
@@ -147,10 +148,11 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the m
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Show the groups of many hosts, from what zmtop serve exports to a Prometheus'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "kernel" -d 'Look into the kernel\'s own memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or check the configuration'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Write the completions of a shell'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum up by command, user, unit, container, cgroup, family or mapping' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum by command, user, unit, container, cgroup, family or mapping' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
@@ -234,33 +236,34 @@ hot\t''
 cold\t''
 cold_for\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List no more than the first N' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Go on and print, this often, what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'End after N tables' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read another proc tree than /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show what was written to FILE as json or ndjson, plain or zstd; - is standard input' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with what it holds together with its descendants'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with the sum over itself and its descendants'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-color -d 'Use no colours'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l percent -d 'Write bytes as a percentage of the machine\'s RAM'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw the column sorted by as bars beside the rows'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Leave out the line of titles'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Leave out the row of totals'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print nothing but the sum of the column sorted by, in bytes unless --units says otherwise'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: list what did not change too'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l percent -d 'Print bytes as a percentage of the machine\'s RAM'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw bars for the sort column'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Omit the header line'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Omit the row of totals'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the sum of the sort column, in bytes unless --units is given'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: also list rows that did not change'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
@@ -269,10 +272,11 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The forma
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read another proc tree than /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Account for what was written to FILE as json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -300,19 +304,19 @@ kind\t''
 deleted\t''
 mapping\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List no more than the first N of each process' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read another proc tree than /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l areas -d 'List each area, with its address and permissions, not those of one name together'
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l areas -d 'List each area with its address and permissions, instead of summing by name'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -324,70 +328,72 @@ fds\t''
 kind\t''
 name\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List no more than the first N of each process' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for so long before telling: 2m to 24h (20m); growth shows after two minutes, a leak after 16 at the soonest. With --prove 1s to 24h (1m). Ctrl-C tells at once' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show which memory this process, by pid or name, does not touch meanwhile, as leaked memory is never touched: clears the kernel\'s marks on its pages, waits, and looks' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth shows after 2 minutes, a leak after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C ends early and reports' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show which memory this process, by pid or name, does not touch during the watch, as leaked memory is never touched: clears the referenced bits of its pages, waits, and reads them' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
 cgroup\t''
 family\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Tell of no more than the first N' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Report at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read another proc tree than /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge what was written to FILE as json or ndjson, plain or zstd; - is standard input' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Tell of all that could be judged, not only of what grows'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'End with exit code 1 if anything leaks'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report everything that could be judged, not only what grows'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Answer at this address, which without --web-config must be of this machine\'s loopback (127.0.0.1:9464)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Ask for TLS, users and passwords as FILE says, in the format of the web.config.file of Prometheus\'s exporters; it is read again when it changes' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s instead, for node_exporter\'s textfile collector; with --listen do both' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to a collector of OpenTelemetry instead, as http://localhost:4318; with --listen do both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Tell of groups by command, user, unit, container, cgroup or family (command)' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config is given (default 127.0.0.1:9464)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Require TLS, users and passwords as set in FILE, in the web.config.file format of Prometheus\'s exporters; it is reloaded when it changes' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s for node_exporter\'s textfile collector, instead of listening; with --listen do both' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen do both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Export groups by command, user, unit, container, cgroup or family (default command)' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
 cgroup\t''
 family\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Give the N largest groups, and those that grow, series of their own, and sum the others' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Time between two looks, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export the N largest and all growing groups individually; sum the rest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Ask this Prometheus, or what speaks its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l match -d 'Take only series with these labels, as in PromQL: cluster="eu",job="zmtop"' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Tell hosts apart by this label, and name them by it (instance; named as they name themselves)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Ask as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Take the password of --user from FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'Trust the certificates in FILE in place of the system\'s, where URL begins with https' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l match -d 'Use only series with these labels, as in PromQL: cluster="eu",job="zmtop"' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Identify and name hosts by this label (default: instance, shown with the host\'s own name)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or without FILE the one in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Read the password of --user from FILE' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'For https, trust the certificates in FILE instead of the system\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
 dpss\t''
 swap\t''
@@ -465,7 +471,7 @@ hot\t''
 cold\t''
 cold_for\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
@@ -483,25 +489,26 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Time between questions, in seconds or as 15s, 1m (1s to 1h; 15s)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists the groups of each host by themselves' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Query interval, in seconds or as 15s, 1m (1s to 1h; default 15s)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists each host\'s groups individually' -r -f -a "command\t''
 host\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s f -l filter -d 'Show only what passes the filter, such as host:web footprint>1G' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s f -l filter -d 'Show only rows that match the filter, such as host:web footprint>1G' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ascii -d 'Draw the screen in ASCII: no lines, blocks, arrows or Greek letters'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l no-mouse -d 'Leave the mouse to the terminal'
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l tree -d 'Start with the tree'
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Let Enter choose: print the process\'s pid on standard output and end, as in kill $(zmtop --pick). Prints those of all tagged processes; exit code 1 if none was chosen'
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l readonly -d 'Change nothing: send no signals, set no niceness, run no programs of alerts'
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l tree -d 'Start in tree view'
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in kill $(zmtop --pick); exit code 1 if none was picked'
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "callers" -d 'Print who takes memory from the kernel\'s allocator: what was asked for, taken, wasted and not freed, by call site'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "sites" -d 'Print which lines of the kernel\'s source hold memory, by the kernel\'s own account'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "size\t''
 used\t''
@@ -515,23 +522,23 @@ per_slab\t''
 reclaimable\t''
 cache\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List no more than the first N' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l for -d 'Trace for so long: 100ms to 24h (5s). Ctrl-C tells at once' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l by -d 'Sum by' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l for -d 'Trace for this long: 100ms to 24h (default 5s). Ctrl-C ends early and reports' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l by -d 'Sum by call site or by function' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
@@ -614,18 +621,18 @@ hot\t''
 cold\t''
 cold_for\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List no more than the first N' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -706,24 +713,24 @@ hot\t''
 cold\t''
 cold_for\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l columns -d 'Show these columns, from left to right' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l units -d 'Write bytes as auto, k, m, g or bytes' -r -f -a "auto\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List no more than the first N' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'For people'
 json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
 ndjson\t'The same on one line; with --every one line each time'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read another proc tree than /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print who takes memory from the kernel\'s allocator: what was asked for, taken, wasted and not freed, by call site'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print which lines of the kernel\'s source hold memory, by the kernel\'s own account'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -s h -l help -d 'Print help'
@@ -745,25 +752,28 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print where the settings are looked for'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the shipped settings, each with what it means'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -s h -l help -d 'Print help'
+complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "ps" -d 'Print a table of the processes, once or again and again'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, what is compressed, and where the RAM went'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "maps" -d 'Print the mappings of processes, those of one name together'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "fleet" -d 'Show the groups of many hosts, from what zmtop serve exports to a Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "kernel" -d 'Look into the kernel\'s own memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "completions" -d 'Write the completions of a shell'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the memory of each, how much of it is used, and what is wasted'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print who takes memory from the kernel\'s allocator: what was asked for, taken, wasted and not freed, by call site'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print which lines of the kernel\'s source hold memory, by the kernel\'s own account'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of the processes, once or again and again'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, what is compressed, and where the RAM went'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, those of one name together'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Show the groups of many hosts, from what zmtop serve exports to a Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Look into the kernel\'s own memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "config" -d 'Show or check the configuration'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "schema" -d 'Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "completions" -d 'Write the completions of a shell'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Name every fault in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print where the settings are looked for'

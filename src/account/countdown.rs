@@ -1,148 +1,230 @@
-//! The time until a quantity that falls is used up.
+//! Forecasts when a falling quantity is used up.
 //!
-//! A pace is taken over windows of 16 to 128 seconds, each in four quarters, of which the medians must fall one after the
-//! other: a single allocation is no pace, nor is what rests again. What was as low before, as far as it is known, is the
-//! tooth of a saw. A pace is extrapolated to eight times its window, that of the longest to fifteen times: half an hour
-//! takes two minutes to see, and two minutes take 16 seconds. A compiler that takes a gigabyte within half a minute, and
-//! then ends, is none.
+//! The pace is measured over windows of 16 to 512 seconds. Each window has 4 quarters, and the medians of the quarters
+//! must fall one after the other. So neither a single allocation nor a fall that has stopped counts as a pace. If the
+//! quantity was already as low before the window, the fall is one tooth of a sawtooth and does not count.
+//!
+//! A forecast must not reach much further than its evidence: a pace is extrapolated to at most `DANGER_REACH` times
+//! the time for which this fall has been observed. So a danger is reported once a fifth of the time to the limit has
+//! passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
+//! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row within 3 seconds.
+//! Once the fall stops, the forecast ends, whatever the pace was.
+//!
+//! The constants are in [the table](crate::trend::parameters::TABLE) of the trends.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The windows, from the shortest, in seconds, and the time that a pace is extrapolated to as a multiple of each.
-const WINDOWS: [(u64, f64); 4] = [(16, 8.0), (32, 8.0), (64, 8.0), (128, 15.0)];
-/// Minimum fall from a quarter to the next one as a share of the mean: less is a fall that has ended, or a step.
-const MIN_EVENNESS: f64 = 0.35;
-/// Minimum number of values in a quarter, so that a median is one.
-const MIN_VALUES: usize = 3;
-/// Time without any such pace after which it is over: a moment without growth is none.
-const OVER: Duration = Duration::from_secs(10);
+use crate::trend::parameters::{
+    DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_REACH, DANGER_REST, DANGER_REST_PACE, DANGER_REST_SHARE,
+    DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EVENNESS, SURGE_LONGEST, SURGE_STEP, URGENT,
+};
 
-/// The values that a quantity had in the last minutes.
+/// Age up to which every value is kept. Of older values, only the lowest of each [`COARSE_STEP`] is kept.
+const FINE_SPAN: Duration = Duration::from_secs(128);
+/// Interval of older values.
+const COARSE_STEP: Duration = Duration::from_secs(4);
+/// Minimum interval between values.
+const FINE_STEP: Duration = Duration::from_millis(500);
+/// Maximum delay of the first value after the beginning of a window.
+const SLACK: Duration = Duration::from_millis(1500);
+
+type Value = (Duration, u64);
+
+/// The values of a quantity in the last minutes.
 #[derive(Clone, Debug, Default)]
 pub struct Countdown {
-    values: VecDeque<(Duration, u64)>,
+    /// Older values. They end where `fine` begins.
+    coarse: VecDeque<Value>,
+    fine: VecDeque<Value>,
     /// The last forecast, and when it was made.
     last: Option<(Forecast, Duration)>,
 }
 
-/// When a quantity is used up, should it go on falling at its pace.
+/// When a quantity is used up if it continues to fall at its pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
-    /// The quantity now.
+    /// The current value of the quantity.
     pub left: u64,
-    /// Its fall in bytes a second.
+    /// Its fall, in bytes per second.
     pub pace: f64,
-    /// The time that the pace was taken over.
+    /// The time over which the pace was measured.
     pub window: Duration,
-    /// When this fall was first seen to end soon, on the monotonic clock.
+    /// When this fall was first forecast, on the monotonic clock.
     pub since: Duration,
 }
 
 impl Forecast {
-    /// Returns the time that is left, in seconds.
+    /// Returns the time left, in seconds.
     pub fn seconds(&self) -> f64 {
         self.left as f64 / self.pace
     }
 
-    /// Returns the time that is left.
     pub fn time(&self) -> Duration {
         Duration::try_from_secs_f64(self.seconds()).unwrap_or_default()
     }
 }
 
 impl Countdown {
-    /// Takes in a value; a second one within half a second is left out.
+    /// Adds a value. Values less than half a second after the previous one are skipped.
     pub fn push(&mut self, now: Duration, value: u64) {
-        let is_late = |(at, _): &(Duration, u64)| now.saturating_sub(*at) >= Duration::from_millis(500);
-        if !self.values.back().is_none_or(is_late) {
+        let is_late = |(at, _): &Value| now.saturating_sub(*at) >= FINE_STEP;
+        if !self.fine.back().is_none_or(is_late) {
             return;
         }
-        self.values.push_back((now, value));
-        let longest = Duration::from_secs(WINDOWS[WINDOWS.len() - 1].0);
-        // One value at the window's start, or before it.
-        while self
-            .values
-            .get(1)
-            .is_some_and(|(at, _)| now.saturating_sub(*at) >= longest)
-        {
-            self.values.pop_front();
+        self.fine.push_back((now, value));
+        while let Some((at, value)) = self.fine.front().copied() {
+            if now.saturating_sub(at) <= FINE_SPAN {
+                break;
+            }
+            self.fine.pop_front();
+            match self.coarse.back_mut() {
+                Some((begin, lowest)) if at.saturating_sub(*begin) < COARSE_STEP => *lowest = value.min(*lowest),
+                _ => self.coarse.push_back((at, value)),
+            }
+        }
+        let longest = DANGER_WINDOWS.last().copied().unwrap_or_default();
+        // Keep one value at or before the start of the longest window.
+        let is_past = |(at, _): &Value| now.saturating_sub(*at) >= longest;
+        while self.coarse.get(1).is_some_and(is_past) {
+            self.coarse.pop_front();
         }
     }
 
-    /// Returns the forecast where the quantity is used up within that time. One that was told is told for some seconds
-    /// more, and until the time left is a quarter longer, so that it does not come and go.
+    /// Returns the forecast if the quantity is used up within `within`. To avoid flicker, a reported forecast stays for
+    /// some seconds, and while the time left is at most a quarter longer than `within`. It ends at once if the quantity
+    /// stops falling.
     pub fn forecast(&mut self, within: Duration) -> Option<Forecast> {
-        let (now, left) = *self.values.back()?;
+        let (now, left) = *self.fine.back()?;
         let since = self.last.as_ref().map(|(last, _)| last.since);
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };
-        let soonest = WINDOWS
-            .iter()
+        let soonest = DANGER_WINDOWS
+            .into_iter()
             .rev()
-            // The longest window that sees it tells the pace best.
-            .find_map(|(window, reach)| {
-                let window = Duration::from_secs(*window);
-                let pace = self.pace(now, window)?;
-                let seconds = left as f64 / pace;
-                (seconds <= bound.min(window.as_secs_f64() * reach)).then_some((pace, window))
-            });
-        if let Some((pace, window)) = soonest {
-            let forecast = Forecast {
-                left,
-                pace,
-                window,
-                since: since.unwrap_or(now),
-            };
-            self.last = Some((forecast, now));
-            return Some(forecast);
+            // The longest window that shows a fall has the most reliable pace.
+            .find_map(|window| {
+                let reach = |seen: Duration| (seen.as_secs_f64() * DANGER_REACH).max(URGENT.as_secs_f64()).min(bound);
+                let pace = self.pace(now, left, window, reach(window))?;
+                (left as f64 / pace <= reach(self.seen(now, left, window))).then_some((pace, window))
+            })
+            .or_else(|| self.surge(now, left));
+        let soonest = soonest.map(|(pace, window)| Forecast {
+            left,
+            pace,
+            window,
+            since: since.unwrap_or(now),
+        });
+        let found = soonest.or(self.last.map(|(last, _)| Forecast { left, ..last }))?;
+        if soonest.is_some() {
+            self.last = Some((found, now));
         }
-        let (last, at) = self.last?;
-        if now.saturating_sub(at) >= OVER {
+        let is_over = self.last.is_none_or(|(_, at)| now.saturating_sub(at) >= DANGER_PAUSE);
+        if is_over || self.rests(now, left, &found) {
             self.last = None;
             return None;
         }
-        Some(Forecast { left, ..last })
+        Some(found)
     }
 
-    /// Returns how fast it fell throughout the last window, in bytes a second; `None` where it did not.
-    fn pace(&self, now: Duration, window: Duration) -> Option<f64> {
-        let quarter = window / 4;
-        let known = self.values.front()?.0;
-        // Values come a second apart, more or less.
-        if now.saturating_sub(known) + Duration::from_millis(1500) < window {
+    /// Returns all values, oldest first.
+    fn values(&self) -> impl DoubleEndedIterator<Item = Value> {
+        self.coarse.iter().chain(&self.fine).copied()
+    }
+
+    /// Returns the newest value of at least that age.
+    fn before(&self, at: Duration, age: Duration) -> Option<Value> {
+        self.values().rev().find(|(then, _)| at.saturating_sub(*then) >= age)
+    }
+
+    /// Returns true if the quantity no longer falls at the pace of that forecast.
+    fn rests(&self, now: Duration, left: u64, forecast: &Forecast) -> bool {
+        let [shortest, longest] = DANGER_REST;
+        let span = forecast.window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
+        // Snapshots may come some milliseconds early.
+        let Some((then, before)) = self.before(now, span.mul_f64(0.875)) else {
+            return false;
+        };
+        let seconds = now.saturating_sub(then).as_secs_f64();
+        before as f64 - left as f64 <= forecast.pace * seconds * DANGER_REST_PACE
+    }
+
+    /// Returns the pace of 2 falls in a row, in bytes per second, and the time of both falls. Returns `None` unless
+    /// less than [`URGENT`] is left at this pace.
+    fn surge(&self, now: Duration, left: u64) -> Option<(f64, Duration)> {
+        let (middle, second) = self.before(now, SURGE_STEP)?;
+        let (begin, first) = self.before(middle, SURGE_STEP)?;
+        let window = now.saturating_sub(begin);
+        let pace =
+            |(from, high): Value, (to, low): Value| (high as f64 - low as f64) / to.saturating_sub(from).as_secs_f64();
+        let both = pace((begin, first), (now, left));
+        let each = [
+            pace((begin, first), (middle, second)),
+            pace((middle, second), (now, left)),
+        ];
+        let is_even = each.iter().all(|one| *one >= both * SURGE_EVENNESS);
+        let is_urgent = both > 0.0 && is_even && left as f64 / both <= URGENT.as_secs_f64();
+        (is_urgent && window <= SURGE_LONGEST && !self.is_safe_tooth(begin, left)).then_some((both, window))
+    }
+
+    /// Returns true if the quantity was as low before `begin` and was then far from used up. A garbage collector frees
+    /// memory well before the limit, but a process that was killed and restarted did not.
+    fn is_safe_tooth(&self, begin: Duration, left: u64) -> bool {
+        let before = || self.values().take_while(|(at, _)| *at < begin).map(|(_, value)| value);
+        let (lowest, highest) = (before().min(), before().max());
+        let safe = highest.map_or(0.0, |highest| highest as f64 * SAFE_TOOTH);
+        lowest.is_some_and(|lowest| lowest <= left && lowest as f64 >= safe)
+    }
+
+    /// Returns the pace of a steady fall over the last window, in bytes per second. Returns `None` if there was none,
+    /// or if the fall is clearly too slow to use up the quantity within `reach` seconds.
+    fn pace(&self, now: Duration, left: u64, window: Duration, reach: f64) -> Option<f64> {
+        let (_, first) = self.before(now, window.saturating_sub(SLACK))?;
+        if (first as f64 - left as f64) * 2.0 < left as f64 / reach * window.as_secs_f64() {
             return None;
         }
+        let quarter = window / 4;
         let mut medians = [0.0; 4];
+        let mut values = Vec::new();
         for (at, median) in medians.iter_mut().enumerate() {
             let age = |times: usize| quarter * times as u32;
             let (oldest, newest) = (age(4 - at), age(3 - at));
-            let within = |(at, _): &&(Duration, u64)| {
+            let within = |(at, _): &Value| {
                 let ago = now.saturating_sub(*at);
                 ago <= oldest && (ago > newest || newest.is_zero())
             };
-            let mut values: Vec<u64> = self.values.iter().filter(within).map(|(_, value)| *value).collect();
-            if values.len() < MIN_VALUES {
+            values.clear();
+            values.extend(self.values().filter(within).map(|(_, value)| value));
+            if values.len() < DANGER_VALUES {
                 return None;
             }
             let middle = values.len() / 2;
             *median = *values.select_nth_unstable(middle).1 as f64;
         }
-        let newest = self.values.back()?.1;
-        let before = self.values.iter().filter(|(at, _)| now.saturating_sub(*at) > window);
-        if before
-            .map(|(_, value)| *value)
-            .min()
-            .is_some_and(|lowest| lowest <= newest)
-        {
-            return None;
-        }
+        let was_lower = self
+            .values()
+            .take_while(|(at, _)| now.saturating_sub(*at) > window)
+            .any(|(_, value)| value <= left);
         let mean = (medians[0] - medians[3]) / 3.0;
-        let is_even = medians.windows(2).all(|pair| pair[0] - pair[1] >= mean * MIN_EVENNESS);
-        (mean > 0.0 && is_even).then(|| mean / quarter.as_secs_f64())
+        let is_even = medians
+            .windows(2)
+            .all(|pair| pair[0] - pair[1] >= mean * DANGER_EVENNESS);
+        (mean > 0.0 && is_even && !was_lower).then(|| mean / quarter.as_secs_f64())
     }
 
-    /// Returns its memory in bytes.
+    /// Returns for how long the fall of a window has been observed. The quantity may have been steady in the first part
+    /// of the window.
+    fn seen(&self, now: Duration, left: u64, window: Duration) -> Duration {
+        let Some((begin, first)) = self.before(now, window.saturating_sub(SLACK)) else {
+            return Duration::ZERO;
+        };
+        let high = first as f64 - first.saturating_sub(left) as f64 * DANGER_ONSET;
+        let rested = |(at, value): &Value| *at >= begin && *value as f64 >= high;
+        let onset = self.values().rev().find(rested).map_or(begin, |(at, _)| at);
+        now.saturating_sub(onset)
+    }
+
+    /// Returns its memory footprint in bytes.
     pub fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<(Duration, u64)>()
+        (self.coarse.capacity() + self.fine.capacity()) * size_of::<Value>()
     }
 }

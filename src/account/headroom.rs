@@ -1,71 +1,151 @@
-//! The memory that is left before a limit is reached.
+//! The memory left until a limit is reached.
+//!
+//! Compressed pages take RAM, so free swap counts only by the memory that it really adds:
+//!
+//! | swap | adds |
+//! |---|---|
+//! | on a disk | its free space |
+//! | on a disk, behind zswap | its free space − the possible growth of the pool: min(`max_pool_percent` of the RAM − pool, free ÷ ratio) |
+//! | on zram | min(its free space, (`mem_limit` − used) × ratio) × (1 − 1 ÷ ratio), at most (ratio − 1) × (available + anonymous memory), its gain if all of that were swapped |
+//!
+//! *Ratio* is the stored size ÷ the RAM used for it, in the devices or in the pool, between 1 and [`MAX_RATIO`]. It is
+//! [`CAUTIOUS_RATIO`] while they store less than [`MIN_STORED`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::system::{SwapArea, SystemSample, Zram};
 
-/// Returns how many bytes more a process in that cgroup, or in none, may take: the least of what is available + `SwapFree`,
-/// and of what the limits of the cgroup and those above it leave. Cached files do not count, as they are reclaimed.
+/// Compression ratio assumed before any memory was compressed.
+pub const CAUTIOUS_RATIO: f64 = 2.0;
+/// Upper bound of the ratio. The first pages stored are often pages of zeros.
+pub const MAX_RATIO: f64 = 4.0;
+/// Minimum number of stored bytes for their ratio to be used.
+pub const MIN_STORED: u64 = 64 << 20;
+/// The kernel's default of zswap's `max_pool_percent`, used if it was not read.
+const ZSWAP_PERCENT: u64 = 20;
+
+/// Returns how many bytes more a process in that cgroup, or in none, may take: the minimum of
+/// [what the machine has left](machine_headroom) and what the limits of the cgroup and its ancestors leave. Cached
+/// files do not count, as they can be reclaimed.
 ///
-/// `None` where nothing of it is known. Limits are known only while cgroups are [asked for](Snapshot::cgroups).
+/// Returns `None` if nothing is known. Limits are known only while cgroups are [requested](Snapshot::cgroups).
 pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
     if snapshot.fleet.is_some() {
-        // The room of all hosts together is none that a row could take.
+        // No row could use the memory of all hosts together.
         return None;
     }
     let limits = cgroup.into_iter().flat_map(with_ancestors).filter_map(|path| {
-        // Without a limit its processes need not be summed.
+        // Without a limit, skip the sum over the processes.
         snapshot.cgroups.get(path)?.limit.ok()??;
         left_in(snapshot, path, unreclaimable(snapshot, path))
     });
     machine_headroom(snapshot).into_iter().chain(limits).min()
 }
 
-/// Returns how many bytes more the address space of a process may take; `None` where it has no limit, or does not grow.
+/// Returns how many bytes more the address space of a process may take. Returns `None` if it has no limit or does not
+/// grow.
 pub fn address_space_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     let limit = snapshot.address_limits.get(&id)?;
     Some(limit.saturating_sub(snapshot.row(id)?.stat.vsize))
 }
 
-/// Returns how many bytes more a process may take by all limits, its own among them: that of its address space, and, if
-/// what is judged is what stays alive in the heap of a Java virtual machine, that of the heap.
+/// Returns how many bytes more a process may take under all limits. These include its address-space limit and, if the
+/// verdict is on the live set of a Java virtual machine, the heap's limit.
 pub fn process_headroom(snapshot: &Snapshot, id: Identity, is_live_set: bool, cgroup: Option<&[u8]>) -> Option<u64> {
     let heap = heap_left(snapshot, id).filter(|_| is_live_set);
     let limits = [headroom(snapshot, cgroup), address_space_left(snapshot, id), heap];
     limits.into_iter().flatten().min()
 }
 
-/// Returns how many bytes more may stay alive in the heap of a Java virtual machine; `None` where that is not known.
+/// Returns how many bytes the live set in the heap of a Java virtual machine may still grow, or `None` if unknown.
 fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     let heap = snapshot.jvms.get(&id)?.as_ref().ok()?;
     Some(heap.old_max.ok()?.saturating_sub(heap.live.or(heap.old).ok()?))
 }
 
-/// Returns [what is available](crate::model::SystemSample::available) + `SwapFree`, in bytes; `None` where the former is
-/// not known.
+/// Returns [the available memory](crate::model::SystemSample::available) plus what free swap adds to it, in bytes, by
+/// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
+/// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
     let system = &snapshot.system;
+    if let Some(scope) = &system.scope {
+        return scope.left.ok();
+    }
     let available = system.available().ok()?;
-    Some(available.saturating_add(system.swap_free.unwrap_or(0)))
+    let free = system.swap_free.unwrap_or(0);
+    let areas = system.swaps.as_deref().unwrap_or_default();
+    let on_zram = areas.iter().filter(|area| SwapArea::on_zram(area));
+    let on_zram = on_zram.map(|area| area.size.saturating_sub(area.used));
+    let on_zram = on_zram.fold(0, u64::saturating_add).min(free);
+    let added = zram_adds(system, available, on_zram).saturating_add(disk_adds(snapshot, free - on_zram));
+    Some(available.saturating_add(added))
 }
 
-/// Returns how many bytes more each cgroup may take that has a limit of its own, lower than those above it. Limits are
-/// known only while cgroups are [asked for](Snapshot::cgroups).
+/// Returns the memory that `free` bytes of swap on zram add.
+fn zram_adds(system: &SystemSample, available: u64, free: u64) -> u64 {
+    let devices = || system.zram.iter().filter(|device| device.is_swap);
+    let sum = |bytes: fn(&Zram) -> u64| devices().map(bytes).fold(0, u64::saturating_add);
+    let used = sum(|device| device.compressed);
+    let ratio = ratio(sum(|device| device.stored), used);
+    // A device without a limit may use all available memory.
+    let limits: Option<u64> = devices().map(|device| device.limit).sum();
+    let limits = limits.filter(|_| devices().next().is_some());
+    let storable = limits.map_or(f64::MAX, |limit| limit.saturating_sub(used) as f64 * ratio);
+    let stored = (free as f64).min(storable);
+    let anonymous = system.anon_pages.unwrap_or(u64::MAX);
+    let swappable = available.saturating_add(anonymous) as f64;
+    (stored * (1.0 - 1.0 / ratio)).min(swappable * (ratio - 1.0)) as u64
+}
+
+/// Returns the memory that `free` bytes of swap on disks add. Pages may be compressed in RAM first.
+fn disk_adds(snapshot: &Snapshot, free: u64) -> u64 {
+    let (system, inputs) = (&snapshot.system, &snapshot.accounting);
+    let pool = system.zswap.unwrap_or(0);
+    let is_on = inputs.zswap_on.unwrap_or(pool > 0);
+    let (true, Ok(total)) = (is_on, system.mem_total) else {
+        return free;
+    };
+    let percent = inputs.zswap_percent.unwrap_or(ZSWAP_PERCENT).min(100);
+    let most = (u128::from(total) * u128::from(percent) / 100) as u64;
+    let ratio = ratio(system.zswapped.unwrap_or(0), pool);
+    free - most.saturating_sub(pool).min((free as f64 / ratio) as u64)
+}
+
+/// Returns the compression ratio expected for further memory.
+fn ratio(stored: u64, used: u64) -> f64 {
+    if stored < MIN_STORED || used == 0 {
+        return CAUTIOUS_RATIO;
+    }
+    (stored as f64 / used as f64).clamp(1.0, MAX_RATIO)
+}
+
+/// Returns how many bytes more each cgroup may take, for cgroups with a limit of their own that is lower than their
+/// ancestors'. Limits are known only while cgroups are [requested](Snapshot::cgroups).
 pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
     let limit = |path: &[u8]| snapshot.cgroups.get(path)?.limit.ok()?;
     let mut limited: HashMap<&Arc<[u8]>, u64> = snapshot
         .cgroups
         .keys()
         .filter(|path| path.len() > 1)
+        // A limit that covers everything shown is the machine's limit.
+        .filter(|path| {
+            !snapshot
+                .system
+                .scope
+                .as_ref()
+                .is_some_and(|scope| is_within(&scope.path, path))
+        })
         .filter(|path| limit(path).is_some_and(|own| parent(path).and_then(limit) != Some(own)))
         .map(|path| (path, 0))
         .collect();
     if limited.is_empty() {
         return Vec::new();
     }
-    // By cgroup first: its path is the same allocation in all of its processes' facts, and there are few of them.
+    // Sum by cgroup first. There are few cgroups, and all facts of a cgroup's processes share the allocation of its
+    // path.
     let mut taken: HashMap<&[u8], u64> = HashMap::new();
     for sample in snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none()) {
         if let (Ok(path), Some(bytes)) = (&sample.facts.cgroup, unreclaimable_of(sample)) {
@@ -84,15 +164,15 @@ pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
         .collect()
 }
 
-/// Returns what the limit of a cgroup leaves, if there is one, where its processes have `taken` so much that cannot be
-/// reclaimed: all that is charged to it at most.
+/// Returns what the limit of a cgroup leaves, if it has one, after the `taken` unreclaimable bytes of its processes,
+/// which count up to the cgroup's charge.
 fn left_in(snapshot: &Snapshot, path: &[u8], taken: u64) -> Option<u64> {
     let figures = snapshot.cgroups.get(path)?;
     let taken = figures.current.map_or(taken, |current| taken.min(current));
     Some(figures.limit.ok()??.saturating_sub(taken))
 }
 
-/// Returns the memory of the processes in a cgroup and below it that cannot be reclaimed, in bytes.
+/// Returns the unreclaimable memory of the processes in a cgroup and its descendants, in bytes.
 fn unreclaimable(snapshot: &Snapshot, path: &[u8]) -> u64 {
     let within = |sample: &&ProcessSample| sample.facts.cgroup.as_ref().is_ok_and(|own| is_within(own, path));
     let samples = snapshot
@@ -103,7 +183,7 @@ fn unreclaimable(snapshot: &Snapshot, path: &[u8]) -> u64 {
     samples.filter_map(unreclaimable_of).fold(0, u64::saturating_add)
 }
 
-/// Returns the memory of a process that cannot be reclaimed, in bytes; its PSS where the kinds are not told apart.
+/// Returns the unreclaimable memory of a process in bytes, or its PSS if the kinds are unknown.
 fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
     let memory = sample.memory().ok()?;
     Some(match (memory.pss_anon, memory.pss_shmem) {
@@ -112,18 +192,18 @@ fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
     })
 }
 
-/// Returns true if a path is that of the cgroup `above` or below it.
+/// Returns true if `path` is the cgroup `above` or a descendant.
 pub fn is_within(path: &[u8], above: &[u8]) -> bool {
     let rest = path.strip_prefix(above);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || above.ends_with(b"/"))
 }
 
-/// Returns a cgroup and those above it, without the root, which has no limit.
+/// Returns a cgroup and its ancestors, except the root, which has no limit.
 fn with_ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::successors(Some(path).filter(|path| path.len() > 1), |path| parent(path))
 }
 
-/// Returns the cgroup above one, if that is not the root.
+/// Returns the parent of a cgroup unless that is the root.
 fn parent(path: &[u8]) -> Option<&[u8]> {
     let slash = path.iter().rposition(|b| *b == b'/')?;
     (slash > 0).then(|| &path[..slash])

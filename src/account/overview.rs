@@ -1,15 +1,15 @@
-//! RAM and swap in one line each, and compressed pages.
+//! One line each for RAM and swap, and the pools of compressed pages.
 
 use crate::account::arithmetic::sum;
-use crate::model::Reading;
 use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
+use crate::model::{Missing, Reading};
 
 /// A line of the overview, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverviewRow {
     /// The size of RAM, or of swap.
     pub total: Reading<u64>,
-    /// In use. RAM: `MemTotal` without what is available. Swap: `SwapTotal − SwapFree`.
+    /// In use. RAM: `MemTotal` − available. Swap: `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
     /// Empty.
     pub free: Reading<u64>,
@@ -21,19 +21,24 @@ pub struct OverviewRow {
     pub available: Reading<u64>,
 }
 
-/// Returns the line of RAM.
+/// Returns the line for RAM.
 pub fn ram(s: &SystemSample) -> OverviewRow {
+    let reclaimable_slab = match s.sreclaimable {
+        // cgroup v1 does not distinguish kinds of slab.
+        Err(Missing::Unsupported) if s.scope.is_some() => Ok(0),
+        told => told,
+    };
     OverviewRow {
         total: s.mem_total,
         used: s.used(),
         free: s.mem_free,
         shared: s.shmem,
-        cache: sum(sum(s.buffers, s.cached), s.sreclaimable),
+        cache: sum(sum(s.buffers, s.cached), reclaimable_slab),
         available: s.available(),
     }
 }
 
-/// Returns the formula of the memory that is available on this machine.
+/// Returns the formula of available memory on this machine.
 pub fn available_formula(s: &SystemSample) -> String {
     let credits = [
         (s.gpu_reclaim, " + GPUReclaim"),
@@ -43,7 +48,7 @@ pub fn available_formula(s: &SystemSample) -> String {
     credits.fold("MemAvailable".to_owned(), |formula, (_, text)| formula + text)
 }
 
-/// Returns the line of swap, none of which is shared.
+/// Returns the line for swap, which is never shared.
 pub fn swap(s: &SystemSample) -> OverviewRow {
     OverviewRow {
         total: s.swap_total,
@@ -55,7 +60,7 @@ pub fn swap(s: &SystemSample) -> OverviewRow {
     }
 }
 
-/// Adds RAM and swap; unknown where either is.
+/// Adds RAM and swap. A sum is unknown if either part is.
 pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
     OverviewRow {
         total: sum(ram.total, swap.total),
@@ -72,22 +77,22 @@ pub fn both(ram: &OverviewRow, swap: &OverviewRow) -> OverviewRow {
 pub struct CompressedPool {
     /// `zswap`, or a zram device.
     pub name: Box<str>,
-    /// The size of its pages, uncompressed.
+    /// The uncompressed size of its pages.
     pub stored: Reading<u64>,
     /// The RAM it takes.
     pub in_ram: Reading<u64>,
-    /// Pages of one repeated word, which take no RAM.
+    /// Pages filled with one repeated word, which take no RAM.
     pub same_filled: Reading<u64>,
-    /// The most RAM that it may take; `None` for no limit.
+    /// The maximum RAM that it may take; `None` for no limit.
     pub limit: Reading<Option<u64>>,
-    /// Pages written back to a disk; for zswap all that is swapped out to one.
+    /// Pages written back to a disk. For zswap, all pages swapped out to a disk.
     pub on_disk: Reading<u64>,
     /// The size of the device.
     pub size: Reading<u64>,
 }
 
 impl CompressedPool {
-    /// Returns the compression ratio; `None` where nothing is stored.
+    /// Returns the compression ratio, or `None` if nothing is stored.
     pub fn ratio(&self) -> Reading<Option<f64>> {
         let (stored, in_ram) = (self.stored?, self.in_ram?);
         Ok((stored > 0 && in_ram > 0).then(|| stored as f64 / in_ram as f64))
@@ -96,7 +101,6 @@ impl CompressedPool {
 
 /// Returns zswap and the zram devices.
 pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<CompressedPool> {
-    use crate::model::Missing;
     let mut all = vec![CompressedPool {
         name: "zswap".into(),
         stored: s.zswapped,
@@ -123,16 +127,16 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
     all
 }
 
-/// Returns the swap that lies on disks: used, without zram, and without the pages that zswap still has in RAM.
+/// Returns the used swap on disks, without zram and without pages that zswap still has in RAM.
 pub fn swapped_to_disk(s: &SystemSample) -> Reading<u64> {
     let areas = s.swaps.as_deref().map_err(|e| *e)?;
     let used = areas.iter().filter(|a| !a.on_zram()).map(|a| a.used);
     let used = used.fold(0, u64::saturating_add);
-    // A kernel without zswap has none there.
+    // A kernel without zswap has no such pages.
     Ok(used.saturating_sub(s.zswapped.unwrap_or(0)))
 }
 
-/// Returns the swap that lies on zram.
+/// Returns the used swap on zram.
 pub fn swapped_to_zram(s: &SystemSample) -> Reading<u64> {
     let areas = s.swaps.as_deref().map_err(|e| *e)?;
     let used = areas.iter().filter(|a| SwapArea::on_zram(a)).map(|a| a.used);

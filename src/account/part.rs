@@ -1,18 +1,18 @@
-//! A part of the RAM.
+//! A part of the RAM, with its size, its source and its subdivisions.
 
 use crate::model::Reading;
 
-/// The side on which the true size of a part is, where some process that counts in it could not be read.
+/// The direction in which the true size of a part may differ, if some process that counts in it could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// It is no larger than told.
+    /// The true size is at most the shown size.
     AtMost,
-    /// It is no smaller than told.
+    /// The true size is at least the shown size.
     AtLeast,
 }
 
 impl Bound {
-    /// Returns the mark before its size.
+    /// Returns the mark shown before the size.
     pub const fn mark(self) -> char {
         match self {
             Self::AtMost => '≤',
@@ -20,7 +20,7 @@ impl Bound {
         }
     }
 
-    /// Returns its word.
+    /// Returns the bound in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::AtMost => "at most",
@@ -38,16 +38,16 @@ pub struct Part {
     pub title: &'static str,
     /// Its source and formula.
     pub help: &'static str,
-    /// Its size in bytes; an unknown part is in [`Account::rest`](super::Account::rest).
+    /// Its size in bytes. If unknown, the part is included in [`Account::rest`](super::Account::rest).
     pub bytes: Reading<u64>,
-    /// The side on which the true size is; `None` where this is it.
+    /// The direction in which the true size may differ; `None` if the size is exact.
     pub bound: Option<Bound>,
-    /// Parts of this part; they need not sum to it.
+    /// Subdivisions, which need not sum to it.
     pub within: Vec<Part>,
 }
 
 impl Part {
-    /// Creates a part without parts of its own.
+    /// Creates a part without subdivisions.
     pub(super) const fn new(id: &'static str, title: &'static str, bytes: Reading<u64>, help: &'static str) -> Self {
         Self {
             id,
@@ -59,13 +59,12 @@ impl Part {
         }
     }
 
-    /// Marks its size as partial.
     pub(super) const fn bound(mut self, bound: Option<Bound>) -> Self {
         self.bound = bound;
         self
     }
 
-    /// Adds parts of this part.
+    /// Adds subdivisions.
     pub(super) fn with(mut self, within: impl IntoIterator<Item = Self>) -> Self {
         self.within.extend(within);
         self

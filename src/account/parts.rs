@@ -6,7 +6,7 @@ use crate::account::processes::ProcessTotals;
 use crate::model::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
 
-/// Returns every part, each page in one of them.
+/// Returns all parts. Each page is in exactly one of them.
 pub(super) fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
     [user(s, inputs, processes), kernel(s), pools(s, inputs), free(s, inputs)].concat()
 }
@@ -14,7 +14,7 @@ pub(super) fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &Pro
 /// Returns the memory of processes and files.
 fn user(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
     let files = less(s.cached, s.shmem);
-    // `Mapped` counts shared memory too; how much of that is mapped only the processes tell.
+    // `Mapped` includes shared memory; only the processes show how much of that is mapped.
     let mapped = less(s.mapped, processes.pss_shmem).and_then(|m| Ok(m.min(files?)));
     let unmapped = less(files, mapped);
     let partial = |bound| processes.hidden.map(|_| bound);
@@ -83,9 +83,9 @@ fn user(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) 
     ]
 }
 
-/// Returns the pages in the swap cache that no process maps: of the pages on the reclaim lists, which hold each page
-/// once, those that are neither mapped anonymous memory nor page cache. At most `SwapCached`.
-fn swap_cache(s: &SystemSample) -> Reading<u64> {
+/// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page
+/// once: these are their pages that are neither mapped anonymous memory nor page cache.
+pub(super) fn swap_cache(s: &SystemSample) -> Reading<u64> {
     let cached = s.swap_cached?;
     if cached == 0 {
         return Ok(0);
@@ -186,7 +186,7 @@ fn kernel(s: &SystemSample) -> Vec<Part> {
     ]
 }
 
-/// Returns memory that is reserved, or holds compressed pages.
+/// Returns the pools of reserved memory and of compressed pages.
 fn pools(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     let total = sum_of(&inputs.huge, |pool| pool.total);
     let idle = sum_of(&inputs.huge, |pool| pool.free);
@@ -224,7 +224,6 @@ fn pools(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     ]
 }
 
-/// Returns free memory.
 fn free(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
     vec![
         Part::new(

@@ -1,4 +1,4 @@
-//! The sums over all processes.
+//! Sums over all processes.
 
 use crate::group::Coverage;
 use crate::group::totals::Totals;
@@ -13,26 +13,26 @@ pub struct ProcessTotals {
     pub readable: usize,
     /// The number of processes that have memory.
     pub total: usize,
-    /// Σ PSS of those that could be read.
+    /// Σ PSS of the readable processes.
     pub pss: Reading<u64>,
-    /// Σ of its part of files: page cache, which `free` does not call used.
+    /// Σ of the file part of PSS. It is page cache, which `free` does not count as used.
     pub pss_file: Reading<u64>,
-    /// Σ of its shmem part.
+    /// Σ of the shmem part of PSS.
     pub pss_shmem: Reading<u64>,
     /// Σ USS.
     pub uss: Reading<u64>,
     /// Σ `SwapPss`.
     pub swap_pss: Reading<u64>,
-    /// Σ `Swap`, which holds shared memory too, whole for each process that maps it.
+    /// Σ `Swap`, which includes shared memory in full for each process that maps it.
     pub swap: Reading<u64>,
-    /// Σ `VmSwap` of those that could not be read.
+    /// Σ `VmSwap` of the unreadable processes.
     pub swap_unreadable: Reading<u64>,
-    /// The reason that the first unreadable process could not be read.
+    /// The reason why the first unreadable process could not be read.
     pub hidden: Option<Missing>,
 }
 
 impl ProcessTotals {
-    /// Returns sums that are not known for one reason.
+    /// Returns sums that are all unknown for one reason.
     pub const fn missing(why: Missing) -> Self {
         Self {
             readable: 0,
@@ -48,9 +48,8 @@ impl ProcessTotals {
         }
     }
 
-    /// Sums the processes of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
-        // Counts an address space that several processes share once.
+        // An address space that several processes share counts once.
         let totals = Totals::of(snapshot.rows(), |_| None);
         let coverage = Coverage::of(snapshot);
         let (readable, total) = (coverage.readable, coverage.total());
@@ -69,7 +68,7 @@ impl ProcessTotals {
         }
     }
 
-    /// Returns true if some process could not be read, so that the sums are too small.
+    /// Returns true if some process could not be read and the sums are therefore too small.
     pub const fn partial(&self) -> bool {
         self.readable < self.total
     }
@@ -81,7 +80,7 @@ fn hidden(snapshot: &Snapshot) -> impl Iterator<Item = (&ProcessSample, Missing)
     rows.filter_map(|p| Some((p, p.walk.err().filter(|why| why.hides_memory())?)))
 }
 
-/// Sums `VmSwap` over them; unknown if it is of one.
+/// Sums `VmSwap` over the unreadable processes. The sum is unknown if one of them is.
 fn swap_unreadable(snapshot: &Snapshot) -> Reading<u64> {
     hidden(snapshot).try_fold(0_u64, |sum, (process, why)| {
         Ok(sum.saturating_add(process.counted.swap().ok_or(why)?))

@@ -1,9 +1,8 @@
-//! The account of shared memory and tmpfs, by the file systems that hold it.
+//! The account of shared memory and tmpfs by file system.
 
 use crate::account::arithmetic::less;
 use crate::model::Reading;
-use crate::model::system::accounting::{MemoryMount, SysvShm};
-use crate::model::system::{AccountingInputs, SystemSample};
+use crate::model::system::{AccountingInputs, MemoryMount, SystemSample, SysvShm};
 use crate::order;
 
 /// Shared memory in parts.
@@ -11,14 +10,14 @@ use crate::order;
 pub struct ShmemAccount<'a> {
     /// `Shmem`: the part in RAM.
     pub total: Reading<u64>,
-    /// The file systems in memory that zmtop can reach, the largest first. Their figures hold what is swapped out too.
+    /// The in-memory file systems that zmtop can reach, largest first. Their figures include swapped-out data.
     pub mounts: Reading<Vec<&'a MemoryMount>>,
     /// System V segments of zmtop's IPC namespace.
     pub sysv: Reading<SysvShm>,
-    /// The remainder in RAM: memfd, shared anonymous memory, buffers of graphics drivers, file systems without a limit and
-    /// those of other mount namespaces. Too small by what file systems have in swap.
+    /// The rest in RAM: memfd, shared anonymous memory, buffers of graphics drivers, and file systems without a limit
+    /// or in other mount namespaces. Too small by the swapped-out data of the file systems.
     pub elsewhere: Reading<u64>,
-    /// Swapped-out files of the file systems, at the least: what they hold beyond all that is in RAM.
+    /// A lower bound on the file systems' swapped-out data: their contents beyond all shared memory in RAM.
     pub swapped: Reading<u64>,
 }
 
@@ -33,9 +32,9 @@ pub fn account<'a>(s: &SystemSample, inputs: &'a AccountingInputs) -> ShmemAccou
         let used = mounts.iter().filter_map(|mount| mount.used.ok());
         used.fold(0, u64::saturating_add)
     });
-    // Segments of huge pages are not in `Shmem`.
+    // Segments of huge pages do not count in `Shmem`.
     let resident = inputs.sysv.and_then(|sysv| Ok(sysv.resident.min(s.shmem?)));
-    // What may belong to a file system, and what does.
+    // `room` is what may belong to file systems; the next figure is what does.
     let room = less(s.shmem, Ok(resident.unwrap_or(0)));
     ShmemAccount {
         total: s.shmem,

@@ -7,38 +7,38 @@ use crate::model::{Reading, SystemSample};
 
 /// Used swap, in parts that sum to it.
 ///
-/// Swapped-out shared memory is in nobody's `SwapPss`. `Swap` of `smaps_rollup` has it, whole for each process that maps it,
-/// together with what forked processes share, so that no sum of it tells how much there is.
+/// Swapped-out shared memory is in no process's `SwapPss`. `Swap` of `smaps_rollup` includes it, in full for each
+/// process that maps it, and mixed with pages that forked processes share. No sum of it shows the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapAccount {
     /// `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
-    /// Σ `SwapPss` of the processes that could be read.
+    /// Σ `SwapPss` of the readable processes.
     pub processes: Reading<u64>,
-    /// Σ `VmSwap` of the others, which counts what they share for each.
+    /// Σ `VmSwap` of the unreadable processes, which counts shared pages once for each.
     pub unreadable: Reading<u64>,
     /// Swapped-out System V segments.
     pub sysv: Reading<u64>,
-    /// Swapped-out files of tmpfs, at the least.
+    /// A lower bound on swapped-out tmpfs files.
     pub tmpfs: Reading<u64>,
-    /// Slots whose pages are in RAM again, or still: `SwapCached`, but no more than the others leave over, as a page that a
-    /// process has not touched since is in its `SwapPss` too.
+    /// Slots whose pages are also in RAM: `SwapCached`, limited to what the other parts leave. The limit is needed
+    /// because a page that its process has not touched since is in its `SwapPss` too.
     pub cache: Reading<u64>,
-    /// The rest: other swapped-out shared memory, and processes that could not be read. Negative where the parts, read one
-    /// after another, exceed the whole.
+    /// The rest: other swapped-out shared memory, and processes that could not be read. Negative if the parts, which
+    /// are read one after another, exceed the total.
     pub rest: Reading<i64>,
-    /// The part of the rest that processes map, at the most: Σ `Swap` − Σ `SwapPss` of those that could be read.
+    /// Upper bound on the part of the rest that processes map: Σ `Swap` − Σ `SwapPss` of the readable processes.
     pub mapped: Reading<u64>,
 }
 
 /// Divides used swap into parts.
 pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_>) -> SwapAccount {
     let used = s.swap_used();
-    // Where no swap is used, none is anybody's, readable or not.
+    // If no swap is used, no process uses any, readable or not.
     let nobody = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
     let processes = nobody(totals.swap_pss);
     let mut left = used.and_then(|used| Ok(used.saturating_sub(processes?)));
-    // As all are read one after another, none may take more than the others leave.
+    // The figures are read one after another, so no part may exceed what the others leave.
     let mut take = |part: Reading<u64>| {
         let part = nobody(part)?.min(left?);
         left = left.map(|left| left - part);

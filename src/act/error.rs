@@ -5,10 +5,10 @@ use rustix::io::Errno;
 /// The reason why an action was not performed on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActError {
-    /// The snapshot's `/proc` is not the one of this machine and this pid namespace.
+    /// The snapshot's `/proc` belongs to another machine or pid namespace.
     #[error("these processes are not this machine's: there is nothing to act on")]
     ForeignProc,
-    /// Process 1; the machine or the container ends with it.
+    /// Process 1. If it ends, so does the machine or the container.
     #[error("process 1 is not to be touched")]
     Init,
     /// zmtop itself.
@@ -20,7 +20,7 @@ pub enum ActError {
     /// The process has exited and was reaped.
     #[error("the process has ended")]
     Gone,
-    /// The process has exited and waits to be reaped.
+    /// The process has exited but was not reaped yet.
     #[error("the process has ended and waits to be reaped by its parent")]
     Zombie,
     /// The process has exited and its pid was reused.
@@ -33,18 +33,18 @@ pub enum ActError {
     #[error("this kernel cannot pin a process (Linux 5.3 is needed)")]
     Unsupported,
     /// The kernel has no `clear_refs`: it was built without `CONFIG_PROC_PAGE_MONITOR`.
-    #[error("this kernel does not tell what was touched (no clear_refs)")]
+    #[error("this kernel does not record which memory is touched (no clear_refs)")]
     NoReferencedBits,
-    /// A value, and the lowest and the highest value that the kernel accepts.
+    /// A value is outside the kernel's range: the value, the minimum and the maximum.
     #[error("{0} is out of range: {1} to {2}")]
     OutOfRange(i32, i32, i32),
-    /// The limit on open files, of which zmtop leaves a part for this, allows no more processes to be pinned.
+    /// The limit on open files allows no more pinned processes. zmtop reserves part of the limit for pinning.
     #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
     TooMany,
-    /// Earlier requests of the kind still wait for the kernel.
+    /// The kernel still works on too many earlier requests of this kind.
     #[error("too many processes are being waited for")]
     Busy,
-    /// A file of `/proc` has not the format that the kernel documents.
+    /// A file of `/proc` does not have the documented format.
     #[error("/proc cannot be understood")]
     Malformed,
     /// Any other error of the kernel.
@@ -53,7 +53,7 @@ pub enum ActError {
 }
 
 impl ActError {
-    /// Returns a short form that can follow a count: `2 denied`.
+    /// Returns a short form that follows a count: `2 denied`.
     pub const fn short(self) -> &'static str {
         match self {
             Self::ForeignProc => "not of this machine",

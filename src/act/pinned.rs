@@ -1,4 +1,4 @@
-//! Pinning a process.
+//! Pins a process, so that an action cannot reach another one.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -11,10 +11,10 @@ use crate::act::{ActError, Tunable};
 use crate::model::Identity;
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::number;
-use crate::proc::stat;
+use crate::proc::pid;
 
-/// A process, held so that its pid cannot come to mean another: by a pidfd and an open directory of `/proc`,
-/// both verified to be those of one [`Identity`]. What is done through them reaches that process or none.
+/// A process that is held by a pidfd and an open directory of `/proc`, so that its pid cannot come to mean another
+/// process. Both are verified to belong to one [`Identity`]. Actions through them reach that process or none.
 #[derive(Debug)]
 pub struct Pinned {
     id: Identity,
@@ -23,7 +23,7 @@ pub struct Pinned {
     dir: OwnedFd,
 }
 
-/// The pidfd of a process, which tells when it has exited.
+/// The pidfd of a process, which shows when it has exited.
 #[derive(Debug)]
 pub(super) struct ExitWatch(OwnedFd);
 
@@ -42,8 +42,8 @@ impl Pinned {
     /// Pins the process `id` of the tree at `roots`.
     ///
     /// # Errors
-    /// It is process 1, zmtop itself, a kernel thread, of another tree, or gone; or its pid was reused; or the
-    /// kernel refuses.
+    /// Fails if it is process 1, zmtop itself, a kernel thread, of another tree, or gone; if its pid was reused; or if
+    /// the kernel refuses.
     pub fn new(roots: &Roots, id: Identity) -> Result<Self, ActError> {
         if !roots.is_own() {
             return Err(ActError::ForeignProc);
@@ -56,9 +56,9 @@ impl Pinned {
         if pid == rustix::process::getpid() {
             return Err(ActError::OwnProcess);
         }
-        // The pidfd first, the identity after it: then the identity read is that of the pidfd's process.
+        // Open the pidfd before reading the identity. Then the identity belongs to the pidfd's process.
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| match errno {
-            // The number of a thread that is not the first of its process.
+            // The pid belongs to a thread that does not lead its process.
             Errno::INVAL => ActError::Gone,
             other => other.into(),
         })?;
@@ -68,24 +68,23 @@ impl Pinned {
         Ok(pinned)
     }
 
-    /// Returns the identity of the process.
     pub const fn id(&self) -> Identity {
         self.id
     }
 
-    /// Verifies that the pidfd and the directory are those of the identity.
+    /// Verifies that the pidfd and the directory belong to the identity.
     fn verify(&self) -> Result<(), ActError> {
         let mut buf = [0; 4096];
         let fd = files::open_name(&self.dir, c"stat")?;
         let len = files::read_record(fd, &mut buf)?;
-        let parsed = stat::parse(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
+        let parsed = pid::stat(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
         if parsed.pid != self.id.pid || parsed.starttime != self.id.starttime {
             return Err(ActError::PidReused);
         }
         if parsed.stat.is_kernel_thread() {
             return Err(ActError::KernelThread);
         }
-        // The pidfd was opened before `stat` was read: if its process still has the pid, `stat` was its own.
+        // The pidfd was opened before `stat` was read. If its process still has the pid, that `stat` was its own.
         // fdinfo counts pids as this /proc does; a /proc of another pid namespace shows another number.
         match self.current_pid()? {
             Some(pid) if pid == self.id.pid => Ok(()),
@@ -94,8 +93,8 @@ impl Pinned {
         }
     }
 
-    /// Returns the pid of the pidfd's process, `None` once it was reaped: `Pid:` of `/proc/self/fdinfo`, which is
-    /// -1 then, or 0 if this `/proc` does not know the process.
+    /// Returns the pid of the pidfd's process, or `None` once it was reaped. The source is `Pid:` of
+    /// `/proc/self/fdinfo`, which is -1 after reaping, and 0 if this `/proc` does not know the process.
     fn current_pid(&self) -> Result<Option<u32>, ActError> {
         let mut buf = [0; 1024];
         let path = format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd());
@@ -115,7 +114,7 @@ impl Pinned {
         has_exited(&self.pidfd)
     }
 
-    /// Lets go of all but what tells when it has exited.
+    /// Closes everything except the pidfd, which shows when the process has exited.
     pub(super) fn into_exit_watch(self) -> ExitWatch {
         ExitWatch(self.pidfd)
     }
@@ -138,20 +137,21 @@ impl Pinned {
         Ok(rustix::process::pidfd_send_signal(&self.pidfd, signal)?)
     }
 
-    /// Clears the referenced bits of all its pages, so that `Referenced` of `smaps` tells what it touches from then on.
+    /// Clears the referenced bits of all pages, so that `Referenced` of `smaps` shows which pages the process touches
+    /// from then on.
     ///
-    /// The kernel walks the page tables with the address space locked, some 30 ms for a gigabyte in small pages: a page
-    /// fault of the process waits so long, and may make this wait as `smaps_rollup` may. Until pages are touched again,
-    /// reclaim takes them for idle. Nothing else changes.
+    /// The kernel walks the page tables with the address space locked, for about 30 ms per gigabyte in small pages.
+    /// Page faults of the process wait meanwhile, and may make this call wait, as they do for `smaps_rollup`. Until
+    /// pages are touched again, reclaim considers them idle. Nothing else changes.
     ///
     /// # Errors
-    /// The process has exited, may not be changed, or the kernel keeps no such bits.
+    /// The process has exited or may not be changed, or the kernel keeps no such bits.
     pub fn clear_referenced(&self) -> Result<(), ActError> {
-        // For a zombie the kernel would report success.
+        // For a zombie, the kernel would report success.
         self.ensure_running()?;
         let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
         let fd = match rustix::fs::openat(&self.dir, "clear_refs", flags, Mode::empty()) {
-            // Without CONFIG_PROC_PAGE_MONITOR a living process has no such file.
+            // Only a kernel without CONFIG_PROC_PAGE_MONITOR has no such file for a living process.
             Err(Errno::NOENT) => {
                 self.ensure_running()?;
                 return Err(ActError::NoReferencedBits);
@@ -162,10 +162,10 @@ impl Pinned {
         self.ensure_running()
     }
 
-    /// Returns the present value of a tunable.
+    /// Returns the current value of a tunable.
     ///
     /// # Errors
-    /// The process has exited, or may not be looked at.
+    /// The process has exited or may not be read.
     pub fn get(&self, tunable: Tunable) -> Result<i32, ActError> {
         self.ensure_running()?;
         match tunable {
@@ -177,8 +177,8 @@ impl Pinned {
     /// Sets a tunable.
     ///
     /// # Errors
-    /// The value is out of range, the process has exited, or may not be changed. Of several threads those that
-    /// were changed before stay so.
+    /// The value is out of range, or the process has exited or may not be changed. If it has several threads, those
+    /// that were already changed stay changed.
     pub fn set(&self, tunable: Tunable, value: i32) -> Result<(), ActError> {
         tunable.check(value)?;
         self.ensure_running()?;
@@ -201,8 +201,8 @@ impl Pinned {
         Ok(())
     }
 
-    /// Opens `oom_score_adj`, which is the whole process's. Where the first thread has ended, that thread's file is
-    /// root's, whoever owns the process.
+    /// Opens `oom_score_adj`, which is per process. If the first thread has ended, its file belongs to root, whoever
+    /// owns the process; another thread's file is used.
     fn open_oom_score_adj(&self, flags: OFlags) -> Result<OwnedFd, ActError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = |name: &str| rustix::fs::openat(&self.dir, name, flags, Mode::empty());
@@ -219,17 +219,18 @@ impl Pinned {
     /// Returns the niceness of the first thread.
     fn nice(&self) -> Result<i32, ActError> {
         let nice = rustix::process::getpriority_process(Pid::from_raw(self.id.pid.cast_signed()))?;
-        // Read by number: the pid could have been reused meanwhile.
+        // The value was read by pid, which could have been reused in between.
         self.ensure_running().map(|()| nice)
     }
 
-    /// Sets the niceness of all threads; those that they start later inherit it.
+    /// Sets the niceness of all threads. Threads started later inherit it.
     fn set_nice(&self, value: i32) -> Result<(), ActError> {
         for thread in self.threads()? {
-            // The kernel takes a number here, not a pidfd: right before each call it must still be this process's.
+            // The kernel takes a number here, not a pidfd. Verify right before each call that it still belongs to this
+            // process.
             self.ensure_running()?;
             match rustix::process::setpriority_process(Pid::from_raw(thread), value) {
-                // A thread that has exited since.
+                // The thread has exited in between.
                 Err(Errno::SRCH) if thread.cast_unsigned() != self.id.pid => {}
                 other => other?,
             }

@@ -1,8 +1,7 @@
-//! The list of signals, those that end a process first.
+//! The list of signals, beginning with those that end a process.
 
 use rustix::process::Signal;
 
-/// An entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInfo {
     /// The name without `SIG`.
@@ -17,7 +16,7 @@ const fn entry(name: &'static str, signal: Signal, help: &'static str) -> Signal
     SignalInfo { name, signal, help }
 }
 
-/// Every signal but those of real time, which have no meaning of their own.
+/// Every signal except real-time signals, which have no fixed meaning.
 pub const ALL: &[SignalInfo] = &[
     entry("TERM", Signal::TERM, "asks it to end"),
     entry("KILL", Signal::KILL, "ends it at once; nothing is saved"),
@@ -64,7 +63,7 @@ pub fn name(signal: Signal) -> String {
     )
 }
 
-/// Returns true for the signals that are sent to make a process exit.
+/// Returns true for signals that are sent to make a process exit.
 pub const fn asks_to_exit(signal: Signal) -> bool {
     matches!(
         signal,
@@ -72,8 +71,8 @@ pub const fn asks_to_exit(signal: Signal) -> bool {
     )
 }
 
-/// Returns the index in [`ALL`] of the signal that was typed: by its number, then by the beginning of its name,
-/// with `SIG` before it or without, then by the beginning of its number.
+/// Returns the index in [`ALL`] of the signal that was typed. Matches its number, then the beginning of its name with
+/// or without `SIG`, then the beginning of its number.
 pub fn find(typed: &str) -> Option<usize> {
     let typed = typed.to_uppercase();
     if typed.is_empty() {

@@ -1,28 +1,28 @@
-//! The numbers of a process that can be set.
+//! The per-process settings that zmtop can change.
 
 use std::ops::RangeInclusive;
 
 use crate::act::ActError;
 
-/// A number of a process that can be set. [`Pinned`](super::Pinned) reads and writes it.
+/// A setting of a process. [`Pinned`](super::Pinned) reads and writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tunable {
-    /// `oom_score_adj`: an offset to the score by which the kernel picks what to kill when memory runs out, in
-    /// thousandths of the memory; at −1000 the process is never picked. Lowering it below the value it was last
-    /// raised to takes `CAP_SYS_RESOURCE`.
+    /// `oom_score_adj`: an offset, in thousandths of the memory, to the score by which the kernel chooses its victim
+    /// when memory runs out. At −1000 the process is never chosen. Lowering it below the value it was last raised to
+    /// requires `CAP_SYS_RESOURCE`.
     OomScoreAdj,
-    /// Niceness, of all threads.
+    /// The niceness of all threads.
     Nice,
 }
 
-/// The entry of a tunable: everything that is said of it, in one place.
+/// The entry of a tunable: all its texts and limits in one place.
 #[derive(Debug)]
 pub struct TunableSpec {
-    /// The name in messages and before the input line.
+    /// The name in messages and in front of the input line.
     pub name: &'static str,
     /// The values that the kernel accepts.
     pub range: RangeInclusive<i32>,
-    /// The title of its dialog.
+    /// The title of the dialog.
     pub title: &'static str,
     /// The meaning of the lowest and the highest value.
     pub hint: &'static str,
@@ -32,7 +32,6 @@ impl Tunable {
     /// Every tunable, in the order of declaration.
     pub const ALL: [Self; 2] = [Self::OomScoreAdj, Self::Nice];
 
-    /// Returns its entry.
     pub const fn spec(self) -> TunableSpec {
         match self {
             Self::OomScoreAdj => TunableSpec {
@@ -64,7 +63,6 @@ impl Tunable {
     }
 }
 
-/// The value of every tunable of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunableValues([Result<i32, ActError>; Tunable::ALL.len()]);
 

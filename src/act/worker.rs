@@ -1,4 +1,4 @@
-//! A thread that performs commands.
+//! Performs commands on a thread.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,31 +12,31 @@ use rustix::process::Signal;
 use crate::act::pinned::ExitWatch;
 use crate::act::{ActError, Command, Pinned, ProcessAction, Reply, RequestId, TunableValues};
 use crate::model::Identity;
-use crate::proc::descriptors;
+use crate::proc::files;
 use crate::proc::files::Roots;
 
-/// Interval at which watched processes are checked for having exited: short enough that "has ended" follows a
+/// Interval at which pinned processes are checked for having exited. It is short enough for "has ended" to follow a
 /// signal without a noticeable delay.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Maximum number of commands that wait, but for those that let processes go: a key that repeats must not fill the
-/// memory while the thread is kept waiting.
+/// Maximum number of queued commands, not counting those that release processes. A key that repeats must not fill the
+/// memory while the thread is blocked.
 const MAX_QUEUED: usize = 256;
 
-/// Maximum number of requests whose referenced bits are being cleared: each has a thread, and none may ever end.
+/// Maximum number of requests whose referenced bits are being cleared. Each needs a thread, and may never return.
 const MAX_CLEARING: usize = 4;
 
 type OnReply = Arc<dyn Fn(Reply) + Send + Sync>;
 
-/// A handle to a thread that performs commands one after the other, off the caller's thread because every file
-/// of `/proc` may block. Once the handle is dropped, nothing more is performed.
+/// A handle to a thread that performs commands one at a time. It is separate from the caller's thread because every
+/// file of `/proc` may block. Once the handle is dropped, no further command is performed.
 pub struct Worker {
     roots: Roots,
     timeout: Duration,
     on_reply: OnReply,
     /// The thread's queue. The first command starts the thread: most sessions never act on a process.
     commands: OnceLock<Sender<Command>>,
-    /// The number of commands in it.
+    /// The number of queued commands.
     queued: Arc<AtomicUsize>,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Worker {
 
 impl Worker {
     /// Creates a worker for the processes of the tree at `roots`. `on_reply` is called on the worker's thread.
-    /// The outcome of a signal is reported after `timeout` at the latest.
+    /// The outcome of a signal is reported within `timeout`.
     pub fn new(roots: Roots, timeout: Duration, on_reply: impl Fn(Reply) + Send + Sync + 'static) -> Self {
         Self {
             roots,
@@ -64,7 +64,7 @@ impl Worker {
     /// Queues a command.
     ///
     /// # Errors
-    /// The thread cannot be started, has panicked, or has too much to do.
+    /// The thread cannot be started or has panicked, or too many commands are queued.
     pub fn send(&self, command: Command) -> io::Result<()> {
         let is_release = matches!(command, Command::Release(_));
         if self.queued.load(Ordering::Relaxed) >= MAX_QUEUED && !is_release {
@@ -100,11 +100,11 @@ impl Worker {
 /// The processes of an open request.
 struct Request {
     processes: Vec<Result<Pinned, ActError>>,
-    /// Number of processes last reported as exited.
+    /// Number of processes already reported as exited.
     exited: usize,
 }
 
-/// Descriptors that a pinned process takes.
+/// Number of descriptors for each pinned process.
 const PER_PROCESS: usize = 2;
 
 /// The processes that received a signal, until its outcome is known.
@@ -124,7 +124,7 @@ struct State {
     signalled: Vec<Signalled>,
     /// Held by each thread that clears referenced bits.
     clearing: Arc<()>,
-    /// The number of commands that wait.
+    /// The number of queued commands.
     queued: Arc<AtomicUsize>,
 }
 
@@ -132,7 +132,7 @@ impl State {
     /// Performs commands until the worker is dropped.
     fn run(mut self, queue: &Receiver<Command>) {
         loop {
-            // With nothing to watch the thread sleeps until the next command.
+            // If there is nothing to watch, the thread sleeps until the next command.
             let command = if self.requests.is_empty() && self.signalled.is_empty() {
                 queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
@@ -156,7 +156,7 @@ impl State {
     }
 
     fn pin(&mut self, request: RequestId, ids: Vec<Identity>) {
-        let mut room = descriptors::for_acting().saturating_sub(self.held()) / PER_PROCESS;
+        let mut room = files::for_acting().saturating_sub(self.held()) / PER_PROCESS;
         let pin = |id| {
             let pinned = if room > 0 {
                 Pinned::new(&self.roots, id)
@@ -182,8 +182,8 @@ impl State {
         pinned.sum::<usize>() * PER_PROCESS + watched.sum::<usize>()
     }
 
-    /// Clears referenced bits on a thread of its own, since it waits for the lock of an address space, which its owner may
-    /// hold for ever: signals go on meanwhile.
+    /// Clears referenced bits on a separate thread, so that signals still work: it waits for the lock of an address
+    /// space, which the lock's owner may hold for ever.
     fn clear_referenced(&mut self, request: RequestId) {
         let Some(Request { processes, .. }) = self.requests.remove(&request) else {
             return;
@@ -200,7 +200,7 @@ impl State {
         let thread = std::thread::Builder::new()
             .name("zmtop-clear".into())
             .stack_size(256 << 10);
-        // Two more hold the token: this thread, and the one to be started.
+        // Two more references exist: this thread's, and the one for the thread to be started.
         let is_free = Arc::strong_count(&self.clearing) <= MAX_CLEARING + 1;
         if !is_free || thread.spawn(clear).is_err() {
             (self.on_reply)(Reply::Performed(request, action, vec![Err(ActError::Busy); all]));
@@ -267,7 +267,7 @@ impl State {
     }
 }
 
-/// Performs an action on one process; returns its new value, the number of the signal, or 0.
+/// Performs an action on one process. Returns its new value, the number of the signal, or 0.
 fn perform(process: &Pinned, action: ProcessAction) -> Result<i32, ActError> {
     match action {
         ProcessAction::Signal(signal) => process.signal(signal).map(|()| signal.as_raw()),

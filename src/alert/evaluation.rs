@@ -1,17 +1,20 @@
-//! The evaluation of all rules, snapshot by snapshot.
+//! Evaluates all rules for each snapshot: which targets each rule tracks, which alerts fire, and which flap.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use crate::alert::event::{AlertEvent, Target};
-use crate::alert::rule::{Rule, TargetKind};
-use crate::alert::state::{Evaluation, RuleState};
+use crate::alert::event::{AlertEvent, Details, ResolveReason, Rule, Target, TargetKind, Transition};
 use crate::columns::Row;
 use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
+use crate::filter::Filterable;
 use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
-use crate::history::parts::SLAB;
+use crate::history::kernel::SLAB;
 use crate::history::{History, RowHistory, SeriesView};
-use crate::model::{ProcessSample, Snapshot};
+use crate::model::ProcessSample;
+use crate::model::snapshot::Snapshot;
+use crate::order;
 
 /// The rules, the alerts that are firing, and the latest events.
 #[derive(Debug, Default)]
@@ -22,10 +25,10 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Maximum number of targets that all rules track at once, which bounds the memory in a storm of processes: at
-    /// 4 KiB or so for the names and figures of one that fires, to some 40 MiB.
+    /// Maximum number of targets that all rules track at once. It limits memory to about 40 MiB if very many processes
+    /// start: a firing target takes about 4 KiB for its names and figures.
     pub const MAX_TRACKED: usize = RuleState::MAX_TRACKED;
-    /// Maximum number of events that are kept for the list.
+    /// Maximum number of events kept for the list.
     pub const MAX_EVENTS: usize = 200;
 
     /// Creates the state before the first snapshot.
@@ -33,13 +36,15 @@ impl Alerts {
         let rules = rules.into_iter().enumerate();
         Self {
             rules: rules
-                .map(|(index, rule)| RuleState::new(Rule { index, ..rule }))
+                .map(|(index, mut rule)| {
+                    rule.index = index;
+                    RuleState::new(rule)
+                })
                 .collect(),
             ..Self::default()
         }
     }
 
-    /// Returns the rules.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.rules.iter().map(|state| &state.rule)
     }
@@ -49,27 +54,27 @@ impl Alerts {
         &self.events
     }
 
-    /// Returns the number of alerts that are firing.
+    /// Returns the number of firing alerts.
     pub fn firing(&self) -> usize {
         self.rules.iter().map(RuleState::firing).sum()
     }
 
-    /// Returns true if a rule is firing for the target.
+    /// Returns true if any rule is firing for the target.
     pub fn is_firing(&self, target: &Target) -> bool {
         self.rules.iter().any(|state| state.is_firing(target))
     }
 
-    /// Returns true if the rule of this index is firing for the target.
+    /// Returns true if the rule with this index is firing for the target.
     pub fn rule_is_firing(&self, rule: usize, target: &Target) -> bool {
         self.rules.get(rule).is_some_and(|state| state.is_firing(target))
     }
 
-    /// Returns the number of times that a target was passed over because too many were tracked.
+    /// Returns how often a target was skipped because too many were tracked.
     pub const fn skipped(&self) -> u64 {
         self.evaluation.skipped
     }
 
-    /// Evaluates one snapshot, which `history` already includes; returns its events in order.
+    /// Evaluates one snapshot, which `history` already includes. Returns its events in order.
     pub fn evaluate(&mut self, snapshot: &Snapshot, history: &History) -> Vec<AlertEvent> {
         if self.rules.is_empty() {
             return Vec::new();
@@ -78,7 +83,7 @@ impl Alerts {
         for state in &mut self.rules {
             state.begin();
             if !continues {
-                // Time and identities cannot be compared with those before.
+                // Times and identities cannot be compared with the previous ones.
                 state.restart(&mut self.evaluation);
             }
         }
@@ -89,7 +94,7 @@ impl Alerts {
                 self.evaluate_groups(by, rows, snapshot, history);
             }
         } else {
-            // /proc could not be listed: nothing is known of any process.
+            // /proc could not be listed, so the state of all processes is unknown.
             let rules = self.rules.iter_mut();
             rules
                 .filter(|state| !matches!(state.rule.target_kind, TargetKind::Part | TargetKind::System))
@@ -131,7 +136,7 @@ impl Alerts {
     fn evaluate_groups(&mut self, by: GroupBy, rows: &[ProcessSample], snapshot: &Snapshot, history: &History) {
         let subject = |sample| Row::of_process(sample, history.get(sample.id), snapshot);
         let change = |sample: &ProcessSample| history.get(sample.id).map(RowHistory::change).copied();
-        // Rules whose conditions choose no processes share the sums.
+        // Rules whose conditions select no processes share the sums.
         let mut all: Option<Vec<Group>> = None;
         for state in of_kind(&mut self.rules, TargetKind::Group(by)) {
             let condition = &state.rule.condition;
@@ -193,7 +198,367 @@ fn of_kind(rules: &mut [RuleState], kind: TargetKind) -> impl Iterator<Item = &m
     rules.iter_mut().filter(move |state| state.rule.target_kind == kind)
 }
 
-/// Returns true for processes that groups are made of: all but kernel threads.
+/// Returns true for processes that are in groups: all except kernel threads.
 const fn has_memory(sample: &ProcessSample) -> bool {
     !sample.stat.is_kernel_thread()
+}
+
+/// The state that the rules share: the snapshot being evaluated, and the events so far.
+#[derive(Debug, Default)]
+struct Evaluation {
+    /// Number of the snapshot, counted from 1.
+    tick: u64,
+    /// The time of the snapshot; `None` before the first.
+    time: Option<SystemTime>,
+    /// The time of the snapshot on its monotonic clock.
+    now: Duration,
+    /// The time since the previous snapshot that counts towards a hold.
+    step: Duration,
+    boot_id: Option<Arc<str>>,
+    events: Vec<AlertEvent>,
+    /// Number of targets that all rules track.
+    tracked: usize,
+    /// Number of times that a target was skipped because too many were tracked.
+    skipped: u64,
+}
+
+impl Evaluation {
+    /// Advances to the next snapshot. Returns true if it continues the previous one.
+    fn advance(&mut self, snapshot: &Snapshot) -> bool {
+        let boot_id = snapshot.boot_id.as_ref().ok();
+        let same_boot = boot_id.is_none() || self.boot_id.is_none() || self.boot_id.as_ref() == boot_id;
+        let continues = self.time.is_none() || snapshot.monotonic >= self.now && same_boot;
+        // Nothing was observed while the machine or zmtop was suspended, so a gap counts for at most two intervals. One
+        // would be too few for a machine that is slower than the interval.
+        let gap = snapshot.monotonic.saturating_sub(self.now);
+        self.step = gap.min(snapshot.interval.saturating_mul(2));
+        self.tick += 1;
+        self.now = snapshot.monotonic;
+        self.time = Some(snapshot.time);
+        self.boot_id = boot_id.cloned().or_else(|| self.boot_id.take());
+        continues
+    }
+
+    fn push(&mut self, rule: &Rule, target: Target, transition: Transition, lasted: Duration, details: Arc<Details>) {
+        self.events.push(AlertEvent {
+            rule: rule.index,
+            name: Arc::clone(&rule.name),
+            target_kind: rule.target_kind,
+            target,
+            transition,
+            flapping: false,
+            time: self.time.unwrap_or(SystemTime::UNIX_EPOCH),
+            monotonic: self.now,
+            lasted,
+            details,
+        });
+    }
+
+    fn push_resolved(&mut self, rule: &Rule, target: Target, firing: Firing, reason: ResolveReason) {
+        // Clocks of different boots do not show how long the alert was firing.
+        let lasted = if reason == ResolveReason::Restart {
+            Duration::ZERO
+        } else {
+            self.now.saturating_sub(firing.since)
+        };
+        self.push(rule, target, Transition::Resolved(reason), lasted, firing.details);
+    }
+
+    /// Sorts the events from that index on by target, since the order of a hash map is random.
+    fn sort_from(&mut self, index: usize) {
+        order::sort_by(&mut self.events[index..], |a, b| a.target.cmp(&b.target));
+    }
+}
+
+/// A firing alert.
+#[derive(Debug)]
+struct Firing {
+    since: Duration,
+    details: Arc<Details>,
+}
+
+/// A target for which the condition is true or unknown, or that is in its cooldown.
+#[derive(Debug, Default)]
+struct Tracked {
+    /// The exec count of a process; 0 for other targets.
+    exec: u32,
+    /// The tick at which the condition was last true or unknown.
+    last_tick: u64,
+    /// Total of the steps at both ends of which the condition was observed to hold.
+    held: Duration,
+    /// True if the condition held at the last evaluation and was not unknown.
+    was_true: bool,
+    firing: Option<Firing>,
+    /// The rule does not fire again before this time.
+    cooldown_until: Option<Duration>,
+    flaps: Flaps,
+}
+
+/// A rule and the targets it tracks.
+#[derive(Debug)]
+struct RuleState {
+    rule: Rule,
+    tracked: HashMap<Target, Tracked>,
+    /// Number of times that the rule fired in this evaluation.
+    fired: usize,
+}
+
+impl RuleState {
+    /// See [`Alerts::MAX_TRACKED`](crate::alert::Alerts::MAX_TRACKED).
+    const MAX_TRACKED: usize = 10_000;
+    /// Past fires, which are needed to detect flapping, are kept only up to this number of tracked targets. Targets
+    /// that fire now have priority.
+    const MAX_REMEMBERED: usize = Self::MAX_TRACKED / 2;
+    /// Maximum number of times that one rule fires in one snapshot. A rule that matches everything must not fill the
+    /// log.
+    const MAX_FIRED: usize = 100;
+
+    fn new(rule: Rule) -> Self {
+        Self {
+            rule,
+            tracked: HashMap::new(),
+            fired: 0,
+        }
+    }
+
+    fn tracked(&self) -> usize {
+        self.tracked.len()
+    }
+
+    /// Returns the number of targets that the rule is firing for.
+    fn firing(&self) -> usize {
+        self.tracked.values().filter(|tracked| tracked.firing.is_some()).count()
+    }
+
+    /// Returns true if the rule is firing for a target.
+    fn is_firing(&self, target: &Target) -> bool {
+        let tracked = self.tracked.get(target);
+        tracked.is_some_and(|tracked| tracked.firing.is_some())
+    }
+
+    /// Begins an evaluation.
+    const fn begin(&mut self) {
+        self.fired = 0;
+    }
+
+    /// Records the result of the condition for one target: true, false, or unknown. `exec` is the exec count of a
+    /// process, and 0 for other targets.
+    fn observe(
+        &mut self,
+        answer: Option<bool>,
+        target: impl FnOnce() -> Target,
+        exec: u32,
+        subject: &dyn Filterable,
+        evaluation: &mut Evaluation,
+    ) {
+        // Fast path: most results are false, and most unknown ones are for targets that are not tracked.
+        if answer == Some(false) || answer.is_none() && self.tracked.is_empty() {
+            return;
+        }
+        let target = target();
+        let is_true = answer.is_some();
+        if !self.tracked.contains_key(&target) {
+            if !is_true {
+                return;
+            }
+            if evaluation.tracked >= Self::MAX_TRACKED {
+                evaluation.skipped += 1;
+                return;
+            }
+            evaluation.tracked += 1;
+        }
+        let new = || Tracked {
+            exec,
+            ..Tracked::default()
+        };
+        let tracked = self.tracked.entry(target.clone()).or_insert_with(new);
+        if tracked.exec != exec {
+            // The process runs another program now. The hold and cooldown of the previous program do not apply to it.
+            if let Some(firing) = std::mem::replace(tracked, new()).firing {
+                evaluation.push_resolved(&self.rule, target.clone(), firing, ResolveReason::Exec);
+            }
+        }
+        // Unknown neither ends a hold nor extends it: a step counts if the condition was true at both ends.
+        if is_true && tracked.was_true {
+            tracked.held = tracked.held.saturating_add(evaluation.step);
+        }
+        tracked.was_true = is_true;
+        tracked.last_tick = evaluation.tick;
+        let now = evaluation.now;
+        let holds = is_true && tracked.held >= self.rule.hold;
+        if tracked.flaps.is_flapping() {
+            if is_true && tracked.flaps.settle(holds, evaluation.step) {
+                Self::end_flapping(&self.rule, target, tracked, holds.then_some(subject), evaluation);
+            }
+            return;
+        }
+        let due = holds && tracked.firing.is_none() && tracked.cooldown_until.is_none_or(|until| now >= until);
+        // Further targets fire in the next snapshots.
+        if !due || self.fired >= Self::MAX_FIRED {
+            return;
+        }
+        self.fired += 1;
+        let details = Arc::new(Details::new(&self.rule, subject));
+        tracked.firing = Some(Firing {
+            since: now,
+            details: Arc::clone(&details),
+        });
+        tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
+        let flapping = tracked.flaps.fire(now);
+        evaluation.push(&self.rule, target, Transition::Fired, tracked.held, details);
+        if let Some(event) = evaluation.events.last_mut() {
+            event.flapping = flapping;
+        }
+    }
+
+    /// Reports the state in which a flapping alert became steady: firing for that `subject`, or resolved.
+    fn end_flapping(
+        rule: &Rule,
+        target: Target,
+        tracked: &mut Tracked,
+        subject: Option<&dyn Filterable>,
+        evaluation: &mut Evaluation,
+    ) {
+        match (subject, &mut tracked.firing) {
+            (Some(subject), Some(firing)) => {
+                firing.details = Arc::new(Details::new(rule, subject));
+                let details = Arc::clone(&firing.details);
+                evaluation.push(rule, target, Transition::Fired, tracked.held, details);
+            }
+            (_, firing) => {
+                if let Some(firing) = firing.take() {
+                    evaluation.push_resolved(rule, target, firing, ResolveReason::ConditionFalse);
+                }
+            }
+        }
+    }
+
+    /// Ends an evaluation. For targets that were not observed, the condition is false. `exists` returns whether such a
+    /// target still exists.
+    fn end(&mut self, evaluation: &mut Evaluation, exists: impl Fn(&Target) -> bool) {
+        let before = self.tracked.len();
+        let first_event = evaluation.events.len();
+        self.tracked.retain(|target, tracked| {
+            if tracked.last_tick == evaluation.tick {
+                return true;
+            }
+            let exists = exists(target);
+            // A process that is gone does not come back, but a group may return within its cooldown.
+            let may_return = exists || matches!(target, Target::Row(RowKey::Group(_)));
+            tracked.held = Duration::ZERO;
+            tracked.was_true = false;
+            if may_return && tracked.flaps.is_flapping() && !tracked.flaps.settle(false, evaluation.step) {
+                return true;
+            }
+            if let Some(firing) = tracked.firing.take() {
+                let reason = if exists {
+                    ResolveReason::ConditionFalse
+                } else {
+                    ResolveReason::TargetGone
+                };
+                evaluation.push_resolved(&self.rule, target.clone(), firing, reason);
+            }
+            let cools = tracked.cooldown_until.is_some_and(|until| evaluation.now < until);
+            let counts = evaluation.tracked <= Self::MAX_REMEMBERED && tracked.flaps.counts(evaluation.now);
+            may_return && (cools || counts)
+        });
+        evaluation.tracked -= before - self.tracked.len();
+        evaluation.sort_from(first_event);
+    }
+
+    /// Marks the condition as unknown for all targets.
+    fn set_unknown(&mut self) {
+        self.tracked.values_mut().for_each(|tracked| tracked.was_true = false);
+    }
+
+    /// Removes every target and resolves the firing ones.
+    fn restart(&mut self, evaluation: &mut Evaluation) {
+        let first_event = evaluation.events.len();
+        for (target, tracked) in self.tracked.drain() {
+            if let Some(firing) = tracked.firing {
+                evaluation.push_resolved(&self.rule, target, firing, ResolveReason::Restart);
+            }
+        }
+        evaluation.sort_from(first_event);
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Number of fires within [`WINDOW`] that count as flapping. Two may be two incidents. A third so soon means that the
+/// threshold lies within the figure's normal swing.
+const FIRES: usize = 3;
+
+/// Time window in which fires are counted. Under the shipped cooldown, an alert that swings all the time fires every 10
+/// minutes, so the third fire comes after 20.
+const WINDOW: Duration = Duration::from_secs(30 * MINUTE.as_secs());
+
+/// Time for which the condition must not change before a flapping alert is steady. It is the longest period of a
+/// regular swing that counts as flapping, so such a swing never looks steady. Only observed time counts.
+pub const CALM: Duration = Duration::from_secs(WINDOW.as_secs() / (FIRES as u64 - 1));
+
+/// The latest fires of one target.
+#[derive(Debug, Default)]
+struct Flaps {
+    /// The times of the latest fires, oldest first. One more within the window is flapping.
+    fires: [Option<Duration>; FIRES - 1],
+    /// While it flaps: the state that is not reported.
+    unsettled: Option<Unsettled>,
+}
+
+#[derive(Debug)]
+struct Unsettled {
+    is_true: bool,
+    /// The observed time since the state changed.
+    steady: Duration,
+}
+
+impl Flaps {
+    /// Records that the alert fires. Returns true if it is flapping now.
+    fn fire(&mut self, now: Duration) -> bool {
+        let oldest = self.fires[0];
+        if oldest.is_some_and(|at| now.saturating_sub(at) <= WINDOW) {
+            *self = Self {
+                unsettled: Some(Unsettled {
+                    is_true: true,
+                    steady: Duration::ZERO,
+                }),
+                ..Self::default()
+            };
+            return true;
+        }
+        self.fires.rotate_left(1);
+        self.fires[FIRES - 2] = Some(now);
+        false
+    }
+
+    const fn is_flapping(&self) -> bool {
+        self.unsettled.is_some()
+    }
+
+    /// Returns true if any of its fires is still within the window.
+    fn counts(&self, now: Duration) -> bool {
+        self.fires[FIRES - 2].is_some_and(|at| now.saturating_sub(at) <= WINDOW)
+    }
+
+    /// Records the state of a flapping alert, observed for another `step`. Returns true if it is steady, which ends the
+    /// flapping.
+    fn settle(&mut self, is_true: bool, step: Duration) -> bool {
+        let Some(unsettled) = &mut self.unsettled else {
+            return false;
+        };
+        if unsettled.is_true == is_true {
+            unsettled.steady = unsettled.steady.saturating_add(step);
+        } else {
+            *unsettled = Unsettled {
+                is_true,
+                steady: Duration::ZERO,
+            };
+        }
+        let calm = unsettled.steady >= CALM;
+        if calm {
+            self.unsettled = None;
+        }
+        calm
+    }
 }

@@ -1,15 +1,146 @@
-//! The event of a rule that fires or is resolved for a target.
+//! A rule with its condition, and the event of a rule that fires or is resolved for a target.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::alert::{Rule, TargetKind};
-use crate::columns::Unit;
-use crate::filter::{Filterable, TextField};
-use crate::group::RowKey;
+use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, part, system};
+use crate::filter::{Filter, FilterError, Filterable, Schema, TextField};
+use crate::group::{GroupBy, RowKey};
 use crate::text;
 use crate::trend::Verdict;
 use crate::units::{self, Units};
+
+/// The kind of targets that a rule is evaluated for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetKind {
+    /// Each process.
+    Process,
+    /// Each group of that kind. Kernel threads are in no group. Processes without a unit or container do not form a
+    /// group.
+    Group(GroupBy),
+    /// Each part of the RAM in the account of the system.
+    Part,
+    System,
+}
+
+impl TargetKind {
+    /// The ids, as in the config.
+    pub const IDS: &[&str] = &[
+        "process",
+        "command",
+        "user",
+        "unit",
+        "container",
+        "cgroup",
+        "family",
+        "part",
+        "system",
+    ];
+
+    /// Returns the kind with that id.
+    pub fn from_id(id: &str) -> Option<Self> {
+        match id {
+            "process" => Some(Self::Process),
+            "part" => Some(Self::Part),
+            "system" => Some(Self::System),
+            other => GroupBy::OF_ONE_HOST
+                .into_iter()
+                .find(|by| by.id() == other)
+                .map(Self::Group),
+        }
+    }
+
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Group(by) => by.id(),
+            Self::Part => "part",
+            Self::System => "system",
+        }
+    }
+}
+
+/// A figure in the details of a rule's events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FigureColumn {
+    pub(super) id: &'static str,
+    pub(super) unit: Unit,
+    /// The index in the column catalogue of the rule's targets.
+    pub(super) column: usize,
+}
+
+/// A rule: a condition on each target of a kind, and how long it must hold.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its index among the rules, set by [`Alerts::new`](super::Alerts::new).
+    pub(super) index: usize,
+    /// The name, unique among the rules.
+    pub name: Arc<str>,
+    /// The kind of its targets.
+    pub target_kind: TargetKind,
+    /// How long the condition must be observed to hold before the rule fires.
+    pub hold: Duration,
+    /// Minimum time between two fires for the same target.
+    pub cooldown: Duration,
+    pub(super) condition: Filter,
+    /// The figures of its events: the ones that the condition uses, then the ones that are always reported.
+    pub(super) figures: Vec<FigureColumn>,
+    /// Number of leading `figures` that the condition uses.
+    condition_figures: usize,
+}
+
+impl Rule {
+    /// Creates a rule without hold or cooldown from a condition in the filter language.
+    ///
+    /// # Errors
+    /// The condition does not parse, is empty, or uses a text field for the system.
+    pub fn new(name: &str, target_kind: TargetKind, condition: &str) -> Result<Self, FilterError> {
+        let (schema, id_of): (&dyn Schema, fn(usize) -> &'static str) = match target_kind {
+            TargetKind::Part => (&part::COLUMNS, |column| part::COLUMNS[column].id),
+            TargetKind::System => (&system::COLUMNS, |column| system::COLUMNS[column].id),
+            TargetKind::Process | TargetKind::Group(_) => (&COLUMNS, |column| ColumnId(column).get().id),
+        };
+        let condition = Filter::parse(condition, schema)?;
+        if condition.is_empty() {
+            return Err(FilterError::new(0, "a condition is missing"));
+        }
+        let mut always: Vec<_> = layout::ALERT.iter().map(|column| column.get().id).collect();
+        if target_kind == TargetKind::Part {
+            always = part::COLUMNS.iter().map(|figure| figure.id).collect();
+        } else if target_kind == TargetKind::System {
+            always = system::COLUMNS.iter().map(|figure| figure.id).collect();
+            if condition.uses_text() {
+                let what = format!("the system has only figures: {}", always.join(", "));
+                return Err(FilterError::new(0, what));
+            }
+        }
+        let mut figures: Vec<FigureColumn> = Vec::new();
+        for id in condition.columns().into_iter().map(id_of).chain(always) {
+            let listed = figures.iter().any(|figure| figure.id == id);
+            if let Some((column, unit)) = schema.figure(id).filter(|_| !listed) {
+                figures.push(FigureColumn { id, unit, column });
+            }
+        }
+        Ok(Self {
+            index: 0,
+            name: name.into(),
+            target_kind,
+            hold: Duration::ZERO,
+            cooldown: Duration::ZERO,
+            condition_figures: condition.columns().len(),
+            condition,
+            figures,
+        })
+    }
+
+    /// Returns the data that must be read of each process to evaluate the rule.
+    pub fn needs(&self) -> Needs {
+        match self.target_kind {
+            TargetKind::Part | TargetKind::System => Needs::NOTHING,
+            TargetKind::Process | TargetKind::Group(_) => needs_of_filter(&self.condition),
+        }
+    }
+}
 
 /// A target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,19 +229,22 @@ pub struct Details {
 /// The longest label that is kept, in bytes. A command line may have megabytes, and the log keeps many events.
 const MAX_LABEL: usize = 1024;
 
-/// The labels of an event and the filter's texts that they come from.
-const LABELS: [(&str, TextField); 7] = [
-    ("user", TextField::User),
-    ("comm", TextField::Comm),
-    ("command", TextField::CommandLine),
-    ("group", TextField::Group),
-    ("unit", TextField::Unit),
-    ("container", TextField::Container),
-    ("cgroup", TextField::Cgroup),
+/// The labels of an event, what they mean, and the filter's texts that they come from.
+const LABELS: [(&str, &str, TextField); 7] = [
+    ("user", "The name of its user.", TextField::User),
+    ("comm", "Its short name.", TextField::Comm),
+    ("command", "Its command line.", TextField::CommandLine),
+    ("group", "The program, or the name of the group.", TextField::Group),
+    ("unit", "Its systemd unit.", TextField::Unit),
+    ("container", "Its container.", TextField::Container),
+    ("cgroup", "The path of its cgroup.", TextField::Cgroup),
 ];
 
-/// The label of what grows.
-const CAUSE: &str = "cause";
+/// The label of what grows, and what it means.
+const CAUSE: (&str, &str) = (
+    "cause",
+    "What grows where the row does not: held: memfd, slab kmalloc-64.",
+);
 
 impl Details {
     /// Reads the details of a target for a rule.
@@ -120,16 +254,21 @@ impl Details {
             unit: figure.unit,
             value: row.number(figure.column).filter(|x| x.is_finite()),
         });
-        let labels = LABELS.iter().filter_map(|(id, field)| {
+        let labels = LABELS.iter().filter_map(|(id, _, field)| {
             let bytes = row.text(*field)?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
-        let cause = row.cause().map(|cause| (CAUSE, cause.into()));
+        let cause = row.cause().map(|cause| (CAUSE.0, cause.into()));
         Self {
             figures: figures.collect(),
             condition_figures: rule.condition_figures,
             labels: labels.chain(cause).collect(),
         }
+    }
+
+    /// Returns the ids of all labels that there may be, and what they mean.
+    pub fn label_ids() -> impl Iterator<Item = (&'static str, &'static str)> {
+        LABELS.iter().map(|(id, help, _)| (*id, *help)).chain([CAUSE])
     }
 
     /// Returns a label.
@@ -200,7 +339,7 @@ impl AlertEvent {
             summary.push_str(if at == 0 { ": " } else { ", " });
             summary.push_str(&figure.to_string());
         }
-        if let Some(cause) = self.details.label(CAUSE) {
+        if let Some(cause) = self.details.label(CAUSE.0) {
             summary.push_str(", ");
             summary.push_str(&text::safe_prefix(cause, MAX_NAME_WIDTH));
         }

@@ -1,23 +1,24 @@
-//! The queue of events that a slow receiver is still to be told of.
+//! The queue of events that a slow receiver has not received yet.
 //!
-//! A receiver is told the state of each alert, which is a rule and its target, in order and one at a time. While it
-//! is slow only the newest state waits, and of an alert that fired and cleared meanwhile both: what is passed over is
-//! never the last state.
+//! An alert is a rule and a target. The receiver gets the states of each alert in order and one at a time. While it is
+//! slow, only the newest state waits; if an alert fired and cleared in between, both events wait. A skipped state is
+//! never the last one.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::alert::event::{AlertEvent, Target, Transition};
 
-/// The events that wait, by rule and target.
+/// The waiting events, by rule and target.
 ///
-/// Its memory is bounded by what fires at once, 10 000 targets at most: beside those that fire, only clears of which
-/// the receiver was told the fire can wait, since clears go first, and at most [`Queue::MAX_OVER`] alerts that are over.
+/// Memory is bounded by the number of firing targets, 10 000 at most. In addition to these, only two kinds of event can
+/// wait: clears whose fire was delivered, which are delivered first, and at most [`Queue::MAX_OVER`] alerts that are
+/// over.
 #[derive(Debug, Default)]
 pub struct Queue {
     rules: Vec<RuleQueue>,
-    /// The alerts that are over before the receiver was told of them, oldest first.
+    /// The alerts that ended before the receiver got their fire, oldest first.
     over: BTreeSet<(u64, usize, Target)>,
-    /// Number of events and of turns so far: orders both.
+    /// Number of events and turns so far; orders both.
     count: u64,
     dropped: u64,
 }
@@ -25,24 +26,24 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct RuleQueue {
     slots: HashMap<Target, Slot>,
-    /// The targets whose turn may come: clears before fires, then in order.
+    /// The targets that can be delivered: clears before fires, then in order.
     ready: BTreeSet<(bool, u64, Target)>,
-    /// The count at its last turn.
+    /// The value of `count` at its last turn.
     last_turn: u64,
 }
 
-/// The state of one alert as the receiver knows it, and what waits.
+/// The state of one alert as the receiver knows it, and the waiting events.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The receiver was told, or is being told, that it fires.
+    /// The receiver got its fire, or is getting it now.
     told: bool,
-    /// The receiver is being told.
+    /// An event is being delivered.
     busy: bool,
     fired: Option<AlertEvent>,
     cleared: Option<AlertEvent>,
-    /// It fired and cleared before the receiver was told.
+    /// It fired and cleared before the receiver got the fire.
     over: bool,
-    /// The count when it began to wait.
+    /// The value of `count` when it began to wait.
     since: u64,
 }
 
@@ -53,11 +54,11 @@ impl Slot {
 }
 
 impl Queue {
-    /// Maximum number of alerts that wait although they are over. They are news, not state: beyond this many the
-    /// oldest are dropped. At four programs a second a receiver would be told of these for four minutes.
+    /// Maximum number of waiting alerts that are already over. They are news, not state: if there are more, the oldest
+    /// are dropped. At four programs a second, this many take a receiver four minutes.
     pub const MAX_OVER: usize = 1000;
 
-    /// Adds an event. Receivers of the rule are told when an alert clears only if `tell_clear`.
+    /// Adds an event. The receivers of the rule get a clear only if `tell_clear` is set.
     pub fn push(&mut self, event: AlertEvent, tell_clear: bool) {
         let (rule, target) = (event.rule, event.target.clone());
         if self.rules.len() <= rule {
@@ -73,7 +74,7 @@ impl Queue {
                     slot.cleared = None;
                     slot.fired = Some(event);
                 }
-                // The receiver knows that it fires, and needs no more than the end of that.
+                // The receiver got the fire, so the clear is all it needs.
                 Transition::Resolved(_) if slot.told => {
                     slot.fired = None;
                     slot.cleared = tell_clear.then_some(event);
@@ -83,7 +84,7 @@ impl Queue {
                     slot.over = true;
                     slot.cleared = tell_clear.then_some(event);
                 }
-                // Its fire was dropped.
+                // The fire was dropped.
                 Transition::Resolved(_) => {}
             }
             if !waited {
@@ -100,8 +101,8 @@ impl Queue {
         }
     }
 
-    /// Takes the event whose turn it is: the rules take turns, so that one with many targets keeps no other waiting.
-    /// No other event about its target is taken until [`finish`](Self::finish).
+    /// Returns the next event to deliver. Rules take turns, so that a rule with many targets does not delay the others.
+    /// No other event for the same target is returned until [`finish`](Self::finish).
     pub fn start(&mut self) -> Option<AlertEvent> {
         let rules = self.rules.iter().enumerate();
         let waiting = rules.filter(|(_, rule)| !rule.ready.is_empty());
@@ -118,28 +119,28 @@ impl Queue {
         next
     }
 
-    /// Says that the receiver was told an event, or could not be.
+    /// Marks an event as delivered, successfully or not.
     pub fn finish(&mut self, event: &AlertEvent) {
         self.change(event.rule, &event.target, |slot| slot.busy = false);
     }
 
-    /// Returns true if an event can be taken.
+    /// Returns true if an event can be delivered now.
     pub fn is_ready(&self) -> bool {
         self.rules.iter().any(|rule| !rule.ready.is_empty())
     }
 
-    /// Returns the number of alerts of which the receiver is still to be told something.
+    /// Returns the number of alerts that have an undelivered event.
     pub fn waiting(&self) -> usize {
         let slots = self.rules.iter().flat_map(|rule| rule.slots.values());
         slots.filter(|slot| slot.waits()).count()
     }
 
-    /// Returns the number of alerts that the receiver is never told of: they were over, and too many waited.
+    /// Returns the number of dropped alerts: they were over, and too many waited.
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Changes the slot of an alert, and keeps the indexes as it then is.
+    /// Changes the slot of an alert and updates the indexes.
     fn change(&mut self, rule: usize, target: &Target, change: impl FnOnce(&mut Slot)) {
         let Some(queue) = self.rules.get_mut(rule) else { return };
         let mut slot = queue.slots.remove(target).unwrap_or_default();

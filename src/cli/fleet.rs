@@ -13,36 +13,33 @@ use crate::group::GroupBy;
 /// The options of `zmtop fleet`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    mut_arg("interval", |arg| arg.help("Time between questions, in seconds or as 15s, 1m (1s to 1h; 15s)")),
-    mut_arg("by", |arg| arg.help("Sum by command or host; process lists the groups of each host by themselves")),
-    mut_arg("filter", |arg| arg.help("Show only what passes the filter, such as host:web footprint>1G")),
+    mut_arg("interval", |arg| arg.help("Query interval, in seconds or as 15s, 1m (1s to 1h; default 15s)")),
+    mut_arg("by", |arg| arg.help("Sum by command or host; process lists each host's groups individually")),
+    mut_arg("filter", |arg| arg.help("Show only rows that match the filter, such as host:web footprint>1G")),
     mut_arg("tree", |arg| arg.hide(true)),
     mut_arg("pick", |arg| arg.hide(true)),
     mut_arg("readonly", |arg| arg.hide(true)),
-    mut_arg("proc_root", |arg| arg.hide(true))
-)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment on a flattened field replaces the command's own description"
+    mut_arg("proc_root", |arg| arg.hide(true)),
+    mut_arg("cgroup", |arg| arg.hide(true))
 )]
 pub struct FleetArgs {
-    /// The server to ask.
+    /// The server to query.
     #[arg(
         long,
         value_name = "URL",
-        help = "Ask this Prometheus, or what speaks its HTTP API: Thanos, Mimir, VictoriaMetrics"
+        help = "Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics"
     )]
     pub prometheus: String,
-    /// Matchers of the series.
+    /// Label matchers of the series.
     #[arg(
         long = "match",
         value_name = "MATCHERS",
         default_value = "",
         hide_default_value = true,
-        help = "Take only series with these labels, as in PromQL: cluster=\"eu\",job=\"zmtop\""
+        help = "Use only series with these labels, as in PromQL: cluster=\"eu\",job=\"zmtop\""
     )]
     pub matchers: String,
-    /// Tell hosts apart by this label, and name them by it (instance; named as they name themselves)
+    /// Identify and name hosts by this label (default: instance, shown with the host's own name)
     #[arg(long, value_name = "LABEL")]
     pub host_label: Option<String>,
     /// The token to send.
@@ -50,20 +47,20 @@ pub struct FleetArgs {
         long,
         value_name = "FILE",
         conflicts_with = "user",
-        help = "Send the token in FILE, or in the variable ZMTOP_PROMETHEUS_TOKEN"
+        help = "Send the token in FILE, or without FILE the one in the variable ZMTOP_PROMETHEUS_TOKEN"
     )]
     pub token_file: Option<PathBuf>,
-    /// The user to ask as.
+    /// The user to authenticate as.
     #[arg(
         long,
         value_name = "NAME",
-        help = "Ask as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD"
+        help = "Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD"
     )]
     pub user: Option<String>,
-    /// Take the password of --user from FILE
+    /// Read the password of --user from FILE
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
-    /// Trust the certificates in FILE in place of the system's, where URL begins with https
+    /// For https, trust the certificates in FILE instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
     #[command(flatten)]
@@ -71,10 +68,10 @@ pub struct FleetArgs {
 }
 
 impl FleetArgs {
-    /// The time between questions where none is named: that of most scrapes.
+    /// The default query interval, which is the usual scrape interval.
     const INTERVAL: &str = "15s";
 
-    /// Reads the configuration, and applies the options to it.
+    /// Reads the configuration and applies the options to it.
     ///
     /// # Errors
     /// Every fault of the configuration, or the first wrong option.
@@ -84,21 +81,25 @@ impl FleetArgs {
             ("--tree", own.tree),
             ("--pick", own.pick),
             ("--proc-root", own.paths.proc_root.is_some()),
+            ("--cgroup", own.scope.cgroup.is_some()),
         ];
         if let Some((option, _)) = of_one_machine.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(UsageError::option(option, "is about the processes of one machine"));
+            return Err(UsageError::option(
+                option,
+                "applies only to the processes of one machine",
+            ));
         }
         let by = match own.by.as_deref() {
             None | Some("process") => None,
             Some(by) => {
-                let by = super::ps::one_of(&GroupBy::OF_FLEET, by);
+                let by = super::shared::one_of(&GroupBy::OF_FLEET, by);
                 Some(by.map_err(|what| UsageError::option("--by", what))?)
             }
         };
         let args = MonitorArgs {
             interval: Some(own.interval.clone().unwrap_or_else(|| Self::INTERVAL.into())),
             by: Some("process".into()),
-            // What is set is for the processes of this machine.
+            // Ignore the configured filter, which is for the processes of this machine.
             filter: Some(own.filter.clone().unwrap_or_default()),
             ..own.clone()
         };

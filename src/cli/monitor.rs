@@ -4,23 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{PathArgs, TableArgs, UsageError, set, wrong};
-use crate::config::{Config, Env, NoTheme, Settings, load_light, load_theme};
+use super::shared::{CgroupArgs, PathArgs, TableArgs, UsageError, set, wrong};
+use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme};
 
 /// The options of the monitor.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment on a flattened field replaces the command's own description"
-)]
 pub struct MonitorArgs {
-    /// Time between snapshots, in seconds or as 250ms, 2s, 1m (100ms to 1h)
+    /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// Show only what passes the filter
+    /// Show only rows that match the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
-    /// Group by command, user, unit, container, cgroup or family; process lists each by itself
+    /// Group by command, user, unit, container, cgroup or family; process lists processes individually
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
     #[command(flatten)]
@@ -35,19 +31,21 @@ pub struct MonitorArgs {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
-    /// Start with the tree
+    /// Start in tree view
     #[arg(long, conflicts_with = "by")]
     pub tree: bool,
-    /// Change nothing: send no signals, set no niceness, run no programs of alerts
+    /// Change nothing: send no signals, set no niceness, run no alert programs
     #[arg(long)]
     pub readonly: bool,
-    /// Let Enter choose: print the process's pid on standard output and end, as in kill $(zmtop --pick). Prints those of
-    /// all tagged processes; exit code 1 if none was chosen
+    /// Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in
+    /// kill $(zmtop --pick); exit code 1 if none was picked
     #[arg(long)]
     pub pick: bool,
     /// Append zmtop's own log to FILE
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    #[command(flatten)]
+    pub scope: CgroupArgs,
     #[command(flatten)]
     pub paths: PathArgs,
 }
@@ -63,8 +61,9 @@ impl MonitorArgs {
         self.apply(&mut config.settings)?;
         config.ascii |= self.ascii;
         if self.theme.is_some() {
-            config.if_light = load_light(&config.settings.ui.theme, config.file.as_deref(), &env);
-            let theme = load_theme(&config.settings.ui.theme, config.file.as_deref(), &env);
+            let files = Files::new(self.paths.config.as_deref(), &env);
+            config.if_light = load_light(&config.settings.ui.theme, &files, &env);
+            let theme = load_theme(&config.settings.ui.theme, &files, &env);
             config.theme = theme.map_err(|e| match e {
                 NoTheme::Faulty(e) => e.into(),
                 NoTheme::Unknown(what) => wrong("--theme")(what),
@@ -76,17 +75,17 @@ impl MonitorArgs {
     /// Applies the options to the settings.
     ///
     /// # Errors
-    /// The first option whose value is wrong; the settings are then of no use.
+    /// The first option with an invalid value. The settings must not be used then.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
         set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
         set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
         if self.tree {
-            // A tree is one of processes, whatever grouping was saved.
+            // A tree consists of processes, so ignore a saved grouping.
             (settings.ui.tree, settings.ui.by) = (true, None);
         }
         set(settings, "--by", "ui.by", self.by.as_deref())?;
-        // --columns are those of the table that is shown.
+        // --columns applies to the table that is shown.
         let columns = match settings.ui.by {
             None => "ui.columns",
             Some(_) => "ui.group_columns",

@@ -1,4 +1,4 @@
-//! Options that several commands share, and how options change the settings.
+//! Options that several commands share, how options change the settings, and exit codes.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use clap::{Arg, Args};
 
-use super::Format;
 use crate::config::{ConfigError, Env, Settings, column};
+use crate::group::GroupBy;
+use crate::model::Missing;
+use crate::output::Format;
+use crate::sampler::Options;
+use crate::text::safe;
 use crate::units::{parse_span, span_exact};
 
 /// The options for the order and the look of a table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment on a flattened field replaces the command's own description"
-)]
 pub struct TableArgs {
     /// Sort by this column; a leading `-` reverses
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
@@ -34,8 +34,8 @@ pub struct TableArgs {
 }
 
 impl TableArgs {
-    /// Applies the options to the settings; the columns are those of the setting `columns`.
-    pub(super) fn apply(&self, settings: &mut Settings, columns: &str) -> Result<(), UsageError> {
+    /// Applies the options to the settings. `columns` is the setting that holds the columns.
+    pub(crate) fn apply(&self, settings: &mut Settings, columns: &str) -> Result<(), UsageError> {
         set(settings, "--columns", columns, self.columns.as_deref())?;
         self.units.apply(settings)?;
         let ui = &mut settings.ui;
@@ -52,7 +52,7 @@ impl TableArgs {
 /// The option for the unit of byte figures.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitsArgs {
-    /// Write bytes as auto, k, m, g or bytes
+    /// Unit of byte figures: auto, k, m, g or bytes
     #[arg(long, value_name = "UNIT")]
     pub units: Option<String>,
 }
@@ -61,7 +61,7 @@ impl UnitsArgs {
     /// Applies the option to the settings.
     ///
     /// # Errors
-    /// It names no unit.
+    /// The value is not a unit.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--units", "ui.units", self.units.as_deref())
     }
@@ -76,8 +76,8 @@ pub struct ColorArgs {
 }
 
 impl ColorArgs {
-    /// Returns the environment with the option in it, which is the same as `NO_COLOR=1`.
-    pub(super) fn apply(self, env: &Env) -> Env {
+    /// Returns the environment with the option applied, which is equivalent to `NO_COLOR=1`.
+    pub(crate) fn apply(self, env: &Env) -> Env {
         let mut env = env.clone();
         if self.no_color {
             env.no_color = Some("1".into());
@@ -86,38 +86,61 @@ impl ColorArgs {
     }
 }
 
-/// The options for a file to read snapshots from. Each command has its own help for `--from`.
+/// The options to read snapshots from a file. Each command has its own help for `--from`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceArgs {
-    /// Read what was written to FILE as json or ndjson, plain or zstd; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "proc_root")]
+    /// Read snapshots from FILE, json or ndjson, plain or zstd; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["proc_root", "cgroup"])]
     pub from: Option<PathBuf>,
-    /// With --from: as it was at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before its end
+    /// With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end
     #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true)]
     pub at: Option<String>,
 }
 
-/// The options for the place of the settings and of the proc tree.
+/// The options for the locations of the settings and of the proc tree.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathArgs {
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
+    /// Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Read another proc tree than /proc
+    /// Read this proc tree instead of /proc
     #[arg(long, value_name = "DIR")]
     pub proc_root: Option<PathBuf>,
 }
 
+/// The option to show a cgroup instead of the machine.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupArgs {
+    /// Show only the processes of this cgroup, with its memory and limit in place of the machine's
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+}
+
+impl CgroupArgs {
+    /// Applies the option to the sampler's options.
+    ///
+    /// # Errors
+    /// No such cgroup is visible.
+    pub fn apply(&self, options: &mut Options) -> Result<(), UsageError> {
+        let Some(path) = &self.cgroup else { return Ok(()) };
+        options.choose_cgroup(path).map_err(|why| {
+            let path = safe(path.as_os_str().as_encoded_bytes());
+            let what = match why {
+                Missing::OutOfView => format!("there is no cgroup {path} of the memory controller here"),
+                Missing::Unsupported => "the memory controller of cgroups is not mounted here".into(),
+                why => format!("{path}: {why}"),
+            };
+            UsageError::option("--cgroup", what)
+        })
+    }
+}
+
 /// The options of a report with one table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "a doc comment on a flattened field replaces the command's own description"
-)]
 pub struct ReportArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// List no more than the first N
+    /// List at most N rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// The format of the output
@@ -127,11 +150,11 @@ pub struct ReportArgs {
     pub paths: PathArgs,
 }
 
-/// Says of the option of a [`ReportArgs`] for the number of rows that it is of each process. In place, for an argument that
-/// is changed by its name is listed last.
-pub(super) fn of_each_process(arg: Arg) -> Arg {
+/// Adapts the help of [`ReportArgs`] to a row limit that applies to each process. Edits the argument in place, because
+/// an argument changed by name would be listed last.
+pub(crate) fn of_each_process(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "top" => arg.help("List no more than the first N of each process"),
+        "top" => arg.help("List at most N rows of each process"),
         _ => arg,
     }
 }
@@ -139,9 +162,9 @@ pub(super) fn of_each_process(arg: Arg) -> Arg {
 /// A process as it is named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessArg {
-    /// By its id.
+    /// A process id.
     Pid(u32),
-    /// By the name of its program or script, or a part of its command line.
+    /// The name of the program or script, or a part of the command line.
     Name(String),
 }
 
@@ -168,7 +191,7 @@ pub enum UsageError {
     Option {
         /// The option as it is typed, `--sort`.
         option: &'static str,
-        /// A description of what is wrong with its value, and what would be right; safe to print.
+        /// What is wrong with its value, and what would be right. Safe to print.
         what: String,
     },
     /// A file of the configuration is wrong.
@@ -177,20 +200,20 @@ pub enum UsageError {
 }
 
 impl UsageError {
-    /// Returns the error of an option whose value is wrong; `what` is safe to print.
+    /// Returns the error for an invalid option value. `what` is safe to print.
     pub fn option(option: &'static str, what: impl Into<String>) -> Self {
         let what = what.into();
         Self::Option { option, what }
     }
 }
 
-/// Returns a function that makes an error of `option`.
-pub(super) fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
+/// Returns a function that creates an error of `option`.
+pub(crate) fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
     move |what| UsageError::Option { option, what }
 }
 
-/// Sets a setting to the value of an option, by the same rules as in the config.
-pub(super) fn set(
+/// Sets a setting to the value of an option, with the same validation as in the config.
+pub(crate) fn set(
     settings: &mut Settings,
     option: &'static str,
     key: &str,
@@ -202,11 +225,11 @@ pub(super) fn set(
     }
 }
 
-/// Returns the length of time that `--for` asks for; `default` where it was not typed.
+/// Returns the time given by `--for`, or `default` if it was not typed.
 ///
 /// # Errors
-/// It is no length of time, or too short or too long.
-pub(super) fn watching_time(
+/// The time cannot be parsed or is out of range.
+pub(crate) fn watching_time(
     typed: Option<&str>,
     range: RangeInclusive<Duration>,
     default: Duration,
@@ -218,4 +241,65 @@ pub(super) fn watching_time(
         let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
         UsageError::option("--for", what)
     })
+}
+
+/// The ways to group: those for processes, plus mappings.
+pub(crate) const GROUPS: [GroupBy; 7] = {
+    let [a, b, c, d, e, f] = GroupBy::OF_ONE_HOST;
+    [a, b, c, d, e, f, GroupBy::Mapping]
+};
+
+/// Parses the id of one of these attributes.
+pub(crate) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> {
+    known.iter().copied().find(|by| by.id() == typed).ok_or_else(|| {
+        let known: Vec<_> = known.iter().map(|by| by.id()).collect();
+        format!("possible values: {}", known.join(", "))
+    })
+}
+
+/// Parses a way to group processes.
+pub(crate) fn by(typed: &str) -> Result<GroupBy, String> {
+    one_of(&GroupBy::OF_ONE_HOST, typed)
+}
+
+/// An exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Success, even if the reader of the output closed the pipe.
+    Done = 0,
+    /// A check found something, or nothing was picked.
+    Found = 1,
+    /// The command line or the configuration is wrong.
+    Usage = 2,
+    /// The data could not be read.
+    Unread = 3,
+    /// Output could not be written.
+    Unwritten = 4,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// Returns the exit code for an error of writing to stdout. A closed pipe counts as success, as in `zmtop ps |
+    /// head`.
+    pub fn of_output(error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::Done,
+            _ => Self::Unwritten,
+        }
+    }
+}
+
+/// A text to print instead of running: the help, the version, or a usage error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Early {
+    /// The text, safe to print. Goes to stdout if `exit` is [`Exit::Done`], otherwise to stderr.
+    pub text: String,
+    /// The exit code.
+    pub exit: Exit,
 }

@@ -3,27 +3,23 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::{Column, Label, TableKind, Unit, Value};
+use crate::columns::{Column, Label, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::model::Missing;
-use crate::model::callers::{CallFigures, CallSite, Callers, Trace};
+use crate::model::kernel::{CallFigures, CallSite, Callers, Trace};
 use crate::units::{Units, bytes, counted, delta};
 
 /// A call site, or the sum of some.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerRow<'a> {
-    /// The place in the kernel.
     pub place: Place<'a>,
-    /// Its figures.
     pub figures: CallFigures,
     /// The time that they are of, in seconds.
     pub seconds: f64,
 }
 
-/// A place in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
-    /// A call site.
     Site(&'a CallSite),
     /// The function that this call site is in, with all others in it.
     Function(&'a CallSite),
@@ -32,7 +28,6 @@ pub enum Place<'a> {
 }
 
 impl<'a> CallerRow<'a> {
-    /// Returns its call site, or one of them.
     const fn site(&self) -> Option<&'a CallSite> {
         match self.place {
             Place::Site(site) | Place::Function(site) => Some(site),
@@ -75,7 +70,6 @@ impl<'a> CallerRow<'a> {
         }
     }
 
-    /// Returns the sum of rows.
     pub fn total(rows: &[Self], seconds: f64) -> Self {
         Self {
             place: Place::Total,
@@ -93,20 +87,16 @@ impl<'a> CallerRow<'a> {
     }
 }
 
-/// The allocation call sites.
 #[derive(Clone, Copy, Debug)]
 pub enum CallSites {}
 
 impl TableKind for CallSites {
     type Row<'a> = CallerRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 }
 
 type Entry = Column<CallSites>;
-
-/// Returns the column of that id.
-pub fn find(id: &str) -> Option<&'static Entry> {
-    COLUMNS.iter().find(|c| c.id == id)
-}
 
 type Get = for<'a> fn(&'a CallerRow<'a>) -> Value<'a>;
 
@@ -114,7 +104,6 @@ const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
     Entry::figure(id, title, Unit::Count, 5, value).additive(true)
 }
 
-/// Every column there is.
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated))
         .help("Memory taken by the allocations that were seen. Kernel: Σ bytes_alloc of the events kmem:kmalloc and kmem:kmem_cache_alloc."),
@@ -144,7 +133,7 @@ pub static COLUMNS: &[Entry] = &[
     count("size", "SIZE", |r| r.each(r.figures.allocated))
         .help("Bytes that an allocation takes, on average. Formula: ALLOC ÷ HITS.")
         .additive(false),
-    Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth()))
+    Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth(), 0))
         .help("Growth: memory taken and not freed while it was traced. Each free is matched by its pointer; those that the kernel does not report, such as in bulk after an RCU grace period, count once the memory is taken again.")
         .additive(true),
     count("frees", "FREES", |r| Value::Count(r.figures.frees))
@@ -152,7 +141,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed))
         .help("Memory freed with them."),
     count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu))
-        .help("Ping-pong: frees on another CPU than the allocation, which cost more."),
+        .help("Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, which is of NUMA nodes."),
     Entry::text("address", "ADDRESS", 18, |r| {
         r.site()
             .and_then(|site| site.address)

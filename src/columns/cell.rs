@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Value;
 use crate::history::SeriesView;
-use crate::model::Missing;
+use crate::model::{Missing, Walk, tolerance};
 use crate::text;
 use crate::trend::{Judgement, Verdict};
 use crate::units::{self, Units};
@@ -18,13 +18,11 @@ pub enum CellStyle {
     Estimate,
     /// A zero, or something as unimportant.
     Zero,
-    /// An increase.
+    /// An increase that is no noise.
     Up,
-    /// A decrease.
+    /// A decrease that is no noise.
     Down,
-    /// A sparkline.
     Chart,
-    /// A leak.
     Leak,
     /// Unknown.
     Missing,
@@ -35,7 +33,6 @@ pub enum CellStyle {
 pub struct Cell {
     /// Safe to print.
     pub text: String,
-    /// Its meaning.
     pub style: CellStyle,
 }
 
@@ -52,13 +49,11 @@ impl Cell {
 pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     let plain = |text: String| Cell::new(text, CellStyle::Plain);
     let zero = || Cell::new("0", CellStyle::Zero);
-    let signed = |text: String, sign: f64| {
-        let style = if text == "0" || sign == 0.0 {
+    let signed = |text: String, by: f64, noise: u64| {
+        let style = if text == "0" || by == 0.0 {
             CellStyle::Zero
-        } else if sign > 0.0 {
-            CellStyle::Up
         } else {
-            CellStyle::Down
+            style_of_change(by, noise)
         };
         Cell::new(text, style)
     };
@@ -71,9 +66,9 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
         // The kernel counts in KiB; less is the noise of an estimate.
-        Value::Delta(n) if n.unsigned_abs() < 1024 && units != Units::Bytes => zero(),
-        Value::Delta(n) => signed(units::delta(*n, units), *n as f64),
-        Value::Growth(x) => signed(units::growth(*x), *x),
+        Value::Delta(n, _) if n.unsigned_abs() < 1024 && units != Units::Bytes => zero(),
+        Value::Delta(n, of) => signed(units::delta(*n, units), *n as f64, tolerance(*of)),
+        Value::Growth(x) => signed(units::growth(*x), *x, Walk::TOLERATED / 60),
         // What would round to 0.0 is a zero; from 9.95 on a decimal would not fit.
         Value::PerSecond(x) if *x < 0.05 => zero(),
         Value::PerSecond(x) if *x < 9.95 => plain(format!("{x:.1}")),
@@ -99,6 +94,15 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     }
 }
 
+/// Returns the style of a change: an increase or a decrease only from `noise` on.
+pub fn style_of_change(by: f64, noise: u64) -> CellStyle {
+    match by {
+        _ if by.abs() < noise as f64 => CellStyle::Plain,
+        _ if by > 0.0 => CellStyle::Up,
+        _ => CellStyle::Down,
+    }
+}
+
 /// Writes an upper bound. Where there is no room for decimals it is rounded up, which is still one.
 fn at_most(n: u64, units: Units, width: usize) -> String {
     let exact = units::bytes(n, units);
@@ -121,7 +125,6 @@ fn at_least(n: u64, units: Units, width: usize) -> String {
     }
 }
 
-/// Returns the style of a verdict.
 const fn style_of(verdict: Verdict) -> CellStyle {
     match verdict {
         Verdict::Leaking => CellStyle::Leak,
@@ -173,19 +176,19 @@ const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 /// Draws a series as bars, from its lowest value to its highest.
 pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
-    bars(&newest(line, width), 0)
+    bars(&newest_of(line, width), 0)
 }
 
 /// Draws the charts of a table, a text for each row, so that they can be compared: the row that moved most is drawn as high as
 /// there is room, one that moved a quarter as much half as high. What started meanwhile took all that it has, which is no
 /// measure for the others.
 pub fn sparklines<'a>(column: impl Iterator<Item = Value<'a>>, width: usize) -> Vec<String> {
-    let rows: Vec<Vec<Option<u64>>> = column
-        .map(|value| match value {
-            Value::Chart(line, _) => newest(&line, width),
-            _ => vec![None; width],
-        })
-        .collect();
+    let rows: Vec<_> = column.map(|value| newest(&value, width)).collect();
+    sparklines_of(&rows)
+}
+
+/// Draws the charts of a table, as [`sparklines`] does, of their values in each column.
+pub fn sparklines_of(rows: &[Vec<Option<u64>>]) -> Vec<String> {
     let start = |row: &Vec<Option<u64>>| row.iter().position(Option::is_some);
     let first = rows.iter().filter_map(start).min();
     let old = rows.iter().filter(|row| start(row) == first);
@@ -194,7 +197,15 @@ pub fn sparklines<'a>(column: impl Iterator<Item = Value<'a>>, width: usize) -> 
     rows.iter().map(|row| bars(row, greatest)).collect()
 }
 
-fn newest(line: &SeriesView<'_>, width: usize) -> Vec<Option<u64>> {
+/// Returns what a chart is drawn of in so many columns; nothing known of any other value.
+pub fn newest(value: &Value<'_>, width: usize) -> Vec<Option<u64>> {
+    match value {
+        Value::Chart(line, _) => newest_of(line, width),
+        _ => vec![None; width],
+    }
+}
+
+fn newest_of(line: &SeriesView<'_>, width: usize) -> Vec<Option<u64>> {
     let bands = line.recent(width).into_iter();
     bands.map(|band| band.map(|band| band.last)).collect()
 }

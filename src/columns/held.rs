@@ -6,7 +6,6 @@ use crate::model::{HeldFigures, HeldObject};
 /// An object, or the sum of some.
 #[derive(Clone, Copy, Debug)]
 pub enum HeldRow<'a> {
-    /// An object.
     Object(&'a HeldObject),
     /// All that a process holds.
     Total(&'a HeldFigures),
@@ -19,17 +18,14 @@ pub enum HeldObjects {}
 impl TableKind for HeldObjects {
     type Row<'a> = HeldRow<'a>;
 
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
+
     fn tie<'a>(row: &'a HeldRow<'a>) -> SortKey {
         object(row, |o| Value::bytes(o.bytes)).sort_key()
     }
 }
 
 type Entry = Column<HeldObjects>;
-
-/// Returns the column of that id.
-pub fn find(id: &str) -> Option<&'static Entry> {
-    COLUMNS.iter().find(|c| c.id == id)
-}
 
 /// Reads a value of an object; a sum has none.
 fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<'a> {
@@ -39,7 +35,6 @@ fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<
     }
 }
 
-/// Every column there is.
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("share", "SHARE", |r| match r {
         HeldRow::Object(object) => Value::bytes(object.share()),

@@ -9,16 +9,11 @@ use super::{Column, Needs, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::RowHistory;
 
-/// A table of the kernel.
 pub trait KernelTable: TableKind + Copy + Debug {
     /// A line of it.
     type Line: Debug + 'static;
     /// The figures of a line, or their sums over some.
     type Figures: Copy + Debug + Sum;
-    /// Every column that one moment is enough for.
-    const COLUMNS: &'static [Column<Self>];
-
-    /// Returns the figures of a line.
     fn figures(line: &Self::Line) -> Self::Figures;
 
     /// Returns the memory of a line in bytes.
@@ -36,7 +31,6 @@ pub trait KernelTable: TableKind + Copy + Debug {
 pub struct KernelRow<'a, T: KernelTable> {
     /// The line; a sum has none.
     pub line: Option<&'a T::Line>,
-    /// Its figures.
     pub figures: T::Figures,
     /// Its past, as far as it is kept.
     pub history: Option<&'a RowHistory>,
@@ -59,7 +53,6 @@ impl<T: KernelTable> Clone for KernelRow<'_, T> {
 impl<T: KernelTable> Copy for KernelRow<'_, T> {}
 
 impl<'a, T: KernelTable> KernelRow<'a, T> {
-    /// Returns the row of a line.
     pub fn new(line: &'a T::Line) -> Self {
         Self {
             line: Some(line),
@@ -70,7 +63,6 @@ impl<'a, T: KernelTable> KernelRow<'a, T> {
         }
     }
 
-    /// Returns the sum of rows.
     pub fn total(rows: &[Self]) -> Self {
         let changes = || rows.iter().filter_map(|row| row.since_mark);
         Self {
@@ -112,11 +104,12 @@ where
 
 fn change<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
     let change = row.history.and_then(|history| history.change().pss);
-    change.map_or(Value::Blank, Value::Delta)
+    change.map_or(Value::Blank, |by| Value::Delta(by, T::size(&row.figures)))
 }
 
 fn since_mark<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    row.since_mark.map_or(Value::Blank, Value::Delta)
+    row.since_mark
+        .map_or(Value::Blank, |by| Value::Delta(by, T::size(&row.figures)))
 }
 
 fn chart_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {

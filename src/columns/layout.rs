@@ -3,11 +3,11 @@
 //!
 //! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
 
-use super::callers::{self, CallSites};
-use super::held::{self, HeldObjects};
-use super::mapping::{self, Mappings};
-use super::slab::{self, Slab};
-use super::{Column, ColumnId};
+use super::callers::CallSites;
+use super::held::HeldObjects;
+use super::mapping::Mappings;
+use super::slab::Slab;
+use super::{Column, ColumnId, TableKind};
 use crate::group::GroupBy;
 
 /// The column that tables are sorted by unless another is chosen.
@@ -96,7 +96,7 @@ pub const FLEET_SUMS: &[ColumnId] = &named(["pss", "dpss", "swap", "uss", "histo
 /// Returns the columns of `ps --by`; the last says what each group is.
 pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
     match by {
-        GroupBy::Command | GroupBy::Family | GroupBy::Host => {
+        GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings => {
             const {
                 &named([
                     "count",
@@ -132,47 +132,28 @@ const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
     columns
 }
 
+/// Returns columns by their ids, which are separated by spaces.
+fn chosen<T: TableKind>(ids: &str) -> Vec<&'static Column<T>> {
+    ids.split(' ').filter_map(T::find).collect()
+}
+
 /// Returns the columns of `kernel slab`.
 pub fn slab() -> Vec<&'static Column<Slab>> {
-    let ids = [
-        "size",
-        "used",
-        "waste",
-        "use",
-        "active",
-        "objects",
-        "object_size",
-        "slabs",
-        "cache",
-    ];
-    ids.iter().filter_map(|id| slab::find(id)).collect()
+    chosen("size used waste use active objects object_size slabs cache")
 }
 
 /// Returns the columns of `kernel callers`.
 pub fn callers() -> Vec<&'static Column<CallSites>> {
-    let ids = [
-        "allocated",
-        "requested",
-        "wasted",
-        "hits",
-        "rate",
-        "request",
-        "size",
-        "growth",
-        "caller",
-    ];
-    ids.iter().filter_map(|id| callers::find(id)).collect()
+    chosen("allocated requested wasted hits rate request size growth caller")
 }
 
 /// Returns the columns of `maps`: of single areas, or of mappings merged by name.
 pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
-    let first: &[&str] = if areas { &["address", "perms"] } else { &["areas"] };
-    let both = ["size", "swap", "swap_pss", "dirty", "uss", "pss", "rss", "mapping"];
-    first.iter().chain(&both).filter_map(|id| mapping::find(id)).collect()
+    let first = if areas { "address perms" } else { "areas" };
+    chosen(&format!("{first} size swap swap_pss dirty uss pss rss mapping"))
 }
 
 /// Returns the columns of `held`.
 pub fn held() -> Vec<&'static Column<HeldObjects>> {
-    let ids = ["share", "bytes", "vram", "holders", "fds", "kind", "name"];
-    ids.iter().filter_map(|id| held::find(id)).collect()
+    chosen("share bytes vram holders fds kind name")
 }

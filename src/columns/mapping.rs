@@ -14,7 +14,6 @@ pub struct MapRow<'a> {
     pub name: Option<&'a MappingName>,
     /// The number of areas it stands for.
     pub areas: u64,
-    /// Its memory.
     pub memory: Reading<&'a Memory>,
     /// Its size, and the figures that only `smaps` has.
     pub extent: Reading<&'a Extent>,
@@ -23,7 +22,6 @@ pub struct MapRow<'a> {
 }
 
 impl<'a> MapRow<'a> {
-    /// Returns the row of one area.
     pub fn of_area(area: &'a Area) -> Self {
         Self {
             name: Some(&area.name),
@@ -46,12 +44,13 @@ impl<'a> MapRow<'a> {
     }
 }
 
-/// The mappings of one process.
 #[derive(Clone, Copy, Debug)]
 pub enum Mappings {}
 
 impl TableKind for Mappings {
     type Row<'a> = MapRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 
     fn tie<'a>(row: &'a MapRow<'a>) -> SortKey {
         memory(row, |m| Ok(m.pss)).sort_key()
@@ -59,11 +58,6 @@ impl TableKind for Mappings {
 }
 
 type Entry = Column<Mappings>;
-
-/// Returns the column of that id.
-pub fn find(id: &str) -> Option<&'static Entry> {
-    COLUMNS.iter().find(|c| c.id == id)
-}
 
 type Get = for<'a> fn(&'a MapRow<'a>) -> Value<'a>;
 
@@ -92,7 +86,6 @@ fn hex<'a>(text: String) -> Value<'a> {
     Value::Text(Cow::Owned(text.into_bytes()))
 }
 
-/// Every column there is.
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("pss", "PSS", |r| memory(r, |m| Ok(m.pss)))
         .help("Proportional set size: each resident page divided by its sharers. Kernel: Pss in smaps."),

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, Bound, Part, REST_HELP};
+use crate::account::{Account, Bound, Part};
+use crate::columns::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
-use crate::history::parts::{Growth, PartHistories, REST, REST_TITLE, rule};
+use crate::history::kernel::{Growth, PartHistories, REST, REST_TITLE, rule};
 use crate::model::{Missing, Reading, Snapshot};
 
-/// The parts of the RAM.
 #[derive(Clone, Copy, Debug)]
 pub enum Parts {}
 
@@ -39,7 +38,6 @@ pub struct PartRow<'a> {
     pub span: Duration,
     /// The slab cache that grows in it, by its raw name.
     pub cache: Option<&'a [u8]>,
-    /// The snapshot.
     pub snapshot: &'a Snapshot,
 }
 
@@ -74,7 +72,7 @@ impl<'a> PartRow<'a> {
         rows.push(Self {
             id: REST,
             title: REST_TITLE,
-            help: REST_HELP,
+            help: account.rest_help,
             bytes: account.rest,
             bound: None,
             is_within: false,
@@ -87,7 +85,6 @@ impl<'a> PartRow<'a> {
         rows
     }
 
-    /// Returns its identity.
     pub fn key(&self) -> PartKey {
         PartKey {
             id: self.id,
@@ -123,6 +120,8 @@ impl<'a> PartRow<'a> {
 
 impl TableKind for Parts {
     type Row<'a> = PartRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 }
 
 type Entry = Column<Parts>;
@@ -160,7 +159,7 @@ pub static COLUMNS: &[Entry] = &[
         .priority(Priority::Normal),
     Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
         let change = r.history.and_then(|history| history.change().pss);
-        change.map_or(Value::Blank, Value::Delta)
+        change.map_or(Value::Blank, |by| Value::Delta(by, r.bytes.unwrap_or(0).unsigned_abs()))
     })
     .timed()
     .help("Its change over the time that ΔPSS is taken over (ui.delta).")
@@ -188,7 +187,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| r.eta().map_or(Value::Blank, Value::Forecast))
         .help(
             "How long until growth at this pace has taken all memory there is, of what grows. Formula: room ÷ pace, room \
-             being mem_available + SwapFree.",
+             being mem_available + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what its limits leave.",
         )
         .priority(Priority::Normal),
 ];

@@ -1,15 +1,16 @@
 //! The columns of processes and of groups of them.
 
-mod coldness;
-mod facts;
-mod group;
-mod held;
-mod mark;
-mod memory;
-mod read;
-mod trend;
+use std::borrow::Cow;
 
-use super::{Column, Needs, Row, SortKey, TableKind};
+use crate::account::headroom;
+use crate::columns::{AppliesTo, Column, Label, Needs, Priority, Row, SortKey, TableKind, Unit, Value};
+use crate::filter::{Filter, Filterable, TextField};
+use crate::group::{Change, Group, GroupBy, GroupNames};
+use crate::history::RowHistory;
+use crate::history::mappings::Coldness;
+use crate::history::marks::MarkDelta;
+use crate::model::{CgroupFigures, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading};
+use crate::trend::{Judgement, Metric, Verdict};
 
 /// Processes, groups, mappings of all processes, and totals.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,8 @@ pub enum Processes {}
 
 impl TableKind for Processes {
     type Row<'a> = Row<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 
     fn tie<'a>(row: &'a Row<'a>) -> SortKey {
         PSS.get().sort_key(row)
@@ -26,47 +29,625 @@ impl TableKind for Processes {
 /// The column that orders rows that are equal in the one sorted by.
 const PSS: ColumnId = ColumnId::named("pss");
 
-/// An entry of the table.
 type Entry = Column<Processes>;
 
 /// Needs of changes, rates and judgements of memory.
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 
 /// Every column there is, in the order that the chooser offers them.
-pub static COLUMNS: &[Entry] = &ALL;
+pub static COLUMNS: &[Entry] = ALL;
 
-const PARTS: [&[Entry]; 7] = [
-    memory::COLUMNS,
-    held::COLUMNS,
-    trend::COLUMNS,
-    facts::COLUMNS,
-    group::COLUMNS,
-    mark::COLUMNS,
-    coldness::COLUMNS,
-];
-
-const COUNT: usize = {
-    let (mut count, mut part) = (0, 0);
-    while part < PARTS.len() {
-        (count, part) = (count + PARTS[part].len(), part + 1);
-    }
-    count
-};
-
-// A table in the order of the parts, made by the compiler, so that a column is found by its index in it.
-const ALL: [Entry; COUNT] = {
-    let mut all = [PARTS[0][0]; COUNT];
-    let (mut part, mut at, mut to) = (0, 0, 0);
-    while part < PARTS.len() {
-        if at == PARTS[part].len() {
-            (part, at) = (part + 1, 0);
-        } else {
-            all[to] = PARTS[part][at];
-            (at, to) = (at + 1, to + 1);
+const ALL: &[Entry] = &[
+    // The memory of a process, and how it changes.
+    Entry::bytes("pss", "PSS", |r| match r.counted_rss {
+        Some(rss) => Value::AtMost(rss),
+        None => memory(r, |m| Ok(m.pss)),
+    })
+        .help(
+            "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
+             all processes counts every page once. Where it may not be read, ≤ stands before RSS. Kernel: Pss in smaps_rollup.",
+        )
+        .metric("zmtop_pss_bytes")
+        .priority(Priority::High),
+    Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| delta(r, |c| c.pss))
+        .timed()
+        .help(
+            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), or at that rate where figures are \
+             rarer; of RSS where PSS may not be read, which no sum counts. Coloured from 1 MiB and 1 % of the footprint on. \
+             Formula: PSS now − PSS then.",
+        )
+        .additive(true)
+        .needs(OVER_TIME),
+    Entry::bytes("swap", "SWAP", |r| match swapped(r) {
+        Some(bytes) => Value::Bytes(bytes),
+        None => after_pss(r, |m| Ok(m.swap)),
+    })
+        .help(
+            "Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup; where that may \
+             not be read, VmSwap in status, which lacks shared memory.",
+        )
+        .metric("zmtop_swap_bytes")
+        .priority(Priority::High),
+    Entry::figure("dswap", "ΔSWAP", Unit::Delta, 6, |r| {
+        delta(r, |c| c.swap)
+    })
+    .timed()
+    .help(
+        "Change of swap over the last seconds (ui.delta in the config, 10 s by default). Formula: SWAP now − SWAP \
+         then.",
+    )
+    .additive(true)
+    .needs(OVER_TIME),
+    Entry::bytes("uss", "USS", |r| after_pss(r, |m| Ok(m.uss())))
+        .help(
+            "Unique set size: pages that no other process maps, freed at once if it ended. Formula: Private_Clean + \
+             Private_Dirty of smaps_rollup.",
+        )
+        .metric("zmtop_uss_bytes"),
+    Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
+        (Some(rss), _) => Value::Bytes(rss),
+        // The kernel counts it of every process, whatever of the rest may be read.
+        (None, Some(sum)) if !r.snapshot.is_partial() => {
+            Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss)))
         }
-    }
-    all
-};
+        (None, _) => after_pss(r, |m| Ok(m.rss)),
+    })
+        .help(
+            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
+             in smaps_rollup, read together with PSS; where that may not be read, field 24 of stat.",
+        )
+        .metric("zmtop_rss_bytes")
+        .priority(Priority::Low),
+    Entry::bytes("virt", "VIRT", |r| match r.sample {
+        Some(sample) if sample.stat.vsize > 0 => Value::Bytes(sample.stat.vsize),
+        Some(sample) => Value::Missing(sample.stat.lacks_memory().unwrap_or(Missing::Unsupported)),
+        None => Value::Blank,
+    })
+    .help("The size of the address space, most of which may never have been touched. Field 23 of stat.")
+    .additive(false)
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, ram(r)) {
+        (Ok(m), _, Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
+        (Err(_), Some(rss), Ok(ram)) => Value::ShareAtMost(rss as f64 / ram.max(1) as f64),
+        (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
+    })
+    .help(
+        "PSS in percent of the machine's memory, or of that which the container may use. Where PSS may not be read, ≤ stands before \
+         that of RSS. Formula: PSS ÷ MemTotal.",
+    )
+    .additive(true)
+    .priority(Priority::Low)
+    .needs(Needs::MEMORY.and(Needs::SYSTEM)),
+    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
+        r.footprint
+            .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
+    })
+    .help(
+        "The footprint over the last five minutes, from its least to its greatest. Rows on the screen can be compared: what \
+         moved a quarter as much as another is drawn half as high, and what moved by less than a tenth of itself lower \
+         still. Where PSS may not be read, RSS and swap. Sorted by slope.",
+    )
+    .needs(OVER_TIME),
+    Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
+        change(r, |c| c.growth, Value::Growth)
+    })
+    .help("Slope of the footprint over five minutes, by least squares; 0 where flat. Filter: growth>1M/min.")
+    .additive(true)
+    .priority(Priority::Low)
+    .needs(OVER_TIME),
+    Entry::bytes("swap_pss", "SWPSS", |r| memory(r, |m| m.swap_pss))
+        .help(
+            "Proportional swap: each swap slot divided by its sharers; without swapped-out shared memory. Kernel: \
+             SwapPss in smaps_rollup (Linux 4.3).",
+        )
+        .metric("zmtop_swap_pss_bytes"),
+    Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
+        .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss.")
+    .metric("zmtop_footprint_bytes"),
+    Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
+        "The most that PSS and SwapPss of smaps_rollup may be off by: 0 when they are read, more as the process, or others that share \
+         memory with it, change since. USS may be off by twice as much. Of a sum, that of its members together.",
+    ),
+    Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
+        .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")
+        .priority(Priority::Highest),
+    Entry::bytes("tree_swap", "ΣSWAP", |r| subtree(r, |m| Ok(m.swap)))
+        .help("Swap of the process and all its descendants (tree view; elsewhere its own swap)."),
+    Entry::bytes("pss_anon", "ANON", |r| match r.counted_anon {
+        Some(anon) => Value::AtMost(anon),
+        None => memory(r, |m| m.pss_anon),
+    })
+    .help(
+        "The anonymous part of PSS: heap, stack, private writes. Where that may not be read, ≤ stands before the same part of RSS, \
+         which only a fork shares. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); resident − shared in statm.",
+    )
+    .metric("zmtop_pss_anon_bytes"),
+    Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
+        "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux \
+         5.4).",
+    )
+    .metric("zmtop_pss_file_bytes"),
+    Entry::bytes("pss_shmem", "SHMEM", |r| memory(r, |m| m.pss_shmem))
+        .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4).")
+    .metric("zmtop_pss_shmem_bytes"),
+    Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty)).help(
+        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in \
+         smaps_rollup (Linux 6.0).",
+    ),
+    Entry::bytes("dirty", "DIRTY", |r| match r.snapshot.fleet {
+        Some(_) => Value::Missing(Missing::NotExported),
+        None => memory(r, |m| Ok(m.dirty())),
+    })
+        .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps_rollup."),
+    Entry::bytes("shared", "SHARED", |r| after_pss(r, |m| Ok(m.shared())))
+        .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps_rollup."),
+    Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
+        "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \
+         smaps_rollup (Linux 4.4).",
+    )
+    .metric("zmtop_hugetlb_bytes"),
+    // Memory held through descriptors.
+    Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
+        .help(
+            "Memory held through file descriptors, which is in nobody's PSS. What several processes hold is divided among \
+             them, so that sums count it once; ≥ where some of it could not be read. Formula: GPU + DMABUF + BPF + MEMFD + \
+             URING.",
+        )
+        .metric("zmtop_held_bytes")
+        .needs(Needs::HELD),
+    Entry::figure("held_unread", "HUNREAD", Unit::Count, 7, |r| {
+        held_figures(r, |figures| {
+            let unread = HeldKind::ALL.into_iter().filter(|kind| figures.is_partial(Some(*kind)));
+            Value::Count(unread.count() as u64)
+        })
+    })
+    .help(
+        "How many kinds of what is held could not be read in part: HELD is the least that it is then. Formula: the number of GPU, \
+         DMABUF, BPF, MEMFD and URING that have a ≥.",
+    )
+    .additive(true)
+    .needs(Needs::HELD),
+    Entry::figure("held_change", "ΔHELD", Unit::Delta, 6, |r| {
+        over_time(r, Value::Delta(0, 0), |history| {
+            let change = history.change().pss;
+            change.map_or(Value::Missing(Missing::Pending), |by| Value::Delta(by, held_total(r)))
+        })
+    })
+    .timed()
+    .help("Change of HELD over the time that ΔPSS is taken over (ui.delta). Formula: HELD now − HELD then.")
+    .needs(HELD_OVER_TIME),
+    Entry::figure("held_trend", "HTREND", Unit::Trend, 16, |r| {
+        over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
+    })
+    .help(
+        "What HELD does, and how fast its lowest values move, judged as the footprint is. Blank where nothing was ever held. \
+         Filter: held_trend>1M/min.",
+    )
+    .needs(HELD_OVER_TIME),
+    Entry::figure("held_verdict", "HVERDICT", Unit::Verdict, 9, |r| {
+        over_time(r, Value::Blank, |history| known(history, |judged| Value::Verdict(judged.verdict)))
+    })
+    .help("The word of that, as the footprint has one: leaking, growing, warming, steady or shrinking. Filter: \
+         held_verdict:leaking.")
+    .needs(HELD_OVER_TIME),
+    Entry::figure("mark_held", "ΔMHELD", Unit::Delta, 6, |r| {
+        let change = r.mark.and_then(|mark| match (r.group, r.sample) {
+            (Some(group), _) => mark.held_by_group(group, r.snapshot),
+            (None, Some(sample)) => mark.held(sample),
+            (None, None) => None,
+        });
+        let delta = |by| Value::Delta(by, held_total(r));
+        change.map_or(Value::Blank, |change| change.map_or_else(Value::Missing, delta))
+    })
+    .help(
+        "Change of HELD since the mark that was set (b in the monitor). Blank where HELD was not read when it was. Formula: HELD \
+         now − HELD at the mark.",
+    )
+    .needs(HELD_OVER_TIME.and(Needs::MARK)),
+    Entry::bytes("gpu", "GPU", |r| held(r, Some(HeldKind::Gpu), |f| f.of(HeldKind::Gpu)))
+        .help(
+            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several processes hold \
+             is divided among them, and a buffer that two clients share counts in both. Kernel: drm-resident-memory, -system, \
+             -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are missing.",
+        )
+        .metric("zmtop_held_gpu_bytes")
+        .needs(Needs::HELD),
+    Entry::bytes("vram", "VRAM", |r| held(r, Some(HeldKind::Gpu), |f| f.vram))
+        .help(
+            "Buffers in the own memory of a graphics or compute device, which is no RAM and not in HELD. Kernel: the other \
+             regions of drm-resident-* in fdinfo.",
+        )
+        .metric("zmtop_held_vram_bytes")
+        .needs(Needs::HELD),
+    Entry::bytes("dmabuf", "DMABUF", |r| held(r, Some(HeldKind::DmaBuf), |f| f.of(HeldKind::DmaBuf)))
+        .help(
+            "Dma-bufs, each divided by the processes that hold it. Those of a graphics driver whose client the process is \
+             are in GPU. Kernel: size in fdinfo (Linux 5.3).",
+        )
+        .metric("zmtop_held_dmabuf_bytes")
+        .needs(Needs::HELD),
+    Entry::bytes("bpf", "BPF", |r| held(r, Some(HeldKind::Bpf), |f| f.of(HeldKind::Bpf)))
+        .help("BPF maps and programs, each divided by the processes that hold it. Kernel: memlock in fdinfo.")
+        .metric("zmtop_held_bpf_bytes")
+        .needs(Needs::HELD),
+    Entry::bytes("memfd", "MEMFD", |r| held(r, Some(HeldKind::Memfd), |f| f.of(HeldKind::Memfd)))
+        .help(
+            "Memfds and removed files on tmpfs, less what their holders map, each divided by those. Swapped-out pages \
+             count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
+        )
+        .metric("zmtop_held_memfd_bytes")
+        .needs(Needs::HELD),
+    Entry::bytes("uring", "URING", |r| held(r, Some(HeldKind::Uring), |f| f.of(HeldKind::Uring)))
+        .help(
+            "Buffers registered with io_uring, and so pinned, that the process has unmapped since; those it maps are in its \
+             PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
+        )
+        .metric("zmtop_held_uring_bytes")
+        .needs(Needs::HELD),
+    // Judgements on the footprint, and the time until it reaches a limit.
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
+        .help(
+            "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
+             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. Where PSS may not be read, of RSS. \
+             Filter: trend>1M/min verdict:leaking.",
+        )
+        .priority(Priority::High)
+        .needs(OVER_TIME),
+    Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
+        trend(r, |t| Value::Verdict(t.verdict))
+    })
+    .help(
+        "The verdict: leaking, growing, warming, steady or shrinking, on the lowest values of what the process holds: its \
+         anonymous, shared and swapped memory; pages of files are left out of the footprint. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
+         minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
+    )
+    .needs(OVER_TIME)
+    .metric("zmtop_verdict"),
+    Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
+        trend(r, |t| Value::Growth(t.slope))
+    })
+    .help("How fast the lowest values of the footprint move, of what is not steady or paused. Filter: slope>1M/h.")
+    .needs(OVER_TIME)
+    .metric("zmtop_slope_bytes_per_second"),
+    Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
+        trend(r, |t| Value::Share(t.confidence))
+    })
+    .help(
+        "How sure it is that the lowest values of the footprint rise for good: a score, not a probability. Below 90 \
+         (trend.confidence) nothing is called a leak.",
+    )
+    .needs(OVER_TIME)
+    .metric("zmtop_leak_confidence_ratio"),
+    Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
+        growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
+    })
+    .help("How long the footprint has been growing, at least, of what grows. Time in which the machine was suspended does not count.")
+    .needs(OVER_TIME)
+    .metric("zmtop_growing_for_seconds"),
+    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
+        let eta = growth_time(r, |r, t| {
+            let cgroup = r.limiting_cgroup();
+            let is_live_set = t.metric == Metric::LiveSet;
+            t.eta(match r.sample.filter(|_| r.group.is_none()) {
+                Some(sample) => headroom::process_headroom(r.snapshot, sample.id, is_live_set, cgroup),
+                None => headroom::headroom(r.snapshot, cgroup),
+            })
+        });
+        match (eta, r.trend) {
+            (Value::Seconds(eta), _) => Value::Forecast(eta),
+            // What is known not to grow ends an alert that warned of it.
+            (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
+            (eta, _) => eta,
+        }
+    })
+    .help(
+        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, that of \
+         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of mem_available (of the system) + \
+         SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take) and limit − what its processes hold.",
+    )
+    .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
+    .metric("zmtop_full_in_seconds"),
+    // Identity, state, program and activity of a process.
+    Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
+        let read_at = match (r.group, r.sample) {
+            // Why none of its processes was read, if that is known.
+            (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
+            (None, Some(sample)) => sample.walk.map(|walk| walk.at),
+            (None, None) => return Value::Blank,
+        };
+        read_at.map_or_else(Value::Missing, |at| {
+            Value::Seconds(r.now().saturating_sub(at).as_secs_f64())
+        })
+    })
+    .help("How long ago the figures of smaps_rollup were read; of a group, the oldest of them.")
+    .needs(Needs::MEMORY),
+    Entry::figure("pid", "PID", Unit::Count, 7, |r| {
+        process(r, |s| match s.facts.host {
+            Some(_) => Value::Blank,
+            None => Value::Id(u64::from(s.id.pid)),
+        })
+    })
+    .help("Process id. Field 1 of stat.")
+    .ascending()
+    .applies_to(AppliesTo::Processes)
+    .priority(Priority::Highest),
+    Entry::figure("ppid", "PPID", Unit::Count, 7, |r| {
+        common(r, |s| Value::Id(u64::from(s.stat.ppid)))
+    })
+    .help("The parent's process id. Field 4 of stat.")
+    .ascending()
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::text("user", "USER", 9, |r| {
+        group_name(r, GroupBy::User, |s| {
+            Value::text(s.facts.user.as_deref().map_err(|e| *e))
+        })
+    })
+    .help("The effective user's name, or the uid where it has none. Uid in status.")
+    .priority(Priority::High)
+    .needs(Needs::USER),
+    Entry::figure("uid", "UID", Unit::Count, 10, |r| {
+        common(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
+    })
+    .help("The effective user id. Uid in status.")
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::USER),
+    Entry::text("state", "S", 1, |r| {
+        process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state])))
+    })
+    .help(
+        "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. \
+         Field 3 of stat.",
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::figure("threads", "THR", Unit::Count, 5, |r| match (r.sample, r.totals) {
+        (Some(s), _) => Value::Count(s.stat.threads),
+        (None, Some(sum)) => Value::Count(sum.threads),
+        (None, None) => Value::Blank,
+    })
+    .help("Number of threads. Field 20 of stat.")
+    .additive(true)
+    .needs(Needs::STAT),
+    Entry::figure("majflt", "MAJ/s", Unit::PerSecond, 5, |r| {
+        rate(r, |c| c.majflt, Value::PerSecond)
+    })
+    .help(
+        "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 \
+         of stat.",
+    )
+    .additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
+        rate(r, |c| c.minflt, Value::PerSecond)
+    })
+    .help("Minor faults a second: pages given without waiting. Field 10 of stat.")
+    .additive(true)
+    .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
+        .help("Percent of one core since the last snapshot. Fields 14 and 15 of stat.")
+        .additive(true)
+        .needs(Needs::STAT.and(Needs::HISTORY)),
+    Entry::figure("time", "TIME", Unit::Seconds, 6, |r| {
+        process(r, |s| Value::Seconds(s.stat.cpu_ticks as f64 / 100.0))
+    })
+    .help("Processor time since the start, of all threads. Fields 14 and 15 of stat.")
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::STAT),
+    Entry::figure("elapsed", "RUNS", Unit::Seconds, 5, |r| {
+        let start = match (r.sample, r.group) {
+            (Some(s), _) => Some(s.id.starttime),
+            (None, Some(group)) => group.started,
+            (None, None) => None,
+        };
+        let Some(start) = start else { return Value::Blank };
+        r.snapshot
+            .system
+            .uptime
+            .map_or(Value::Missing(Missing::Unsupported), |up| {
+                Value::Seconds((up - start as f64 / 100.0).max(0.0))
+            })
+    })
+    .help("How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.")
+    .needs(Needs::STAT.and(Needs::SYSTEM)),
+    Entry::figure("oom_score", "OOM", Unit::Count, 4, |r| {
+        process(r, |s| {
+            s.oom_score.map_or_else(Value::Missing, |n| Value::Count(n.into()))
+        })
+    })
+    .help(
+        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while \
+         this column is shown.",
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::OOM_SCORE),
+    Entry::text("unit", "UNIT", 20, |r| {
+        group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
+    })
+    .help("The systemd unit, from the cgroup path.")
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("container", "CONTAINER", 12, |r| {
+        group_name(r, GroupBy::Container, |s| optional_text(s.facts.container.as_deref()))
+    })
+    .help("The container id, its first twelve digits, from the cgroup path.")
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("cgroup", "CGROUP", 24, |r| {
+        group_name(r, GroupBy::Cgroup, |s| {
+            Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
+        })
+    })
+    .help("The cgroup path: the unified (v2) one, or that of the v1 memory controller.")
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("family", "FAMILY", 20, |r| match (r.group, r.sample) {
+        (Some(group), _) if group.key.by == GroupBy::Family => Value::Text(Cow::Borrowed(group.key.label())),
+        (None, Some(sample)) => {
+            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Family);
+            name.map_or(Value::Blank, Value::Text)
+        }
+        _ => Value::Blank,
+    })
+    .help(
+        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, \
+         a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+    )
+    .needs(Needs::FAMILY),
+    Entry::text("host", "HOST", 20, |r| {
+        group_name(r, GroupBy::Host, |s| optional_text(s.facts.host.as_deref()))
+    })
+    .help("The host, in zmtop fleet: the name that it gives itself, or its address where hosts have the same name. Kernel: nodename of uname.")
+    .priority(Priority::High)
+    .needs(Needs::STAT),
+    Entry::text("comm", "NAME", 15, |r| {
+        group_name(r, GroupBy::Command, |s| optional_text(Some(&s.facts.comm)))
+    })
+    .help("The kernel's short name, at most 15 bytes. Field 2 of stat.")
+    .label(Label::Process)
+    .needs(Needs::STAT),
+    Entry::text("exe", "EXE", 24, |r| {
+        process(r, |s| Value::text(s.facts.exe.as_deref().map_err(|e| *e)))
+    })
+    .help("The path of the program's file, as zmtop or its container sees it. Kernel: the link exe.")
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::PROGRAM),
+    Entry::text("replaced", "REPLACED", 8, |r| match r.group {
+        Some(group) => optional_text(group.replaced.map(|(what, _)| what.id().as_bytes())),
+        None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
+    })
+    .help(
+        "What became of the program's file since the start: updated or deleted. Such a process should be started \
+         anew. Of a group: deleted if that became of any of its files. Kernel: the link exe.",
+    )
+    .needs(Needs::PROGRAM),
+    Entry::text("unread", "UNREAD", 18, |r| match (r.sample, r.memory) {
+        (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
+        _ => Value::Blank,
+    })
+    .help("Why the figures of smaps_rollup are not known: permission denied, timed out and the like.")
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::MEMORY),
+    Entry::text("command", "COMMAND", 12, |r| {
+        row_name(r, |s| Value::Text(s.facts.short_command()))
+    })
+    .help(
+        "The command line without its program's directory; the kernel's short name in brackets where there is \
+         none.",
+    )
+    .grows()
+    .label(Label::Process)
+    .needs(Needs::COMMAND_LINE),
+    Entry::text("cmdline", "COMMAND LINE", 12, |r| {
+        row_name(r, |s| Value::Text(s.facts.command()))
+    })
+    .help("The whole command line; the kernel's short name in brackets where there is none.")
+    .grows()
+    .label(Label::Process)
+    .needs(Needs::COMMAND_LINE),
+    // Figures of a group, and the kernel's figures of a cgroup.
+    Entry::figure("count", "N", Unit::Count, 5, |r| match (r.sample, r.totals) {
+        (None, Some(_)) if r.snapshot.fleet.is_some() => processes_of_hosts(r, r.group.map_or(&[], |g| &g.members)),
+        (Some(sample), _) if r.snapshot.fleet.is_some() => {
+            processes_of_hosts(r, r.snapshot.place(sample.id).as_slice())
+        }
+        (Some(_), _) => Value::Count(1),
+        (None, Some(sum)) => Value::Count(sum.count as u64),
+        (None, None) => Value::Blank,
+    })
+    .help(
+        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map \
+         it. Formula: Σ 1.",
+    )
+    .additive(true)
+    .priority(Priority::High)
+    .metric("zmtop_processes"),
+    Entry::bytes("shared_pss", "PSHARE", |r| {
+        after_pss(r, |m| Ok(m.pss.saturating_sub(m.uss())))
+    })
+    .help("The shared part of PSS: its part of the pages that other processes map too. Formula: PSS − USS."),
+    Entry::bytes("avg_pss", "AVGPSS", |r| match (r.sample, r.group) {
+        (Some(_), _) => memory(r, |m| Ok(m.pss)),
+        (None, Some(group)) => match (r.memory, group.readable as u64) {
+            (Ok(m), n @ 1..) => Value::Bytes(m.pss / n),
+            (Ok(_), 0) => Value::Missing(Missing::Pending),
+            (Err(e), _) => Value::Missing(e),
+        },
+        (None, None) => Value::Blank,
+    })
+    .help("PSS of one process on average. Formula: PSS ÷ N, of those whose memory can be read.")
+    .additive(false)
+    .priority(Priority::High),
+    Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
+        .help(
+            "What the cgroup itself says it holds: file cache, kernel memory and what ended processes left are in it \
+             too. Kernel: memory.current of the cgroup path.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .priority(Priority::High)
+        .needs(CGROUP),
+    Entry::bytes("cg_limit", "CGLIMIT", |r| cgroup(r, |c| c.limit))
+        .help(
+            "The most that the cgroup may hold, by its own limit or one above it; max where there is none, a dash \
+             where that is not visible. Kernel: memory.max of the cgroup path.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .priority(Priority::High)
+        .needs(CGROUP),
+    Entry::bytes("cg_swap", "CGSWAP", |r| cgroup(r, |c| c.swap.map(Some)))
+        .help("What of the cgroup is swapped out, by its own account. Kernel: memory.swap.current of the cgroup path.")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP),
+    Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
+        (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
+        (None, Some(sample)) => {
+            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
+            name.map_or(Value::Blank, Value::Text)
+        }
+        (None, None) => Value::Blank,
+    })
+    .help(
+        "The group's name; of a process that of its program: a title in brackets from the command line, what an \
+         interpreter runs (python3 ingest.py), the file's name where the kernel's short name begins it or the parent \
+         runs the same, else the short name.",
+    )
+    .label(Label::Group)
+    .needs(Needs::PROGRAM_NAME),
+    // Changes since the mark.
+    Entry::figure("mark_pss", "ΔMARK", Unit::Delta, 6, |r| since_mark(r, |s| s.pss))
+        .help(
+            "Change of PSS since the mark that was set (b in the monitor). A process that started since counts from \
+             0; of a group, what ended since is taken off. Formula: PSS now − PSS at the mark.",
+        )
+        .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
+    Entry::figure("mark_swap", "ΔMSWAP", Unit::Delta, 6, |r| since_mark(r, |s| s.swap))
+        .help(
+            "Change of swap since the mark that was set (b in the monitor). A process that started since counts from \
+             0; of a group, what ended since is taken off. Formula: SWAP now − SWAP at the mark.",
+        )
+        .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
+    // Hot and cold memory, of processes that the user asked for.
+    Entry::bytes("hot", "HOT", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.hot))))
+        .help(
+            "The working set: resident pages, whole, that the process touched since c was pressed on it; COLDFOR says \
+             how long ago. A huge page counts whole. Kernel: Referenced in smaps, after clear_refs.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::Processes),
+    Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
+        .help(
+            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may have. \
+             Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+        )
+        .additive(false)
+        .applies_to(AppliesTo::Processes),
+    Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
+        coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
+    })
+    .help("How long COLD was not touched: from c to the last look. Formula: time since clear_refs was written.")
+    .applies_to(AppliesTo::Processes),
+];
 
 /// A column by its index in [`COLUMNS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,7 +660,7 @@ impl ColumnId {
     /// If there is no such column: in a constant that is a compile error.
     pub(super) const fn named(id: &str) -> Self {
         let mut at = 0;
-        while at < COUNT {
+        while at < ALL.len() {
             if same(ALL[at].id.as_bytes(), id.as_bytes()) {
                 return Self(at);
             }
@@ -88,7 +669,6 @@ impl ColumnId {
         panic!("no column has this id")
     }
 
-    /// Returns the entry.
     pub fn get(self) -> &'static Column {
         &COLUMNS[self.0]
     }
@@ -99,7 +679,6 @@ impl ColumnId {
     }
 }
 
-/// Returns the column of that id.
 pub fn find(id: &str) -> Option<ColumnId> {
     COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
 }
@@ -111,4 +690,322 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
         at += 1;
     }
     at == a.len() && at == b.len()
+}
+
+/// Reads a figure of the memory.
+fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
+    Value::bytes(row.memory.and_then(get))
+}
+
+/// Reads a figure of the memory that comes after PSS where a fleet is large.
+fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
+    if row.snapshot.is_partial() {
+        return Value::Missing(Missing::Pending);
+    }
+    memory(row, get)
+}
+
+/// Reads a figure of the whole subtree; outside tree view that of the process itself.
+fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
+    match row.totals {
+        Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
+        None => memory(row, get),
+    }
+}
+
+/// Reads a change of memory, or of RSS where that stands for it; where neither can be read it is missing for the same reason.
+fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
+    match row.memory {
+        Err(e) if !row.is_counted => Value::Missing(e),
+        _ => rate(row, get, wrap),
+    }
+}
+
+/// Reads a change of memory in bytes, beside the memory that the row has now.
+fn delta<'a>(row: &Row<'a>, get: fn(&Change) -> Option<i64>) -> Value<'a> {
+    match change(row, get, |by| Value::Delta(by, 0)) {
+        Value::Delta(by, _) => Value::Delta(by, size(row)),
+        other => other,
+    }
+}
+
+/// Returns the memory of a row in bytes, or its RSS where that stands for it.
+fn size(row: &Row<'_>) -> u64 {
+    let footprint = |m: &Memory| m.pss.saturating_add(m.swap_pss.unwrap_or(0));
+    row.memory.map_or(row.counted_rss.unwrap_or(0), footprint)
+}
+
+/// Reads a rate taken from `stat`, which every process has.
+fn rate<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
+    row.change.and_then(get).map_or(Value::Missing(Missing::Pending), wrap)
+}
+
+/// Reads a value of the process itself; blank in a sum.
+fn process<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    row.sample.map_or(Value::Blank, get)
+}
+
+/// Reads a value of the process itself, or of equal siblings, which have it in common; blank in another sum.
+fn common<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    row.sample.or_else(|| row.first_sibling()).map_or(Value::Blank, get)
+}
+
+/// Wraps a text that need not apply to a process at all.
+fn optional_text(text: Option<&[u8]>) -> Value<'_> {
+    text.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
+}
+
+/// Reads the name of a group of that kind; else a value of the process itself.
+fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    match row.group {
+        Some(group) if group.key.by == by => Value::text(Ok(group.key.label())),
+        _ => common(row, get),
+    }
+}
+
+/// Reads the name of a group of any kind, marked if its program was replaced; else a value of the process.
+fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
+    match row.group {
+        Some(group) => Value::Text(group.name_with_replaced()),
+        None => process(row, get),
+    }
+}
+
+/// Reads a figure of the cgroup that the row is, or that the process is in. `None` means no limit, and is
+/// written as the kernel writes it.
+fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
+    let sample = row.sample.or_else(|| row.first_sibling());
+    let figures = match (row.group, sample) {
+        (Some(group), _) if matches!(group.key.by, GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup) => {
+            if group.key.name.is_none() {
+                return Value::Blank;
+            }
+            group.cgroup.as_ref()
+        }
+        (_, Some(sample)) => match &sample.facts.cgroup {
+            Ok(path) => row.snapshot.cgroups.get(path),
+            Err(e) => return Value::Missing(*e),
+        },
+        _ => return Value::Blank,
+    };
+    match figures.map(get) {
+        Some(Ok(Some(bytes))) => Value::Bytes(bytes),
+        Some(Ok(None)) => Value::text(Ok(b"max")),
+        Some(Err(e)) => Value::Missing(e),
+        // Cgroup figures are read on demand: without any they were not asked for yet.
+        None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
+        None => Value::Missing(Missing::Unsupported),
+    }
+}
+
+/// Reads a part of the judgement on the footprint; blank in a sum.
+fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<'a> {
+    match (row.memory, row.trend) {
+        (Err(e), Some(_)) if !row.is_counted => Value::Missing(e),
+        (_, Some(t)) if t.verdict == Verdict::Unknown => Value::Missing(Missing::Pending),
+        (_, Some(t)) => get(t),
+        (_, None) => Value::Blank,
+    }
+}
+
+/// Reads a time in seconds that only a growing footprint has.
+fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
+    match row.trend {
+        Some(t) if t.verdict >= Verdict::Warming => get(row, t).map_or(Value::Blank, Value::Seconds),
+        _ => Value::Blank,
+    }
+}
+
+/// Reads a change since the mark, of the process itself even if its row shows the sum of its subtree; blank
+/// without a mark.
+fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
+    let Some(mark) = row.mark else { return Value::Blank };
+    let since = match (row.group, row.sample) {
+        (Some(group), _) => mark.group(group, row.snapshot),
+        (None, Some(sample)) => mark.process(sample),
+        (None, None) => return Value::Blank,
+    };
+    since.map_or_else(Value::Missing, |s| Value::Delta(get(&s), size(row)))
+}
+
+/// Reads what the process touched of its memory; where that cannot be read at all, for the same reason. Blank in a sum.
+fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Value<'a> {
+    match (row.sample, row.memory) {
+        (None, _) => Value::Blank,
+        (Some(_), Err(why)) => Value::Missing(why),
+        (Some(_), Ok(_)) => row.coldness.and_then(get).unwrap_or_else(Value::Missing),
+    }
+}
+
+/// Returns what is swapped out of a process whose memory is hidden, if that is known.
+fn swapped(row: &Row<'_>) -> Option<u64> {
+    row.sample.filter(|_| row.memory.is_err())?.counted.swap()
+}
+
+/// Returns the memory there is for processes.
+fn ram(row: &Row<'_>) -> Reading<u64> {
+    let system = &row.snapshot.system;
+    system.mem_total
+}
+
+/// Reads a figure of what a process holds, or the sum of what several do, of that kind or of all; mappings hold nothing.
+fn held<'a>(row: &Row<'a>, kind: Option<HeldKind>, get: fn(&HeldFigures) -> u64) -> Value<'a> {
+    held_figures(row, |figures| {
+        let bytes = get(figures);
+        if figures.is_partial(kind) {
+            Value::AtLeast(bytes)
+        } else {
+            Value::Bytes(bytes)
+        }
+    })
+}
+
+/// Reads a value of the figures of a process, or of their sum.
+fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) -> Value<'a> {
+    if row.group.is_some_and(|group| group.key.by == GroupBy::Mapping) {
+        return Value::Blank;
+    }
+    let figures = match (row.sample, row.totals) {
+        (Some(sample), _) => sample.held().map(|held| held.figures),
+        (None, Some(totals)) => totals.held,
+        (None, None) => return Value::Blank,
+    };
+    figures.map_or_else(Value::Missing, |figures| get(&figures))
+}
+
+/// Needs of changes and judgements of what is held.
+const HELD_OVER_TIME: Needs = Needs::HELD.and(Needs::HISTORY);
+
+/// Reads a value of the past of what is held; `nothing` where nothing ever was. Without any past, blank; of more processes
+/// than have one it is unknown.
+fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHistory) -> Value<'a>) -> Value<'a> {
+    match (row.sample.map(ProcessSample::held), row.held) {
+        (Some(Err(why)), _) => Value::Missing(why),
+        (_, Some(history)) => get(history),
+        (Some(Ok(held)), None) if row.change.is_some() && held.figures.total() > 0 => Value::Missing(Missing::TooMany),
+        (Some(Ok(_)), None) if row.change.is_some() => nothing,
+        _ => Value::Blank,
+    }
+}
+
+/// Returns what is held now in bytes, as far as it is known.
+fn held_total(row: &Row<'_>) -> u64 {
+    match held(row, None, HeldFigures::total) {
+        Value::Bytes(bytes) | Value::AtLeast(bytes) => bytes,
+        _ => 0,
+    }
+}
+
+/// Reads a part of a judgement; pending while too little was seen.
+fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'a>) -> Value<'a> {
+    let judged = history.trend();
+    if judged.verdict == Verdict::Unknown {
+        return Value::Missing(Missing::Pending);
+    }
+    get(judged)
+}
+
+/// Figures of the cgroup that the path leads to.
+const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
+
+/// Sums the processes of rows that are groups on hosts; blank for none, as in a total.
+fn processes_of_hosts<'a>(row: &Row<'a>, places: &[usize]) -> Value<'a> {
+    let told = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
+    match (
+        places,
+        told.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0) + n)),
+    ) {
+        ([], _) => Value::Blank,
+        (_, Some(sum)) => Value::Count(sum),
+        (_, None) => Value::Missing(Missing::NotExported),
+    }
+}
+
+/// Returns the data that must be read to tell which processes pass.
+pub fn needs_of_filter(filter: &Filter) -> Needs {
+    let columns = filter.columns().into_iter().map(|at| ColumnId(at).get().needs);
+    columns
+        .chain(filter.text_fields().into_iter().map(needs_of_text))
+        .collect()
+}
+
+const fn needs_of_text(field: TextField) -> Needs {
+    match field {
+        TextField::CommandLine => Needs::COMMAND_LINE,
+        TextField::Comm | TextField::Host | TextField::State => Needs::STAT,
+        TextField::User => Needs::USER,
+        TextField::Unit | TextField::Container | TextField::Cgroup => Needs::CGROUP_PATH,
+        TextField::Group => Needs::PROGRAM_NAME,
+        TextField::Family => Needs::FAMILY,
+        TextField::Exe | TextField::Replaced => Needs::PROGRAM,
+        TextField::Unread => Needs::MEMORY,
+    }
+}
+
+impl Filterable for Row<'_> {
+    fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
+        let Some(sample) = self.sample else {
+            return self.group.and_then(|group| name_of_group(group, field));
+        };
+        let facts = &sample.facts;
+        Some(match field {
+            TextField::CommandLine if self.snapshot.repeats.binary_search(&sample.id.pid).is_ok() => first_word(facts),
+            TextField::CommandLine => facts.command(),
+            TextField::Comm => Cow::Borrowed(&facts.comm),
+            TextField::User => Cow::Borrowed(facts.user.as_ref().ok()?),
+            TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
+            TextField::Container => Cow::Borrowed(facts.container.as_deref()?),
+            TextField::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
+            TextField::Group => {
+                let names = GroupNames::new(self.snapshot.rows());
+                names.name_of(sample, GroupBy::Command)?
+            }
+            TextField::Family => {
+                let names = GroupNames::new(self.snapshot.rows());
+                names.name_of(sample, GroupBy::Family)?
+            }
+            TextField::Host => Cow::Borrowed(facts.host.as_deref()?),
+            TextField::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
+            TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
+            TextField::Unread => Cow::Borrowed(self.memory.err()?.reason().as_bytes()),
+            TextField::State => Cow::Owned(vec![sample.stat.state]),
+        })
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.sample.map(|s| s.id.pid)
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        (ColumnId(column).get().value)(self).number()
+    }
+
+    fn is_per_process(&self, column: usize) -> bool {
+        ColumnId(column).get().applies_to == AppliesTo::Processes
+    }
+}
+
+/// Returns the command line up to its first argument.
+fn first_word(facts: &Facts) -> Cow<'_, [u8]> {
+    match facts.cmdline.as_deref() {
+        Ok(line) => line.split(|b| *b == 0).next().unwrap_or_default().into(),
+        Err(_) => facts.command(),
+    }
+}
+
+/// Returns the one text that a group has, its name, if the filter looks at that.
+fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
+    let named_by = match field {
+        TextField::CommandLine | TextField::Comm => GroupBy::Command,
+        TextField::User => GroupBy::User,
+        TextField::Unit => GroupBy::Unit,
+        TextField::Container => GroupBy::Container,
+        TextField::Cgroup => GroupBy::Cgroup,
+        TextField::Family => GroupBy::Family,
+        TextField::Host => GroupBy::Host,
+        TextField::Group => group.key.by,
+        TextField::Exe | TextField::Replaced | TextField::Unread | TextField::State => return None,
+    };
+    let name = group.key.name.as_deref().filter(|_| group.key.by == named_by)?;
+    Some(Cow::Borrowed(name))
 }

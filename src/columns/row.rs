@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::group::{Change, Group, GroupBy, Totals};
-use crate::history::coldness::{Coldness, ColdnessTable};
 use crate::history::held::HeldHistory;
+use crate::history::mappings::{Coldness, ColdnessTable};
 use crate::history::marks::Mark;
 use crate::history::{RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
@@ -41,12 +41,10 @@ pub struct Row<'a> {
     pub mark: Option<&'a Mark>,
     /// The hot and the cold memory of the process, if the user asked.
     pub coldness: Reading<&'a Coldness>,
-    /// The snapshot that the row is of.
     pub snapshot: &'a Snapshot,
 }
 
 impl<'a> Row<'a> {
-    /// Returns the row of one process.
     pub fn of_process(sample: &'a ProcessSample, history: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: Some(sample),
@@ -131,6 +129,12 @@ impl<'a> Row<'a> {
             self.coldness = table.get(sample);
         }
         self
+    }
+
+    /// Returns the first of the equal siblings that the row is of.
+    pub fn first_sibling(&self) -> Option<&'a ProcessSample> {
+        let group = self.group.filter(|group| group.key.by == GroupBy::Siblings)?;
+        self.snapshot.rows().get(*group.members.first()?)
     }
 
     /// Returns the time of the snapshot, on the monotonic clock.

@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::kernel_table::{KernelRow, KernelTable, over_time};
-use super::{Column, Label, TableKind, Unit, Value};
+use crate::columns::kernel_table::{KernelRow, KernelTable, over_time};
+use crate::columns::{Column, Label, TableKind, Unit, Value};
 use crate::history::kernel::site_name;
 use crate::model::Missing;
-use crate::model::allocinfo::{AllocFigures, AllocSite};
+use crate::model::kernel::{AllocFigures, AllocSite};
 
 /// An allocation site, or the sum of some.
 pub type SiteRow<'a> = KernelRow<'a, Sites>;
 
-/// The allocation sites.
 #[derive(Clone, Copy, Debug)]
 pub enum Sites {}
 
 impl TableKind for Sites {
     type Row<'a> = SiteRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 }
 
 impl KernelTable for Sites {
     type Line = AllocSite;
     type Figures = AllocFigures;
-    const COLUMNS: &'static [Entry] = COLUMNS;
 
     fn figures(site: &AllocSite) -> AllocFigures {
         site.figures
@@ -48,7 +48,6 @@ fn text<'a>(row: &SiteRow<'a>, text: fn(&'a AllocSite) -> &'a [u8]) -> Value<'a>
 
 type Entry = Column<Sites>;
 
-/// Every column there is.
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("size", "SIZE", |r| Value::Bytes(r.figures.size)).help(
         "Memory allocated by this line of the kernel's source and not freed. Kernel: the first figure in allocinfo.",

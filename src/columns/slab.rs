@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 
-use super::kernel_table::{KernelRow, KernelTable, over_time};
-use super::{Column, Label, SortKey, TableKind, Unit, Value};
-use crate::model::slab::{SlabCache, SlabCaches, SlabFigures};
+use crate::columns::kernel_table::{KernelRow, KernelTable, over_time};
+use crate::columns::{Column, Label, SortKey, TableKind, Unit, Value};
+use crate::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::units::{Units, bytes};
 
 /// A slab cache, or the sum of some.
 pub type SlabRow<'a> = KernelRow<'a, Slab>;
 
-/// The slab caches.
 #[derive(Clone, Copy, Debug)]
 pub enum Slab {}
 
 impl TableKind for Slab {
     type Row<'a> = SlabRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 
     fn tie<'a>(row: &'a SlabRow<'a>) -> SortKey {
         Value::Bytes(row.figures.size).sort_key()
@@ -26,7 +27,6 @@ impl TableKind for Slab {
 impl KernelTable for Slab {
     type Line = SlabCache;
     type Figures = SlabFigures;
-    const COLUMNS: &'static [Entry] = COLUMNS;
 
     fn figures(cache: &SlabCache) -> SlabFigures {
         cache.figures
@@ -47,18 +47,12 @@ impl KernelTable for Slab {
 
 type Entry = Column<Slab>;
 
-/// Returns the column of that id.
-pub fn find(id: &str) -> Option<&'static Entry> {
-    COLUMNS.iter().find(|c| c.id == id)
-}
-
 type Get = for<'a> fn(&'a SlabRow<'a>) -> Value<'a>;
 
 const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
     Entry::figure(id, title, Unit::Count, 5, value)
 }
 
-/// Every column there is.
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("size", "SIZE", |r| Value::Bytes(r.figures.size))
         .help("The memory of the cache. Formula: num_slabs × pagesperslab of slabinfo, in bytes."),

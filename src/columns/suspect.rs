@@ -11,14 +11,12 @@ use crate::text::{self, Align, fit, safe_prefix};
 use crate::trend::Verdict;
 use crate::units::{self, Units};
 
-/// Leak suspects.
 #[derive(Clone, Copy, Debug)]
 pub enum Suspects {}
 
 /// A suspect at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct SuspectRow<'a> {
-    /// The suspect.
     pub suspect: &'a Suspect,
     /// The snapshot's time, on the monotonic clock.
     pub now: Duration,
@@ -26,6 +24,8 @@ pub struct SuspectRow<'a> {
 
 impl TableKind for Suspects {
     type Row<'a> = SuspectRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 }
 
 type Entry = Column<Suspects>;
@@ -59,7 +59,7 @@ pub static COLUMNS: &[Entry] = &[
         let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
-    .help("How long it has been growing, at least: what grew before zmtop began is not known.")
+    .help("How long it has been growing, at least: what grew before zmtop began is not known, and time in which the machine was suspended does not count.")
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
         None => DASH,

@@ -1,6 +1,9 @@
 //! The figures of the system that an alert rule can judge.
 
+use std::borrow::Cow;
+
 use super::{Column, TableKind, Unit, Value};
+use crate::filter::{Filterable, TextField};
 use crate::history::History;
 use crate::model::system::Psi;
 use crate::model::{Missing, Reading, Snapshot};
@@ -12,7 +15,6 @@ pub enum System {}
 /// The system at one snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemRow<'a> {
-    /// The snapshot.
     pub snapshot: &'a Snapshot,
     /// The history that ends with it.
     pub history: &'a History,
@@ -20,6 +22,8 @@ pub struct SystemRow<'a> {
 
 impl TableKind for System {
     type Row<'a> = SystemRow<'a>;
+
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
 }
 
 type Entry = Column<System>;
@@ -54,9 +58,8 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
     )
 }
 
-/// Every figure there is.
 pub static COLUMNS: &[Entry] = &[
-    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo.")
+    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo; in a container, and with --cgroup, its limit, and the figures below are its own, too.")
     .metric("zmtop_system_memory_total_bytes"),
     bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo.")
     .metric("zmtop_system_memory_free_bytes"),
@@ -146,3 +149,18 @@ pub static COLUMNS: &[Entry] = &[
     .help("The number of processes.")
     .metric("zmtop_system_processes"),
 ];
+
+/// The system has figures alone.
+impl Filterable for SystemRow<'_> {
+    fn text(&self, _: TextField) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn number(&self, column: usize) -> Option<f64> {
+        (COLUMNS.get(column)?.value)(self).number()
+    }
+}

@@ -10,17 +10,15 @@ use crate::model::{Missing, Reading};
 use crate::text;
 use crate::trend::{Judgement, Verdict};
 
-/// A value of a column.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
-    /// Bytes.
     Bytes(u64),
     /// Unknown, but no more than so many bytes: sorted by that, and for a filter and as data unknown.
     AtMost(u64),
     /// As many bytes as are known: there are more that could not be read.
     AtLeast(u64),
-    /// A change in bytes.
-    Delta(i64),
+    /// A change in bytes, and the bytes that what changed has now.
+    Delta(i64, u64),
     /// Bytes a second.
     Growth(f64),
     /// Events a second.
@@ -33,7 +31,6 @@ pub enum Value<'a> {
     Count(u64),
     /// A number that names something: never shortened.
     Id(u64),
-    /// Seconds.
     Seconds(f64),
     /// Seconds until something comes, as things are.
     Forecast(f64),
@@ -49,7 +46,6 @@ pub enum Value<'a> {
     Pace(Judgement),
     /// The confidence of such a verdict, in whole percent.
     Confidence(Judgement),
-    /// A verdict alone.
     Verdict(Verdict),
     /// Unknown, and why.
     Missing(Missing),
@@ -75,7 +71,7 @@ impl<'a> Value<'a> {
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
-            Self::Delta(n) => Some(*n as f64),
+            Self::Delta(n, _) => Some(*n as f64),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => Some(*x),
             Self::Chart(_, slope) => *slope,
             Self::Trend(t, _) | Self::Pace(t) => Some(t.slope),
@@ -86,7 +82,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the key that rows are sorted by.
     pub fn sort_key(&self) -> SortKey {
         match self {
             // Leaks first, the fastest of them first: a rank outweighs every slope, which is cut below it.
@@ -112,7 +107,7 @@ impl<'a> Value<'a> {
     pub fn into_data(self) -> DataValue<'a> {
         match self {
             Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
-            Self::Delta(n) => DataValue::Signed(n),
+            Self::Delta(n, _) => DataValue::Signed(n),
             Self::Growth(x) | Self::PerSecond(x) | Self::Share(x) | Self::Seconds(x) | Self::Forecast(x) => {
                 DataValue::float(x)
             }
@@ -134,7 +129,6 @@ impl<'a> Value<'a> {
 /// The key that rows are sorted by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortKey {
-    /// A figure.
     Number(f64),
     /// A text, compared without regard to case.
     Text(String),
@@ -216,7 +210,6 @@ pub enum DataValue<'a> {
     Null,
     /// A size, a count or an id.
     Integer(u64),
-    /// A change.
     Signed(i64),
     /// A rate, a fraction or a time; always finite.
     Float(f64),

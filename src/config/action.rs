@@ -32,7 +32,7 @@ actions! {
     Quit = "quit",
     /// Opens or closes the help.
     Help = "help",
-    /// Closes what is open; on the table, ends the search, or goes back.
+    /// Closes what is open. On the table, ends the search or goes back.
     Cancel = "cancel",
     /// Accepts what is open.
     Accept = "accept",
@@ -56,15 +56,15 @@ actions! {
     Filter = "filter",
     /// Removes the filter.
     ClearFilter = "clear-filter",
-    /// Shows what could be read, how old figures are and what zmtop costs.
+    /// Shows which data could be read, how old figures are and what zmtop costs.
     Diagnostics = "diagnostics",
     /// Changes the height of the graph of the machine's memory.
     Graph = "graph",
     /// Copies the pid of the selected process to the clipboard.
     CopyPid = "copy-pid",
-    /// Copies its command line.
+    /// Copies the command line of the selected process to the clipboard.
     CopyCommand = "copy-command",
-    /// Sorts by CPU, and pressed again by CPU time.
+    /// Sorts by CPU, or by CPU time if already sorted by CPU.
     SortCpu = "sort-cpu",
     /// Searches for a command.
     Search = "search",
@@ -84,7 +84,7 @@ actions! {
     SortPss = "sort-pss",
     /// Sorts by swap.
     SortSwap = "sort-swap",
-    /// Sorts by trend, or by growth where that is not shown.
+    /// Sorts by trend, or by growth if the trend is not shown.
     SortGrowth = "sort-growth",
     /// Picks a user to filter to.
     Users = "users",
@@ -94,10 +94,12 @@ actions! {
     Alerts = "alerts",
     /// Switches the tree view on or off.
     Tree = "tree",
-    /// Folds or unfolds the selected subtree.
+    /// Folds or unfolds the selected subtree, or the selected equal siblings.
     Fold = "fold",
     /// Folds or unfolds every subtree.
     FoldAll = "fold-all",
+    /// Folds equal siblings into one row, or lists each.
+    FoldEqual = "fold-equal",
     /// Groups by the next attribute: processes, programs, users, units, containers, cgroups, families.
     NextGroups = "next-groups",
     /// Groups by the previous attribute.
@@ -106,7 +108,7 @@ actions! {
     Open = "open",
     /// Opens or closes the panel of the selected process or group.
     Panel = "panel",
-    /// Sets a mark: changes are shown since then.
+    /// Sets a mark. Changes are then shown relative to it.
     Mark = "mark",
     /// Removes the mark.
     Unmark = "unmark",
@@ -146,21 +148,21 @@ actions! {
     Tag = "tag",
     /// Sends a signal, after asking.
     Signal = "signal",
-    /// Sets `oom_score_adj`.
+    /// Sets `oom_score_adj`, after asking.
     OomAdjust = "oom-adjust",
-    /// Sets the niceness.
+    /// Sets the niceness, after asking.
     Nice = "nice",
-    /// Increases the niceness by one.
+    /// Increases the niceness by one, after asking.
     NiceUp = "nice-up",
-    /// Decreases the niceness by one.
+    /// Decreases the niceness by one, after asking.
     NiceDown = "nice-down",
-    /// Looks at what the process touches of its memory from now on, after asking.
+    /// After asking, clears the referenced bits of the process to see which memory it touches from now on.
     HotCold = "hot-cold",
     /// Removes all tags.
     UntagAll = "untag-all",
     /// Pauses or resumes sampling.
     Pause = "pause",
-    /// Keeps the order of rows while values go on.
+    /// Freezes the order of rows. Values are still updated.
     Freeze = "freeze",
     /// Takes a snapshot now.
     SampleNow = "sample-now",
@@ -182,7 +184,7 @@ actions! {
     Save = "save",
     /// Redraws the whole screen.
     Redraw = "redraw",
-    /// Stops the monitor as Ctrl-Z does any program.
+    /// Suspends the monitor, as Ctrl-Z does in other programs.
     Suspend = "suspend",
     /// In an input: deletes the character before the cursor.
     Backspace = "backspace",
@@ -195,7 +197,7 @@ actions! {
 }
 
 impl Action {
-    /// Returns true if it changes processes, which `ui.readonly` forbids.
+    /// Returns true if the action changes processes, which `ui.readonly` forbids.
     pub const fn acts(self) -> bool {
         matches!(
             self,

@@ -1,20 +1,13 @@
-//! `[[alert]]`: the rules of alerts, an array of tables.
+//! The `[[alert]]` array of tables in the config: alert rules.
 
 use std::time::Duration;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-use super::document::found;
-use super::fault::Faults;
-use super::setting::{SettingsTable, read_table, settings};
-use super::value_kind::{Choice, Program, Span, Switch, Text};
+use super::document::{Item, Table};
+use super::setting::{Choice, Program, SettingsTable, Span, Switch, TEXT, read_table, settings};
 use crate::alert::{Rule, TargetKind};
 use crate::text;
 
-/// The name of the array.
 pub const TABLE: &str = "alert";
-/// The maximum number of rules.
 pub const MAX_RULES: usize = 32;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -24,30 +17,30 @@ const DAY: Duration = Duration::from_secs(86_400);
 settings! {
     /// An `[[alert]]`.
     pub struct AlertSettings {
-        /// Its name, which no other alert has.
-        pub name: String = Text,
-        /// The condition: a filter of processes or of groups, or of the system's figures.
-        pub when: String = Text,
-        /// The rows the condition is applied to: see [`TargetKind::IDS`].
+        /// The name, unique among all alerts.
+        pub name: String = TEXT,
+        /// The condition: a filter of processes, of groups or of the system's figures.
+        pub when: String = TEXT,
+        /// The rows that the condition is applied to: see [`TargetKind::IDS`].
         pub on: String = Choice(TargetKind::IDS),
-        /// Time for which the condition must hold.
+        /// How long the condition must hold before the alert fires.
         pub hold: Duration = Span(Duration::ZERO..=DAY),
-        /// Time after which it may fire again for the same row.
+        /// Minimum time before it may fire again for the same row.
         pub cooldown: Duration = Span(Duration::ZERO..=DAY),
         /// Rings the terminal's bell.
         pub bell: bool = Switch,
         /// Writes a line to the log.
         pub log: bool = Switch,
-        /// A program and its arguments; empty for none.
+        /// The program to run, with its arguments. Empty for none.
         pub run: Vec<String> = Program,
-        /// Runs the program when the alert clears, too.
+        /// Also runs the program when the alert clears.
         pub run_on_clear: bool = Switch,
         /// Time after which the program is killed.
         pub timeout: Duration = Span(SECOND..=10 * MINUTE),
     }
 }
 
-/// Returns what is not set in an `[[alert]]`. Its name and condition must be.
+/// Returns the defaults of an `[[alert]]`. Only its name and condition are required.
 impl Default for AlertSettings {
     fn default() -> Self {
         Self {
@@ -63,7 +56,7 @@ impl Default for AlertSettings {
 }
 
 impl AlertSettings {
-    /// Makes the rule.
+    /// Builds the rule.
     ///
     /// # Errors
     /// A description of what is wrong with the condition, safe to print.
@@ -86,60 +79,44 @@ impl AlertSettings {
     }
 }
 
-/// Returns the rules of these settings, in their order. Settings that were read have no faults; if there is one
-/// nevertheless there are no rules at all, so that no rule is notified by another's settings.
+/// Returns the rules of these settings, in the same order. Settings read from a file have no faults. If one has a fault
+/// nevertheless, this returns no rules at all, so that no rule can notify with another's settings.
 pub fn rules(settings: &[AlertSettings]) -> Vec<Rule> {
     let rules: Result<Vec<_>, _> = settings.iter().map(AlertSettings::rule).collect();
     rules.unwrap_or_default()
 }
 
-/// Reads the array; the sound rules are read even if others are faulty.
-pub(super) fn read(value: &Spanned<DeValue<'_>>, faults: &mut Faults<'_>) -> Vec<AlertSettings> {
+/// Reads the array. Sound rules are read even if others are faulty.
+pub(super) fn read(array: &Item<'_>) -> Vec<AlertSettings> {
+    let expected = format!("tables, each under [[{TABLE}]]");
     let mut rules: Vec<AlertSettings> = Vec::new();
-    let wrong = |what: &DeValue<'_>| format!("expected tables, each under [[{TABLE}]], found {}", found(what));
-    let DeValue::Array(items) = value.get_ref() else {
-        faults.add(&value.span(), TABLE, wrong(value.get_ref()));
-        return rules;
-    };
-    for item in items {
-        if faults.full() {
-            break;
-        }
-        let DeValue::Table(entries) = item.get_ref() else {
-            faults.add(&item.span(), TABLE, wrong(item.get_ref()));
-            continue;
-        };
+    for item in array.list(&expected) {
+        let Some(table) = item.table(&expected) else { continue };
         if rules.len() == MAX_RULES {
-            faults.add(&item.span(), TABLE, format!("there are more than {MAX_RULES} rules"));
+            item.fault(format!("there are more than {MAX_RULES} rules"));
             break;
         }
-        let rule = read_rule(item, entries, faults);
-        if let Some(name) = entries.get("name")
-            && !rule.name.is_empty()
-            && rules.iter().any(|other| other.name == rule.name)
-        {
-            let what = "another rule has this name".to_owned();
-            faults.add(&name.span(), "alert.name", what);
+        let rule = read_rule(&table);
+        let is_taken = !rule.name.is_empty() && rules.iter().any(|other| other.name == rule.name);
+        if let Some(name) = table.get("name").filter(|_| is_taken) {
+            name.fault("another rule has this name");
         }
         rules.push(rule);
     }
     rules
 }
 
-fn read_rule(item: &Spanned<DeValue<'_>>, entries: &DeTable<'_>, faults: &mut Faults<'_>) -> AlertSettings {
+fn read_rule(table: &Table<'_>) -> AlertSettings {
     let mut rule = AlertSettings::default();
-    read_table(TABLE, &mut rule.settings(), entries, faults);
+    read_table(&mut rule.settings(), table);
     for needed in ["name", "when"] {
-        if entries.get(needed).is_none() {
-            faults.add(&item.span(), TABLE, format!("this rule has no `{needed}`"));
+        if table.get(needed).is_none() {
+            table.fault(format!("this rule has no `{needed}`"));
         }
     }
-    // The condition can be parsed only now that it is known what it applies to.
-    if let Some(when) = entries.get("when")
-        && !rule.when.is_empty()
-        && let Err(what) = rule.rule()
-    {
-        faults.add(&when.span(), "alert.when", what);
+    // Parsing the condition needs the kind of rows it applies to, which is known only now.
+    if let Some(when) = table.get("when").filter(|_| !rule.when.is_empty()) {
+        when.checked(rule.rule());
     }
     rule
 }

@@ -3,16 +3,30 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The environment: a value, so that tests need not change the real one.
+/// Variables that may hold a token or a password for zmtop itself. They are not passed on to programs that it runs.
+pub const SECRETS: [&str; 4] = [
+    PROMETHEUS_TOKEN,
+    PROMETHEUS_PASSWORD,
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+];
+/// The token for a Prometheus.
+pub const PROMETHEUS_TOKEN: &str = "ZMTOP_PROMETHEUS_TOKEN";
+/// The password for a Prometheus.
+pub const PROMETHEUS_PASSWORD: &str = "ZMTOP_PROMETHEUS_PASSWORD";
+
+/// The environment as a value, so that tests need not change the real one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
     /// `HOME`.
     pub home: Option<OsString>,
+    /// `PATH`.
+    pub path: Option<OsString>,
     /// `XDG_CONFIG_HOME`.
     pub xdg_config_home: Option<OsString>,
     /// `XDG_STATE_HOME`.
     pub xdg_state_home: Option<OsString>,
-    /// `NO_COLOR`; the option `--no-color` is the same as setting it.
+    /// `NO_COLOR`. The option `--no-color` is equivalent to setting it.
     pub no_color: Option<OsString>,
     /// `COLORTERM`.
     pub colorterm: Option<OsString>,
@@ -20,7 +34,7 @@ pub struct Env {
     pub term: Option<OsString>,
     /// `COLORFGBG`, which some terminals set.
     pub colorfgbg: Option<OsString>,
-    /// True if the locale's characters are UTF-8, by `LC_ALL`, otherwise `LC_CTYPE`, otherwise `LANG`.
+    /// True if the locale's encoding is UTF-8, according to the first that is set of `LC_ALL`, `LC_CTYPE` and `LANG`.
     pub utf8: bool,
 }
 
@@ -29,6 +43,7 @@ impl Env {
     pub fn from_process() -> Self {
         Self {
             home: std::env::var_os("HOME"),
+            path: std::env::var_os("PATH"),
             xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
             xdg_state_home: std::env::var_os("XDG_STATE_HOME"),
             no_color: std::env::var_os("NO_COLOR"),
@@ -43,44 +58,51 @@ impl Env {
         }
     }
 
-    /// Returns true if the terminal shows nothing but ASCII for sure: the locale says so, or it is the Linux console, whose
-    /// fonts lack most of the rest.
+    /// Returns true if the terminal surely cannot show more than ASCII: the locale says so, or it is the Linux console,
+    /// whose fonts lack most other characters.
     pub fn is_ascii(&self) -> bool {
         !self.utf8 || self.term.as_deref() == Some(OsStr::new("linux"))
     }
 
-    /// Returns true if `COLORFGBG` names a light background, as `0;default;15` does; `None` if it says nothing.
+    /// Returns true if `COLORFGBG` names a light background, such as `0;default;15`. `None` if it does not say.
     pub fn has_light_background(&self) -> Option<bool> {
         let text = self.colorfgbg.as_deref()?.to_str()?;
         let number: u8 = text.rsplit(';').next()?.parse().ok()?;
         Some(matches!(number, 7 | 9..=15))
     }
 
-    /// Returns true if the terminal can be asked for its background.
+    /// Returns true if the terminal supports queries for its background.
     pub fn answers_queries(&self) -> bool {
         let term = self.term.as_deref().unwrap_or_default();
         !term.is_empty() && !["linux", "dumb"].iter().any(|mute| term == OsStr::new(mute))
     }
 
-    /// Returns the path of `config.toml`: in `$XDG_CONFIG_HOME/zmtop`, otherwise in `$HOME/.config/zmtop`. The
-    /// XDG base directory specification says to ignore relative paths there.
+    /// Returns the path of `config.toml`: in `$XDG_CONFIG_HOME/zmtop`, otherwise in `$HOME/.config/zmtop`. Relative
+    /// paths are ignored, as the XDG base directory specification requires.
     pub fn config_file(&self) -> Option<PathBuf> {
         self.folder(self.xdg_config_home.as_ref(), ".config")
             .map(|dir| dir.join("config.toml"))
     }
 
-    /// Returns the folder of what is kept from one start to the next: `$XDG_STATE_HOME/zmtop`, otherwise
-    /// `$HOME/.local/state/zmtop`.
+    /// Returns the folder for state kept between runs: `$XDG_STATE_HOME/zmtop`, otherwise `$HOME/.local/state/zmtop`.
     pub fn state_folder(&self) -> Option<PathBuf> {
         self.folder(self.xdg_state_home.as_ref(), ".local/state")
     }
 
+    /// Returns the home directory, which need not exist. `None` if `HOME` is not an absolute path.
+    pub fn home_folder(&self) -> Option<PathBuf> {
+        absolute(self.home.as_ref())
+    }
+
     fn folder(&self, xdg: Option<&OsString>, in_home: &str) -> Option<PathBuf> {
-        let absolute = |v: Option<&OsString>| v.map(PathBuf::from).filter(|p| p.is_absolute());
         absolute(xdg)
-            .or_else(|| absolute(self.home.as_ref()).map(|home| home.join(in_home)))
+            .or_else(|| self.home_folder().map(|home| home.join(in_home)))
             .map(|dir| dir.join("zmtop"))
     }
+}
+
+fn absolute(variable: Option<&OsString>) -> Option<PathBuf> {
+    variable.map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Returns true for locales such as `de_DE.UTF-8` and `C.utf8`.

@@ -1,5 +1,6 @@
-//! Everything that is wrong with a file of the configuration, and where.
+//! The faults of a config file, with their places.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -9,30 +10,28 @@ use std::path::{Path, PathBuf};
 use crate::order;
 use crate::text;
 
-/// The maximum number of faults reported of one file.
+/// The maximum number of faults reported per file.
 const MAX_FAULTS: usize = 100;
-/// The maximum number of terminal columns shown of a key or a value from a file.
+/// Keys and values from a file are cut to this many terminal columns in messages.
 const MAX_SHOWN: usize = 60;
 
-/// A place in a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// From 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
 }
 
 /// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file.
     pub file: PathBuf,
-    /// The place in it; `None` if the fault is in the file as a whole.
+    /// Its place in the file; `None` if the whole file is at fault.
     pub at: Option<Position>,
-    /// The dotted key, safe to print; empty if no key is concerned.
+    /// The dotted key, safe to print. Empty if the fault concerns no key.
     pub key: String,
-    /// A description of what is wrong, and what would be right; safe to print.
+    /// What is wrong and what would be right. Safe to print.
     pub what: String,
 }
 
@@ -49,11 +48,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Every fault of the configuration; printed with one line for each.
+/// All faults of the configuration. Displayed as one line each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(faults))]
 pub struct ConfigError {
-    /// The faults, at least one, in the order of the files and of the lines in them.
+    /// The faults, at least one, ordered by file and line.
     pub faults: Vec<Fault>,
 }
 
@@ -62,7 +61,7 @@ fn lines(faults: &[Fault]) -> String {
 }
 
 impl ConfigError {
-    /// Returns the error for a fault of a file as a whole.
+    /// Returns an error with one fault that concerns a whole file.
     pub fn of_file(file: &Path, what: impl Into<String>) -> Self {
         Self {
             faults: vec![Fault {
@@ -80,7 +79,7 @@ pub fn shown_path(path: &Path) -> String {
     text::safe(path.as_os_str().as_bytes()).into_owned()
 }
 
-/// Formats a key or a value from a file or the command line for a message: safe, and not too long.
+/// Formats a key or value from a file or the command line for a message: safe to print and limited in length.
 pub fn shown(foreign: &str) -> String {
     let safe = text::safe_prefix(foreign.as_bytes(), MAX_SHOWN + 1);
     if safe.chars().count() <= MAX_SHOWN {
@@ -89,39 +88,41 @@ pub fn shown(foreign: &str) -> String {
     safe.chars().take(MAX_SHOWN - 1).chain(['…']).collect()
 }
 
-/// A collector of the faults of one file.
+/// Collects the faults of one file.
 #[derive(Debug)]
-pub(super) struct Faults<'a> {
+pub(crate) struct Faults<'a> {
     file: &'a Path,
     text: &'a str,
     /// The offset at which each line begins.
     lines: Vec<usize>,
-    /// Lines that are not TOML: values recovered from them are not checked further.
+    collected: RefCell<Collected>,
+}
+
+#[derive(Debug, Default)]
+struct Collected {
+    /// Lines with TOML syntax errors. Values recovered from them are not checked further.
     broken: BTreeSet<usize>,
     list: Vec<Fault>,
     more: bool,
 }
 
 impl<'a> Faults<'a> {
-    /// Returns a collector without faults.
-    pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
+    pub(crate) fn new(file: &'a Path, text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         Self {
             file,
             text,
             lines: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect(),
-            broken: BTreeSet::new(),
-            list: Vec::new(),
-            more: false,
+            collected: RefCell::default(),
         }
     }
 
-    /// Returns true if there are so many faults that the search may end: a megabyte can hold very many.
+    /// Returns true if the maximum is reached, so that checking can stop: 1 MiB of text can hold very many faults.
     pub(super) fn full(&self) -> bool {
-        self.more
+        self.collected.borrow().more
     }
 
-    fn place(&self, byte: usize) -> Position {
+    pub(super) fn place(&self, byte: usize) -> Position {
         let line = self.lines.partition_point(|begin| *begin <= byte).max(1);
         let begin = self.lines[line - 1];
         let before = self.text.get(begin..byte.min(self.text.len())).unwrap_or_default();
@@ -131,24 +132,24 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Adds a fault at `span`. The key is made safe here; `what` must be safe.
-    pub(super) fn add(&mut self, span: &Range<usize>, key: &str, what: impl Into<String>) {
+    /// Adds a fault at `span`. Escapes the key; `what` must already be safe to print.
+    pub(crate) fn add(&self, span: &Range<usize>, key: &str, what: impl Into<String>) {
         if self.full() {
             return;
         }
         let at = self.place(span.start);
-        if !self.broken.contains(&at.line) {
+        if !self.collected.borrow().broken.contains(&at.line) {
             self.push(Some(at), shown(key), what.into());
         }
     }
 
-    /// Adds a fault of the file as a whole.
-    pub(super) fn add_whole(&mut self, what: impl Into<String>) {
+    /// Adds a fault that concerns the whole file.
+    pub(super) fn add_whole(&self, what: impl Into<String>) {
         self.push(None, String::new(), what.into());
     }
 
-    /// Adds a syntax fault, unless the line has one already.
-    pub(super) fn add_syntax(&mut self, span: Option<Range<usize>>, message: &str) {
+    /// Adds a syntax fault, unless the line already has one.
+    pub(super) fn add_syntax(&self, span: Option<Range<usize>>, message: &str) {
         if self.full() {
             return;
         }
@@ -157,34 +158,31 @@ impl<'a> Faults<'a> {
             return self.add_whole(what);
         };
         let at = self.place(span.start);
-        if self.broken.insert(at.line) {
+        if self.collected.borrow_mut().broken.insert(at.line) {
             self.push(Some(at), String::new(), what);
         }
     }
 
-    fn push(&mut self, at: Option<Position>, key: String, what: String) {
-        if self.list.len() == MAX_FAULTS {
-            self.more = true;
+    fn push(&self, at: Option<Position>, key: String, what: String) {
+        let mut collected = self.collected.borrow_mut();
+        if collected.list.len() == MAX_FAULTS {
+            collected.more = true;
             return;
         }
-        self.list.push(Fault {
-            file: self.file.into(),
-            at,
-            key,
-            what,
-        });
+        let file = self.file.into();
+        collected.list.push(Fault { file, at, key, what });
     }
 
-    /// Returns the faults in the order of the lines, if there are any.
-    pub(super) fn finish(mut self) -> Result<(), ConfigError> {
-        if self.list.is_empty() {
+    /// Returns the faults, if any, in the order of the lines.
+    pub(crate) fn finish(self) -> Result<(), ConfigError> {
+        let Collected { mut list, more, .. } = self.collected.into_inner();
+        if list.is_empty() {
             return Ok(());
         }
-        order::sort_by_key(&mut self.list, |f| f.at);
-        if self.more {
-            self.list
-                .extend(ConfigError::of_file(self.file, "and more faults").faults);
+        order::sort_by_key(&mut list, |f| f.at);
+        if more {
+            list.extend(ConfigError::of_file(self.file, "and more faults").faults);
         }
-        Err(ConfigError { faults: self.list })
+        Err(ConfigError { faults: list })
     }
 }

@@ -1,25 +1,113 @@
-//! Reads a small text file that could be anything: never blocks, never reads without end.
+//! The locations of the config files, and how small text files of any origin are read: without blocking and without end.
+//!
+//! A file named explicitly must be readable. A file in its default place counts as absent if this user may not read it,
+//! because `sudo` and `setpriv` can keep the `HOME` of another user.
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-use super::fault::{ConfigError, Fault, Position};
+use super::fault::{ConfigError, Fault, Position, shown_path};
+use super::{Env, env};
 
-/// The maximum size of a file of the configuration, in bytes.
+/// The maximum size of a config file, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads the text of a file; `None` if the file does not exist.
+/// The files of one configuration.
+#[derive(Debug)]
+pub struct Files {
+    config: Option<PathBuf>,
+    /// True if the config file was named explicitly.
+    is_named: bool,
+    /// The files found to belong to another user.
+    unread: RefCell<Vec<PathBuf>>,
+}
+
+impl Files {
+    /// Returns the config file `named`, or the one that the environment leads to, and the files beside it.
+    pub fn new(named: Option<&Path>, env: &Env) -> Self {
+        Self {
+            config: named.map(Path::to_path_buf).or_else(|| env.config_file()),
+            is_named: named.is_some(),
+            unread: RefCell::default(),
+        }
+    }
+
+    /// Returns the path of `config.toml`; `None` if the environment names no place for it.
+    pub fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// Returns the path of another file in the directory of `config.toml`.
+    pub(super) fn beside(&self, name: &str) -> Option<PathBuf> {
+        self.config().map(|config| env::directory(config).join(name))
+    }
+
+    /// Reads the config file. Returns its text and the open file. The text is empty if no file was named and none
+    /// exists.
+    pub(super) fn read_config(&self) -> Result<(String, Option<File>), ConfigError> {
+        let Some(path) = self.config() else {
+            return Ok(<_>::default());
+        };
+        match self.read_open(path)? {
+            None if self.is_named => Err(ConfigError::of_file(path, "no such file")),
+            None => Ok(<_>::default()),
+            Some((text, open)) => Ok((text, Some(open))),
+        }
+    }
+
+    /// Reads one of the files; `None` if it does not exist or this user may not read it.
+    pub(super) fn read(&self, path: &Path) -> Result<Option<String>, ConfigError> {
+        Ok(self.read_open(path)?.map(|(text, _)| text))
+    }
+
+    fn read_open(&self, path: &Path) -> Result<Option<(String, File)>, ConfigError> {
+        let is_denied = || open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        if !self.is_named && is_denied() {
+            let mut unread = self.unread.borrow_mut();
+            if !unread.iter().any(|other| other == path) {
+                unread.push(path.to_owned());
+            }
+            return Ok(None);
+        }
+        read_open(path)
+    }
+
+    /// Returns true if the file belongs to another user and exists or may exist.
+    pub(super) fn is_unread(&self, path: Option<&Path>) -> bool {
+        path.is_some_and(|path| self.unread.borrow().iter().any(|other| other == path))
+    }
+
+    /// Returns a notice about the files that this user may not read, safe to print; `None` if there are none.
+    pub fn unread(&self) -> Option<String> {
+        let unread = self.unread.borrow();
+        let folder = env::directory(self.config()?);
+        // Several theme files are tried, so name only their folder.
+        let of_folder = |path: &'_ PathBuf| path.strip_prefix(folder).ok()?.iter().next().map(PathBuf::from);
+        let mut names: Vec<PathBuf> = unread.iter().filter_map(of_folder).collect();
+        names.dedup();
+        let first = names.first_mut()?;
+        *first = folder.join(&first);
+        let names: Vec<_> = names.iter().map(|name| shown_path(name)).collect();
+        Some(format!(
+            "cannot read {}: permission denied; the shipped settings apply",
+            names.join(", ")
+        ))
+    }
+}
+
+/// Reads a text file; `None` if it does not exist.
 ///
 /// # Errors
-/// The file cannot be opened or read, is not a regular file, has more than [`MAX_BYTES`] or is not UTF-8.
-pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+/// The file cannot be opened or read, is not a regular file, is larger than [`MAX_BYTES`] or is not UTF-8.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     Ok(read_open(path)?.map(|(text, _)| text))
 }
 
-/// Reads the text of a file as [`read`] does; returns the open file too.
+/// Reads a text file as [`read`] does. Also returns the open file.
 pub(super) fn read_open(path: &Path) -> Result<Option<(String, File)>, ConfigError> {
     let fail = |what: String| ConfigError::of_file(path, what);
     let mut file = match open(path) {
@@ -47,7 +135,10 @@ pub(super) fn read_open(path: &Path) -> Result<Option<(String, File)>, ConfigErr
     utf8(path, bytes).map(|text| Some((text, file)))
 }
 
-/// Converts bytes to text, or names the place where they are not UTF-8.
+/// Converts bytes to text.
+///
+/// # Errors
+/// Names the place of the first byte that is not UTF-8.
 pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -67,18 +158,18 @@ pub(super) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
     })
 }
 
-/// Opens a file for reading, without waiting for the other end of a FIFO and without taking a terminal.
+/// Opens a file for reading. Does not wait for the other end of a FIFO, and does not acquire a controlling terminal.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
 }
 
-/// Returns true if the file does not exist, or a directory on its path is not one, as with `HOME=/dev/null`.
+/// Returns true if the file does not exist, or a parent is not a directory, as with `HOME=/dev/null`.
 pub(super) fn absent(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Formats an error without its "(os error N)".
+/// Formats an error without the "(os error N)" suffix.
 pub(crate) fn reason(e: &io::Error) -> String {
     let text = e.to_string();
     match text.split_once(" (os error") {
@@ -87,7 +178,7 @@ pub(crate) fn reason(e: &io::Error) -> String {
     }
 }
 
-/// Describes the kind of a file; `None` for a regular one.
+/// Describes a file type; `None` for regular files.
 pub(super) fn not_regular(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile => None,

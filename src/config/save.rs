@@ -1,4 +1,4 @@
-//! Saves settings chosen in the monitor, and leaves everything else in the file as it is.
+//! Saves settings chosen in the monitor and leaves the rest of the file unchanged.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::{ConfigError, atomic};
 const TABLE: &str = "ui";
 
 /// The settings of `[ui]` that the monitor saves.
-const SAVED: [&str; 12] = [
+const SAVED: [&str; 13] = [
     "columns",
     "group_columns",
     "by",
@@ -22,6 +22,7 @@ const SAVED: [&str; 12] = [
     "filter",
     "units",
     "tree",
+    "fold",
     "two_tables",
     "kernel_threads",
     "span",
@@ -31,7 +32,7 @@ const SAVED: [&str; 12] = [
 /// An error that prevented saving. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The file cannot be read as TOML, so it is not known what to keep.
+    /// The file is not valid TOML, so it is unknown what must be kept.
     #[error("{0}")]
     Unfit(#[from] ConfigError),
     /// The file cannot be written.
@@ -44,8 +45,8 @@ pub enum SaveError {
     },
 }
 
-/// Saves the settings that the monitor can change to a config file, which need not exist. Comments, order and
-/// all other keys of the file are kept; values that are the same already are not touched.
+/// Saves the settings that the monitor can change to a config file, which need not exist. Keeps comments, order and all
+/// other keys. Does not touch values that are already equal.
 ///
 /// # Errors
 /// The file is not TOML or not a regular file, or it cannot be replaced.
@@ -78,7 +79,7 @@ fn is_saved((table, name, _): &Entry) -> bool {
 fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigError> {
     let mut document: DocumentMut = text.parse().map_err(|_| unfit(path, text))?;
     let mut old = Settings::default();
-    old.read(text, &mut Faults::new(path, text));
+    old.read(text, &Faults::new(path, text));
     let alerts = old.alerts.clone();
     let new = Settings {
         ui: ui.clone(),
@@ -90,7 +91,7 @@ fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigErro
         .map(|(old, new)| if is_saved(old) { new } else { old.clone() })
         .collect();
     if !document.contains_key(TABLE) {
-        // The new table goes to the end, after any comments there.
+        // Append the new table after any comments at the end of the file.
         let before = document.trailing().as_str().unwrap_or_default().to_owned();
         document.set_trailing("");
         let mut fresh = Table::new();
@@ -116,9 +117,9 @@ fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigErro
         }
     }
     let text = document.to_string();
-    // The text that is about to replace the user's file must say what is meant, whatever shape the file had.
+    // Check that the new text means what was chosen before it replaces the user's file, whatever the file's layout.
     let mut check = Settings::default();
-    check.read(&text, &mut Faults::new(path, &text));
+    check.read(&text, &Faults::new(path, &text));
     if check.alerts == alerts && entries(check) == wanted {
         Ok(text)
     } else {
@@ -126,15 +127,15 @@ fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigErro
     }
 }
 
-/// Returns the syntax faults of a text.
+/// Returns the syntax faults of a text as an error.
 fn unfit(path: &Path, text: &str) -> ConfigError {
-    let mut faults = Faults::new(path, text);
-    super::document::parse(text, &mut faults);
+    let faults = Faults::new(path, text);
+    super::document::parse(text, &faults);
     let unknown = || ConfigError::of_file(path, "not TOML");
     faults.finish().err().unwrap_or_else(unknown)
 }
 
-/// Sets a key's value and keeps the spaces and comments around it. Returns false if the key is a table.
+/// Sets a key's value, keeping the spaces and comments around it. Returns false if the key is a table.
 fn put(table: &mut dyn TableLike, name: &str, mut value: Value) -> bool {
     match table.get_mut(name) {
         None => {
@@ -152,12 +153,12 @@ fn put(table: &mut dyn TableLike, name: &str, mut value: Value) -> bool {
     true
 }
 
-/// Returns the new elements. Those that were there before keep their line breaks and comments; the comments of
-/// removed ones are kept at the end.
+/// Returns the new elements. Elements that were already present keep their line breaks and comments. The comments of
+/// removed elements move to the end.
 fn merged(old: &Array, new: &Array) -> Array {
     let prefix = |v: &Value| v.decor().prefix().and_then(|p| p.as_str()).unwrap_or("").to_owned();
     let same = |a: &Value, b: &Value| a.as_str() == b.as_str();
-    // Elements that were not neighbours before are separated like the last two of the old array.
+    // Separate elements that were not adjacent before like the last two of the old array.
     let gap = match old.iter().last().map(prefix) {
         Some(p) if p.contains('\n') => p[p.rfind('\n').unwrap_or(0)..].to_owned(),
         _ => " ".into(),

@@ -1,19 +1,19 @@
-//! The settings of `config.toml`. A setting is one entry here and one line in `config/default.toml`; tests demand the second.
+//! The settings of `config.toml`. A setting is one entry here and one line in `config/default.toml`. Tests check that
+//! the line exists.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::alerts::AlertSettings;
-use super::document::{self, found, unknown};
+use super::document::{self, Table, unknown};
 use super::fault::{ConfigError, Faults, shown};
-use super::setting::{SettingRef, SettingsTable, read_table, settings};
-use super::value_kind::{
-    Choice, Column, Columns, Decimal, File, FilterText, Grouping, Number, Share, Size, Span, Switch, ThemeName,
-    UnitName,
+use super::setting::{
+    COLUMN, Choice, Columns, Decimal, FILE, FILTER, GROUPING, Number, SettingRef, SettingsTable, Share, Size, Span,
+    Switch, THEME_NAME, UNIT, read_table, settings,
 };
 use super::{alerts, file};
 use crate::columns::ColumnId;
@@ -40,18 +40,17 @@ settings! {
     pub struct SamplerSettings {
         /// Time between snapshots.
         pub interval: Duration = Span(MIN_INTERVAL..=MAX_INTERVAL),
-        /// Deadline of one read, after which its row says "timed out".
+        /// Deadline of one read. After it the row shows "timed out".
         pub deadline: Duration = Span(Duration::from_millis(50)..=MINUTE),
-        /// Number of reader threads; 0 for one a core.
+        /// Number of reader threads. 0 means one per core.
         pub threads: u16 = Number(0..=64),
-        /// Number of reads that may be stuck at once before no further thread is started.
+        /// Maximum number of stuck reads. Beyond it no further thread is started.
         pub max_stuck: u16 = Number(1..=512),
-        /// Share of one core, in thousandths, that page-table walks may use; `None` walks every process in
-        /// every tick.
+        /// CPU budget for walks, in thousandths of one core. `None` walks every process in every tick.
         pub budget: Option<u16> = Share(1..=1000),
-        /// Maximum age of figures while nothing says that they changed.
+        /// Maximum age of figures that show no sign of change.
         pub max_age: Duration = Span(SECOND..=HOUR),
-        /// Time between two looks at what a process touched since its referenced bits were cleared.
+        /// Interval between checks of which pages a process touched since its referenced bits were cleared.
         pub cold_interval: Duration = Span(SECOND..=HOUR),
         /// Niceness of the reader threads.
         pub nice: u16 = Number(0..=19),
@@ -59,43 +58,45 @@ settings! {
 }
 
 settings! {
-    /// The state of the monitor when it starts.
+    /// The initial state of the monitor.
     pub struct UiSettings {
         /// The columns of processes, from left to right.
         pub columns: Vec<ColumnId> = Columns,
         /// The columns of groups.
         pub group_columns: Vec<ColumnId> = Columns,
-        /// The attribute processes are grouped by; `None` lists each.
-        pub by: Option<GroupBy> = Grouping,
+        /// The attribute processes are grouped by; `None` lists individual processes.
+        pub by: Option<GroupBy> = GROUPING,
         /// The column sorted by.
-        pub sort: ColumnId = Column,
-        /// Greatest first.
+        pub sort: ColumnId = COLUMN,
+        /// Largest first.
         pub descending: bool = Switch,
         /// The filter.
-        pub filter: String = FilterText,
+        pub filter: String = FILTER,
         /// The unit of byte figures.
-        pub units: Units = UnitName,
+        pub units: Units = UNIT,
         /// The name of a shipped theme, or of a file in `themes/` beside the config.
-        pub theme: String = ThemeName,
+        pub theme: String = THEME_NAME,
         /// The characters that the screen is drawn with.
         pub charset: String = Choice(&["auto", "utf-8", "ascii"]),
-        /// Wheel and clicks are for zmtop.
+        /// zmtop handles the mouse wheel and clicks.
         pub mouse: bool = Switch,
         /// Tree view.
         pub tree: bool = Switch,
+        /// Equal siblings are one row.
+        pub fold: bool = Switch,
         /// Two tables side by side.
         pub two_tables: bool = Switch,
-        /// A row of totals is shown.
+        /// Shows a row of totals.
         pub totals: bool = Switch,
         /// The height of the graph of the machine's memory.
         pub graph: String = Choice(&["auto", "low", "high", "off"]),
-        /// Kernel threads are listed.
+        /// Lists kernel threads.
         pub kernel_threads: bool = Switch,
-        /// Processes cannot be changed, and alerts run no programs.
+        /// Processes cannot be changed, and alerts do not run programs.
         pub readonly: bool = Switch,
         /// The time span of charts and sparklines.
         pub span: String = Choice(&["5m", "15m", "30m", "1h", "2h", "3h", "6h", "12h", "1d", "1w", "30d"]),
-        /// The time over which a Δ is taken.
+        /// The time span over which changes (Δ) are computed.
         pub delta: Duration = Span(SECOND..=HOUR),
     }
 }
@@ -105,7 +106,7 @@ settings! {
     pub struct HistorySettings {
         /// Maximum memory of all histories, in bytes.
         pub max_memory: u64 = Size(MIB..=4 * GIB),
-        /// The past is kept from one start to the next.
+        /// Keeps the history between runs.
         pub keep: bool = Switch,
     }
 }
@@ -123,9 +124,10 @@ settings! {
 }
 
 settings! {
-    /// The settings of what is done about a leak beside telling it; they stand in `[trend]`, too.
+    /// Actions on a leak other than reporting it. These settings are part of `[trend]`.
     pub struct SuspectSettings {
-        /// The referenced bits of a process are cleared once it is called a leak, to see what of it is never touched.
+        /// Clears the referenced bits of a process once it is judged leaking, to see which of its memory is never
+        /// touched.
         pub prove: bool = Switch,
     }
 }
@@ -134,7 +136,7 @@ settings! {
     /// The settings of zmtop's own log.
     pub struct LogSettings {
         /// The file; `None` for no log.
-        pub file: Option<PathBuf> = File,
+        pub file: Option<PathBuf> = FILE,
         /// The least severe level that is logged.
         pub level: String = Choice(&["error", "warn", "info", "debug", "trace"]),
     }
@@ -151,11 +153,11 @@ pub struct Settings {
     pub history: HistorySettings,
     /// `[trend]`
     pub trend: Params,
-    /// `[trend]`, as well.
+    /// Also part of `[trend]`.
     pub suspects: SuspectSettings,
     /// `[log]`
     pub log: LogSettings,
-    /// `[[alert]]`, in the order of the file.
+    /// `[[alert]]`, in file order.
     pub alerts: Vec<AlertSettings>,
 }
 
@@ -172,8 +174,8 @@ static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
         log: LogSettings::blank(),
         alerts: Vec::new(),
     };
-    let mut faults = Faults::new(Path::new("config/default.toml"), SHIPPED);
-    settings.read(SHIPPED, &mut faults);
+    let faults = Faults::new(Path::new("config/default.toml"), SHIPPED);
+    settings.read(SHIPPED, &faults);
     debug_assert_eq!(faults.finish(), Ok(()), "the shipped settings are sound");
     settings
 });
@@ -199,14 +201,14 @@ impl Settings {
         ]
     }
 
-    /// Returns the setting of a dotted key.
+    /// Returns the setting with a dotted key.
     pub fn setting(&mut self, key: &str) -> Option<SettingRef<'_>> {
         let (table, name) = key.split_once('.')?;
         let (_, settings) = self.tables().into_iter().find(|(known, _)| *known == table)?;
         settings.into_iter().find(|setting| setting.name == name)
     }
 
-    /// Returns the configuration of histories whose changes are taken over `window`.
+    /// Returns the configuration of histories whose changes are computed over `window`.
     pub fn history_config(&self, window: Duration) -> HistoryConfig {
         HistoryConfig {
             window,
@@ -219,41 +221,38 @@ impl Settings {
     /// Reads the bytes of a config file over the defaults.
     ///
     /// # Errors
-    /// Every fault in the bytes, with its place; `file` is the name they go by.
+    /// Every fault in the bytes, with its place. `file` is the name used in messages.
     pub fn parse(file: &Path, bytes: Vec<u8>) -> Result<Self, ConfigError> {
         let text = file::utf8(file, bytes)?;
-        let mut faults = Faults::new(file, &text);
+        let faults = Faults::new(file, &text);
         let mut settings = Self::default();
-        settings.read(&text, &mut faults);
+        settings.read(&text, &faults);
         faults.finish().map(|()| settings)
     }
 
-    /// Reads the text of a config file over these settings, setting by setting, and names everything that
+    /// Reads the text of a config file over these settings, one setting at a time. Adds a fault for everything that
     /// cannot be read.
-    pub(super) fn read(&mut self, text: &str, faults: &mut Faults<'_>) {
-        for (entry, value) in document::parse(text, faults) {
-            if faults.full() {
-                return;
-            }
-            let name = &**entry.get_ref();
+    pub(super) fn read(&mut self, text: &str, faults: &Faults<'_>) {
+        let document = document::parse(text, faults);
+        let root = Table::root(&document, faults);
+        for (name, item) in root.entries() {
             if name == alerts::TABLE {
-                self.alerts = alerts::read(&value, faults);
+                self.alerts = alerts::read(&item);
                 continue;
             }
             let mut tables = self.tables();
-            match (tables.iter_mut().find(|(table, _)| *table == name), value.get_ref()) {
-                (Some((table, settings)), DeValue::Table(entries)) => read_table(table, settings, entries, faults),
-                (Some(_), other) => {
-                    let what = format!("expected a table, found {}", found(other));
-                    faults.add(&value.span(), name, what);
-                }
-                (None, _) => faults.add(&entry.span(), name, unknown_table(name, &tables)),
+            if let Some((_, settings)) = tables.iter_mut().find(|(table, _)| *table == name) {
+                item.table("a table")
+                    .iter()
+                    .for_each(|table| read_table(settings, table));
+            } else {
+                root.fault_of_name(name, unknown_table(name, &tables));
             }
         }
     }
 }
 
-/// Describes an unknown name outside all tables, which may be a key that belongs into one.
+/// Describes an unknown name outside all tables. It may be a key that belongs in one.
 fn unknown_table(name: &str, tables: &[(&'static str, Vec<SettingRef<'_>>)]) -> String {
     let has_key = |settings: &[SettingRef<'_>]| settings.iter().any(|setting| setting.name == name);
     if let Some((table, _)) = tables.iter().find(|(_, settings)| has_key(settings)) {
@@ -266,7 +265,7 @@ fn unknown_table(name: &str, tables: &[(&'static str, Vec<SettingRef<'_>>)]) -> 
     )
 }
 
-/// Returns the bytes that a key's value takes in the text of a config file.
+/// Returns the byte range of a key's value in the text of a config file.
 pub(super) fn span_of(text: &str, table: &str, name: &str) -> Option<std::ops::Range<usize>> {
     let document = DeTable::parse(text).ok()?.into_inner();
     let value = document.get(table)?.get_ref().get(name)?;

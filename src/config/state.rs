@@ -1,41 +1,98 @@
-//! The state folder: what zmtop keeps for its user from one start to the next.
+//! What zmtop writes for itself: the state folder with data kept between runs, and its log.
+//!
+//! Its files are opened safely, whatever their paths lead to.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
-use super::{Env, atomic, file, trust};
+use super::fault::shown_path;
+use super::file::reason;
+use super::trust::{self, Purpose};
+use super::{Env, file};
 
-/// The file that says that zmtop was started before.
+/// An empty file which records that zmtop was started before.
 const STARTED: &str = "started";
-/// The file that the history is kept in.
+/// The file that holds the history.
 const HISTORY: &str = "history";
 
-/// Returns true at the first start for this user, when nothing is in the state folder; from then on something is, where
-/// the folder can be written to.
+/// Returns the reason not to create a path: it is below a home directory that does not exist, and home directories are
+/// never created. `None` if the path may be created.
+pub fn missing_home(env: &Env, path: &Path) -> Option<String> {
+    let home = env.home_folder().filter(|home| path.starts_with(home))?;
+    let why = match std::fs::metadata(&home) {
+        Ok(meta) if meta.is_dir() => return None,
+        Ok(_) => "not a directory".into(),
+        Err(error) => reason(&error),
+    };
+    Some(format!("HOME is {}: {why}", shown_path(&home)))
+}
+
+/// Returns the state folder, which need not exist, unless it must not be created.
+fn folder(env: &Env) -> Result<PathBuf, String> {
+    let folder = env.state_folder();
+    let folder = folder.ok_or("neither XDG_STATE_HOME nor HOME names a directory")?;
+    missing_home(env, &folder).map_or(Ok(folder), Err)
+}
+
+/// Returns true at the first start for this user, which is when the state folder is empty. Leaves a file there, if the
+/// folder is writable, so that later starts return false.
 pub fn is_first_start(env: &Env) -> bool {
-    let Some(folder) = env.state_folder() else { return true };
+    let Ok(folder) = folder(env) else { return true };
     let is_empty = std::fs::read_dir(&folder).map_or(true, |mut files| files.next().is_none());
     if is_empty {
-        // Where that is not to be done, the next start is the first one, too.
-        let _ = atomic::replace(&folder.join(STARTED), |_| Ok(()));
+        // If nothing may be created there, the next start counts as the first one again.
+        let _ = make_empty(&folder.join(STARTED));
     }
     is_empty
 }
 
-/// Returns the file that the history is kept in; `None` where there is no place for it. No home is made for it.
-pub fn history_file(env: &Env) -> Option<PathBuf> {
-    let file = env.state_folder()?.join(HISTORY);
-    let home = Path::new(env.home.as_deref().unwrap_or_default());
-    (home.is_dir() || !file.starts_with(home)).then_some(file)
+/// Creates an empty file unless one exists. Unlike [`atomic::replace`](super::atomic::replace) it does not sync.
+fn make_empty(path: &Path) -> io::Result<()> {
+    let place = trust::follow(path, Purpose::Replace)?;
+    if place.foreign_link.is_some() {
+        return Ok(());
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&place.dir, &place.name, flags, Mode::RUSR | Mode::WUSR)?;
+    if let Some((user, group)) = trust::owner_of_new(&place.dir)? {
+        rustix::fs::fchown(file, Some(user), Some(group))?;
+    }
+    Ok(())
 }
 
-/// Reads a file of the state folder that could be anything, of so many bytes at most; `None` if there is none. Never
-/// blocks.
+/// Returns the file that holds the history, and creates the directories above it.
 ///
 /// # Errors
-/// It cannot be read, is too large or not a regular file; or it is root who reads it, and others can change it.
+/// No history can be kept there, or keeping one is not allowed. The text says why, safe to print.
+pub fn history_file(env: &Env) -> Result<PathBuf, String> {
+    let file = folder(env)?.join(HISTORY);
+    check(&file).map_err(|error| format!("{}: {}", shown_path(&file), reason(&error)))?;
+    Ok(file)
+}
+
+/// Checks whether a file can be kept at that path, and creates the directories above it. Root is refused a path that
+/// another user controls: root would not read the file back, and its data is not for others.
+///
+/// # Errors
+/// The file cannot be kept there.
+pub fn check(path: &Path) -> io::Result<()> {
+    let place = trust::follow(path, Purpose::Replace)?;
+    if let Some(doubt) = place.doubt.filter(|_| geteuid().is_root()) {
+        return Err(io::Error::other(doubt));
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(rustix::fs::accessat(&place.dir, ".", access, AtFlags::empty())?)
+}
+
+/// Reads a file of the state folder, whatever it is, of at most `max` bytes; `None` if it does not exist. Never blocks.
+///
+/// # Errors
+/// The file cannot be read, is too large or is not a regular file. For root, also if others can change it.
 pub fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut file = match file::open(path) {
         Ok(file) => file,
@@ -46,7 +103,7 @@ pub fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     if let Some(kind) = file::not_regular(kind) {
         return Err(io::Error::other(format!("is {kind}, not a regular file")));
     }
-    if rustix::process::geteuid().is_root()
+    if geteuid().is_root()
         && let Some(doubt) = trust::doubt(&file, path)
     {
         return Err(io::Error::other(doubt));
@@ -57,4 +114,37 @@ pub fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::other(format!("is larger than the {max} bytes allowed")));
     }
     Ok(Some(bytes))
+}
+
+/// Opens a log for appending, creating it if necessary. Only its owner can read it. Never blocks.
+///
+/// # Errors
+/// The path is a symbolic link, or is not a regular file, has a second name (hard link) or belongs to another user. In
+/// a directory that others can write to, each of these would let them read the log or redirect it to another file. Also
+/// fails if others can change a symbolic link on the path.
+pub fn open_log(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+    let harmless = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let private = Mode::RUSR | Mode::WUSR;
+    let place = trust::follow(path, Purpose::Append)?;
+    if let Some(link) = place.foreign_link {
+        return Err(io::Error::other(format!("others can change the symbolic link {link}")));
+    }
+    let file = rustix::fs::openat(&place.dir, &place.name, flags | harmless, private).map_err(|e| match e {
+        Errno::LOOP => io::Error::other("is a symbolic link"),
+        Errno::NXIO => io::Error::other("is a FIFO or a socket, not a regular file"),
+        e => e.into(),
+    })?;
+    let stat = rustix::fs::fstat(&file)?;
+    if let Some(kind) = file::not_regular(FileType::from_raw_mode(stat.st_mode)) {
+        return Err(io::Error::other(format!("is {kind}, not a regular file")));
+    }
+    if stat.st_nlink > 1 {
+        return Err(io::Error::other("has a second name (a hard link)"));
+    }
+    if stat.st_uid != geteuid().as_raw() {
+        return Err(io::Error::other("belongs to another user"));
+    }
+    rustix::fs::fchmod(&file, private)?;
+    Ok(File::from(file))
 }

@@ -1,9 +1,10 @@
-//! The trust in a path: only this user and root decide what it leads to, or others too.
+//! Decides whether anyone but this user and root controls what a path leads to.
 //!
-//! A path is followed component by component, each opened in the directory before it, so that what is judged is what
-//! is used however names change meanwhile. As sshd does with `StrictModes`, a file is trusted if it, each directory
-//! above it and each symbolic link on the way belongs to this user or root, and nobody else may write to them. A
-//! directory with the sticky bit may be writable: there, only the owner of a file can replace it.
+//! A path is followed component by component. Each component is opened in the directory before it, so that the checked
+//! file is the one used even if names change meanwhile. The rule is the same as `StrictModes` in sshd: a file is
+//! trusted if it, each directory above it and each symbolic link on its path belongs to this user or root and is not
+//! writable by anyone else. A directory with the sticky bit may be writable, since only the owner of a file can replace
+//! it there.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,40 +19,40 @@ use rustix::process::geteuid;
 use super::fault::shown_path;
 use super::file::reason;
 
-/// The maximum number of symbolic links followed: that of the kernel.
+/// The maximum number of symbolic links followed, which is the kernel's limit.
 const MAX_LINKS: usize = 40;
-/// The mode bits with which others than the owner may write.
+/// The mode bits that let users other than the owner write.
 const WRITABLE: u32 = 0o022;
-/// The mode bit of directories in which only the owner of a file may rename or remove it.
+/// The mode bit of directories in which only a file's owner may rename or remove it.
 const STICKY: u32 = 0o1000;
 
-/// The use that a path is followed for.
+/// The purpose of following a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To judge it.
+    /// Check whether it can be trusted.
     Judge,
-    /// To replace the file. Missing directories are made, private.
+    /// Replace the file. Creates missing directories, private to this user.
     Replace,
-    /// To append to the file, which is no symbolic link.
+    /// Append to the file, which must not be a symbolic link.
     Append,
 }
 
-/// The end of a path, with symbolic links followed.
+/// The end of a path after following symbolic links.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The directory that the file is in.
+    /// The directory that holds the file.
     pub(super) dir: OwnedFd,
-    /// The name of the file there.
+    /// The name of the file in that directory.
     pub(super) name: OsString,
-    /// The file's state; `None` if it does not exist.
+    /// The file's status; `None` if it does not exist.
     pub(super) stat: Option<Stat>,
     /// The first reason not to trust the path, safe to print.
     pub(super) doubt: Option<String>,
-    /// The first symbolic link on the way that others can set, safe to print.
+    /// The first symbolic link on the path that others can change, safe to print.
     pub(super) foreign_link: Option<String>,
 }
 
-/// Returns the reason not to trust the open file of that path, safe to print.
+/// Returns the reason not to trust an open file with this path, safe to print; `None` if it is trusted.
 pub(super) fn doubt(file: impl AsFd, path: &Path) -> Option<String> {
     let place = match follow(path, Purpose::Judge) {
         Ok(place) => place,
@@ -68,7 +69,7 @@ pub(super) fn doubt(file: impl AsFd, path: &Path) -> Option<String> {
 /// Follows a path; its last component need not exist.
 ///
 /// # Errors
-/// The path cannot be followed, or ends in no name.
+/// The path cannot be followed, or does not end in a name.
 pub(super) fn follow(path: &Path, purpose: Purpose) -> io::Result<Place> {
     let mut walk = Walk::new()?;
     let mut todo = Vec::new();
@@ -97,8 +98,8 @@ pub(super) fn follow(path: &Path, purpose: Purpose) -> io::Result<Place> {
     Err(io::Error::other("is a directory"))
 }
 
-/// Returns the owner of what is made in a directory: that of the directory, so that what root makes in a user's home
-/// is the user's. `None` if that is who makes it.
+/// Returns the owner for files created in a directory: the directory's owner, so that files which root creates in a
+/// user's home belong to the user. `None` if the creator keeps it.
 pub(super) fn owner_of_new(dir: impl AsFd) -> io::Result<Option<(Uid, Gid)>> {
     let stat = rustix::fs::fstat(dir)?;
     let foreign = geteuid().is_root() && stat.st_uid != 0;
@@ -115,10 +116,10 @@ fn push_components(todo: &mut Vec<OsString>, path: &Path) {
     todo.extend(names);
 }
 
-/// The way so far.
+/// The state of following a path.
 struct Walk {
     dir: OwnedFd,
-    /// The path of `dir`, to be shown.
+    /// The path of `dir`, for messages.
     path: PathBuf,
     links: usize,
     doubt: Option<String>,
@@ -144,7 +145,7 @@ impl Walk {
         rustix::fs::openat(&self.dir, name, flags, Mode::empty())
     }
 
-    /// Notes the first thing on the way that others decide on.
+    /// Records the first component of the path that others control.
     fn judge(&mut self, stat: &Stat, name: &OsStr) {
         if self.doubt.is_some() {
             return;

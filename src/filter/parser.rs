@@ -1,18 +1,20 @@
-//! Parses tokens into a tree of conditions.
+//! Parses the text of a filter into a tree of conditions.
 
 use regex::{Regex, RegexBuilder};
 
-use super::expr::{Comparison, Condition, Expr, TextCondition, UserCondition, fold};
-use super::keys::{KeyKind, normalized, shown, unknown_column, unknown_key};
-use super::tokens::{Literal, Style, Token};
-use super::{Filter, FilterError, Schema, TextField, bounds, keys};
-use crate::units::Unit;
+use crate::filter::expr::{Comparison, Condition, Expr, TextCondition, UserCondition, fold};
+use crate::filter::{Filter, FilterError, Schema, TextField};
+use crate::text::{self, Align, nearest};
+use crate::trend::Verdict;
+use crate::units::{self, Unit};
 
 /// Builds the tree; `None` for an empty filter.
-pub(super) fn parse(tokens: &[Token], schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
+pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
+    let tokens = &tokens(text)?[..];
     if tokens.is_empty() {
         return Ok(None);
     }
+    refuse_words_for_signs(tokens)?;
     let mut parser = Parser {
         tokens,
         at: 0,
@@ -25,6 +27,40 @@ pub(super) fn parse(tokens: &[Token], schema: &dyn Schema) -> Result<Option<Expr
         // Only a parenthesis ends a list of terms early.
         Some(token) => Err(FilterError::new(token.at(), "this ) closes nothing")),
     }
+}
+
+/// Refuses what other languages write for the signs of this one, where it would stand for them.
+fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
+    let plain = |token: &Token| match token {
+        Token::Bare(literal) if literal.style == Style::Plain => Some(literal.text.to_ascii_lowercase()),
+        _ => None,
+    };
+    let begins_term =
+        |token: Option<&Token>| token.is_some_and(|token| !matches!(token, Token::Close(_) | Token::Or(_)));
+    let ends_term = |token: Option<&Token>| {
+        token.is_some_and(|token| !matches!(token, Token::Open(_) | Token::Or(_) | Token::Not(_)))
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        let Some(word) = plain(token) else { continue };
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let after = tokens.get(at + 1);
+        let is_between = ends_term(before) && begins_term(after);
+        let what = match &*word {
+            "or" if is_between => "write | for \"either\"; for the word or, put it in quotes",
+            "and" if is_between => "write a space for \"both\"; for the word and, put it in quotes",
+            "not" if begins_term(after) => "write ! before what is not wanted; for the word not, put it in quotes",
+            "pid" => match after.and_then(plain) {
+                Some(number) if number.parse::<u32>().is_ok() => {
+                    let what = format!("write pid:{number} for the process; for these words, put them in quotes");
+                    return Err(FilterError::new(token.at(), what));
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        return Err(FilterError::new(token.at(), what));
+    }
+    Ok(())
 }
 
 struct Parser<'a> {
@@ -120,7 +156,7 @@ impl<'a> Parser<'a> {
     }
 
     fn keyed(&mut self, key: &Literal, value: &Literal) -> Result<Condition, FilterError> {
-        let Some(known) = keys::find(&key.text) else {
+        let Some(known) = find_key(&key.text) else {
             // `verdict:leaking` reads better than `verdict=leaking`, and means the same.
             return match self.schema.figure(&normalized(&key.text)) {
                 Some((_, Unit::Verdict)) => self.figure(key, Comparison::Equal, value),
@@ -144,12 +180,12 @@ impl<'a> Parser<'a> {
         let Some((column, unit)) = self.schema.figure(&name) else {
             return Err(unknown_column(&column.text, &bound.text, column.at, self.schema));
         };
-        let example = bounds::example(unit);
+        let example = example_of(unit);
         if bound.text.is_empty() {
             let what = format!("a figure is missing after {name}: write {example}");
             return Err(FilterError::new(bound.at, what));
         }
-        let Some(bound) = bounds::parse(&bound.text, unit) else {
+        let Some(bound) = parse_bound(&bound.text, unit) else {
             let what = format!("{name} wants {example}, not {}", shown(&bound.text));
             return Err(FilterError::new(bound.at, what));
         };
@@ -264,4 +300,415 @@ fn has_upper(pattern: &str) -> bool {
         }
     }
     false
+}
+
+/// The way a literal was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Quoted,
+    Pattern,
+}
+
+/// A literal text without its quotes, and the character it begins at.
+#[derive(Clone, Debug)]
+struct Literal {
+    text: String,
+    at: usize,
+    style: Style,
+}
+
+/// A token; an operator has the character it stands at.
+#[derive(Clone, Debug)]
+enum Token {
+    Open(usize),
+    Close(usize),
+    Or(usize),
+    Not(usize),
+    Bare(Literal),
+    /// `key:value`
+    Keyed(Literal, Literal),
+    /// `column>figure`
+    Figure(Literal, Comparison, Literal),
+}
+
+impl Token {
+    /// Returns the character it begins at.
+    const fn at(&self) -> usize {
+        match self {
+            Self::Open(at) | Self::Close(at) | Self::Or(at) | Self::Not(at) => *at,
+            Self::Bare(literal) | Self::Keyed(literal, _) | Self::Figure(literal, ..) => literal.at,
+        }
+    }
+}
+
+/// Splits a filter into tokens.
+fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
+    let mut lexer = Lexer {
+        chars: text.chars().collect(),
+        at: 0,
+    };
+    let mut out = Vec::new();
+    while let Some(token) = lexer.next()? {
+        out.push(token);
+    }
+    Ok(out)
+}
+
+struct Lexer {
+    chars: Vec<char>,
+    at: usize,
+}
+
+impl Lexer {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        let here = self.peek() == Some(c);
+        self.at += usize::from(here);
+        here
+    }
+
+    fn skip_spaces(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Token>, FilterError> {
+        self.skip_spaces();
+        let at = self.at;
+        let Some(c) = self.peek() else { return Ok(None) };
+        let single = match c {
+            '(' => Some(Token::Open(at)),
+            ')' => Some(Token::Close(at)),
+            '|' => Some(Token::Or(at)),
+            '!' => Some(Token::Not(at)),
+            _ => None,
+        };
+        if let Some(token) = single {
+            self.at += 1;
+            return Ok(Some(token));
+        }
+        if matches!(c, '>' | '<' | '=') {
+            return Err(FilterError::new(
+                at,
+                format!("a column is missing before {c}: write pss>100M"),
+            ));
+        }
+        if let Some(key) = self.key() {
+            if self.take(':') {
+                let value_at = self.at;
+                let value = match self.literal() {
+                    // Report the first error: `http://x` has an unknown key, not a bad pattern.
+                    Err(_) if find_key(&key.text).is_none() => {
+                        self.at = value_at;
+                        self.plain()
+                    }
+                    other => other?,
+                };
+                return Ok(Some(Token::Keyed(key, value)));
+            }
+            // No term begins with a comparison, so spaces around one are unambiguous.
+            self.skip_spaces();
+            if let Some(comparison) = self.comparison() {
+                self.skip_spaces();
+                let figure = self.plain();
+                return Ok(Some(Token::Figure(key, comparison, figure)));
+            }
+            self.at = at;
+        }
+        Ok(Some(Token::Bare(self.literal()?)))
+    }
+
+    /// Reads a key if what stands here looks like one: a letter, then letters, digits, `_` or `-`.
+    fn key(&mut self) -> Option<Literal> {
+        let at = self.at;
+        if !self.peek()?.is_alphabetic() {
+            return None;
+        }
+        while self
+            .peek()
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        {
+            self.at += 1;
+        }
+        Some(self.plain_from(at))
+    }
+
+    fn comparison(&mut self) -> Option<Comparison> {
+        let next = self.chars.get(self.at + 1).copied();
+        let (comparison, len) = match (self.peek()?, next) {
+            ('>', Some('=')) => (Comparison::AtLeast, 2),
+            ('>', _) => (Comparison::Greater, 1),
+            ('<', Some('=')) => (Comparison::AtMost, 2),
+            ('<', _) => (Comparison::Less, 1),
+            ('!', Some('=')) => (Comparison::Unequal, 2),
+            ('=', Some('=')) => (Comparison::Equal, 2),
+            ('=', _) => (Comparison::Equal, 1),
+            _ => return None,
+        };
+        self.at += len;
+        Some(comparison)
+    }
+
+    fn literal(&mut self) -> Result<Literal, FilterError> {
+        match self.peek() {
+            Some('/') => self.pattern(),
+            _ => self.word(),
+        }
+    }
+
+    /// Reads up to a space, a parenthesis or a `|`, and quotes as a shell does: `'…'` is literal, in `"…"` a backslash makes
+    /// a quote or a backslash ordinary, and pieces side by side are one word. May be empty where nothing is quoted.
+    fn word(&mut self) -> Result<Literal, FilterError> {
+        let at = self.at;
+        let mut word = self.plain();
+        while let Some('"' | '\'') = self.peek() {
+            word.style = Style::Quoted;
+            word.text += &self.quoted()?;
+            word.text += &self.plain().text;
+        }
+        if word.style == Style::Quoted && word.text.is_empty() {
+            return Err(FilterError::new(at, "there is nothing between the quotes"));
+        }
+        Ok(word)
+    }
+
+    /// Reads up to a space, a parenthesis, a `|` or a quote; may be empty.
+    fn plain(&mut self) -> Literal {
+        let at = self.at;
+        while self
+            .peek()
+            .is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '|' | '"' | '\''))
+        {
+            self.at += 1;
+        }
+        self.plain_from(at)
+    }
+
+    fn plain_from(&self, at: usize) -> Literal {
+        Literal {
+            text: self.chars[at..self.at].iter().collect(),
+            at,
+            style: Style::Plain,
+        }
+    }
+
+    /// Reads `"…"`, where `\"` and `\\` stand for a quote and a backslash, or `'…'`, where nothing does.
+    fn quoted(&mut self) -> Result<String, FilterError> {
+        let is_literal = self.peek() == Some('\'');
+        let unclosed = if is_literal {
+            "this quote is not closed: put a word with a ' in it in double quotes"
+        } else {
+            "this quote is not closed"
+        };
+        let literal = self.delimited(Style::Quoted, unclosed, |next| match next {
+            '"' | '\\' if !is_literal => Some(""),
+            _ => None,
+        })?;
+        Ok(literal.text)
+    }
+
+    /// Reads `/…/`, where `\/` stands for a slash and other escapes are the pattern's own. A space, a `)` or a `|`
+    /// must follow: an unquoted path is told to be quoted.
+    fn pattern(&mut self) -> Result<Literal, FilterError> {
+        let unclosed = "this regular expression is not closed: end it with /, or put a path in quotes";
+        let literal = self.delimited(Style::Pattern, unclosed, |next| match next {
+            '/' => Some(""),
+            _ => Some("\\"),
+        })?;
+        if self
+            .peek()
+            .is_some_and(|c| !c.is_whitespace() && !matches!(c, ')' | '|'))
+        {
+            let what = "the regular expression ends at this /: write \\/ for a slash in it, or put a path in quotes";
+            return Err(FilterError::new(self.at - 1, what));
+        }
+        if literal.text.is_empty() {
+            return Err(FilterError::new(literal.at, "there is nothing between the slashes"));
+        }
+        Ok(literal)
+    }
+
+    /// Reads up to the character it stands at. A backslash takes the next character into the text, after what
+    /// `escape` returns for it; if that is `None` it is an ordinary character.
+    fn delimited(
+        &mut self,
+        style: Style,
+        unclosed: &str,
+        escape: impl Fn(char) -> Option<&'static str>,
+    ) -> Result<Literal, FilterError> {
+        let (at, end) = (self.at, self.chars[self.at]);
+        self.at += 1;
+        let mut text = String::new();
+        while let Some(c) = self.peek() {
+            self.at += 1;
+            let next = self.peek();
+            let escaped = next.and_then(|next| Some((escape(next)?, next)));
+            match (c, escaped) {
+                _ if c == end => return Ok(Literal { text, at, style }),
+                ('\\', Some((before, next))) => {
+                    text.push_str(before);
+                    text.push(next);
+                    self.at += 1;
+                }
+                _ => text.push(c),
+            }
+        }
+        Err(FilterError::new(at, unclosed))
+    }
+}
+
+/// A key, which stands before a colon.
+struct Key {
+    name: &'static str,
+    kind: KeyKind,
+    /// The value that must follow, for messages.
+    expects: &'static str,
+}
+
+/// The text or number that a key's value is compared with.
+#[derive(Clone, Copy)]
+enum KeyKind {
+    Text(TextField),
+    Pid,
+    State,
+}
+
+const fn key(name: &'static str, kind: KeyKind, expects: &'static str) -> Key {
+    Key { name, kind, expects }
+}
+
+const fn text(name: &'static str, field: TextField, expects: &'static str) -> Key {
+    key(name, KeyKind::Text(field), expects)
+}
+
+static KEYS: [Key; 17] = [
+    text("user", TextField::User, "a name"),
+    text("cmd", TextField::CommandLine, "a word"),
+    text("command", TextField::CommandLine, "a word"),
+    text("cmdline", TextField::CommandLine, "a word"),
+    text("name", TextField::Comm, "a word"),
+    text("comm", TextField::Comm, "a word"),
+    key("pid", KeyKind::Pid, "a number"),
+    text("unit", TextField::Unit, "a name"),
+    text("container", TextField::Container, "an id"),
+    text("cgroup", TextField::Cgroup, "a path"),
+    text("group", TextField::Group, "a name"),
+    text("family", TextField::Family, "a name"),
+    text("host", TextField::Host, "a name"),
+    text("exe", TextField::Exe, "a path"),
+    text("replaced", TextField::Replaced, "updated or deleted"),
+    text("unread", TextField::Unread, "a reason"),
+    key("state", KeyKind::State, "a letter"),
+];
+
+/// Returns the key of that name, as typed.
+fn find_key(typed: &str) -> Option<&'static Key> {
+    let name = normalized(typed);
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// Converts a typed name to the form of ids: lower case, `-` as `_`.
+fn normalized(typed: &str) -> String {
+    typed.to_lowercase().replace('-', "_")
+}
+
+/// Returns typed text short and safe to print.
+fn shown(typed: &str) -> String {
+    const WIDTH: usize = 24;
+    let text = text::safe_prefix(typed.as_bytes(), WIDTH);
+    text::fit(&text, WIDTH, Align::Left).trim_end().to_owned()
+}
+
+/// Reports `key:value` with an unknown key, at character `at`.
+fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
+    let name = normalized(key);
+    let what = if schema.figure(&name).is_some() {
+        format!("{name} is a figure: write {name}>{}", shown(value))
+    } else {
+        unknown(key, KEYS.iter().map(|key| key.name))
+    };
+    FilterError::new(at, what)
+}
+
+/// Reports `column>figure` with an unknown column, at character `at`.
+fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
+    let what = if find_key(column).is_some() {
+        format!(
+            "{name} is a word: write {name}:{}",
+            shown(value),
+            name = normalized(column)
+        )
+    } else {
+        unknown(column, schema.figures())
+    };
+    FilterError::new(at, what)
+}
+
+fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    match nearest(&normalized(typed), known) {
+        Some(other) => format!("unknown key {}: did you mean {other}?", shown(typed)),
+        None => format!(
+            "unknown key {}: to look for the word itself, put it in quotes",
+            shown(typed)
+        ),
+    }
+}
+
+/// Returns what a bound in that unit looks like, for messages.
+const fn example_of(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes | Unit::Delta => "a size such as 100M or 1.5G",
+        Unit::Growth | Unit::Chart | Unit::Trend => "a size per time such as 10K/s or 1M/min",
+        Unit::PerSecond | Unit::Count | Unit::Text => "a number such as 12 or 10k",
+        Unit::Share => "a percentage such as 50 or 0.5%",
+        Unit::Seconds => "a time such as 90, 5m or 2h",
+        Unit::Verdict => "shrinking, steady, warming, growing or leaking",
+    }
+}
+
+/// Parses a bound with its sign; the result is in the unit of the column's figures.
+fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
+    let (sign, size) = match text.strip_prefix(['-', '−']) {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = match unit {
+        Unit::Verdict => return rank(text),
+        Unit::Bytes | Unit::Delta => units::parse_size(size)?,
+        // Zero is the same in every unit of time, so it needs none.
+        Unit::Growth | Unit::Chart | Unit::Trend if units::parse_size(size) == Some(0.0) => 0.0,
+        Unit::Growth | Unit::Chart | Unit::Trend => units::parse_rate(size)?,
+        Unit::PerSecond | Unit::Count => parse_number(size)?,
+        Unit::Share => parse_number(size.strip_suffix('%').unwrap_or(size))? / 100.0,
+        Unit::Seconds => units::parse_span(size)?.as_secs_f64(),
+        Unit::Text => return None,
+    };
+    Some(sign * value)
+}
+
+/// Returns the rank of the verdict of that name.
+fn rank(name: &str) -> Option<f64> {
+    let name = name.to_lowercase();
+    Verdict::ALL.into_iter().find(|verdict| verdict.id() == name)?.rank()
+}
+
+/// Parses a plain number, or thousands and millions of them, as such columns are written.
+fn parse_number(text: &str) -> Option<f64> {
+    let at = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let scale = match &text[at..] {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        _ => return None,
+    };
+    let value = text[..at].parse::<f64>().ok()? * scale;
+    value.is_finite().then_some(value)
 }

@@ -1,15 +1,8 @@
 //! The names of programs that interpreters run, from their command lines.
 //!
-//! Only the name of a script, a module, an archive or a class is taken, never another argument: those may be secrets.
-
-mod part;
-mod table;
+//! A name contains only the script, module, archive or class, never another argument: those may be secrets.
 
 use std::borrow::Cow;
-
-pub(super) use part::base;
-use part::{class_name, cut, file_name, module_or_file};
-use table::{Interpreter, JAVA, Letters, PYTHON, SHELL, find};
 
 use crate::model::process::Facts;
 
@@ -42,7 +35,7 @@ pub(super) fn interpreted_name(facts: &Facts) -> Option<Vec<u8>> {
         Runs::Code(option) => (Some(option), None),
         Runs::Target(option, target) => (Some(option), Some(module_or_file(target)?)),
         Runs::Script(class) if found.is(&JAVA) => (None, Some(class_name(class)?)),
-        Runs::Script(path) => (None, Some(file_name(path)?)),
+        Runs::Script(path) => (None, Some(script_name(path)?)),
     };
     let mut name = found.name.to_vec();
     for word in option.as_deref().into_iter().chain(what) {
@@ -98,7 +91,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
 /// Returns the interpreter of that file name, and the name without a version; of python with the first digit of it.
 fn find_versioned(file: &[u8]) -> Option<(&'static Interpreter, &[u8])> {
     let end = file.iter().rposition(|b| !b.is_ascii_digit() && *b != b'.')? + 1;
-    let interpreter = find(&file[..end])?;
+    let interpreter = find_interpreter(&file[..end])?;
     let has_digit = std::ptr::eq(interpreter, &raw const PYTHON) && file.get(end).is_some_and(u8::is_ascii_digit);
     Some((interpreter, &file[..end + usize::from(has_digit)]))
 }
@@ -189,3 +182,290 @@ impl Letters {
         None
     }
 }
+
+/// Maximum length of each part of a name, in bytes: anyone can choose any.
+const MAX_PART: usize = 64;
+
+/// Returns the last part of a path.
+pub(super) fn base(path: &[u8]) -> &[u8] {
+    path.rsplit(|b| *b == b'/').next().unwrap_or_default()
+}
+
+/// Returns the last part of a script's path; of a name that says nothing, such as `index.js`, with the directory.
+fn script_name(path: &[u8]) -> Option<&[u8]> {
+    let mut path = path;
+    // What an address asks for may be a secret.
+    if path.windows(3).any(|part| part == b"://") {
+        path = path.split(|b| matches!(b, b'?' | b'#')).next()?;
+    }
+    while let Some(shorter) = path.strip_suffix(b"/") {
+        path = shorter;
+    }
+    last_part(path, b'/')
+}
+
+/// Returns the last part of a class's name, as jps shows it.
+fn class_name(class: &[u8]) -> Option<&[u8]> {
+    let is_class = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'$' | b'/') || !b.is_ascii();
+    if class.ends_with(b".java") {
+        return script_name(class);
+    }
+    let name = class.iter().all(is_class).then_some(class)?;
+    last_part(name, if name.contains(&b'/') { b'/' } else { b'.' })
+}
+
+/// Returns a module's whole name, or the last part of an archive's path.
+fn module_or_file(target: &[u8]) -> Option<&[u8]> {
+    if target.ends_with(b".jar") {
+        return script_name(target);
+    }
+    // Of java a class may come after the module.
+    target.split(|b| *b == b'/').next().filter(|module| !module.is_empty())
+}
+
+/// Returns the last part of a name; of one that is a mere convention, with the part before.
+fn last_part(name: &[u8], separator: u8) -> Option<&[u8]> {
+    const CONVENTIONS: [&[u8]; 3] = [b"__main__", b"index", b"main"];
+    let at = name.iter().rposition(|b| *b == separator).map_or(0, |at| at + 1);
+    let last = &name[at..];
+    let stem = last.split(|b| *b == b'.').next()?;
+    let is_convention = CONVENTIONS.iter().any(|usual| usual.eq_ignore_ascii_case(stem));
+    let before = at.checked_sub(1).filter(|_| is_convention);
+    let begin = before.map_or(at, |end| {
+        let from = name[..end].iter().rposition(|b| *b == separator).map_or(0, |at| at + 1);
+        let says_nothing = matches!(&name[from..end], b"" | b"." | b"..");
+        if says_nothing || name.len() - from > MAX_PART {
+            at
+        } else {
+            from
+        }
+    });
+    Some(&name[begin..]).filter(|part| !part.is_empty())
+}
+
+/// Cuts a long part of a name between characters.
+fn cut(part: &[u8]) -> &[u8] {
+    let Some(next) = part.get(MAX_PART) else { return part };
+    let mut end = MAX_PART;
+    if next & 0xc0 == 0x80 {
+        // At most three bytes of a character come before its last.
+        let begin = (MAX_PART - 3..MAX_PART).rev().find(|at| part[*at] & 0xc0 != 0x80);
+        end = begin.unwrap_or(MAX_PART);
+    }
+    &part[..end]
+}
+
+/// The options of an interpreter, as far as they tell where the name of what it runs stands.
+struct Interpreter {
+    /// Options with a value in the next argument.
+    with_value: &'static [&'static str],
+    /// Options that are followed by what is run, and are part of the name.
+    target: &'static [&'static str],
+    /// Options that are followed by a script, also after `=`.
+    script: &'static [&'static str],
+    /// Options whose value is the program itself, or after which no script comes.
+    code: &'static [&'static str],
+    /// Words before the script.
+    subcommands: &'static [&'static str],
+    /// Options of one letter, which may stand together: `-uc`.
+    letters: Letters,
+}
+
+/// The letters that take values, in the same argument or in the next one.
+struct Letters {
+    value: &'static [u8],
+    target: &'static [u8],
+    script: &'static [u8],
+    code: &'static [u8],
+    /// Their values are always in the same argument.
+    attached: &'static [u8],
+    /// The program comes from standard input.
+    input: &'static [u8],
+}
+
+/// Returns the interpreter that a file of this name is, the name being without a version.
+fn find_interpreter(name: &[u8]) -> Option<&'static Interpreter> {
+    Some(match name {
+        b"sh" | b"bash" | b"dash" | b"zsh" | b"ksh" | b"mksh" | b"ash" | b"rbash" | b"fish" => &SHELL,
+        b"java" => &JAVA,
+        b"python" | b"pypy" => &PYTHON,
+        b"node" | b"nodejs" => &NODE,
+        b"deno" => &DENO,
+        b"bun" => &BUN,
+        b"ruby" => &RUBY,
+        b"perl" => &PERL,
+        b"php" => &PHP,
+        b"R" => &R,
+        b"lua" | b"luajit" => &LUA,
+        b"mono" | b"dotnet" => &DOTNET,
+        _ => return None,
+    })
+}
+
+const NO_LETTERS: Letters = Letters {
+    value: b"",
+    target: b"",
+    script: b"",
+    code: b"",
+    attached: b"",
+    input: b"",
+};
+
+const PLAIN: Interpreter = Interpreter {
+    with_value: &[],
+    target: &[],
+    script: &[],
+    code: &[],
+    subcommands: &[],
+    letters: NO_LETTERS,
+};
+
+static SHELL: Interpreter = Interpreter {
+    with_value: &["--rcfile", "--init-file", "--init-command"],
+    code: &["--command"],
+    letters: Letters {
+        value: b"oOC",
+        code: b"c",
+        input: b"s",
+        ..NO_LETTERS
+    },
+    ..PLAIN
+};
+
+static JAVA: Interpreter = Interpreter {
+    with_value: &[
+        "-cp",
+        "-classpath",
+        "--class-path",
+        "-p",
+        "--module-path",
+        "--upgrade-module-path",
+        "--add-modules",
+        "--limit-modules",
+        "--add-opens",
+        "--add-exports",
+        "--add-reads",
+        "--patch-module",
+        "--source",
+        "-d",
+        "--describe-module",
+    ],
+    target: &["-jar", "-m", "--module"],
+    ..PLAIN
+};
+
+static PYTHON: Interpreter = Interpreter {
+    with_value: &["--check-hash-based-pycs"],
+    letters: Letters {
+        value: b"WX",
+        target: b"m",
+        code: b"c",
+        ..NO_LETTERS
+    },
+    ..PLAIN
+};
+
+static NODE: Interpreter = Interpreter {
+    with_value: &[
+        "-r",
+        "--require",
+        "--import",
+        "--loader",
+        "--experimental-loader",
+        "-C",
+        "--conditions",
+        "--env-file",
+        "--env-file-if-exists",
+        "--title",
+        "--input-type",
+        "--icu-data-dir",
+        "--openssl-config",
+        "--redirect-warnings",
+        "--diagnostic-dir",
+        "--watch-path",
+    ],
+    target: &["--run"],
+    code: &["-e", "--eval", "-p", "--print", "-pe"],
+    ..PLAIN
+};
+
+static DENO: Interpreter = Interpreter {
+    with_value: &[
+        "-c",
+        "--config",
+        "--import-map",
+        "--lock",
+        "-L",
+        "--log-level",
+        "--cert",
+        "--location",
+    ],
+    subcommands: &["run"],
+    ..PLAIN
+};
+
+static BUN: Interpreter = Interpreter {
+    with_value: &["-r", "--preload", "-c", "--config", "--cwd", "--env-file"],
+    code: &["-e", "--eval", "-p", "--print"],
+    subcommands: &["run"],
+    ..PLAIN
+};
+
+static RUBY: Interpreter = Interpreter {
+    letters: Letters {
+        value: b"IrCE",
+        code: b"e",
+        attached: b"xFKiTW",
+        ..NO_LETTERS
+    },
+    ..PLAIN
+};
+
+static PERL: Interpreter = Interpreter {
+    letters: Letters {
+        value: b"I",
+        code: b"eE",
+        attached: b"mMxiFDdV",
+        ..NO_LETTERS
+    },
+    ..PLAIN
+};
+
+static PHP: Interpreter = Interpreter {
+    with_value: &["--define", "--php-ini", "--server", "--docroot"],
+    script: &["--file", "--process-file"],
+    code: &["--run", "--process-code", "--process-begin", "--process-end"],
+    letters: Letters {
+        value: b"dczSt",
+        script: b"fF",
+        code: b"rRBE",
+        ..NO_LETTERS
+    },
+    ..PLAIN
+};
+
+static R: Interpreter = Interpreter {
+    with_value: &["-g", "--gui", "-d", "--debugger"],
+    script: &["-f", "--file"],
+    code: &["-e", "--args"],
+    ..PLAIN
+};
+
+static LUA: Interpreter = Interpreter {
+    with_value: &["-e", "-l", "-j"],
+    ..PLAIN
+};
+
+static DOTNET: Interpreter = Interpreter {
+    with_value: &[
+        "--config",
+        "--additionalprobingpath",
+        "--additional-deps",
+        "--depsfile",
+        "--runtimeconfig",
+        "--fx-version",
+        "--roll-forward",
+    ],
+    subcommands: &["exec"],
+    ..PLAIN
+};

@@ -1,8 +1,14 @@
-//! The names of groups and rows.
+//! The identities of groups and rows.
+//!
+//! Equal siblings are processes of one parent that run the same command, such as the workers of a server. They have the
+//! same parent, user, cgroup and short name, and their command lines differ only in numbers. These have no equals: kernel
+//! threads, zombies, rows of a fleet, and processes whose command line is empty or unknown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::model::process::Identity;
+use crate::model::process::{Identity, ProcessSample};
+use crate::model::reading::Missing;
 
 /// A way to group processes, or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,12 +27,15 @@ pub enum GroupBy {
     Family,
     /// The host, in a snapshot of many hosts.
     Host,
+    /// The parent, the user, the cgroup and the command: equal siblings. They have no history as a group; the screen folds
+    /// them into one row.
+    Siblings,
     /// The mapped file, or the kind of memory: groups of areas, not of processes.
     Mapping,
 }
 
 impl GroupBy {
-    /// Every way.
+    /// Every way that can be asked for.
     pub const ALL: [Self; 8] = [
         Self::Command,
         Self::User,
@@ -60,6 +69,7 @@ impl GroupBy {
             Self::Cgroup => "cgroup",
             Self::Family => "family",
             Self::Host => "host",
+            Self::Siblings => "siblings",
             Self::Mapping => "mapping",
         }
     }
@@ -67,7 +77,7 @@ impl GroupBy {
     /// Returns the heading of its names.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Command => "COMMAND",
+            Self::Command | Self::Siblings => "COMMAND",
             Self::User => "USER",
             Self::Unit => "UNIT",
             Self::Container => "CONTAINER",
@@ -98,11 +108,18 @@ impl GroupKey {
     /// Returns the name to show, still raw: in parentheses where it has none.
     pub fn label(&self) -> &[u8] {
         match (&self.name, self.by) {
+            (Some(name), GroupBy::Siblings) => siblings_label(name),
             (Some(name), _) => name,
             (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
             (
                 None,
-                GroupBy::Command | GroupBy::User | GroupBy::Cgroup | GroupBy::Family | GroupBy::Host | GroupBy::Mapping,
+                GroupBy::Command
+                | GroupBy::User
+                | GroupBy::Cgroup
+                | GroupBy::Family
+                | GroupBy::Host
+                | GroupBy::Siblings
+                | GroupBy::Mapping,
             ) => b"(unknown)",
         }
     }
@@ -151,5 +168,84 @@ impl RowKey {
             Self::Process(_) | Self::Part(_) => None,
             Self::Group(key) => Some(key),
         }
+    }
+}
+
+/// Stands for a number in a command line.
+const NUMBER: u8 = b'#';
+
+/// Appends the name of the group of equal siblings that a process is in; returns false, and appends nothing of use, where it
+/// is in none. After the last NUL of the name is the command line, with a sign for each number.
+pub(crate) fn write_siblings_name(sample: &ProcessSample, name: &mut Vec<u8>) -> bool {
+    let facts = &*sample.facts;
+    let (Ok(line), Ok(uid)) = (facts.cmdline.as_deref(), facts.uid) else {
+        return false;
+    };
+    let Some(end) = line.iter().rposition(|b| *b != 0) else {
+        return false;
+    };
+    if sample.stat.lacks_memory().is_some() || sample.is_unseen() || facts.host.is_some() {
+        return false;
+    }
+    let cgroup = match &facts.cgroup {
+        Ok(path) => path,
+        Err(Missing::Pending) => return false,
+        Err(_) => &b""[..],
+    };
+    for number in [sample.stat.ppid, uid] {
+        name.extend_from_slice(&number.to_le_bytes());
+    }
+    for text in [cgroup, &facts.comm] {
+        name.extend_from_slice(text);
+        name.push(0);
+    }
+    let mut is_number = false;
+    for byte in &line[..=end] {
+        if byte.is_ascii_digit() {
+            if !std::mem::replace(&mut is_number, true) {
+                name.push(NUMBER);
+            }
+        } else {
+            is_number = false;
+            name.push(if *byte == 0 { b' ' } else { *byte });
+        }
+    }
+    true
+}
+
+/// Returns a command line of equal siblings, with a sign for each number in which the others differ.
+pub(crate) fn common_line<'a>(line: &[u8], others: impl Iterator<Item = Cow<'a, [u8]>>) -> Vec<u8> {
+    let mut is_common: Vec<bool> = numbers(line).map(|_| true).collect();
+    for other in others {
+        let pairs = numbers(line).zip(numbers(&other));
+        for (is_common, (a, b)) in is_common.iter_mut().zip(pairs) {
+            *is_common &= a == b;
+        }
+    }
+    let mut is_common = is_common.into_iter();
+    let mut common = Vec::with_capacity(line.len());
+    for part in line.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()) {
+        let is_number = part.first().is_some_and(u8::is_ascii_digit);
+        if is_number && is_common.next() == Some(false) {
+            common.push(NUMBER);
+        } else {
+            common.extend_from_slice(part);
+        }
+    }
+    common
+}
+
+fn numbers(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|b| !b.is_ascii_digit()).filter(|number| !number.is_empty())
+}
+
+/// Returns the command line in the name of a group, without the directory of its program.
+fn siblings_label(name: &[u8]) -> &[u8] {
+    let line = name.rsplit(|b| *b == 0).next().unwrap_or_default();
+    let program = line.split(|b| *b == b' ').next().unwrap_or_default();
+    let directory = program.iter().rposition(|b| *b == b'/');
+    match directory.filter(|at| program.starts_with(b"/") && at + 1 < program.len()) {
+        Some(at) => &line[at + 1..],
+        None => line,
     }
 }

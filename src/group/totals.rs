@@ -1,15 +1,65 @@
-//! The sums of a set of processes.
+//! The sums of a set of processes: memory, changes, and how many of them could be read.
 //!
-//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once. Of what
-//! descriptors hold, each has a part.
+//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once. Of memory held
+//! through descriptors, each process has a share.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
-use crate::group::change::{Change, sum};
 use crate::model::held::HeldFigures;
 use crate::model::memory::Memory;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::{Missing, Reading};
+use crate::model::snapshot::Snapshot;
+
+/// Recent changes: bytes over the change window, and rates since the previous snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// PSS now less PSS at the window's start; `None` while only one value is known.
+    pub pss: Option<i64>,
+    /// Swap likewise.
+    pub swap: Option<i64>,
+    /// Slope of the footprint over five minutes, bytes a second.
+    pub growth: Option<f64>,
+    /// Minor faults a second.
+    pub minflt: Option<f64>,
+    /// Major faults a second.
+    pub majflt: Option<f64>,
+    /// Processor time, 1.0 being one core.
+    pub cpu: Option<f64>,
+}
+
+impl Change {
+    /// Returns the rates, which have nothing to do with memory.
+    #[must_use]
+    pub const fn without_memory(self) -> Self {
+        Self {
+            pss: None,
+            swap: None,
+            growth: None,
+            ..self
+        }
+    }
+
+    /// Adds another process's changes; unknown in one counts as no change in the sum.
+    pub fn add(&mut self, other: &Self) {
+        let rate = |a, b| sum(a, b, |a: f64, b: f64| a + b);
+        self.pss = sum(self.pss, other.pss, i64::saturating_add);
+        self.swap = sum(self.swap, other.swap, i64::saturating_add);
+        self.growth = rate(self.growth, other.growth);
+        self.minflt = rate(self.minflt, other.minflt);
+        self.majflt = rate(self.majflt, other.majflt);
+        self.cpu = rate(self.cpu, other.cpu);
+    }
+}
+
+/// Adds what is known; `None` where nothing is.
+pub(super) fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (one, other) => one.or(other),
+    }
+}
 
 /// The sums of a set of processes: those a filter lets through, those tagged, a group, a subtree.
 #[derive(Clone, Debug)]
@@ -232,4 +282,79 @@ pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> 
 /// Returns the identity of an address space: that of the first process that has it.
 fn space(sample: &ProcessSample) -> Identity {
     sample.shares_mm.unwrap_or(sample.id)
+}
+
+/// The number of processes whose memory is known, and of those whose memory is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Processes whose memory was read.
+    pub readable: usize,
+    /// Processes that have memory that could not be read, or not yet.
+    pub hidden: usize,
+    /// Hidden processes that wait for their first walk.
+    pub pending: usize,
+    /// Processes whose figures may be wrong by more than they are shown to be right to.
+    pub uncertain: usize,
+    /// The time of the oldest walk of those.
+    pub uncertain_since: Option<Duration>,
+    /// Hidden processes, beside those that wait, whose resident pages the kernel counts for everyone.
+    pub by_rss: usize,
+    /// The age of the oldest walk.
+    pub oldest: Option<Duration>,
+}
+
+impl Coverage {
+    /// Counts the processes of a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let walks = snapshot.rows().iter().filter_map(|row| row.walk.ok());
+        let oldest = walks.map(|walk| snapshot.monotonic.saturating_sub(walk.at)).max();
+        Self {
+            oldest,
+            ..Self::of_rows(snapshot.rows())
+        }
+    }
+
+    /// Counts processes; says nothing of their age.
+    pub fn of_rows(rows: &[ProcessSample]) -> Self {
+        let mut coverage = Self::default();
+        for row in rows {
+            match row.walk {
+                Ok(walk) => {
+                    coverage.readable += 1;
+                    if row.stale {
+                        coverage.uncertain += 1;
+                        coverage.uncertain_since = earlier(coverage.uncertain_since, Some(walk.at));
+                    }
+                }
+                Err(e) if e.hides_memory() => {
+                    coverage.hidden += 1;
+                    coverage.pending += usize::from(e == Missing::Pending);
+                    coverage.by_rss += usize::from(e != Missing::Pending && row.counted_rss().is_some());
+                }
+                Err(_) => {}
+            }
+        }
+        coverage
+    }
+
+    /// Adds the counts of others.
+    pub fn add(&mut self, other: &Self) {
+        self.readable += other.readable;
+        self.hidden += other.hidden;
+        self.pending += other.pending;
+        self.uncertain += other.uncertain;
+        self.uncertain_since = earlier(self.uncertain_since, other.uncertain_since);
+        self.by_rss += other.by_rss;
+        self.oldest = self.oldest.max(other.oldest);
+    }
+
+    /// Returns how many processes have memory, readable or not.
+    pub const fn total(&self) -> usize {
+        self.readable + self.hidden
+    }
+}
+
+/// Returns the earlier of two times, or the one there is.
+fn earlier(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    [a, b].into_iter().flatten().min()
 }

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::group::change::Change;
-use crate::group::totals::{SharedSpaces, Totals};
+use crate::group::totals::{Change, SharedSpaces, Totals};
 use crate::model::process::ProcessSample;
 
 /// A row of a drawn forest.
@@ -69,6 +68,11 @@ impl Forest {
     /// Returns the place of a process's parent; `None` for a root.
     pub fn parent(&self, index: usize) -> Option<usize> {
         self.parent[index]
+    }
+
+    /// Returns true if a process has no children.
+    pub fn is_leaf(&self, index: usize) -> bool {
+        self.children[index].is_empty()
     }
 
     /// Returns the totals of each process with its descendants, in the order of the snapshot. An address space that

@@ -19,6 +19,8 @@ use crate::order;
 const CGROUP_INTERVAL: Duration = Duration::from_secs(2);
 /// Minimum share of the pace that a process or program has which is said to take the memory.
 const MIN_SHARE: f64 = 0.25;
+/// Bounds of the time over which the growth of a process is taken for that.
+const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// A program is named in place of a process where it takes that many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
 
@@ -124,7 +126,12 @@ impl History {
         if let Limit::AddressSpace(id) = limit {
             return Some((RowKey::Process(*id), forecast.pace));
         }
-        let pace = |row: &RowHistory| row.footprint().change_over(forecast.window) / forecast.window.as_secs_f64();
+        let span = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
+        // In a growth of a few seconds a walk may be as old as that.
+        let seconds = forecast.window.min(span).as_secs_f64();
+        let from = snapshot.monotonic.saturating_sub(span);
+        let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
+        let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
         let greatest = |found: Option<(RowKey, f64)>, (key, pace): (RowKey, f64)| match found {
             Some((_, most)) if most >= pace => found,
             _ => Some((key, pace)),
@@ -135,7 +142,14 @@ impl History {
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
-            Some((RowKey::Process(sample.id), pace(row)))
+            // What began since then had nothing before.
+            let is_new = self.started_at(sample.id).is_some_and(|at| at >= from);
+            let pace = if is_new {
+                pace_of(row.newest_footprint() as f64)
+            } else {
+                pace(row)
+            };
+            Some((RowKey::Process(sample.id), pace))
         });
         let process = processes.fold(None, greatest);
         // Those of a program may be in several cgroups.

@@ -7,10 +7,9 @@
 
 use std::time::Duration;
 
-use crate::history::growth_log::GrowthLog;
-use crate::history::members::MemberCounts;
-use crate::history::time_series::TimeSeries;
+use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
+use crate::order;
 use crate::trend::{Judgement, MIN_OBSERVED, Mark, Metric, Params, Point, Verdict, judge};
 
 /// Seconds between evaluations of a series that changes.
@@ -355,4 +354,161 @@ impl EvaluationScheduler {
     pub(super) const fn bytes(&self) -> usize {
         self.queue.capacity() * size_of::<Turn>() + self.points.capacity() * size_of::<Point>()
     }
+}
+
+/// Marks kept at most: over a week the distance of two is a quarter of their age.
+const MARKS: usize = 48;
+
+/// The load of a row, and what it asked for, since it was first said to grow.
+#[derive(Clone, Debug, Default)]
+pub struct GrowthLog {
+    /// Seconds of processor time.
+    pub(super) work: f32,
+    /// Since when all of the work is known.
+    pub(super) known_since: Duration,
+    /// Oldest first.
+    pub(super) marks: Vec<Mark>,
+}
+
+impl GrowthLog {
+    /// Adds the processor time of a tick, in seconds.
+    pub(super) const fn add_work(&mut self, seconds: f32) {
+        self.work += seconds;
+    }
+
+    /// Notes how much it is by now, and how much was asked for.
+    pub fn mark(&mut self, now: Duration, asked: u64) {
+        if self.marks.len() == MARKS {
+            self.thin_out(now);
+        }
+        self.marks.push(Mark {
+            at: now,
+            asked,
+            work: self.work,
+        });
+    }
+
+    /// Drops the mark, but for the first and the last, without which the gap is smallest beside its age.
+    fn thin_out(&mut self, now: Duration) {
+        let age = |at: usize| now.saturating_sub(self.marks[at].at).as_secs_f64();
+        let gap = |at: &usize| age(at - 1) / age(at + 1).max(1.0);
+        let least = (1..MARKS - 1).min_by(|a, b| gap(a).total_cmp(&gap(b)));
+        if let Some(at) = least {
+            self.marks.remove(at);
+        }
+    }
+
+    /// Forgets all if it has not grown for as long as it did.
+    pub fn rest(&mut self, now: Duration) {
+        let ends = self.marks.first().zip(self.marks.last());
+        if ends.is_some_and(|(first, last)| now.saturating_sub(last.at) > last.at.saturating_sub(first.at)) {
+            *self = Self::default();
+        }
+    }
+
+    /// Returns true if it grew.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Returns the marks, oldest first.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// Returns by how much more work was done in the second half of that time than in the first, as a share of that; `None`
+    /// where too little of it is known. A second of processor time is too little to matter.
+    pub(super) fn rise(&self) -> Option<f64> {
+        let known = &self.marks[self.marks.partition_point(|mark| mark.at < self.known_since)..];
+        let (first, last) = known.first().zip(known.last())?;
+        let middle = known.iter().find(|mark| mark.at >= (first.at + last.at) / 2)?;
+        if middle.at == first.at || middle.at == last.at {
+            return None;
+        }
+        let rate = |work: f32, time: Duration| f64::from(work) / time.as_secs_f64();
+        let (half, rest) = (middle.at.saturating_sub(first.at), last.at.saturating_sub(middle.at));
+        let (early, late) = (
+            rate(middle.work - first.work, half),
+            rate(last.work - middle.work, rest),
+        );
+        Some((late - early) / (early + rate(1.0, rest)))
+    }
+
+    /// Returns its memory on the heap, in bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        self.marks.capacity() * size_of::<Mark>()
+    }
+}
+
+/// The value that stands for one member: far more than what a series takes for the same.
+const MEMBER: u64 = 1 << 20;
+/// Time around a moment of which the usual number counts: a worker that is replaced is missing for a moment, and what lives
+/// for moments is one more. A floor of the shortest window that is judged is as long.
+const AROUND: Duration = Duration::from_secs(60);
+
+/// The number of members of a group that have memory, since it began.
+#[derive(Debug, Default)]
+pub(super) struct MemberCounts(pub(super) TimeSeries);
+
+impl MemberCounts {
+    /// Takes in their number.
+    pub(super) fn push(&mut self, now: Duration, count: u32, retention: Retention) {
+        self.0.push(now, Some(u64::from(count) * MEMBER), retention);
+    }
+
+    /// Forgets all but the newest.
+    pub(super) fn clear_past(&mut self) {
+        self.0.clear_past();
+    }
+
+    /// Scales points of the group's sum, which come in order, to as many members as it has now.
+    ///
+    /// What it had with fewer members counts as if each of those that joined since had taken as much as the others had:
+    /// then what joined is no growth, and growth is only what all of them have more than as many would have had. What it
+    /// had with more members stays as it was, so that those that left make no growth of the rest either.
+    pub(super) fn level(&self, points: &mut [Point]) {
+        let Some(last) = points.last().filter(|_| !self.0.is_constant()) else {
+            return;
+        };
+        let mut counts = Vec::new();
+        self.0.collect_points(&mut counts);
+        let mut held = Vec::new();
+        let now = usual(&counts, last.to.saturating_sub(AROUND), last.to, &mut held);
+        for point in points {
+            let (from, to) = (point.from.saturating_sub(AROUND), point.to + AROUND);
+            let then = usual(&counts, from, to, &mut held);
+            if then < now {
+                let scaled = |bytes: u64| (u128::from(bytes) * u128::from(now) / u128::from(then)) as u64;
+                (point.min, point.last, point.max) = (scaled(point.min), scaled(point.last), scaled(point.max));
+            }
+        }
+    }
+
+    /// Returns its memory in bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// Returns the number that there was for most of that time, at least one: the median by time. `held` is a buffer.
+fn usual(counts: &[Point], from: Duration, to: Duration, held: &mut Vec<(u64, Duration)>) -> u64 {
+    // The one that held when the time began.
+    let first = counts.partition_point(|count| count.from <= from).saturating_sub(1);
+    held.clear();
+    for (at, count) in counts.iter().enumerate().skip(first) {
+        if count.from > to {
+            break;
+        }
+        // A number holds until the next one.
+        let end = counts.get(at + 1).map_or(to, |next| next.from.min(to));
+        held.push((count.last, end.saturating_sub(count.from.max(from))));
+    }
+    order::sort_by(held, Ord::cmp);
+    let half = held.iter().map(|(_, time)| *time).sum::<Duration>() / 2;
+    let mut passed = Duration::ZERO;
+    let median = held.iter().find(|(_, time)| {
+        passed += *time;
+        passed >= half
+    });
+    median.map_or(MEMBER, |(count, _)| *count).max(MEMBER)
 }

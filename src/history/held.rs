@@ -7,22 +7,17 @@
 //! It is read only where somebody asks. [`HeldHistories::is_suspected`] asks, too, while a part of the RAM grows in which it
 //! would be, as its growth is nobody's otherwise.
 
-mod groups;
-mod row;
-
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::group::{GroupBy, GroupKey};
-use crate::history::evaluation::{EvaluationScheduler, RowNumber};
-use crate::history::figures::{Clock, Tick};
+use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
 use crate::history::groups::{GroupHistories, GroupNumbers};
-use crate::history::parts::PartHistories;
-use crate::history::row::RowHistory;
+use crate::history::kernel::PartHistories;
+use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
 use crate::history::time_series::Retention;
+use crate::model::held::{HeldFigures, HeldKind};
 use crate::model::process::{Identity, ProcessSample};
-use groups::HeldGroups;
-pub use row::HeldHistory;
 
 /// Processes with a row at most: those that hold something first of all, in order of pid.
 const MAX_HOLDERS: usize = 4096;
@@ -33,7 +28,7 @@ const PARTS: [&str; 6] = [
     "vmalloc",
     "percpu",
     "slab_unreclaimable",
-    super::parts::REST,
+    super::kernel::REST,
 ];
 /// Time for which it is asked for after the last growth: whoever leaks in bursts is not lost between two.
 const SUSPECTED: Duration = Duration::from_secs(600);
@@ -223,5 +218,246 @@ impl HeldHistories {
             + self.processes.capacity() * slot
             + self.left_out.capacity() * size_of::<Identity>()
             + self.groups.bytes()
+    }
+}
+
+/// The history of what a process or a group holds.
+#[derive(Debug, Default)]
+pub struct HeldHistory {
+    /// The figures last known.
+    pub(super) figures: HeldFigures,
+    /// The figures of when it did not grow yet.
+    before: HeldFigures,
+    /// It is known in this snapshot.
+    pub(super) is_known: bool,
+    /// Nothing but time changes at it while it is the same.
+    is_resting: bool,
+    row: RowHistory,
+}
+
+impl HeldHistory {
+    /// Begins with these figures.
+    pub(super) fn new(figures: HeldFigures) -> Self {
+        Self {
+            figures,
+            before: figures,
+            is_known: true,
+            ..Self::default()
+        }
+    }
+
+    /// Goes on from a past that was kept.
+    pub(super) fn resumed(row: RowHistory) -> Self {
+        Self { row, ..Self::default() }
+    }
+
+    /// Returns its history.
+    pub const fn row(&self) -> &RowHistory {
+        &self.row
+    }
+
+    /// Returns the kind that grew most, since it began to grow; where none did, that of which most is held.
+    pub fn kind(&self) -> HeldKind {
+        let grown = |kind: HeldKind| self.figures.of(kind).saturating_sub(self.before.of(kind));
+        let most = |of: &dyn Fn(HeldKind) -> u64| HeldKind::ALL.into_iter().rev().max_by_key(|kind| of(*kind));
+        let grew = most(&grown).filter(|kind| grown(*kind) > 0);
+        grew.or_else(|| most(&|kind| self.figures.of(kind)))
+            .unwrap_or(HeldKind::Memfd)
+    }
+
+    /// Takes in the figures of this snapshot; where nothing changed since it came to rest, only time passes.
+    pub(super) fn push(&mut self, tick: Tick, rested: Clock, cpu: f64) {
+        let bytes = self.figures.total();
+        let sample = self.is_known.then_some(MemorySample {
+            pss: bytes,
+            swap: 0,
+            footprint: bytes,
+            held: 0,
+            // Of most kinds what is asked for is taken at once.
+            asked: bytes,
+        });
+        if self.is_resting && sample == self.row.known {
+            return;
+        }
+        if self.is_resting {
+            self.row.rest_until(rested);
+        }
+        let cpu = Some(cpu).filter(|_| self.row.trend().verdict.is_growth());
+        let rates = Rates {
+            cpu: cpu.or(Rates::RESTING.cpu),
+            ..Rates::RESTING
+        };
+        self.row.push(tick, sample, &rates);
+        self.is_resting = self.is_known && self.row.is_resting();
+    }
+
+    /// Lets time pass in it until then, if it rests.
+    pub(super) fn rest_until(&self, clock: Clock) {
+        if self.is_resting {
+            self.row.rest_until(clock);
+        }
+    }
+
+    /// Judges it now; a group by its `members`.
+    pub(super) fn judge(
+        &mut self,
+        clock: Clock,
+        scheduler: &mut EvaluationScheduler,
+        members: Option<&MemberCounts>,
+        started_at: Option<Duration>,
+    ) {
+        self.rest_until(clock);
+        self.row.evaluate_descriptors(scheduler, members, started_at);
+        if !self.row.trend().verdict.is_growth() {
+            self.before = self.figures;
+        }
+    }
+
+    /// Puts it in the queue of what is judged, if it is due.
+    pub(super) fn queue(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler, number: RowNumber) {
+        if self.is_due(scheduler.now()) || !self.is_resting {
+            self.rest_until(clock);
+            self.row.queue(scheduler, number);
+        }
+    }
+
+    pub(super) fn is_due(&self, now: u32) -> bool {
+        self.row.due().is_some_and(|due| due <= now)
+    }
+
+    pub(super) const fn is_resting(&self) -> bool {
+        self.is_resting
+    }
+
+    pub(super) const fn row_mut(&mut self) -> &mut RowHistory {
+        &mut self.row
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes()
+    }
+}
+
+/// A group with a process that held something.
+#[derive(Debug)]
+struct HeldGroup {
+    key: GroupKey,
+    held: HeldHistory,
+    /// The number of members that hold something, now and over time.
+    holders: u32,
+    members: MemberCounts,
+    cpu: f64,
+}
+
+/// The groups with a process that held something, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct HeldGroups(HashMap<u32, HeldGroup>);
+
+/// The sum of the members of a group.
+#[derive(Default)]
+struct Sum {
+    figures: HeldFigures,
+    holders: u32,
+    is_known: bool,
+    cpu: f64,
+}
+
+impl HeldGroups {
+    /// Returns a group that is still of that name: a number may be given anew.
+    pub(super) fn get(&self, number: u32, key: &GroupKey) -> Option<&HeldHistory> {
+        let group = self.0.get(&number).filter(|group| group.key == *key)?;
+        Some(&group.held)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&GroupKey, &HeldHistory)> {
+        self.0.values().map(|group| (&group.key, &group.held))
+    }
+
+    /// Sums what the members of each group hold, told with the groups they are in and their processor time.
+    pub(super) fn sum<'a>(
+        &mut self,
+        members: impl Iterator<Item = (GroupNumbers, &'a HeldHistory, f64)>,
+        groups: &GroupHistories,
+    ) {
+        let mut sums: HashMap<u32, Sum> = HashMap::new();
+        for (numbers, held, cpu) in members {
+            for number in numbers {
+                let sum = sums.entry(number).or_default();
+                sum.figures.add(&held.figures);
+                sum.holders += u32::from(held.figures.total() > 0);
+                sum.is_known |= held.is_known;
+                sum.cpu += cpu;
+            }
+        }
+        self.0
+            .retain(|number, group| groups.key(*number).is_some_and(|key| key == group.key));
+        for (number, group) in &mut self.0 {
+            // Without a member it holds nothing, which is known.
+            let sum = sums.remove(number).unwrap_or(Sum {
+                is_known: true,
+                ..Sum::default()
+            });
+            group.take_in(&sum);
+        }
+        for (number, sum) in sums.into_iter().filter(|(_, sum)| sum.figures.total() > 0) {
+            if let Some(key) = groups.key(number) {
+                let mut group = HeldGroup {
+                    key,
+                    held: HeldHistory::default(),
+                    holders: 0,
+                    members: MemberCounts::default(),
+                    cpu: 0.0,
+                };
+                group.take_in(&sum);
+                self.0.insert(number, group);
+            }
+        }
+    }
+
+    /// Takes the sums into the histories, and queues those that are due.
+    pub(super) fn push(&mut self, tick: Tick, rested: Clock, scheduler: &mut EvaluationScheduler) {
+        for (number, group) in &mut self.0 {
+            group.held.push(tick, rested, group.cpu);
+            if group.held.is_known && group.holders > 0 {
+                group.members.push(tick.now, group.holders, tick.retention);
+            }
+            if group.held.row().is_without_past() {
+                group.members.clear_past();
+            }
+            group.held.queue(tick.into(), scheduler, RowNumber::HeldGroup(*number));
+        }
+    }
+
+    /// Judges one of them now.
+    pub(super) fn judge(&mut self, number: u32, clock: Clock, scheduler: &mut EvaluationScheduler) {
+        if let Some(group) = self.0.get_mut(&number) {
+            group.held.judge(clock, scheduler, Some(&group.members), None);
+        }
+    }
+
+    /// Returns the number of each.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = RowNumber> {
+        self.0.keys().map(|number| RowNumber::HeldGroup(*number))
+    }
+
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut RowHistory> {
+        self.0.values_mut().map(|group| group.held.row_mut())
+    }
+
+    /// Returns their memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let slots = self.0.capacity() * (size_of::<(u32, HeldGroup)>() + 1);
+        let rows = self.0.values().map(|group| {
+            let own = group.held.bytes() - size_of::<HeldHistory>();
+            own + group.members.bytes() - size_of::<MemberCounts>()
+        });
+        slots + rows.sum::<usize>()
+    }
+}
+
+impl HeldGroup {
+    fn take_in(&mut self, sum: &Sum) {
+        (self.held.figures, self.held.is_known) = (sum.figures, sum.is_known);
+        (self.holders, self.cpu) = (sum.holders, sum.cpu);
     }
 }

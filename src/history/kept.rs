@@ -10,7 +10,7 @@
 //! which pids and clocks mean the same, and not before it was kept.
 //!
 //! # Format
-//! `zmtop history 3`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
+//! `zmtop history 4`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
 //! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
 //! before it is compressed: rows that grow or are large come first, and of the others those that fit.
 
@@ -22,30 +22,52 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use codec::{Reader, Writer};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use thiserror::Error;
 
 use crate::history::History;
+use crate::history::evaluation::MemberCounts;
 use crate::history::groups::{GroupDigest, GroupPast};
-use crate::history::members::MemberCounts;
 use crate::history::process::{ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
+use crate::history::system::{MAX_KEPT, Suspends};
 use crate::history::time_series::TimeSeries;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
-use codec::{Reader, Writer};
 
 /// The beginning of every version.
 const MAGIC: &[u8] = b"zmtop history ";
 /// The version: to be raised with every change of the format.
-const VERSION: &[u8] = b"3";
+const VERSION: &[u8] = b"4";
 /// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
 pub const MAX_BYTES: usize = 2 << 20;
 /// Parts of the RAM at most; an account has fewer.
 const MAX_PARTS: u64 = 100;
 /// The level of compression: the fastest.
 const LEVEL: u8 = 1;
+
+/// Checks that the bytes are a history of this version, damaged or not.
+///
+/// # Errors
+/// They are something else, or of another version: not to be overwritten.
+pub fn check_version(bytes: &[u8]) -> Result<(), Unusable> {
+    match body(bytes) {
+        Ok(_) | Err(Unusable::Damaged) => Ok(()),
+        Err(other) => Err(other),
+    }
+}
+
+/// Returns what follows the version.
+fn body(bytes: &[u8]) -> Result<&[u8], Unusable> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or(Unusable::Foreign)?;
+    let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Unusable::Damaged)?;
+    if &rest[..end] != VERSION {
+        return Err(Unusable::Version);
+    }
+    Ok(&rest[end + 1..])
+}
 
 /// The reason not to go on from what was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -68,6 +90,7 @@ pub struct Kept {
     namespaces: String,
     /// The time of its last snapshot.
     at: Duration,
+    suspends: Suspends,
     system: [TimeSeries; 2],
     parts: Vec<(String, RowHistory)>,
     processes: HashMap<Identity, ProcessPast>,
@@ -142,6 +165,14 @@ impl History {
         out.text(boot_id);
         out.text(namespaces);
         out.time(at);
+        out.option(self.suspends.kept(), |out, (offset, found)| {
+            out.float(offset);
+            out.number(found.len() as u64);
+            for (at, length) in found {
+                out.time(at);
+                out.time(length);
+            }
+        });
         for series in self.system.series() {
             series::write(series, &mut out);
         }
@@ -192,6 +223,7 @@ impl History {
     pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
         let Some(kept) = &mut self.kept else { return };
         if self.first.is_none() && kept.precedes(snapshot) {
+            self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
             self.groups.table.pasts = std::mem::take(&mut kept.groups);
@@ -219,12 +251,7 @@ impl Kept {
     /// # Errors
     /// It is not what this version of zmtop writes. Nothing of it is used then.
     pub fn read(bytes: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(Unusable::Foreign)?;
-        let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Unusable::Damaged)?;
-        if &rest[..end] != VERSION {
-            return Err(Unusable::Version);
-        }
-        let raw = decompress_to_vec_zlib_with_limit(&rest[end + 1..], MAX_BYTES).map_err(|_| Unusable::Damaged)?;
+        let raw = decompress_to_vec_zlib_with_limit(body(bytes)?, MAX_BYTES).map_err(|_| Unusable::Damaged)?;
         let kept = Self::decode(&mut Reader { rest: &raw }).ok_or(Unusable::Damaged)?;
         Ok(Some(kept).filter(|kept| kept.namespaces == namespaces))
     }
@@ -232,10 +259,12 @@ impl Kept {
     fn decode(input: &mut Reader<'_>) -> Option<Self> {
         let (boot_id, namespaces, at) = (input.text()?, input.text()?, input.time()?);
         let until = u32::try_from(at.as_secs()).ok()?;
+        let suspends = input.option(read_suspends)?.unwrap_or_default();
         let mut kept = Self {
             boot_id,
             namespaces,
             at,
+            suspends,
             system: [series::read(input, until)?, series::read(input, until)?],
             parts: Vec::new(),
             processes: HashMap::new(),
@@ -280,6 +309,15 @@ impl Kept {
         let is_same = snapshot.boot_id.as_ref().is_ok_and(|id| **id == *self.boot_id);
         is_same && snapshot.monotonic >= self.at
     }
+}
+
+fn read_suspends(input: &mut Reader<'_>) -> Option<Suspends> {
+    let offset = input.float()?;
+    let mut found = Vec::new();
+    for _ in 0..input.number().filter(|count| *count <= MAX_KEPT as u64)? {
+        found.push((input.time()?, input.time()?));
+    }
+    Some(Suspends::of(offset, found))
 }
 
 /// Compresses what [`History::keep`] returned: the bytes of a file.

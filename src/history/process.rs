@@ -1,19 +1,18 @@
-//! The history of one process, from one snapshot to the next.
+//! The history of one process, the live part of its heap if it is a Java virtual machine, and processes that ended recently.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::digest::digest_of_name;
 use crate::history::evaluation::EvaluationScheduler;
-use crate::history::figures::{Clock, MemorySample, Rates, Tick};
 use crate::history::groups::{Contribution, GroupNumbers, Membership};
-use crate::history::live_set::LiveSet;
-use crate::history::row::RowHistory;
+use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
+use crate::history::system::Suspends;
 use crate::history::window::rate;
-use crate::model::jvm::JvmHeap;
-use crate::model::process::{Facts, ProcessSample};
+use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
-use crate::model::snapshot::Snapshot;
+use crate::model::snapshot::{JvmHeap, Snapshot};
 
 /// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -66,10 +65,11 @@ pub(super) fn image(sample: &ProcessSample) -> u64 {
 }
 
 /// Returns when a process started, on the monotonic clock; zero if before that.
-pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot) -> Option<Duration> {
+pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot, suspends: &Suspends) -> Option<Duration> {
     let started = sample.id.starttime as f64 / TICKS_PER_SECOND;
     let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
-    Some(snapshot.monotonic.saturating_sub(age))
+    // The start time of a process counts suspends.
+    Some(suspends.moment(snapshot.monotonic, age))
 }
 
 impl ProcessHistory {
@@ -201,4 +201,147 @@ impl ProcessHistory {
         let live_set = self.live_set.as_ref().map_or(0, |_| size_of::<LiveSet>());
         size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set
     }
+}
+
+/// Time that must pass from one collection to the next that counts: of a concurrent one several pauses are counted.
+const MIN_CYCLE: Duration = Duration::from_secs(30);
+/// Minimum climb from which on a fall of half of it is taken for a collection, where the virtual machine counts none.
+const MIN_CLIMB: u64 = 4 << 20;
+
+/// Memory beyond the heap that is not told apart from none: the machine's own, some tens of MB of code, classes and tables of
+/// the collector. It comes to light only once the heap has been touched as far as it is committed, which is no growth.
+const OWN: u64 = 64 << 20;
+
+/// The live set of one virtual machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LiveSet {
+    /// The count of collections when they were last taken in.
+    pub(super) collections: Option<u64>,
+    /// When the cycle began: the time since the last collection.
+    pub(super) began: Duration,
+    /// The lowest and the highest use of the old generation in this cycle.
+    pub(super) lowest: u64,
+    pub(super) highest: u64,
+    /// The part that was found alive last.
+    pub(super) alive: Option<u64>,
+    /// The part of its heap that is committed.
+    pub(super) capacity: u64,
+}
+
+impl LiveSet {
+    /// Takes in its counters; returns true if what is alive is known for the first time.
+    pub(super) fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
+        let was_known = self.alive.is_some();
+        self.take_in(now, heap);
+        self.alive.is_some() && !was_known
+    }
+
+    fn take_in(&mut self, now: Duration, heap: &JvmHeap) {
+        self.capacity = heap.capacity;
+        if let Ok(live) = heap.live {
+            // Counted by the collector itself.
+            self.alive = Some(live);
+            return;
+        }
+        let Ok(old) = heap.old else { return };
+        let is_first = self.collections.is_none();
+        let fell = self.highest.saturating_sub(self.lowest) >= MIN_CLIMB
+            && self.highest.saturating_sub(old) >= (self.highest - self.lowest) / 2;
+        let is_collected = match (self.collections, heap.old_collections) {
+            (_, 0) => fell,
+            (before, now) => before != Some(now),
+        };
+        self.collections = Some(heap.old_collections);
+        if !is_first && (!is_collected || now.saturating_sub(self.began) < MIN_CYCLE) {
+            self.lowest = self.lowest.min(old);
+            self.highest = self.highest.max(old);
+            return;
+        }
+        if !is_first {
+            self.alive = Some(self.lowest);
+        }
+        (self.began, self.lowest, self.highest) = (now, old, old);
+    }
+
+    /// Returns the part of what a process holds that collections cannot free: what they left alive, and what it holds beyond
+    /// its heap. Before the first collection nothing of the heap counts: growth within it is a fill.
+    pub(super) fn held(&self, held: u64) -> u64 {
+        let beyond = held.saturating_sub(self.capacity).max(OWN);
+        self.alive.unwrap_or(0).saturating_add(beyond)
+    }
+}
+
+/// Maximum number of ended processes remembered: a storm of short-lived ones must not fill the memory.
+const MAX_ENDED: usize = 1000;
+
+/// A process that ended, with its history.
+#[derive(Debug)]
+pub struct Ended {
+    /// The process.
+    pub id: Identity,
+    /// Its names.
+    pub facts: Arc<Facts>,
+    /// Its name in groups by command; `None` where it was in none.
+    pub command: Option<Arc<[u8]>>,
+    /// When it was first missed, on the monotonic clock.
+    pub at: Duration,
+    /// Its history, up to its end.
+    pub history: RowHistory,
+}
+
+/// The ended processes, in the order of their ends.
+#[derive(Debug, Default)]
+pub(super) struct EndedProcesses {
+    queue: VecDeque<Box<Ended>>,
+    /// The number dropped from the front: numbers in `index` count from the first ever.
+    dropped: u64,
+    index: HashMap<Identity, u64>,
+    bytes: usize,
+}
+
+impl EndedProcesses {
+    /// Adds one; the oldest is dropped if there are too many.
+    pub(super) fn push(&mut self, ended: Box<Ended>) {
+        if self.queue.len() >= MAX_ENDED {
+            self.drop_oldest();
+        }
+        self.bytes += bytes(&ended);
+        self.index.insert(ended.id, self.dropped + self.queue.len() as u64);
+        self.queue.push_back(ended);
+    }
+
+    /// Drops the one that ended first; returns the bytes freed, `None` where there is none.
+    pub(super) fn drop_oldest(&mut self) -> Option<usize> {
+        let oldest = self.queue.pop_front()?;
+        // The same identity may have ended again, after a listing that lacked it.
+        if self.index.get(&oldest.id) == Some(&self.dropped) {
+            self.index.remove(&oldest.id);
+        }
+        self.dropped += 1;
+        let freed = bytes(&oldest);
+        self.bytes = self.bytes.saturating_sub(freed);
+        Some(freed)
+    }
+
+    pub(super) fn get(&self, id: Identity) -> Option<&Ended> {
+        let number = self.index.get(&id)?;
+        self.queue.get((number - self.dropped) as usize).map(|ended| &**ended)
+    }
+
+    /// Returns all, the last that ended first.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Ended> {
+        self.queue.iter().rev().map(|ended| &**ended)
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Returns the memory of one in bytes. Nobody but it holds its facts after its end.
+fn bytes(ended: &Ended) -> usize {
+    size_of::<Ended>() - size_of::<RowHistory>()
+        + ended.facts.bytes()
+        + ended.history.bytes()
+        + size_of::<(Identity, u64)>()
 }

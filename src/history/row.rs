@@ -1,16 +1,198 @@
-//! The history of a row: of a process, or of a group.
+//! The history of a row, a process or a group: the figures that it is pushed, its changes, and its judgement.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::Evaluation;
-use crate::history::figures::{Clock, MemorySample, Rates, Tick};
-use crate::history::resting::{COMMON, RESTING, UNKNOWN};
+use crate::history::evaluation::{Evaluation, EvaluationScheduler, JudgedSeries, MemberCounts, RowNumber};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
-use crate::trend::Judgement;
+use crate::model::memory::Memory;
+use crate::model::process::ProcessSample;
+use crate::model::snapshot::ToldVerdict;
+use crate::trend::{Judgement, Metric, Verdict};
+
+/// The memory figures of a row that have a history, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemorySample {
+    /// PSS.
+    pub pss: u64,
+    /// Swap.
+    pub swap: u64,
+    /// PSS + `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
+    pub footprint: u64,
+    /// The part of the footprint that is held: anonymous, shared and swapped memory; 0 where the kernel does not tell.
+    pub held: u64,
+    /// The memory that it asked for, touched or not: what it may fill. Where that is not known, what is held.
+    pub asked: u64,
+}
+
+impl MemorySample {
+    /// The number of figures.
+    pub(super) const COUNT: usize = 5;
+
+    /// Takes the figures from a walk, and what was asked for of private memory.
+    pub fn new(memory: &Memory, data: Option<u64>) -> Self {
+        let held = memory.pss_anon.map_or(0, |anon| {
+            let others = [memory.pss_shmem, memory.swap_pss];
+            others
+                .iter()
+                .fold(anon, |sum, kind| sum.saturating_add(kind.unwrap_or(0)))
+        });
+        Self {
+            pss: memory.pss,
+            swap: memory.swap,
+            footprint: memory.footprint().unwrap_or(memory.pss),
+            held,
+            // Shared memory is asked for elsewhere, and any of it counts.
+            asked: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
+        }
+    }
+
+    /// Takes the figures that the kernel counts for everyone, of a process whose memory is denied: RSS in place of PSS.
+    /// `None` where one of them is not known.
+    pub fn counted(sample: &ProcessSample) -> Option<Self> {
+        let rss = sample.counted_rss()?;
+        let swap = sample.counted.swap()?;
+        let held = sample.counted.anon().map_or(0, |anon| anon.saturating_add(swap));
+        Some(Self {
+            pss: rss,
+            swap,
+            footprint: rss.saturating_add(swap),
+            held,
+            asked: sample.data.unwrap_or(held),
+        })
+    }
+
+    /// Returns all of them, in the order of [`Self::of_sums`].
+    pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
+        [self.pss, self.swap, self.footprint, self.held, self.asked]
+    }
+
+    /// Makes them of sums of [figures](Self::figures), as far as they fit.
+    pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
+        let [pss, swap, footprint, held, asked] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        Self {
+            pss,
+            swap,
+            footprint,
+            held,
+            asked,
+        }
+    }
+}
+
+/// Rates per second since the previous snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Minor faults.
+    pub minflt: Option<f64>,
+    /// Major faults.
+    pub majflt: Option<f64>,
+    /// Processor time, 1.0 being one core.
+    pub cpu: Option<f64>,
+}
+
+impl Rates {
+    /// The rates of a process that does nothing.
+    pub(super) const RESTING: Self = Self {
+        minflt: Some(0.0),
+        majflt: Some(0.0),
+        cpu: Some(0.0),
+    };
+
+    /// Adds another process's rates; unknown counts as 0.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sum = |a: &mut Option<f64>, b: Option<f64>| {
+            if let Some(b) = b {
+                *a = Some(a.unwrap_or(0.0) + b);
+            }
+        };
+        sum(&mut self.minflt, other.minflt);
+        sum(&mut self.majflt, other.majflt);
+        sum(&mut self.cpu, other.cpu);
+    }
+}
+
+impl From<&Change> for Rates {
+    fn from(change: &Change) -> Self {
+        Self {
+            minflt: change.minflt,
+            majflt: change.majflt,
+            cpu: change.cpu,
+        }
+    }
+}
+
+/// The time of a snapshot, and how its figures are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// The time on the monotonic clock.
+    pub now: Duration,
+    /// Time from one snapshot to the next.
+    pub interval: Duration,
+    /// The rows are those of a fleet.
+    pub is_fleet: bool,
+    /// When the figures were taken: now, except in a fleet, whose hosts are sampled at times of their own.
+    pub taken: Duration,
+    /// Time that changes are taken over.
+    pub window: Duration,
+    /// Maximum time between two values whose difference is a change.
+    pub reach: Duration,
+    /// The changes of PSS and swap, where they are sums of those of members.
+    pub changes: Option<[Option<i64>; 2]>,
+    /// The share of the buckets that is kept.
+    pub retention: Retention,
+    /// There is memory for the past of further rows.
+    pub has_room: bool,
+}
+
+/// The time that rows at which nothing changes have rested until: that of the last snapshot with processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    pub(super) now: Duration,
+    pub(super) interval: Duration,
+}
+
+impl From<Tick> for Clock {
+    fn from(tick: Tick) -> Self {
+        Self {
+            now: tick.now,
+            interval: tick.interval,
+        }
+    }
+}
+
+/// The changes of rows that do nothing: before there are two values, before there is a slope, and from then on.
+pub(super) static COMMON: [Change; 3] = [
+    Change {
+        pss: None,
+        swap: None,
+        growth: None,
+        minflt: None,
+        majflt: None,
+        cpu: None,
+    },
+    Change {
+        growth: None,
+        ..RESTING
+    },
+    RESTING,
+];
+
+/// The change of a row that did nothing for long enough to have a slope.
+pub(super) const RESTING: Change = Change {
+    pss: Some(0),
+    swap: Some(0),
+    growth: Some(0.0),
+    minflt: Some(0.0),
+    majflt: Some(0.0),
+    cpu: Some(0.0),
+};
+
+/// The change of a row whose memory was never known, and that does nothing.
+pub(super) const UNKNOWN: Change = RESTING.without_memory();
 
 /// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
 /// a small row that doubles counts as much as one nine times as large that stays.
@@ -202,20 +384,25 @@ impl RowHistory {
         let figures = |sample: MemorySample| [sample.pss, sample.swap];
         let known = self.known;
         let known_at = self.known_at.get();
+        let is_same_sample = tick.is_fleet && (sample.is_none() || known.is_some() && tick.taken <= known_at);
         if let Some(sample) = sample {
             self.known = Some(sample);
-            self.known_at.set(tick.now);
+            self.known_at.set(tick.taken.max(known_at));
+        }
+        if tick.changes.is_some() || is_same_sample {
+            let known = sample.map_or([None; 2], |_| [self.change().pss, self.change().swap]);
+            return tick.changes.unwrap_or(known);
         }
         if self.windows.is_none() {
             let (Some(before), Some(now)) = (known.map(figures), sample.map(figures)) else {
                 return [None; 2];
             };
             if before == now {
-                return [ChangeWindow::reaches(tick.window, known_at, tick.now).then_some(0); 2];
+                return [(tick.taken.saturating_sub(known_at) <= tick.reach).then_some(0); 2];
             }
             // Of values that were all the same, the last one tells all.
             let windows = before.map(|value| {
-                let mut window = ChangeWindow::new(tick.window);
+                let mut window = ChangeWindow::new(tick.window, tick.reach);
                 window.push(known_at, Some(value));
                 window
             });
@@ -226,7 +413,7 @@ impl RowHistory {
         };
         let values = sample.map(figures);
         for (at, window) in windows.iter_mut().enumerate() {
-            window.push(tick.now, values.map(|values| values[at]));
+            window.push(tick.taken, values.map(|values| values[at]));
         }
         let changes = [windows[0].change(), windows[1].change()];
         if windows.iter().all(ChangeWindow::is_flat) {
@@ -294,6 +481,33 @@ impl RowHistory {
         self.held.set_retention(retention);
     }
 
+    /// Puts the history of an earlier time before its own, at a tick that it took in.
+    pub(super) fn put_before(&mut self, earlier: &Self, tick: Tick) {
+        if self.is_without_past() || !tick.has_room {
+            return;
+        }
+        self.footprint.put_before(&earlier.footprint, tick.retention);
+        self.held.put_before(&earlier.held, tick.retention);
+        self.evaluation.mark_changed();
+        let (known, taken) = (self.known, self.known_at.get());
+        if self.change().pss.is_some() || known.is_none() {
+            return;
+        }
+        // What changed since the last samples of that time.
+        (self.known, self.windows) = (earlier.known, earlier.windows.clone());
+        self.known_at.set(earlier.known_at.get());
+        let last = earlier.change();
+        let (pss, swap) = (last.pss, last.swap);
+        let mut change = Change {
+            pss,
+            swap,
+            ..*self.change()
+        };
+        self.change = Some(Box::new(change));
+        [change.pss, change.swap] = self.push_changes(Tick { taken, ..tick }, known);
+        self.change = Some(Box::new(change));
+    }
+
     /// Gives up its past, until [`Self::admit`].
     pub(super) fn cut(&mut self) {
         self.footprint.clear_past();
@@ -338,4 +552,89 @@ impl RowHistory {
             + self.footprint.bytes()
             + self.held.bytes()
     }
+}
+
+impl RowHistory {
+    /// Returns the figure that is held, and what grows beside it: pages of files, or what the next collection may free.
+    const fn metrics(&self) -> [Metric; 2] {
+        match (self.is_live_set, self.is_counted) {
+            (true, _) => [Metric::LiveSet, Metric::Heap],
+            (false, true) => [Metric::Rss, Metric::File],
+            (false, false) => [Metric::Held, Metric::File],
+        }
+    }
+
+    /// Judges the row now, due or not; a group by its `members`.
+    pub(super) fn evaluate(
+        &mut self,
+        scheduler: &mut EvaluationScheduler,
+        members: Option<&MemberCounts>,
+        started_at: Option<Duration>,
+    ) {
+        if !self.is_without_past() {
+            let series = JudgedSeries {
+                footprint: &self.footprint,
+                held: &self.held,
+                asked: self.known.map_or(0, |known| known.asked),
+                metrics: self.metrics(),
+                members,
+            };
+            scheduler.evaluate(&mut self.evaluation, &series, started_at);
+        }
+    }
+
+    /// Judges it now as a part of the kernel's memory: the kernel has run since the clock began, and what work it did for it
+    /// is not known. Where it may not leak, it is called growing.
+    pub(super) fn evaluate_of_kernel(&mut self, scheduler: &mut EvaluationScheduler, may_leak: bool) {
+        self.evaluate(scheduler, None, Some(Duration::ZERO));
+        let Some(latest) = &mut self.evaluation.latest else {
+            return;
+        };
+        let judgement = &mut latest.judgement;
+        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(None));
+        if !may_leak {
+            judgement.call_growing();
+        }
+    }
+
+    /// Puts the row, which has that number, in the queue of those to judge if it is due.
+    pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
+        if !self.is_without_past() {
+            scheduler.queue(&mut self.evaluation, &self.footprint, &self.held, number);
+        }
+    }
+
+    /// Judges it now as what is held through descriptors.
+    pub(super) fn evaluate_descriptors(
+        &mut self,
+        scheduler: &mut EvaluationScheduler,
+        members: Option<&MemberCounts>,
+        started_at: Option<Duration>,
+    ) {
+        self.evaluate(scheduler, members, started_at);
+        if let Some(latest) = &mut self.evaluation.latest {
+            latest.judgement.metric = Metric::Descriptors;
+        }
+    }
+}
+
+impl RowHistory {
+    /// Takes in the verdict that was told, if one was: else it has none. Returns true if it grows by that.
+    pub(super) fn take_told(&mut self, told: Option<&ToldVerdict>) -> bool {
+        let judgement = told.and_then(judgement);
+        self.evaluation = judgement.map_or_else(Evaluation::default, Evaluation::told);
+        judgement.is_some_and(|judgement| judgement.verdict.is_growth())
+    }
+}
+
+/// Returns the judgement that was told; `None` for a rank that is none.
+fn judgement(told: &ToldVerdict) -> Option<Judgement> {
+    Some(Judgement {
+        verdict: Verdict::from_rank(told.rank)?,
+        metric: Metric::Held,
+        slope: told.slope,
+        confidence: told.confidence,
+        since: told.since,
+        ..Judgement::NONE
+    })
 }

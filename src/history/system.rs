@@ -1,8 +1,9 @@
 //! The history of the system as a whole.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::history::figures::Tick;
+use crate::history::row::Tick;
 use crate::history::time_series::TimeSeries;
 use crate::history::view::SeriesView;
 use crate::history::window::rate;
@@ -118,5 +119,93 @@ impl SystemHistory {
     /// Returns the memory of its series in bytes.
     pub(super) const fn bytes(&self) -> usize {
         self.mem.bytes() + self.swap.bytes()
+    }
+}
+
+/// Shortest suspend, in seconds. The two clocks are not read at the same moment.
+const MIN_LENGTH: f64 = 1.0;
+/// Number of suspends that are remembered one by one; the oldest two become one.
+pub(super) const MAX_KEPT: usize = 500;
+
+/// The suspends that were seen, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Suspends {
+    /// The highest uptime − monotonic clock so far, in seconds: a read that comes late makes it too low, never too high.
+    offset: Option<f64>,
+    /// The time of the first snapshot after each, on the monotonic clock, and its length.
+    found: VecDeque<(Duration, Duration)>,
+}
+
+impl Suspends {
+    /// Takes in the clocks of a snapshot.
+    pub(super) fn push(&mut self, snapshot: &Snapshot) {
+        let Ok(uptime) = snapshot.system.uptime else { return };
+        let now = uptime - snapshot.monotonic.as_secs_f64();
+        let Some(before) = self.offset else {
+            self.offset = Some(now);
+            return;
+        };
+        if now - before < MIN_LENGTH {
+            return;
+        }
+        self.offset = Some(now);
+        if let Ok(length) = Duration::try_from_secs_f64(now - before) {
+            self.add(snapshot.monotonic, length);
+        }
+    }
+
+    fn add(&mut self, at: Duration, length: Duration) {
+        self.found.push_back((at, length));
+        if self.found.len() > MAX_KEPT
+            && let Some((_, oldest)) = self.found.pop_front()
+            && let Some((_, next)) = self.found.front_mut()
+        {
+            *next = next.saturating_add(oldest);
+        }
+    }
+
+    /// Returns every suspend: the time of the first snapshot after it, and its length.
+    pub fn all(&self) -> impl Iterator<Item = (Duration, Duration)> {
+        self.found.iter().copied()
+    }
+
+    /// Returns the time that passed from one moment of the monotonic clock to another, suspends included.
+    pub fn elapsed(&self, from: Duration, to: Duration) -> Duration {
+        let within = self.all().filter(|(at, _)| *at > from && *at <= to);
+        within.fold(to.saturating_sub(from), |sum, (_, length)| sum.saturating_add(length))
+    }
+
+    /// Returns how much of the time that passed until `to` the machine was not suspended.
+    pub fn awake(&self, to: Duration, elapsed: Duration) -> Duration {
+        let (mut sum, mut left) = (Duration::ZERO, elapsed);
+        for (at, length) in self.found.iter().rev().filter(|(at, _)| *at <= to) {
+            let awake = to.saturating_sub(*at).saturating_sub(sum);
+            if left < awake {
+                break;
+            }
+            // A moment within it is its end.
+            sum += awake;
+            left = left.saturating_sub(awake).saturating_sub(*length);
+        }
+        sum.saturating_add(left)
+    }
+
+    /// Returns the moment of the monotonic clock from which on so much time passed until `to`, suspends included: the
+    /// inverse of [`Self::elapsed`].
+    pub fn moment(&self, to: Duration, elapsed: Duration) -> Duration {
+        to.saturating_sub(self.awake(to, elapsed))
+    }
+
+    /// Returns what is to be kept of it.
+    pub(super) fn kept(&self) -> Option<(f64, impl ExactSizeIterator<Item = (Duration, Duration)>)> {
+        Some((self.offset?, self.found.iter().copied()))
+    }
+
+    /// Creates it of what was kept.
+    pub(super) fn of(offset: f64, found: Vec<(Duration, Duration)>) -> Self {
+        Self {
+            offset: Some(offset),
+            found: found.into(),
+        }
     }
 }

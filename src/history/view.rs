@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::history::time_series::TimeSeries;
-use crate::trend::plateau;
+use crate::trend::{Point, plateau};
 
 /// A series as of the last snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,24 @@ impl Band {
             last: bytes,
             max: bytes,
         }
+    }
+
+    /// Returns the sums of the columns of several series, where one of them has a value.
+    pub fn sums(mut all: impl Iterator<Item = Vec<Option<Self>>>) -> Vec<Option<Self>> {
+        let first = all.next().unwrap_or_default();
+        all.fold(first, |mut sums, more| {
+            for (sum, band) in sums.iter_mut().zip(more) {
+                *sum = match (*sum, band) {
+                    (Some(a), Some(b)) => Some(Self {
+                        min: a.min.saturating_add(b.min),
+                        last: a.last.saturating_add(b.last),
+                        max: a.max.saturating_add(b.max),
+                    }),
+                    (one, other) => one.or(other),
+                };
+            }
+            sums
+        })
     }
 
     /// Returns the band of both, `later` being the later one.
@@ -104,8 +122,9 @@ impl<'a> SeriesView<'a> {
     }
 
     /// Returns the `span` that ends at `to` in `width` columns, oldest first; the newest value is in the last one.
-    /// Where values come less often than there are columns, each holds until the next; a longer gap stays a gap. The
-    /// finest resolution that is kept of that time is used.
+    /// Where values come less often than there are columns, each holds until the next: for one and a half intervals, or
+    /// two and a half times as long as the values around it are apart, as those of a server's past are. A longer gap stays a
+    /// gap. The finest resolution that is kept of that time is used.
     pub fn bands(&self, to: Duration, span: Duration, width: usize) -> Vec<Option<Band>> {
         let mut bands: Vec<Option<Band>> = vec![None; width];
         if width == 0 || span.is_zero() {
@@ -132,17 +151,22 @@ impl<'a> SeriesView<'a> {
                 *known = Some(known.map_or(band, |earlier| earlier.merged(band)));
             }
         };
-        for point in self.series.points_since(level, since) {
+        let mut points = self.series.points_since(level, since);
+        // The times without a value, in seconds, before the last two points.
+        let mut waits = [None; 2];
+        while let Some(point) = points.next() {
             let begin = point.from.as_secs_f64();
             if begin > to.as_secs_f64() {
                 break;
             }
             // The second in which it was last seen.
             let end = point.to.as_secs_f64().floor().min(self.now.as_secs_f64());
-            if let Some((at, bytes)) = previous
-                && begin - at <= hold + 1.0
-            {
-                fill(column(at) + 1, column(begin) - 1, Band::constant(bytes));
+            if let Some((at, bytes)) = previous {
+                let wait = begin - at;
+                if wait <= hold + 1.0 || is_usual(wait, &waits, &point, points.clone()) {
+                    fill(column(at) + 1, column(begin + middle) - 1, Band::constant(bytes));
+                }
+                waits = [waits[1], Some(wait)];
             }
             let until = column(end - middle).min(newest_column);
             let band = Band {
@@ -161,6 +185,9 @@ impl<'a> SeriesView<'a> {
         }
         bands
     }
+
+    /// Multiple of the usual time between two values up to which there is no gap between them.
+    const FEW: f64 = 2.5;
 
     /// Returns the last value between two moments that the buckets of that resolution may no longer reach, and its
     /// time in seconds.
@@ -239,4 +266,19 @@ impl<'a> SeriesView<'a> {
         let is_flat = plateau(newest_first, slope, Self::SLOPE_SPAN).is_some();
         Some(if is_flat { 0.0 } else { slope })
     }
+}
+
+/// Returns true if the time without a value before a point is about as long as those around it: the two before, and the two
+/// between this point and those that follow. Half of these tell what is usual, so that one gap does not make the next usual.
+fn is_usual(wait: f64, before: &[Option<f64>; 2], point: &Point, following: impl Iterator<Item = Point>) -> bool {
+    let mut end = point.to;
+    let after = following.take(2).map(|next| {
+        let wait = next.from.as_secs_f64() - end.as_secs_f64().floor();
+        end = next.to;
+        wait
+    });
+    let mut around: Vec<f64> = before.iter().flatten().copied().chain(after).collect();
+    around.sort_unstable_by(f64::total_cmp);
+    let usual = around.get(around.len() / 2);
+    usual.is_some_and(|usual| wait <= SeriesView::FEW * usual)
 }

@@ -7,17 +7,27 @@ pub fn rate(before: u64, now: u64, seconds: f64) -> Option<f64> {
     (seconds > 0.0 && now >= before).then(|| (now - before) as f64 / seconds)
 }
 
-/// The values of a sliding window, in slots of a tenth of it: ten values instead of one for each snapshot.
+/// The change of a value over a window, as a difference where values are frequent, and as a rate where they are rarer than
+/// the window: 6 MiB in a minute are 1 MiB over a window of ten seconds.
+///
+/// Values are kept in slots of a tenth of the window: ten values instead of one for each snapshot.
 #[derive(Clone, Debug)]
 pub struct ChangeWindow {
     /// The length of a slot, in nanoseconds.
     slot: u64,
-    /// A ring; [`UNKNOWN`] where nothing is known.
+    /// Maximum time between two values that are compared, in milliseconds.
+    reach: u32,
+    /// A ring of the first value of each slot, [`UNKNOWN`] where nothing is known; and of their times.
     slots: [u64; Self::SLOTS],
+    times: [u32; Self::SLOTS],
     /// The number of the newest slot, counted from the clock's zero; [`UNKNOWN`] where there is none.
     newest: u64,
-    /// The last value, or [`UNKNOWN`].
+    /// The last value, or [`UNKNOWN`], and its time.
     last: u64,
+    last_at: u32,
+    /// The newest value that left the slots, or [`UNKNOWN`], and its time.
+    before: u64,
+    before_at: u32,
     /// The newest slot holds nothing but the last value.
     is_fresh: bool,
 }
@@ -29,21 +39,20 @@ impl ChangeWindow {
     /// The newest slot and the ten before it: a change over ten seconds includes the value of ten seconds ago.
     const SLOTS: usize = 11;
 
-    /// Creates an empty window of that length (at least 10 ms).
-    pub fn new(length: Duration) -> Self {
+    /// Creates an empty window of that length (at least 10 ms). Values further apart than `reach` are not compared.
+    pub fn new(length: Duration, reach: Duration) -> Self {
         Self {
             slot: slot_of(length),
+            reach: u32::try_from(reach.as_millis()).unwrap_or(u32::MAX),
             slots: [UNKNOWN; Self::SLOTS],
+            times: [0; Self::SLOTS],
             newest: UNKNOWN,
             last: UNKNOWN,
+            last_at: 0,
+            before: UNKNOWN,
+            before_at: 0,
             is_fresh: false,
         }
-    }
-
-    /// Returns true if a window of that length at `now` has the slot of the moment `then` in it.
-    pub fn reaches(length: Duration, then: Duration, now: Duration) -> bool {
-        let slot = slot_of(length);
-        number(now, slot).saturating_sub(number(then, slot)) < Self::SLOTS as u64
     }
 
     /// Takes in the value at `now`.
@@ -52,37 +61,83 @@ impl ChangeWindow {
         let before = if self.newest == UNKNOWN { at } else { self.newest };
         let newest = at.max(before);
         for step in 1..=(newest - before).min(Self::SLOTS as u64) {
-            self.slots[index(before + step)] = UNKNOWN;
+            let place = index(before + step);
+            self.leave(self.slots[place], self.times[place]);
+            self.slots[place] = UNKNOWN;
+        }
+        if newest - before >= Self::SLOTS as u64 {
+            // Later than the first value of its slot.
+            self.leave(self.last, self.last_at);
         }
         self.newest = newest;
         let value = value.map_or(UNKNOWN, |value| value.min(UNKNOWN - 1));
-        let slot = &mut self.slots[index(newest)];
+        let place = index(newest);
         // The first value of a slot stays, so that a change reaches back to the slot's start.
-        self.is_fresh = *slot == UNKNOWN;
+        self.is_fresh = self.slots[place] == UNKNOWN;
         if self.is_fresh {
-            *slot = value;
+            (self.slots[place], self.times[place]) = (value, millis(now));
         }
-        self.last = value;
+        (self.last, self.last_at) = (value, millis(now));
     }
 
-    /// Returns the newest value less the oldest one known in the window; `None` where there is no older one.
+    /// Keeps a value that left the slots.
+    const fn leave(&mut self, value: u64, at: u32) {
+        if value != UNKNOWN {
+            (self.before, self.before_at) = (value, at);
+        }
+    }
+
+    /// Returns the newest value less the oldest one known in the window; `None` where there is no older one. Where that one
+    /// is younger than the window, the value before it counts, and the change is scaled to the length of the window.
     pub fn change(&self) -> Option<i64> {
         if self.last == UNKNOWN {
             return None;
         }
-        let older = Self::SLOTS - usize::from(self.is_fresh);
-        let slots = (1..=older).map(|step| self.slots[index(self.newest + step as u64)]);
-        let old = slots.into_iter().find(|slot| *slot != UNKNOWN)?;
+        let oldest = self.oldest();
+        if let Some((before, age)) = self
+            .before()
+            .filter(|_| !oldest.is_some_and(|(_, age)| self.spans(age)))
+        {
+            let window = i128::from(self.slot) * 10 / 1_000_000;
+            let change = (i128::from(self.last) - i128::from(before)) * window / i128::from(age.max(1));
+            return Some(i64::try_from(change).unwrap_or(if change < 0 { i64::MIN } else { i64::MAX }));
+        }
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        Some(signed(self.last) - signed(old))
+        oldest.map(|(old, _)| signed(self.last) - signed(old))
     }
 
-    /// Returns true if every value that it knows is the same: then it need not be kept.
+    /// Returns the oldest value in the slots beside the last one, and by how many milliseconds it is older.
+    fn oldest(&self) -> Option<(u64, u32)> {
+        let older = Self::SLOTS - usize::from(self.is_fresh);
+        let places = (1..=older).map(|step| index(self.newest + step as u64));
+        let place = places.into_iter().find(|place| self.slots[*place] != UNKNOWN)?;
+        Some((self.slots[place], self.last_at.wrapping_sub(self.times[place])))
+    }
+
+    /// Returns the value before those in the slots, as far as it may be compared, and by how many milliseconds it is older.
+    fn before(&self) -> Option<(u64, u32)> {
+        let age = self.last_at.wrapping_sub(self.before_at);
+        (self.before != UNKNOWN && age <= self.reach).then_some((self.before, age))
+    }
+
+    /// Returns true if that many milliseconds are the window, to a slot.
+    fn spans(&self, age: u32) -> bool {
+        u64::from(age) * 1_000_000 >= self.slot * 9
+    }
+
+    /// Returns true if every value that a change depends on is the same: then it need not be kept.
     pub fn is_flat(&self) -> bool {
-        let mut known = self.slots.iter().chain([&self.last]).filter(|value| **value != UNKNOWN);
+        let before = self.before().map_or(UNKNOWN, |(value, _)| value);
+        let values = self.slots.iter().chain([&self.last, &before]);
+        let mut known = values.filter(|value| **value != UNKNOWN);
         let first = known.next();
         known.all(|value| Some(value) == first)
     }
+}
+
+/// Returns a moment in milliseconds. It wraps around after 49 days; only differences of some minutes are taken.
+fn millis(at: Duration) -> u32 {
+    at.as_millis() as u32
 }
 
 /// Returns the length of a slot of a window, in nanoseconds.

@@ -50,12 +50,15 @@ cgroup_figures!(define_figures);
 
 impl CgroupFigures {
     /// Returns these figures with the lower of each two limits, for a cgroup below one with the limits of
-    /// `above`. If either limit is unknown, so is the result.
+    /// `above`. If either limit is unknown, so is the result; a cgroup without the controller is charged to that above.
     #[must_use]
     pub fn below(&self, above: &Self) -> Self {
-        let lower = |mine: Reading<Option<u64>>, theirs: Reading<Option<u64>>| match (mine?, theirs?) {
-            (Some(a), Some(b)) => Ok(Some(a.min(b))),
-            (one, other) => Ok(one.or(other)),
+        let lower = |mine: Reading<Option<u64>>, theirs: Reading<Option<u64>>| match (mine, theirs) {
+            (Err(Missing::Unsupported), theirs) => theirs,
+            (mine, theirs) => Ok(match (mine?, theirs?) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (one, other) => one.or(other),
+            }),
         };
         Self {
             limit: lower(self.limit, above.limit),

@@ -95,13 +95,13 @@ impl MemoryFigure for Reading<u64> {
 }
 
 macro_rules! define_memory {
-    ($($(#[$doc:meta])* $figure:ident: $type:ty = $line:literal,)*) => {
+    ($($(#[doc = $help:literal])* $figure:ident: $type:ty = $line:literal,)*) => {
         /// The figures of one `smaps_rollup` (or of a summed `smaps`), in bytes.
         ///
         /// Names and meanings are those of `Documentation/filesystems/proc.rst`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Memory {
-            $($(#[$doc])* pub $figure: $type,)*
+            $($(#[doc = $help])* pub $figure: $type,)*
         }
 
         impl Default for Memory {
@@ -113,6 +113,9 @@ macro_rules! define_memory {
         }
 
         impl Memory {
+            /// What each figure means, by its name.
+            pub const HELP: &[(&str, &str)] = &[$((stringify!($figure), concat!($($help),*)),)*];
+
             /// Adds another process's figures; a figure unknown in either is unknown in the sum.
             pub fn add(&mut self, other: &Self) {
                 $(self.$figure = self.$figure.plus(other.$figure);)*

@@ -170,6 +170,26 @@ impl Facts {
         command
     }
 
+    /// Returns the arguments that it was started with, or the title that it wrote in their place as one; `[comm]` where they
+    /// are empty or unknown.
+    pub fn arguments(&self) -> Vec<Cow<'_, [u8]>> {
+        let Ok(line) = self.cmdline.as_deref() else {
+            return vec![self.command()];
+        };
+        let end = line.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+        if end == 0 {
+            return vec![self.command()];
+        }
+        // Empty arguments at the end count; the NULs that fill the room behind a title, whose program is a phrase, do not.
+        let is_title = line
+            .split(|b| *b == 0)
+            .next()
+            .is_some_and(|first| first.contains(&b' '));
+        let whole = line.strip_suffix(b"\0").unwrap_or(line);
+        let line = if is_title { &line[..end] } else { whole };
+        line.split(|b| *b == 0).map(Cow::Borrowed).collect()
+    }
+
     /// Returns the command line with its NULs as spaces, or `[comm]` where it is empty or unknown.
     pub fn command(&self) -> Cow<'_, [u8]> {
         match self.cmdline.as_deref() {
@@ -199,17 +219,20 @@ pub struct Walk {
     pub cost: Duration,
 }
 
+/// Returns how much of a figure is noise, in bytes: the larger of a hundredth of it and of [`Walk::TOLERATED`]. An error up to
+/// that counts as right, and a change below it is not coloured.
+pub fn tolerance(figure: u64) -> u64 {
+    (figure / 100).max(Walk::TOLERATED)
+}
+
 impl Walk {
-    /// The part of a figure that its error may make while it counts as right: the larger of a hundredth and of
-    /// [`Walk::TOLERATED`].
-    const TOLERATED_PART: u64 = 100;
     /// Bytes of error that are always tolerated: less is not seen beside other figures.
     pub const TOLERATED: u64 = 1 << 20;
 
     /// Returns the error up to which PSS and `SwapPss` count as right, in bytes.
     pub fn tolerance(&self) -> u64 {
         let figure = self.memory.pss.saturating_add(self.memory.swap_pss.unwrap_or(0));
-        (figure / Self::TOLERATED_PART).max(Self::TOLERATED)
+        tolerance(figure)
     }
 
     /// Returns true if the error may be beyond that.

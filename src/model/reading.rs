@@ -32,6 +32,8 @@ pub enum Missing {
     TooMany,
     /// The host does not export it: of a row of a fleet.
     NotExported,
+    /// It is outside of what zmtop's namespaces and mounts show, as a cgroup above that of a container.
+    OutOfView,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -52,13 +54,14 @@ impl Missing {
             Self::NotMarked => "not known at the mark",
             Self::TooMany => "too many to have a history each",
             Self::NotExported => "not exported",
+            Self::OutOfView => "not visible from here",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 12] = [
+        const WORDS: [Missing; 13] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -71,6 +74,7 @@ impl Missing {
             Missing::NotMarked,
             Missing::TooMany,
             Missing::NotExported,
+            Missing::OutOfView,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

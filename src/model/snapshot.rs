@@ -1,14 +1,11 @@
-//! A snapshot: the raw readings of one tick.
+//! A snapshot: the raw readings of one tick, of one machine or of many hosts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
-use crate::model::fleet::{Fleet, FleetRow};
-use crate::model::jvm::JvmHeap;
-use crate::model::kernel_tables::KernelTables;
-use crate::model::oom::OomKill;
+use crate::model::kernel::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
@@ -91,6 +88,9 @@ pub struct Snapshot {
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
     /// The limits of address spaces (`RLIMIT_AS`), in bytes, of the processes whose address space grows and that have one.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
+    /// The pids, in order, of zmtop itself and of the processes above it whose command lines repeat its arguments: a filter
+    /// does not look for words there. Not recorded.
+    pub repeats: Arc<[u32]>,
     /// The hosts, if it is of many; `None` for one machine.
     pub fleet: Option<Arc<Fleet>>,
 }
@@ -126,5 +126,143 @@ impl Snapshot {
     /// Returns what differs from the snapshot of that tick; `None` where that is not known.
     pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
         self.changes.as_ref().filter(|_| self.tick == tick + 1)
+    }
+}
+
+/// The part of a snapshot of many hosts that is beside its rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fleet {
+    /// The hosts, in order of their names.
+    pub hosts: Vec<FleetHost>,
+    /// Figures of each row, in the order of [`Snapshot::rows`].
+    pub rows: Vec<FleetRow>,
+    /// Only PSS is known so far; the rest is being asked for.
+    pub is_partial: bool,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetHost {
+    /// Its name, raw.
+    pub name: Arc<[u8]>,
+    /// The time of its newest figures, on the snapshot's monotonic clock.
+    pub seen: Duration,
+    /// It tells nothing any more: its rows are the last that were seen.
+    pub is_gone: bool,
+}
+
+/// Figures of a group of processes on a host, beside its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FleetRow {
+    /// The number of its processes; `None` where it was not told.
+    pub processes: Option<u64>,
+    /// The verdict that was made there, of all of its figures; `None` where it was not told.
+    pub verdict: Option<ToldVerdict>,
+}
+
+/// A verdict as the host tells it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ToldVerdict {
+    /// Its rank, from the least to the most alarming: see [`Verdict::rank`](crate::trend::Verdict::rank).
+    pub rank: f64,
+    /// Slope in bytes a second.
+    pub slope: f64,
+    /// The confidence that it leaks, 0 to 1.
+    pub confidence: f64,
+    /// The beginning of the growth, on the snapshot's monotonic clock.
+    pub since: Option<Duration>,
+}
+
+/// The heap of a Java virtual machine, as it last published it, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JvmHeap {
+    /// The part in use, by what is alive and by what the next collection will find dead.
+    pub used: u64,
+    /// The part that the machine has committed.
+    pub capacity: u64,
+    /// The part in use of the old generation, which only a collection changes.
+    pub old: Reading<u64>,
+    /// The part that the last full collection found alive; few collectors tell.
+    pub live: Reading<u64>,
+    /// The size that the old generation may reach, by `-Xmx`.
+    pub old_max: Reading<u64>,
+    /// Number of collections of any kind.
+    pub collections: u64,
+    /// Number of those that were not of the young generation alone; of a concurrent one its pauses.
+    pub old_collections: u64,
+}
+
+/// A kill that was seen while zmtop ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OomKill {
+    /// When it was seen, by the wall clock: at most some ticks later.
+    pub time: SystemTime,
+    /// The same on the monotonic clock, in milliseconds: the wall clock may be set. Unknown in older recordings.
+    pub monotonic_ms: Reading<u64>,
+    /// The process, by the kernel's log; or the reason that the log does not tell.
+    pub victim: Reading<OomVictim>,
+}
+
+/// A process that was killed, as the kernel's log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OomVictim {
+    /// Its pid in the first pid namespace.
+    pub pid: u32,
+    /// Its short name, raw.
+    pub comm: Box<[u8]>,
+    /// Its resident set in bytes: anonymous memory, files and shmem.
+    pub rss: u64,
+    /// True if the limit of its cgroup was reached, not the machine's memory.
+    pub by_cgroup: bool,
+}
+
+/// The state of the queries for the rows of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetStatus {
+    /// Why the last query failed; completes a sentence that begins with "Prometheus". Safe to print.
+    pub fault: Option<String>,
+    /// The age of the figures; `None` before the first.
+    pub age: Option<Duration>,
+    /// Remarks on missing or doubtful data in the last answer, safe to print.
+    pub remarks: Vec<String>,
+    /// The cost of the last round of queries; `None` before the first.
+    pub asked: Option<Asked>,
+    /// `Some(None)` if all of the past is known; else why a part of it is missing, safe to print. `None` at the beginning.
+    pub past: Option<Option<String>>,
+}
+
+/// The cost of some queries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub queries: usize,
+    pub failed: usize,
+    /// The size of all answers.
+    pub bytes: u64,
+    /// The time until the rows were known.
+    pub took: Duration,
+    /// The query that took longest, and how long.
+    pub slowest: Option<(String, Duration)>,
+}
+
+impl Asked {
+    pub fn one(query: String, bytes: u64, took: Duration, is_failed: bool) -> Self {
+        Self {
+            queries: 1,
+            failed: usize::from(is_failed),
+            bytes,
+            took,
+            slowest: Some((query, took)),
+        }
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.queries += other.queries;
+        self.failed += other.failed;
+        self.bytes += other.bytes;
+        self.took += other.took;
+        let longest = |asked: &Option<(String, Duration)>| asked.as_ref().map(|(_, took)| *took);
+        if longest(&other.slowest) > longest(&self.slowest) {
+            self.slowest = other.slowest;
+        }
     }
 }

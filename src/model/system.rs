@@ -1,13 +1,241 @@
-//! Figures of the system as a whole, as of one tick.
+//! Figures of the system as a whole: those of every tick, those of the cgroup that stands for the machine, and those that are
+//! read seldom, for the account of the RAM.
+//!
+//! An entry in the list `system_figures` is all that a figure needs: the fields of [`SystemSample`], the parsers in
+//! [`proc::system`](crate::proc::system) and the fields of a `zmtop/1` record all come from it.
 
-pub mod accounting;
-mod figures;
+use std::sync::Arc;
 
-pub use accounting::AccountingInputs;
-pub(crate) use figures::system_figures;
+use crate::model::cgroup::CgroupFigures;
+use crate::model::reading::{Missing, Reading};
 
-use super::cgroup::CgroupFigures;
-use super::reading::{Missing, Reading};
+/// Calls the macro `$callback` with the list.
+///
+/// Each entry is a field's name and where its value comes from, a
+/// [`FigureSource`]. Figures are in bytes unless said. The order is that of the fields in a record.
+macro_rules! system_figures {
+    ($callback:ident) => {
+        $callback! {
+            /// `MemTotal`.
+            mem_total: Meminfo(&["MemTotal"]),
+            /// `MemFree`.
+            mem_free: Meminfo(&["MemFree"]),
+            /// `MemAvailable` (Linux 3.14).
+            mem_available: Meminfo(&["MemAvailable"]),
+            /// `Buffers`.
+            buffers: Meminfo(&["Buffers"]),
+            /// `Cached`: page cache, with shmem, without swap cache.
+            cached: Meminfo(&["Cached"]),
+            /// `Shmem`.
+            shmem: Meminfo(&["Shmem"]),
+            /// `AnonPages`.
+            anon_pages: Meminfo(&["AnonPages"]),
+            /// `Mapped`.
+            mapped: Meminfo(&["Mapped"]),
+            /// `Slab`.
+            slab: Meminfo(&["Slab"]),
+            /// `SReclaimable`.
+            sreclaimable: Meminfo(&["SReclaimable"]),
+            /// `SwapTotal`.
+            swap_total: Meminfo(&["SwapTotal"]),
+            /// `SwapFree`.
+            swap_free: Meminfo(&["SwapFree"]),
+            /// `SwapCached`.
+            swap_cached: Meminfo(&["SwapCached"]),
+            /// `Zswap`: RAM that holds compressed pages (Linux 5.19).
+            zswap: Meminfo(&["Zswap"]),
+            /// `Zswapped`: the uncompressed size of those pages (Linux 5.19).
+            zswapped: Meminfo(&["Zswapped"]),
+            /// `pswpin`: pages swapped in since boot, in bytes.
+            pswpin: VmstatPages("pswpin"),
+            /// `pswpout`: pages swapped out since boot, in bytes.
+            pswpout: VmstatPages("pswpout"),
+            /// `pgmajfault`: major faults since boot, a count.
+            pgmajfault: VmstatCount("pgmajfault"),
+            /// Every page that may be reclaimed, once: the lists of anonymous and file pages, active and
+            /// inactive, and `Unevictable`.
+            lru: Meminfo(&["Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)", "Unevictable"]),
+            /// `Mlocked`.
+            mlocked: Meminfo(&["Mlocked"]),
+            /// `Dirty`: waiting to be written.
+            dirty: Meminfo(&["Dirty"]),
+            /// `Writeback`: being written.
+            writeback: Meminfo(&["Writeback"]),
+            /// `KReclaimable`: `SReclaimable` and everything else the kernel would give back (Linux 4.20).
+            kreclaimable: Meminfo(&["KReclaimable"]),
+            /// `SUnreclaim`.
+            sunreclaim: Meminfo(&["SUnreclaim"]),
+            /// `KernelStack`.
+            kernel_stack: Meminfo(&["KernelStack"]),
+            /// `PageTables`.
+            page_tables: Meminfo(&["PageTables"]),
+            /// `SecPageTables`: those of guests and of devices (Linux 6.0).
+            sec_page_tables: Meminfo(&["SecPageTables"]),
+            /// `Bounce`: buffers for devices that cannot reach all of RAM.
+            bounce: Meminfo(&["Bounce"]),
+            /// `WritebackTmp`: FUSE's copies of pages being written.
+            writeback_tmp: Meminfo(&["WritebackTmp"]),
+            /// `VmallocUsed`: pages behind the kernel's own mappings, kernel stacks included.
+            vmalloc: Vmalloc,
+            /// `Percpu` (Linux 4.20).
+            percpu: Meminfo(&["Percpu"]),
+            /// `HardwareCorrupted`: bad RAM that is no longer used.
+            corrupted: Meminfo(&["HardwareCorrupted"]),
+            /// `GPUActive` and `GPUReclaim`: memory held by graphics drivers (Linux 7.0).
+            gpu: Meminfo(&["GPUActive", "GPUReclaim"]),
+            /// `GPUReclaim`: the part of it that graphics drivers keep for later and give back when memory is needed.
+            gpu_reclaim: Meminfo(&["GPUReclaim"]),
+            /// `size` of the ZFS cache (ARC).
+            arc_size: Arcstats(&["size"]),
+            /// `c_min`: the size below which the ARC does not shrink.
+            arc_min: Arcstats(&["c_min"]),
+            /// Pages of the ARC, which are in no other counter of the kernel, unlike its headers.
+            arc_data: Arcstats(&["data_size", "metadata_size"]),
+            /// `Balloon`: handed back to the hypervisor (Linux 6.18).
+            balloon: Meminfo(&["Balloon"]),
+            /// `CommitLimit`.
+            commit_limit: Meminfo(&["CommitLimit"]),
+            /// `Committed_AS`.
+            committed: Meminfo(&["Committed_AS"]),
+            /// `AnonHugePages`: anonymous memory in transparent huge pages.
+            anon_huge: Meminfo(&["AnonHugePages"]),
+            /// `ShmemHugePages`.
+            shmem_huge: Meminfo(&["ShmemHugePages"]),
+            /// `FileHugePages` (Linux 5.4).
+            file_huge: Meminfo(&["FileHugePages"]),
+            /// `Hugetlb`: the pools of huge pages of every size, used and free (Linux 4.16).
+            hugetlb: Meminfo(&["Hugetlb"]),
+            /// `HugePages_Total × Hugepagesize`: the pool of the default size.
+            huge_pool: HugePages("HugePages_Total"),
+            /// `HugePages_Free × Hugepagesize`.
+            huge_free: HugePages("HugePages_Free"),
+            /// `balloon_inflate`: pages given to the hypervisor since boot, in bytes; in a virtual machine.
+            balloon_inflate: VmstatPages("balloon_inflate"),
+            /// `balloon_deflate`: pages taken back from it since boot, in bytes.
+            balloon_deflate: VmstatPages("balloon_deflate"),
+            /// `pgscan_kswapd`: pages that kswapd looked at since boot, in bytes (Linux 4.8).
+            scan_kswapd: VmstatPages("pgscan_kswapd"),
+            /// `pgsteal_kswapd`: pages that it reclaimed.
+            steal_kswapd: VmstatPages("pgsteal_kswapd"),
+            /// `pgscan_direct`: pages that tasks themselves looked at, as they had to wait for memory.
+            scan_direct: VmstatPages("pgscan_direct"),
+            /// `pgsteal_direct`: pages that they reclaimed.
+            steal_direct: VmstatPages("pgsteal_direct"),
+            /// `workingset_refault_anon`: pages swapped in that were reclaimed too soon, since boot, in bytes (Linux 5.9).
+            refault_anon: VmstatPages("workingset_refault_anon"),
+            /// `workingset_refault_file`: the same of files (Linux 5.9).
+            refault_file: VmstatPages("workingset_refault_file"),
+            /// `zswpwb`: pages that zswap wrote back to swap since boot, in bytes (Linux 6.8).
+            zswap_written: VmstatPages("zswpwb"),
+            /// `oom_kill`: processes that the kernel killed for lack of memory, since boot, a count (Linux 4.13).
+            oom_kill: VmstatCount("oom_kill"),
+        }
+    };
+}
+
+pub(crate) use system_figures;
+
+/// Calls the macro `$callback` with the list of the figures of a [`Scope`], in bytes.
+macro_rules! scope_figures {
+    ($callback:ident) => {
+        $callback! {
+            /// The lowest limit among its own and those above it that are visible; `Ok(None)` if there is none. `memory.max`;
+            /// `hierarchical_memory_limit` of `memory.stat` in v1.
+            limit: Option<u64>,
+            /// The lowest limit from which on the kernel slows its tasks down and reclaims. `memory.high`; none in v1.
+            high: Option<u64>,
+            /// Memory charged to it and all below it. `memory.current`, `memory.usage_in_bytes`.
+            current: u64,
+            /// What of it cannot be reclaimed at once: `current` − file pages on the reclaim lists − reclaimable slab.
+            used: u64,
+            /// What may still be charged below every limit, while nothing is reclaimed.
+            free: u64,
+            /// What may still be taken, with swap, before a limit or the host's end is reached.
+            left: u64,
+            /// Memory of sockets. `sock`.
+            sockets: u64,
+            /// Huge pages, where they are charged. `hugetlb`.
+            hugetlb: u64,
+            /// Kernel memory that no other figure tells apart; in v1 all of it.
+            kernel: u64,
+            /// `MemTotal` of the host.
+            host_total: u64,
+            /// What is available on the host.
+            host_available: u64,
+        }
+    };
+}
+
+pub(crate) use scope_figures;
+
+/// The reason that a cgroup stands for the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeKind {
+    /// zmtop runs in a container with a limit.
+    Container,
+    /// The user chose it.
+    Chosen,
+}
+
+impl ScopeKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Container, Self::Chosen];
+
+    /// Returns its name in a record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Container => "container",
+            Self::Chosen => "cgroup",
+        }
+    }
+}
+
+macro_rules! define_scope {
+    ($($(#[$doc:meta])* $figure:ident: $type:ty,)*) => {
+        /// The cgroup whose memory stands for the machine's in a [`SystemSample`], and what a machine
+        /// has no figures for.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Scope {
+            /// The reason.
+            pub kind: ScopeKind,
+            /// Its path, raw: foreign bytes.
+            pub path: Arc<[u8]>,
+            $($(#[$doc])* pub $figure: Reading<$type>,)*
+        }
+
+        impl Scope {
+            /// Returns a scope whose figures are missing for one reason.
+            pub const fn missing(kind: ScopeKind, path: Arc<[u8]>, why: Missing) -> Self {
+                Self { kind, path, $($figure: Err(why),)* }
+            }
+        }
+    };
+}
+
+scope_figures!(define_scope);
+
+impl Scope {
+    /// Returns the limit on its memory, else the soft one; `Ok(None)` where it has none below the host's RAM.
+    pub fn ceiling(&self) -> Reading<Option<u64>> {
+        let limit = match self.limit? {
+            None => self.high?,
+            limit => limit,
+        };
+        Ok(limit.filter(|limit| self.host_total.is_ok_and(|total| *limit < total)))
+    }
+
+    /// Returns the soft limit where it is below the other one.
+    pub fn soft_limit(&self) -> Option<u64> {
+        let high = self.high.ok()??;
+        let limit = self.limit.ok()?;
+        limit.is_none_or(|limit| high < limit).then_some(high)
+    }
+
+    /// Returns what is in use of the host's RAM.
+    pub fn host_used(&self) -> Reading<u64> {
+        Ok(self.host_total?.saturating_sub(self.host_available?))
+    }
+}
 
 /// Where a figure of the system comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +283,11 @@ macro_rules! define_sample {
             /// The 1-, 5- and 15-minute load averages.
             pub loadavg: Reading<[f32; 3]>,
             /// Figures of the cgroup with the lowest limit among zmtop's own and those above it; of its own
-            /// where none has a limit. Read once in some seconds. See [`SystemSample::container`].
+            /// where none has a limit. Read once in some seconds. See [`SystemSample::own_limit`].
             pub limit: CgroupFigures,
+            /// The cgroup whose figures all others here are, in place of the machine's: that of the container that zmtop is
+            /// in, if it has a limit, or the one chosen. `None` where they are the machine's.
+            pub scope: Option<Box<Scope>>,
         }
 
         impl SystemSample {
@@ -80,6 +311,7 @@ macro_rules! define_sample {
                     uptime: Err(why),
                     loadavg: Err(why),
                     limit: CgroupFigures::missing(why),
+                    scope: None,
                 }
             }
         }
@@ -89,9 +321,9 @@ macro_rules! define_sample {
 system_figures!(define_sample);
 
 impl SystemSample {
-    /// Returns the memory limit that zmtop runs under and the figures of the cgroup that sets it, if the limit
-    /// is below the machine's RAM: inside a container this is the memory there is.
-    pub fn container(&self) -> Option<(u64, &CgroupFigures)> {
+    /// Returns the memory limit that zmtop itself runs under and the figures of the cgroup that sets it, if the limit
+    /// is below the machine's RAM. Only in a container it is also the limit of what zmtop shows: its [scope](Self::scope).
+    pub fn own_limit(&self) -> Option<(u64, &CgroupFigures)> {
         let limit = self.limit.limit.ok()??;
         (limit < self.mem_total.ok()?).then_some((limit, &self.limit))
     }
@@ -105,8 +337,11 @@ impl SystemSample {
         Ok(available.min(self.mem_total.unwrap_or(u64::MAX)))
     }
 
-    /// Returns `MemTotal` without what is [`available`](Self::available).
+    /// Returns `MemTotal` without what is [`available`](Self::available); of a cgroup what cannot be reclaimed at once.
     pub fn used(&self) -> Reading<u64> {
+        if let Some(scope) = &self.scope {
+            return scope.used;
+        }
         Ok(self.mem_total?.saturating_sub(self.available()?))
     }
 
@@ -152,6 +387,8 @@ pub struct Zram {
     pub stored: u64,
     /// `mem_used_total` of `mm_stat`: the RAM it uses.
     pub compressed: u64,
+    /// `mem_limit` of `mm_stat`: the most RAM that it may use; `None` if it has no limit, or none is known.
+    pub limit: Option<u64>,
     /// True if a swap area lies on it.
     pub is_swap: bool,
 }
@@ -188,4 +425,155 @@ pub struct Psi {
     pub some_avg10: f32,
     /// Every task waited for memory.
     pub full_avg10: f32,
+}
+
+/// Figures of the system beside those of [`SystemSample`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccountingInputs {
+    /// `/proc/zoneinfo`.
+    pub zones: Reading<Zones>,
+    /// The zram devices, by name; empty if there is no such driver.
+    pub zram: Reading<Vec<ZramDevice>>,
+    /// Pools of huge pages, by size. `/sys/kernel/mm/hugepages`.
+    pub huge: Reading<Vec<HugePool>>,
+    /// The mode of transparent huge pages: `always`, `madvise` or `never`.
+    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
+    pub thp: Reading<Box<str>>,
+    /// Merged pages of equal content. `/sys/kernel/mm/ksm`.
+    pub ksm: Reading<Ksm>,
+    /// True if zswap is enabled. `/sys/module/zswap/parameters/enabled`.
+    pub zswap_on: Reading<bool>,
+    /// The part of RAM that zswap may take, in percent. `/sys/module/zswap/parameters/max_pool_percent`.
+    pub zswap_percent: Reading<u64>,
+    /// Pages of one repeated word that zswap holds, in bytes: they take no RAM. Debugfs, up to Linux 6.11.
+    pub zswap_same_filled: Reading<u64>,
+    /// `/proc/pressure/memory`.
+    pub pressure: Reading<Pressure>,
+    /// Memory of sockets. `/proc/net/sockstat`.
+    pub sockets: Reading<Sockets>,
+    /// System V shared memory of zmtop's IPC namespace. `/proc/sysvipc/shm`.
+    pub sysv: Reading<SysvShm>,
+    /// File systems in memory of zmtop's mount namespace, by device. `/proc/self/mountinfo`.
+    pub mounts: Reading<Vec<MemoryMount>>,
+}
+
+impl AccountingInputs {
+    /// Creates inputs that are all unknown for one reason.
+    pub const fn missing(why: Missing) -> Self {
+        Self {
+            zones: Err(why),
+            zram: Err(why),
+            huge: Err(why),
+            thp: Err(why),
+            ksm: Err(why),
+            zswap_on: Err(why),
+            zswap_percent: Err(why),
+            zswap_same_filled: Err(why),
+            pressure: Err(why),
+            sockets: Err(why),
+            sysv: Err(why),
+            mounts: Err(why),
+        }
+    }
+}
+
+/// Sums over the zones of memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Zones {
+    /// `present`: the RAM the kernel knows of.
+    pub present: u64,
+    /// `managed`: the part given to the page allocator, which is `MemTotal`.
+    pub managed: u64,
+    /// `count` of each processor's lists: free, and not in `MemFree`.
+    pub free_lists: u64,
+}
+
+/// A zram device, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZramDevice {
+    /// `zram0`.
+    pub name: Box<str>,
+    /// `disksize`: its capacity.
+    pub size: Reading<u64>,
+    /// `orig_data_size`, field 1 of `mm_stat`: the uncompressed size of the data stored, without pages written
+    /// back to a disk.
+    pub stored: u64,
+    /// `same_pages`, field 6: pages of one repeated word, which take no RAM. Unknown before Linux 4.11.
+    pub same_filled: Reading<u64>,
+    /// `mem_limit`, field 4: the most RAM that it may use; 0 for no limit.
+    pub limit: Reading<u64>,
+    /// `mem_used_total`, field 3 of `mm_stat`: the RAM it uses.
+    pub used: u64,
+    /// Field 1 of `bd_stat`: data that was written back to a disk and is there now. Unknown if the driver was
+    /// built without it.
+    pub on_disk: Reading<u64>,
+}
+
+/// A pool of huge pages, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HugePool {
+    /// The size of a page.
+    pub page: u64,
+    /// The whole pool.
+    pub total: u64,
+    /// The unused part of the pool.
+    pub free: u64,
+}
+
+/// Memory that KSM merged, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ksm {
+    /// True if it is enabled: `run` is 1.
+    pub on: bool,
+    /// `pages_shared`: the pages that others were merged into.
+    pub shared: u64,
+    /// `pages_sharing`: the RAM that merging saves.
+    pub saved: u64,
+}
+
+/// Time that tasks waited for memory, in percent of the last 10, 60 and 300 seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pressure {
+    /// Some task.
+    pub some: [f32; 3],
+    /// Every task.
+    pub full: [f32; 3],
+}
+
+/// Memory of sockets, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// `mem` of `TCP`, of all network namespaces.
+    pub tcp: u64,
+    /// `mem` of `UDP`, of all network namespaces.
+    pub udp: u64,
+    /// `memory` of `FRAG`: packets to be put together, of zmtop's network namespace.
+    pub fragments: u64,
+}
+
+/// System V shared memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SysvShm {
+    /// The number of segments.
+    pub segments: u64,
+    /// `rss`: the part in RAM.
+    pub resident: u64,
+    /// `swap`: the part that is swapped out.
+    pub swapped: u64,
+}
+
+/// A file system in memory, such as `tmpfs`, wherever it is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryMount {
+    /// Its device number.
+    pub device: u64,
+    /// The first place where it can be reached, raw: foreign bytes.
+    pub path: Box<[u8]>,
+    /// `tmpfs` or `devtmpfs`.
+    pub kind: Box<str>,
+    /// Bytes that its files have, in RAM or in swap, deleted files that are open included. Unknown if it has no limit,
+    /// or if other mounts hide it.
+    pub used: Reading<u64>,
+    /// The limit of its size, in bytes.
+    pub size: Reading<u64>,
 }

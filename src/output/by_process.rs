@@ -1,59 +1,60 @@
-//! A report of processes that were named, with a table of rows for each.
+//! A report of the processes on the command line, with a table of rows for each.
 
 use std::io::{self, Write};
 use std::iter;
 
 use super::Report;
-use super::data::{DataTable, Document, Node, Object};
+use super::data::{DataTable, Document, Node, Object, described_object, of_columns};
 use super::report_layout::ReportLayout;
-use crate::columns::{Cell, DataValue, TableKind};
+use crate::columns::{Cell, Column, DataValue, TableKind};
 use crate::model::Missing;
+use crate::schema::{self, Field, Schema};
 use crate::text::safe;
 
-/// A process of a report, with its rows.
 pub trait ProcessRows {
     /// The kind of its rows.
     type Kind: TableKind;
-    /// The schema's name. Fields are only ever added.
+    /// The schema's name. Fields are never removed or renamed, only added.
     const SCHEMA: &'static str;
-    /// The name of the rows in data.
+    /// The name of the rows in JSON.
     const ROWS: &'static str;
 
-    /// Returns its id.
     fn pid(&self) -> u32;
 
-    /// Returns when it started, and its short name, raw, as far as that is known.
+    /// Returns the start time and the raw short name, if known.
     fn start(&self) -> Option<(u64, &[u8])>;
 
-    /// Returns why its rows are not known.
+    /// Returns why the rows are unknown, if they are.
     fn unread(&self) -> Option<Missing>;
 
-    /// Returns its rows; none where they are not known.
+    /// Returns the rows; none if they are unknown.
     fn rows(&self) -> &[<Self::Kind as TableKind>::Row<'_>];
 
-    /// Returns the cells of a row.
     fn cells<'p>(&self, layout: &ReportLayout<Self::Kind>, row: &'p <Self::Kind as TableKind>::Row<'p>) -> Vec<Cell> {
         layout.cells(row)
     }
 
-    /// Returns the cells of its totals, with a label; `shown` rows stand above.
+    /// Returns the cells of the totals and a label. `shown` rows are listed above.
     fn totals(&self, layout: &ReportLayout<Self::Kind>, shown: usize) -> Vec<Cell>;
 
-    /// Puts its totals into the object that it is as data.
+    /// Adds the totals to the process's JSON object.
     fn put_totals<'p>(&'p self, layout: &ReportLayout<Self::Kind>, object: Object<'p>) -> Object<'p>;
+
+    /// Returns what is described of those totals.
+    fn totals_fields() -> Vec<Field>;
 }
 
-/// Processes, and what is wanted of their rows.
+/// Processes and the options of their tables.
 #[derive(Debug)]
 pub struct ReportByProcess<P: ProcessRows> {
     /// The processes, in the order asked for.
     pub processes: Vec<P>,
-    /// The columns, the order and the look.
+    /// The columns, order and style.
     pub layout: ReportLayout<P::Kind>,
 }
 
 impl<P: ProcessRows> ReportByProcess<P> {
-    /// Returns the rows of a process in order, no more than are wanted.
+    /// Returns the rows of a process in order, up to the maximum.
     fn sorted<'p>(&self, process: &'p P) -> impl ExactSizeIterator<Item = &'p <P::Kind as TableKind>::Row<'p>> {
         let rows = process.rows();
         self.layout.shown(rows).into_iter().map(move |at| &rows[at])
@@ -70,20 +71,65 @@ impl<P: ProcessRows> ReportByProcess<P> {
 
     fn object<'p>(&self, process: &'p P) -> Object<'p> {
         let rows = self.sorted(process).map(|row| self.layout.object(row).with_unread());
-        let start = process.start();
-        let object = Object::default()
-            .put("pid", process.pid())
-            .put("starttime", start.map(|(time, _)| time))
-            .put("comm", start.map(|(_, comm)| Node::bytes(comm)))
-            .put(P::ROWS, rows.collect::<Vec<_>>());
-        process
-            .put_totals(&self.layout, object)
-            .put("unread", process.unread().map(|why| why.to_string()))
+        let object = identity(process.pid(), process.start()).put(P::ROWS, rows.collect::<Vec<_>>());
+        let object = process.put_totals(&self.layout, object);
+        object.extend(reason(process.unread()))
+    }
+}
+
+described_object! {
+    fn identity, identity_fields<'p>(pid: u32, start: Option<(u64, &'p [u8])>) -> Object<'p> {
+        /// Its pid.
+        "pid": id() => pid,
+        /// When it started, in ticks since boot.
+        "starttime": id().null("it could not be read") => start.map(|(time, _)| time),
+        /// Its short name.
+        "comm": foreign().null("it could not be read") => start.map(|(_, comm)| Node::bytes(comm)),
+    }
+}
+
+described_object! {
+    fn reason, reason_fields(why: Option<Missing>) -> Object<'static> {
+        /// Why the rows could not be read.
+        "unread": text().null("they could be read") => why.map(|why| why.to_string()),
+    }
+}
+
+/// Returns what the document consists of; `help` says what it is, `rows` what its rows are.
+pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static str, rows: &str) -> Schema {
+    let mut row = of_columns(columns);
+    row.push(Field::new(
+        "unread",
+        "The reasons of what is null here.",
+        schema::unread(),
+    ));
+    let mut process = identity_fields();
+    process.push(Field::new(P::ROWS, rows, schema::list(schema::object(row))));
+    process.extend(P::totals_fields());
+    process.extend(reason_fields());
+    let process = schema::object(process);
+    Schema {
+        name: P::SCHEMA,
+        help,
+        fields: vec![
+            Field::new("schema", "The name of this schema.", schema::text()),
+            Field::new(
+                "processes",
+                "The processes, in the order asked for.",
+                schema::list(process.clone()).absent("in ndjson, which has one process a line"),
+            ),
+            Field::new(
+                "process",
+                "The process.",
+                process.absent("in json, which has all processes in one document"),
+            ),
+        ],
     }
 }
 
 impl<P: ProcessRows> Report for ReportByProcess<P> {
-    /// Writes a table for each process that could be read; under its pid and name where several were asked for.
+    /// Writes a table for each process that could be read. If several were requested, each table has a heading with pid
+    /// and name.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let readable = self.processes.iter().filter(|process| process.unread().is_none());
         for (at, process) in readable.enumerate() {
@@ -104,7 +150,6 @@ impl<P: ProcessRows> Report for ReportByProcess<P> {
         Document::Object(Object::default().put("schema", P::SCHEMA).put("processes", processes))
     }
 
-    /// Returns a document for each process.
     fn lines(&self) -> Vec<Document<'_>> {
         let line = |p| {
             Document::Object(
@@ -116,7 +161,7 @@ impl<P: ProcessRows> Report for ReportByProcess<P> {
         self.processes.iter().map(line).collect()
     }
 
-    /// Returns a line for each row, the pid first. Of a process that could not be read there is none.
+    /// Returns a line for each row, beginning with the pid. A process that could not be read has no lines.
     fn table(&self) -> DataTable<'_> {
         let rows = self.processes.iter().flat_map(move |process| {
             let pid = DataValue::Integer(process.pid().into());

@@ -1,4 +1,4 @@
-//! The table of changes: what grew, shrank, is new or ended since the table before, in bytes a second.
+//! The table of changes: what grew, shrank, started or ended since the previous table, in bytes per second.
 //!
 //! ```text
 //!      PID USER    ΔSWAP/s  ΔUSS/s  ΔPSS/s  ΔRSS/s COMMAND
@@ -21,20 +21,20 @@ use crate::order;
 use crate::query::{Query, Rows};
 use crate::text::Align;
 
-/// Compares each table with the one before.
+/// Compares each table with the previous one.
 #[derive(Debug)]
 pub struct ChangeTracker {
-    /// Rows that did not change are listed too.
+    /// True to list unchanged rows too.
     all: bool,
     previous: HashMap<RowKey, PreviousRow>,
-    /// The time of the table before, on the monotonic clock.
+    /// The time of the previous table, on the monotonic clock.
     at: Duration,
 }
 
-/// A row of the table before.
+/// A row of the previous table.
 #[derive(Debug)]
 struct PreviousRow {
-    /// The figures of each column that counts bytes, and of the one sorted by.
+    /// The figures of the columns in bytes, and of the sort column.
     figures: Vec<Option<i64>>,
     cells: Vec<Cell>,
     passed: bool,
@@ -60,13 +60,13 @@ impl Status {
 /// A row of the table of changes.
 struct ChangedRow {
     status: Status,
-    /// Bytes a second; `None` where either end is unknown.
+    /// Bytes per second; `None` if either value is unknown.
     rates: Vec<Option<f64>>,
     cells: Vec<Cell>,
     order_key: OrderKey,
 }
 
-/// Returns true if a column is shown as what it changed by.
+/// Returns true if a column shows its change instead of its value.
 fn is_compared(column: &Column) -> bool {
     column.additive && column.unit == Unit::Bytes
 }
@@ -79,7 +79,7 @@ fn figure(column: &Column, row: &Row<'_>) -> Option<i64> {
 }
 
 impl ChangeTracker {
-    /// Starts from these rows.
+    /// Starts with these rows as the previous table.
     pub fn new(rows: &Rows<'_>, query: &Query<'_>, options: &TableOptions, all: bool) -> Self {
         let mut tracker = Self {
             all,
@@ -103,7 +103,7 @@ impl ChangeTracker {
         }));
     }
 
-    /// Writes what changed since the table before, and starts from here. All of it is safe to print.
+    /// Writes what changed since the previous table, which these rows then replace. All of it is safe to print.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -160,7 +160,7 @@ impl ChangeTracker {
         table.write(out, &options.style)
     }
 
-    /// Compares the rows that pass with the table before; those that ended come last.
+    /// Compares the rows that pass with the previous table. Rows that ended come last.
     fn compare(
         &self,
         rows: &Rows<'_>,
@@ -188,7 +188,7 @@ impl ChangeTracker {
         for (key, row, passes) in rows.candidates() {
             if passes {
                 let previous = self.previous.get(&key);
-                // A new row had nothing before.
+                // A new row's previous value is 0.
                 let then = |i: usize| previous.map_or(Some(0), |previous| previous.figures[i]);
                 let rates = columns.iter().enumerate().map(|(i, c)| rate(then(i), figure(c, &row)));
                 let rates: Vec<_> = rates.collect();
@@ -247,7 +247,7 @@ fn rate_cell(rate: Option<f64>, options: &TableOptions) -> Cell {
     )
 }
 
-/// Returns true if anything of a row's change can be seen in these units.
+/// Returns true if any change of a row is visible in these units.
 fn is_visible(row: &ChangedRow, columns: &[&Column], options: &TableOptions) -> bool {
     let rates = columns.iter().zip(&row.rates).filter(|(c, _)| is_compared(c));
     rates
@@ -260,7 +260,7 @@ fn sum_of_rates(changed: &[ChangedRow], column: usize) -> Option<f64> {
     known.fold(None, |sum: Option<f64>, rate| Some(sum.unwrap_or(0.0) + rate))
 }
 
-/// Returns the columns shown, and after them the one sorted by.
+/// Returns the shown columns, followed by the sort column.
 fn columns_and_sort(query: &Query<'_>, options: &TableOptions) -> Vec<&'static Column> {
     options.columns.iter().chain([&query.sort]).map(|id| id.get()).collect()
 }

@@ -1,10 +1,10 @@
-//! CSV by RFC 4180 that is safe in a terminal and in a spreadsheet.
+//! Writes CSV by RFC 4180 that is safe in a terminal and in a spreadsheet.
 //!
-//! Lines end in CR LF. Sizes and counts are integers, changes signed integers, rates, shares and times
-//! decimals; what is unknown is an empty cell, and so is a chart. Text is that of [`text::lossless`], in which
-//! what could harm a terminal is written as in the tables (`\n`, `\t`, `\r`, `\x1b`, `\u{202e}`); and a
-//! text that a spreadsheet would take for a formula, since it begins with `=`, `+`, `-` or `@`, has a `'`
-//! before it. So CSV is exact for figures and for ordinary names; JSON is exact for all.
+//! Lines end in CR LF. Sizes and counts are integers, changes signed integers, and rates, shares and times decimals.
+//! Unknown values and charts are empty cells. Text is encoded by [`text::lossless`], and anything that could harm a
+//! terminal is escaped as in the tables (`\n`, `\t`, `\r`, `\x1b`, `\u{202e}`). Text that begins with `=`, `+`, `-` or
+//! `@` gets a leading `'`, since a spreadsheet would treat it as a formula. So CSV is exact for figures and ordinary
+//! names, and JSON is exact for everything.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ use super::data::DataTable;
 use crate::columns::DataValue;
 use crate::text;
 
-/// Writes a table: its names, if it has any, and its rows.
+/// Writes a table: its column names, if any, and its rows.
 ///
 /// # Errors
-/// Errors of `out`, or a row of another number of values than those before it.
+/// Errors of `out`, or a row with a different number of values than the previous rows.
 pub fn write(out: impl Write, table: DataTable<'_>) -> io::Result<()> {
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     if let Some(names) = table.names {
@@ -32,7 +32,7 @@ pub fn write(out: impl Write, table: DataTable<'_>) -> io::Result<()> {
     writer.flush()
 }
 
-/// Returns the output's own error, so that a closed pipe is known as one.
+/// Returns the output's own error, so that a closed pipe is recognized.
 fn io_error(error: ::csv::Error) -> io::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => error,
@@ -50,11 +50,11 @@ fn cell(value: &DataValue<'_>) -> String {
     }
 }
 
-/// Returns text that does nothing wherever it is opened.
+/// Returns text that is harmless in any program that opens it.
 fn harmless_text(bytes: &[u8]) -> String {
     let text = text::lossless(bytes);
     let mut out = String::with_capacity(text.len() + 1);
-    // Some readers pass over blanks before they look for a formula; the wide forms are signs to some.
+    // Some readers skip blanks before they look for a formula, and some treat the full-width forms as operators.
     let first = text.trim_start().chars().next();
     if first.is_some_and(|c| "=+-@＝＋－＠".contains(c)) {
         out.push('\'');

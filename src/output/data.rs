@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
-use crate::columns::{DataValue, Value};
+use crate::columns::{Column, DataValue, TableKind, Unit, Value};
 use crate::model::{Missing, Reading};
 use crate::order;
 use crate::record::Record;
+use crate::schema::{self, Field};
 
 /// A document of a report.
 #[derive(Debug)]
@@ -53,6 +54,13 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn put(mut self, name: impl Into<Cow<'static, str>>, node: impl Into<Node<'a>>) -> Self {
         self.0.push((name.into(), node.into()));
+        self
+    }
+
+    /// Adds the values of another object.
+    #[must_use]
+    pub fn extend(mut self, more: Self) -> Self {
+        self.0.extend(more.0);
         self
     }
 
@@ -186,6 +194,53 @@ impl Serialize for Object<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(name, node)| (name, node)))
     }
+}
+
+/// Defines a function that makes an object, and one that returns what is described of its fields: each has its meaning, its
+/// name, its [`Shape`](crate::schema::Shape) and its value.
+macro_rules! described_object {
+    (
+        $(#[doc = $doc:literal])*
+        fn $make:ident, $fields:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) -> $object:ty {
+            $($(#[doc = $help:literal])+ $name:literal: $shape:expr => $value:expr,)*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        pub(super) fn $make $(<$life>)? ($($arg: $type),*) -> $object {
+            crate::output::data::Object::default()$(.put($name, $value))*
+        }
+
+        /// Returns the fields of the same object.
+        fn $fields() -> Vec<crate::schema::Field> {
+            #[allow(unused_imports, reason = "shapes are named as they are needed")]
+            use crate::schema::{any_of, bytes, count, delta, foreign, id, list, map, number, object, one_of, pace, percent, seconds, share, switch, text, time, unread};
+            vec![$(crate::schema::Field::new($name, concat!($($help, " "),+), $shape)),*]
+        }
+    };
+}
+
+pub(super) use described_object;
+
+/// Returns the fields that columns have in a row or in its sums.
+pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c Column<T>>) -> Vec<Field> {
+    let fields = columns.into_iter().map(|column| {
+        let shape = match column.unit {
+            // A limit, of which there may be none.
+            _ if column.id == "cg_limit" => schema::any_of(vec![schema::bytes(), schema::one_of(["max"])]),
+            Unit::Bytes => schema::bytes(),
+            Unit::Delta => schema::delta(),
+            Unit::Growth => schema::pace(),
+            Unit::PerSecond => schema::per_second(),
+            Unit::Share => schema::share(),
+            Unit::Count => schema::count(),
+            Unit::Seconds => schema::seconds(),
+            Unit::Chart => schema::list(schema::bytes().null("unknown at that time")),
+            Unit::Text | Unit::Trend | Unit::Verdict => schema::foreign(),
+        };
+        let shape = shape.null("unknown, or the row has no such value");
+        Field::new(column.id, column.help, shape.absent("where --columns leaves it out"))
+    });
+    fields.collect()
 }
 
 /// Conversions of plain values, so that a document is written as a list of `put`s.

@@ -8,12 +8,15 @@
 //! 13.1M                3          3 objects
 //! ```
 
-use super::by_process::{ProcessRows, ReportByProcess};
-use super::data::Object;
+use super::by_process::{self, ProcessRows, ReportByProcess};
+use super::data::{Object, described_object};
 use super::report_layout::{ReportLayout, totals_label};
 use crate::columns::Cell;
-use crate::columns::held::{HeldObjects, HeldRow};
+use crate::columns::held::{COLUMNS, HeldObjects, HeldRow};
+use crate::model::held::HeldFigures;
 use crate::model::{Held, HeldKind, Missing, ProcessSample, Reading};
+use crate::proc::files;
+use crate::schema::{Field, Schema};
 
 /// All that some processes hold, and what is wanted of that.
 pub type HeldReport<'a> = ReportByProcess<HeldByProcess<'a>>;
@@ -50,7 +53,7 @@ impl<'a> HeldByProcess<'a> {
             Missing::KernelThread => format!("{pid} is a kernel thread, which has no descriptors"),
             Missing::Zombie => format!("{pid} is a zombie, which has closed its descriptors"),
             Missing::Denied => {
-                format!("{pid}: permission denied; run as root or as its user, or grant CAP_SYS_PTRACE")
+                format!("{pid}: {}", files::advice("CAP_SYS_PTRACE"))
             }
             other => format!("{pid}: {other}"),
         })
@@ -88,14 +91,46 @@ impl ProcessRows for HeldByProcess<'_> {
     }
 
     fn put_totals<'p>(&'p self, _: &ReportLayout<HeldObjects>, object: Object<'p>) -> Object<'p> {
-        let totals = self.held.ok().map(|held| {
-            let put = |all: Object<'p>, kind: HeldKind| all.put(kind.id(), held.figures.of(kind));
-            let all = Object::default().put("held", held.figures.total());
-            let all = HeldKind::ALL.into_iter().fold(all, put).put("vram", held.figures.vram);
-            all.put("partial", held.figures.is_partial(None))
-        });
-        object
-            .put("unlisted", self.held.map_or(0, |held| held.unlisted))
-            .put("totals", totals)
+        object.extend(totals(self.held))
     }
+
+    fn totals_fields() -> Vec<Field> {
+        totals_fields()
+    }
+}
+
+described_object! {
+    fn totals, totals_fields(held: Reading<&Held>) -> Object<'static> {
+        /// Objects that are not listed, beyond those that are.
+        "unlisted": count() => held.map_or(0, |held| held.unlisted),
+        /// The parts of all objects that are its share.
+        "totals": object(sums_fields()).null("the rows could not be read") => held.ok().map(|held| sums(&held.figures)),
+    }
+}
+
+described_object! {
+    fn sums, sums_fields(figures: &HeldFigures) -> Object<'static> {
+        /// The kinds together, which is in nobody's PSS.
+        "held": bytes() => figures.total(),
+        /// Buffers of the GPU in RAM.
+        "gpu": bytes() => figures.of(HeldKind::Gpu),
+        /// dma-bufs.
+        "dmabuf": bytes() => figures.of(HeldKind::DmaBuf),
+        /// BPF maps and programs.
+        "bpf": bytes() => figures.of(HeldKind::Bpf),
+        /// memfds and unlinked files of tmpfs.
+        "memfd": bytes() => figures.of(HeldKind::Memfd),
+        /// Rings of `io_uring`.
+        "uring": bytes() => figures.of(HeldKind::Uring),
+        /// Buffers in the memory of the graphics card, which are in no sum.
+        "vram": bytes() => figures.vram,
+        /// Some could not be read: the sums are too small.
+        "partial": switch() => figures.is_partial(None),
+    }
+}
+
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    let help = "What processes hold through their descriptors. Written by `zmtop held`.";
+    by_process::schema::<HeldByProcess<'_>>(COLUMNS, help, "The objects, in the order asked for.")
 }

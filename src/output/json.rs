@@ -1,8 +1,8 @@
-//! JSON that is safe to look at, and exact.
+//! Writes JSON that is safe to view in a terminal, and exact.
 //!
-//! Foreign bytes are text by [`text::lossless`]. Beside what JSON itself demands, control (C1, DEL),
-//! invisible and reordering characters are written as `\uXXXX`, and marks beyond the fourth on one
-//! character: a reader of JSON gets the same string, and a terminal nothing that moves.
+//! Raw bytes become text by [`text::lossless`]. In addition to what JSON requires, control (C1, DEL), invisible and
+//! reordering characters are written as `\uXXXX`, and so are zero-width marks after the fourth on one character. A JSON
+//! reader gets the same string, and a terminal gets nothing that moves the cursor.
 
 use std::io::{self, Write};
 
@@ -19,8 +19,8 @@ pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, false)
 }
 
-/// Writes a value as one document in which each element of the lists at its top has a line of its own, so
-/// that it can be read, searched by line and compared, without being blown up by indentation.
+/// Writes a value as one document. Each element of its top-level lists is on its own line, so that the document can be
+/// read, searched by line and compared without the bulk of indentation.
 ///
 /// # Errors
 /// Errors of `out`, or of the value.
@@ -38,18 +38,18 @@ fn write(out: &mut dyn Write, value: &impl Serialize, lines: bool) -> io::Result
     out.write_all(b"\n")
 }
 
-/// A formatter of compact JSON in which nothing can harm a terminal.
+/// A formatter for compact JSON that cannot harm a terminal.
 struct SafeFormatter {
-    /// Each element of the lists at the top gets a line of its own.
+    /// True to put each element of the top-level lists on its own line.
     lines: bool,
-    /// Number of objects and lists that are open.
+    /// Number of open objects and lists.
     depth: usize,
-    /// The list at the top has an element.
+    /// True if the top-level list has an element.
     filled: bool,
 }
 
 impl SafeFormatter {
-    /// Returns true if the innermost that is open is a list in the object at the top.
+    /// Returns true if the innermost open container is a list in the top-level object.
     const fn in_top_list(&self) -> bool {
         self.lines && self.depth == 2
     }

@@ -47,18 +47,20 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use super::data::{DataTable, Document, Node, Object};
-use super::text_table::TextTable;
-use super::{OutputStyle, Report};
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{Cell, DataValue};
 use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
-use crate::history::mapping_diff::MappingGrowth;
+use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::Suspect;
+use crate::history::system::Suspends;
 use crate::model::Snapshot;
+use crate::output::data::{DataTable, Document, Node, Object, described_object};
+use crate::output::text_table::TextTable;
+use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
+use crate::schema::{self, Field, Schema, Shape};
 use crate::{text, units};
 
 /// The suspects found in what was watched.
@@ -66,6 +68,8 @@ use crate::{text, units};
 pub struct LeaksReport<'a> {
     /// The last snapshot.
     pub snapshot: &'a Snapshot,
+    /// The suspends of the machine, for times of the day.
+    pub suspends: &'a Suspends,
     /// Time from the first snapshot to the last.
     pub watched: Duration,
     /// The kind of group asked for.
@@ -84,66 +88,153 @@ pub struct LeaksReport<'a> {
     pub style: OutputStyle,
 }
 
-/// A field of a suspect as data: its name in JSON and CSV, and its value.
-type Field = (
+/// A field of a suspect as data: its name in JSON and CSV, its meaning and shape, and its value.
+type SuspectField = (
     &'static str,
+    &'static str,
+    fn() -> Shape,
     for<'s> fn(&'s LeaksReport<'_>, &'s Suspect) -> DataValue<'s>,
 );
 
 /// The fields in order but for the [reasons](REASONS); a new one is one line at the end.
-const FIELDS: &[Field] = &[
-    ("pid", |_, s| {
-        optional(s.key.process(), |id| DataValue::Integer(id.pid.into()))
+const FIELDS: &[SuspectField] = &[
+    (
+        "pid",
+        "Its pid.",
+        || schema::id().null("a group, or a part of the RAM"),
+        |_, s| optional(s.key.process(), |id| DataValue::Integer(id.pid.into())),
+    ),
+    (
+        "starttime",
+        "When it started, in ticks since boot.",
+        || schema::id().null("a group, or a part of the RAM"),
+        |_, s| optional(s.key.process(), |id| DataValue::Integer(id.starttime)),
+    ),
+    (
+        "user",
+        "The name of its user.",
+        || schema::foreign().null("a group, or unknown"),
+        |_, s| {
+            let user = s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok());
+            optional(user, |user| DataValue::Text(user.into()))
+        },
+    ),
+    (
+        "group",
+        "The program, or the name of the group.",
+        || schema::foreign().null("unknown"),
+        |_, s| optional(s.command.as_deref(), |name| DataValue::Text(name.into())),
+    ),
+    (
+        "command",
+        "Its command line.",
+        || schema::foreign().null("a group, or unknown"),
+        |_, s| optional(s.facts.as_ref(), |facts| DataValue::Text(facts.command())),
+    ),
+    ("count", "Its processes.", schema::count, |_, s| {
+        DataValue::Integer(s.count as u64)
     }),
-    ("starttime", |_, s| {
-        optional(s.key.process(), |id| DataValue::Integer(id.starttime))
-    }),
-    ("user", |_, s| {
-        let user = s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok());
-        optional(user, |user| DataValue::Text(user.into()))
-    }),
-    ("group", |_, s| {
-        optional(s.command.as_deref(), |name| DataValue::Text(name.into()))
-    }),
-    ("command", |_, s| {
-        optional(s.facts.as_ref(), |facts| DataValue::Text(facts.command()))
-    }),
-    ("count", |_, s| DataValue::Integer(s.count as u64)),
-    ("verdict", |_, s| {
-        DataValue::Text(s.judgement.verdict.id().as_bytes().into())
-    }),
-    ("metric", |_, s| {
-        DataValue::Text(s.judgement.metric.id().as_bytes().into())
-    }),
-    ("footprint", |_, s| DataValue::Integer(s.footprint)),
-    ("slope_bytes_per_s", |_, s| DataValue::float(s.judgement.slope)),
-    ("confidence", |_, s| DataValue::float(s.judgement.confidence)),
-    ("since", |report, s| {
-        optional(s.judgement.since, |at| report.wall_clock(at))
-    }),
-    ("eta_s", |_, s| optional(s.eta, DataValue::float)),
-    ("ended", |report, s| optional(s.ended, |at| report.wall_clock(at))),
-    ("times", |_, s| DataValue::Integer(s.times as u64)),
-    ("flat_since", |report, s| {
-        optional(s.judgement.flat_since, |at| report.wall_clock(at))
-    }),
-    ("alike", |_, s| DataValue::Integer(s.alike as u64)),
-    ("mapping", |report, s| {
-        optional(report.grown_in(s), |grown| DataValue::Text((&*grown.name).into()))
-    }),
-    ("mapping_growth", |report, s| {
-        let growth = report.grown_in(s).and_then(MappingGrowth::growth);
-        optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
-    }),
-    ("part", |_, s| {
-        optional(s.key.part(), |key| DataValue::Text(key.id.as_bytes().into()))
-    }),
-    ("cause", |_, s| {
-        optional(s.cause.as_ref(), |cause| {
-            DataValue::Text(cause.text().into_bytes().into())
-        })
-    }),
+    (
+        "verdict",
+        "The verdict: leaking, growing, warming, steady or shrinking.",
+        schema::text,
+        |_, s| DataValue::Text(s.judgement.verdict.id().as_bytes().into()),
+    ),
+    (
+        "metric",
+        "What the verdict is on: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.",
+        schema::text,
+        |_, s| DataValue::Text(s.judgement.metric.id().as_bytes().into()),
+    ),
+    (
+        "footprint",
+        "What it costs now: PSS and swap, or the figure that is judged.",
+        schema::bytes,
+        |_, s| DataValue::Integer(s.footprint),
+    ),
+    (
+        "slope_bytes_per_s",
+        "How fast its lowest values move; 0 of what is flat.",
+        || schema::pace().null("not known yet"),
+        |_, s| DataValue::float(s.judgement.slope),
+    ),
+    (
+        "confidence",
+        "How sure the verdict is.",
+        || schema::share().null("not known yet"),
+        |_, s| DataValue::float(s.judgement.confidence),
+    ),
+    (
+        "since",
+        "Since when it grows.",
+        || schema::time().null("nothing grows"),
+        |report, s| optional(s.judgement.since, |at| report.wall_clock(at)),
+    ),
+    (
+        "eta_s",
+        "The time until a limit is reached at this pace.",
+        || schema::seconds().null("no limit is in the way"),
+        |_, s| optional(s.eta, DataValue::float),
+    ),
+    (
+        "ended",
+        "When it ended.",
+        || schema::time().null("it lives"),
+        |report, s| optional(s.ended, |at| report.wall_clock(at)),
+    ),
+    (
+        "times",
+        "How many of its processes ended while they grew.",
+        schema::count,
+        |_, s| DataValue::Integer(s.times as u64),
+    ),
+    (
+        "flat_since",
+        "Since when it grows no more.",
+        || schema::time().null("it goes on"),
+        |report, s| optional(s.judgement.flat_since, |at| report.wall_clock(at)),
+    ),
+    (
+        "alike",
+        "The processes of a program that grow and are told of by its line alone.",
+        schema::count,
+        |_, s| DataValue::Integer(s.alike as u64),
+    ),
+    (
+        "mapping",
+        "The mapping that grew most since the growth was first seen.",
+        || schema::foreign().null("mappings were not read"),
+        |report, s| optional(report.grown_in(s), |grown| DataValue::Text((&*grown.name).into())),
+    ),
+    (
+        "mapping_growth",
+        "By how much that mapping grew.",
+        || schema::bytes().null("mappings were not read"),
+        |report, s| {
+            let growth = report.grown_in(s).and_then(MappingGrowth::growth);
+            optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
+        },
+    ),
+    (
+        "part",
+        "The id of a part of the RAM, as in zmtop-mem/1.",
+        || schema::text().null("a process or a group"),
+        |_, s| optional(s.key.part(), |key| DataValue::Text(key.id.as_bytes().into())),
+    ),
+    (
+        "cause",
+        "What grows where the row does not: held: memfd, slab kmalloc-64.",
+        || schema::foreign().null("the row itself, or unknown"),
+        |_, s| {
+            optional(s.cause.as_ref(), |cause| {
+                DataValue::Text(cause.text().into_bytes().into())
+            })
+        },
+    ),
 ];
+
+/// The schema's name. Fields are only ever added.
+const SCHEMA: &str = "zmtop-leaks/1";
 
 /// Columns of a mapping's name that are written.
 const MAX_MAPPING: usize = 60;
@@ -167,7 +258,7 @@ impl LeaksReport<'_> {
 
     /// Returns a moment of the monotonic clock as a time of the day.
     fn wall_clock(&self, at: Duration) -> DataValue<'static> {
-        let ago = self.snapshot.monotonic.saturating_sub(at);
+        let ago = self.suspends.elapsed(at, self.snapshot.monotonic);
         let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
         DataValue::Text(time_text(time).into_bytes().into())
     }
@@ -236,36 +327,98 @@ impl LeaksReport<'_> {
         parts.join("; ")
     }
 
-    fn danger<'s>(&'s self, danger: &'s Danger) -> Object<'s> {
-        let cgroup = match &danger.limit {
-            Limit::Machine | Limit::AddressSpace(_) => None,
-            Limit::Cgroup(path) => Some(&**path),
-        };
-        let limit = match &danger.limit {
-            Limit::Machine => "machine",
-            Limit::Cgroup(_) => "cgroup",
-            Limit::AddressSpace(_) => "address-space",
-        };
-        let taker = danger.taker.as_ref();
-        let id = taker.and_then(|(key, _)| key.process());
-        Object::default()
-            .put("limit", limit)
-            .put("cgroup", cgroup.map(Node::bytes))
-            .put("left", danger.forecast.left)
-            .put("pace_bytes_per_s", danger.forecast.pace)
-            .put("full_in_s", danger.forecast.seconds())
-            .put("pid", id.map(|id| u64::from(id.pid)))
-            .put("starttime", id.map(|id| id.starttime))
-            .put("group", taker.map(|(key, _)| Node::bytes(self.name_of(key))))
-            .put("taker_bytes_per_s", taker.map(|(_, pace)| *pace))
-    }
-
     fn object<'s>(&'s self, suspect: &'s Suspect) -> Object<'s> {
-        let put = |object: Object<'s>, (name, value): &Field| object.put(*name, value(self, suspect));
+        let put = |object: Object<'s>, (name, .., value): &SuspectField| object.put(*name, value(self, suspect));
         FIELDS
             .iter()
             .fold(Object::default(), put)
             .put(REASONS, reasons(suspect))
+    }
+}
+
+/// Returns the name of a kind of limit, and the path of a cgroup.
+fn limit(limit: &Limit) -> (&'static str, Option<&[u8]>) {
+    match limit {
+        Limit::Machine => ("machine", None),
+        Limit::Cgroup(path) => ("cgroup", Some(path)),
+        Limit::AddressSpace(_) => ("address-space", None),
+    }
+}
+
+described_object! {
+    fn danger, danger_fields<'s>(report: &'s LeaksReport<'_>, danger: &'s Danger) -> Object<'s> {
+        /// What is reached: the machine, a cgroup, or the address space (`RLIMIT_AS`) of the process `pid`.
+        "limit": one_of(["machine", "cgroup", "address-space"]) => limit(&danger.limit).0,
+        /// The path of the cgroup.
+        "cgroup": foreign().null("another limit") => limit(&danger.limit).1.map(Node::bytes),
+        /// What is left of it.
+        "left": bytes() => danger.forecast.left,
+        /// How fast that falls.
+        "pace_bytes_per_s": pace() => danger.forecast.pace,
+        /// The time until it is reached at this pace.
+        "full_in_s": seconds() => danger.forecast.seconds(),
+        /// The process that takes the memory.
+        "pid": id().null("a program as a whole, or no single one") => {
+            danger.taker.as_ref().and_then(|(key, _)| key.process()).map(|id| u64::from(id.pid))
+        },
+        /// When that process started, in ticks since boot.
+        "starttime": id().null("a program as a whole, or no single one") => {
+            danger.taker.as_ref().and_then(|(key, _)| key.process()).map(|id| id.starttime)
+        },
+        /// The program that takes the memory, or the name of the process.
+        "group": foreign().null("no single one") => {
+            danger.taker.as_ref().map(|(key, _)| Node::bytes(report.name_of(key)))
+        },
+        /// How fast it takes it.
+        "taker_bytes_per_s": pace().null("no single one") => danger.taker.as_ref().map(|(_, pace)| *pace),
+    }
+}
+
+described_object! {
+    fn object_of, fields<'s>(report: &'s LeaksReport<'_>) -> Object<'s> {
+        /// The name of this schema.
+        "schema": text() => SCHEMA,
+        /// When the last snapshot was taken.
+        "time": time() => time_text(report.snapshot.time),
+        /// The name of the host.
+        "host": foreign() => Node::bytes(&report.snapshot.host),
+        /// What suspects are grouped by.
+        "by": text().null("processes and programs") => report.by.map(GroupBy::id),
+        /// How long was watched.
+        "watched_s": seconds() => report.watched.as_secs_f64(),
+        /// Processes whose memory could be read.
+        "processes": count() => Coverage::of(report.snapshot).readable,
+        /// Processes whose memory could not be read.
+        "unreadable": count() => Coverage::of(report.snapshot).hidden,
+        /// Processes and groups of which nothing can be said, for want of memory for their history.
+        "without_history": count() => report.shortfall.processes + report.shortfall.groups,
+        /// The suspects, in order.
+        "leaks": list(object(suspect_fields())) => {
+            report.suspects.iter().map(|suspect| report.object(suspect)).collect::<Vec<_>>()
+        },
+        /// The limits that are reached soon.
+        "dangers": list(object(danger_fields())) => {
+            report.dangers.iter().map(|one| danger(report, one)).collect::<Vec<_>>()
+        },
+    }
+}
+
+fn suspect_fields() -> Vec<Field> {
+    let fields = FIELDS
+        .iter()
+        .map(|(name, help, shape, _)| Field::new(*name, help, shape()));
+    let why = "Why it is called a leak, or why growth that has lasted is not called one yet, in words.";
+    fields
+        .chain([Field::new(REASONS, why, schema::list(schema::text()))])
+        .collect()
+}
+
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    Schema {
+        name: SCHEMA,
+        help: "What grows and what leaks, and the limits that are reached soon. Written by `zmtop leaks`.",
+        fields: fields(),
     }
 }
 
@@ -282,7 +435,7 @@ impl Report for LeaksReport<'_> {
             let (readable, watched) = (coverage.readable, units::span(self.watched));
             writeln!(
                 out,
-                "nothing to tell of: {readable} processes seen over {watched}{hidden}"
+                "nothing to report: {readable} processes seen over {watched}{hidden}"
             )?;
             return self.write_shortfall(out);
         }
@@ -310,31 +463,16 @@ impl Report for LeaksReport<'_> {
     }
 
     fn document(&self) -> Document<'_> {
-        let coverage = Coverage::of(self.snapshot);
-        let dangers: Vec<_> = self.dangers.iter().map(|d| self.danger(d)).collect();
-        let suspects: Vec<_> = self.suspects.iter().map(|s| self.object(s)).collect();
-        Document::Object(
-            Object::default()
-                .put("schema", "zmtop-leaks/1")
-                .put("time", time_text(self.snapshot.time))
-                .put("host", Node::bytes(&self.snapshot.host))
-                .put("by", self.by.map(GroupBy::id))
-                .put("watched_s", self.watched.as_secs_f64())
-                .put("processes", coverage.readable)
-                .put("unreadable", coverage.hidden)
-                .put("without_history", self.shortfall.processes + self.shortfall.groups)
-                .put("leaks", suspects)
-                .put("dangers", dangers),
-        )
+        Document::Object(object_of(self))
     }
 
     fn table(&self) -> DataTable<'_> {
         let row = |s| {
             let words = DataValue::Text(reasons(s).join(", ").into_bytes().into());
-            FIELDS.iter().map(|(_, value)| value(self, s)).chain([words]).collect()
+            FIELDS.iter().map(|(.., value)| value(self, s)).chain([words]).collect()
         };
         DataTable {
-            names: Some(FIELDS.iter().map(|(name, _)| *name).chain([REASONS]).collect()),
+            names: Some(FIELDS.iter().map(|(name, ..)| *name).chain([REASONS]).collect()),
             rows: Box::new(self.suspects.iter().map(row)),
         }
     }

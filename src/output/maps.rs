@@ -7,14 +7,16 @@
 //!    14   3.4M      0     0   180K   180K   215K   2.1M  2 mappings
 //! ```
 
-use super::by_process::{ProcessRows, ReportByProcess};
-use super::data::{Node, Object};
+use super::by_process::{self, ProcessRows, ReportByProcess};
+use super::data::{Node, Object, described_object, of_columns};
 use super::report_layout::{ReportLayout, totals_label};
-use crate::columns::mapping::{MapRow, Mappings};
-use crate::columns::{Cell, Label, Value};
+use crate::columns::mapping::{COLUMNS, MapRow, Mappings};
+use crate::columns::{Cell, Column, Label, Unit, Value};
 use crate::group::mapping::total;
 use crate::model::mapping::Extent;
 use crate::model::{Memory, Missing, Reading};
+use crate::proc::files;
+use crate::schema::{Field, Schema};
 
 /// The mappings of some processes, and what is wanted of them.
 pub type MapsReport<'a> = ReportByProcess<ProcessMappings<'a>>;
@@ -113,10 +115,32 @@ impl ProcessRows for ProcessMappings<'_> {
             Value::Missing(why) => sums.put(c.id, Node::Unknown(why)),
             _ => sums,
         });
-        object
-            .put("totals", sums)
-            .put("partial", totals.unreadable > 0 || self.read.is_err())
+        object.extend(summed_up(sums, totals.unreadable > 0 || self.read.is_err()))
     }
+
+    fn totals_fields() -> Vec<Field> {
+        summed_up_fields()
+    }
+}
+
+described_object! {
+    fn summed_up, summed_up_fields<'p>(sums: Object<'p>, is_partial: bool) -> Object<'p> {
+        /// Sums over all mappings.
+        "totals": object(of_columns(COLUMNS.iter().filter(|column| is_summed(column)))) => sums,
+        /// Some could not be read: the sums are too small.
+        "partial": switch() => is_partial,
+    }
+}
+
+/// Returns true if a column may have a sum.
+fn is_summed(column: &Column<Mappings>) -> bool {
+    column.label != Label::Group && matches!(column.unit, Unit::Bytes | Unit::Count)
+}
+
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    let help = "The mappings of processes. Written by `zmtop maps`.";
+    by_process::schema::<ProcessMappings<'_>>(COLUMNS, help, "The mappings, or the areas, in the order asked for.")
 }
 
 /// Returns why a process has no mappings to show, in words.
@@ -125,9 +149,10 @@ pub fn reason(pid: u32, why: Missing) -> String {
         Missing::Gone => format!("{pid}: no such process"),
         Missing::KernelThread => format!("{pid} is a kernel thread, which has no memory of its own"),
         Missing::Zombie => format!("{pid} is a zombie, which has given its memory back"),
-        Missing::Denied => format!(
-            "{pid}: permission denied; run as root or as its user, or grant CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)"
-        ),
+        Missing::Denied => {
+            let advice = files::advice("CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)");
+            format!("{pid}: {advice}")
+        }
         Missing::Unsupported => format!("{pid}: there is no smaps"),
         other => format!("{pid}: {other}"),
     }

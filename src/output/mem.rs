@@ -1,4 +1,4 @@
-//! The report of the system's memory: what there is, what is compressed, and where the RAM went.
+//! The report of the system's memory: totals, compressed memory, and where the RAM went.
 
 mod data;
 mod details;
@@ -13,6 +13,7 @@ use crate::account::shmem::ShmemAccount;
 use crate::account::swap::SwapAccount;
 use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
+use crate::schema::Schema;
 
 /// The account of the system.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct MemReport<'a> {
 }
 
 impl<'a> MemReport<'a> {
-    /// Accounts for what was read.
+    /// Accounts for a snapshot.
     pub fn new(snapshot: &'a Snapshot, style: OutputStyle) -> Self {
         let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
@@ -42,17 +43,22 @@ impl<'a> MemReport<'a> {
     }
 }
 
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    data::schema()
+}
+
 impl Report for MemReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, out)
     }
 
     fn document(&self) -> Document<'_> {
-        Document::Object(data::object(self).with_unread())
+        Document::Object(data::object(self))
     }
 
     /// Returns a row for each figure, with its path in the document.
     fn table(&self) -> DataTable<'_> {
-        data::object(self).into_table()
+        data::plain(self).into_table()
     }
 }

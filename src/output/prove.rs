@@ -20,14 +20,18 @@
 
 use std::io::{self, Write};
 
-use super::data::{DataTable, Document, Node, Object};
-use super::text_table::{TextTable, value_cell, word};
-use super::{OutputStyle, Report};
 use crate::columns::{Cell, DataValue, Value};
-use crate::history::coldness::{Coldness, MappingColdness, Resident};
+use crate::history::mappings::{Coldness, MappingColdness, Resident};
 use crate::model::{Identity, Reading};
+use crate::output::data::{DataTable, Document, Node, Object, described_object};
+use crate::output::text_table::{TextTable, value_cell, word};
+use crate::output::{OutputStyle, Report};
+use crate::schema::{self, Field, Schema, Shape};
 use crate::text::{Align, safe};
 use crate::units;
+
+/// The schema's name. Fields are only ever added.
+const SCHEMA: &str = "zmtop-prove/1";
 
 /// The hot and cold memory of a process, and how it is to be written.
 #[derive(Clone, Debug)]
@@ -44,15 +48,31 @@ pub struct ProveReport<'a> {
     pub style: OutputStyle,
 }
 
-/// A figure of what is resident: its name as data, its heading, and its value.
-type Figure = (&'static str, &'static str, fn(Resident) -> Value<'static>);
+/// A figure of what is resident: its name as data, its heading, its meaning and shape, and its value.
+type Figure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn() -> Shape,
+    fn(Resident) -> Value<'static>,
+);
 
 /// The figures, as text in this order.
 const FIGURES: [Figure; 4] = [
-    ("cold", "COLD", |r| Value::Bytes(r.cold())),
-    ("hot", "HOT", |r| Value::Bytes(r.hot)),
-    ("rss", "RSS", |r| Value::Bytes(r.rss)),
-    ("share", "COLD%", |r| Value::Share(r.cold_share())),
+    (
+        "cold",
+        "COLD",
+        "Resident pages that were not touched meanwhile.",
+        schema::bytes,
+        |r| Value::Bytes(r.cold()),
+    ),
+    ("hot", "HOT", "Resident pages that were touched.", schema::bytes, |r| {
+        Value::Bytes(r.hot)
+    }),
+    ("rss", "RSS", "Resident pages.", schema::bytes, |r| Value::Bytes(r.rss)),
+    ("share", "COLD%", "cold / rss.", schema::share, |r| {
+        Value::Share(r.cold_share())
+    }),
 ];
 
 /// Returns a figure of what may be unknown.
@@ -95,16 +115,64 @@ impl ProveReport<'_> {
 
 /// Returns a mapping as data.
 fn object(mapping: &MappingColdness) -> Object<'_> {
-    let object = Object::default()
-        .put("mapping", Node::bytes(&mapping.name))
-        .put("kind", mapping.kind.id())
-        .put("size", mapping.size);
-    figures(object, mapping.resident).with_unread()
+    figures(named(mapping), mapping.resident).with_unread()
+}
+
+described_object! {
+    fn named, named_fields<'m>(mapping: &'m MappingColdness) -> Object<'m> {
+        /// The name.
+        "mapping": foreign() => Node::bytes(&mapping.name),
+        /// What it is: heap, stack, anon, file and so on.
+        "kind": text() => mapping.kind.id(),
+        /// Its size in the address space.
+        "size": bytes().unread() => mapping.size,
+    }
+}
+
+described_object! {
+    fn object_of, fields<'s>(report: &'s ProveReport<'_>) -> Object<'s> {
+        /// The name of this schema.
+        "schema": text() => SCHEMA,
+        /// The process.
+        "pid": id() => report.id.pid,
+        /// When it started, in ticks since boot.
+        "starttime": id() => report.id.starttime,
+        /// Its short name.
+        "comm": foreign() => Node::bytes(report.comm),
+        /// How long was watched.
+        "untouched_s": seconds() => report.coldness.since.as_secs_f64(),
+        /// The mappings that are resident, the coldest first.
+        "mappings": list(object({
+            let mut fields = [named_fields(), figure_fields()].concat();
+            fields.push(Field::new("unread", "The reasons of what is null here.", unread()));
+            fields
+        })) => report.mappings().map(object).collect::<Vec<_>>(),
+        /// Sums over all mappings.
+        "totals": object(figure_fields()) => figures(Object::default(), report.coldness.total),
+        /// What it comes to, in words.
+        "conclusion": text() => report.conclusion(),
+    }
+}
+
+fn figure_fields() -> Vec<Field> {
+    let fields = FIGURES
+        .iter()
+        .map(|(name, _, help, shape, _)| Field::new(*name, help, shape().unread()));
+    fields.collect()
+}
+
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    Schema {
+        name: SCHEMA,
+        help: "What a process does not touch of its memory. Written by `zmtop leaks --prove`.",
+        fields: fields(),
+    }
 }
 
 /// Adds the figures of what is resident.
 fn figures(mut object: Object<'_>, resident: Reading<Resident>) -> Object<'_> {
-    for (name, _, get) in FIGURES {
+    for (name, .., get) in FIGURES {
         object = object.put(name, value(resident, get));
     }
     object
@@ -114,7 +182,7 @@ impl Report for ProveReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let since = units::span(self.coldness.since);
         writeln!(out, "{} {}, looked at after {since}", self.id.pid, safe(self.comm))?;
-        let titles = FIGURES.iter().map(|(_, title, _)| (*title, Align::Right));
+        let titles = FIGURES.iter().map(|(_, title, ..)| (*title, Align::Right));
         let mut table = TextTable::titled(titles.chain([("KIND", Align::Left), ("MAPPING", Align::Left)]));
         for mapping in self.mappings() {
             let names = [mapping.kind.id().to_owned(), safe(&mapping.name).into_owned()];
@@ -130,18 +198,7 @@ impl Report for ProveReport<'_> {
     }
 
     fn document(&self) -> Document<'_> {
-        let mappings: Vec<_> = self.mappings().map(object).collect();
-        Document::Object(
-            Object::default()
-                .put("schema", "zmtop-prove/1")
-                .put("pid", self.id.pid)
-                .put("starttime", self.id.starttime)
-                .put("comm", Node::bytes(self.comm))
-                .put("untouched_s", self.coldness.since.as_secs_f64())
-                .put("mappings", mappings)
-                .put("totals", figures(Object::default(), self.coldness.total))
-                .put("conclusion", self.conclusion()),
-        )
+        Document::Object(object_of(self))
     }
 
     fn table(&self) -> DataTable<'_> {

@@ -1,4 +1,4 @@
-//! The columns, the order and the look of a report with one table, and that table as text and as data.
+//! The columns, order and style of a report with one table, and that table as text and as data.
 
 use super::OutputStyle;
 use super::data::{DataTable, Object};
@@ -6,7 +6,6 @@ use super::text_table::{TextColumn, TextTable, value_cell, word};
 use crate::columns::{Cell, Column, DataValue, Label, TableKind, order};
 use crate::units::counted;
 
-/// The columns, the order and the look of a report.
 #[derive(Clone, Debug)]
 pub struct ReportLayout<T: TableKind> {
     /// The columns, from left to right.
@@ -15,14 +14,14 @@ pub struct ReportLayout<T: TableKind> {
     pub sort: &'static Column<T>,
     /// Greatest first.
     pub descending: bool,
-    /// Maximum number of rows; the totals are of all that pass the filter.
+    /// Maximum number of rows. The totals include all that pass the filter.
     pub top: Option<usize>,
     /// Style of the text.
     pub style: OutputStyle,
 }
 
 impl<T: TableKind> ReportLayout<T> {
-    /// Returns the places of the rows to show, in order.
+    /// Returns the indices of the rows to show, in order.
     pub(super) fn shown<'a>(&self, rows: impl IntoIterator<Item = &'a T::Row<'a>>) -> Vec<usize> {
         let keys: Vec<_> = rows.into_iter().map(|row| self.sort.order_key(row)).collect();
         let mut places = order(&keys, self.descending);
@@ -30,12 +29,12 @@ impl<T: TableKind> ReportLayout<T> {
         places
     }
 
-    /// Returns a table with the titles, in which nothing grows.
+    /// Returns a table with the titles, in which no column grows.
     pub(super) fn titled(&self) -> TextTable {
         TextTable::titled(self.columns.iter().map(|column| (column.title, column.align())))
     }
 
-    /// Returns a table with the titles, in which the names take what width is left, `least` at the least.
+    /// Returns a table with the titles, in which the name column takes the remaining width, at least `least`.
     pub(super) fn growing(&self, least: usize) -> TextTable {
         let columns = self.columns.iter().map(|column| TextColumn {
             grows: column.label == Label::Group,
@@ -48,13 +47,12 @@ impl<T: TableKind> ReportLayout<T> {
         table
     }
 
-    /// Returns the cells of a row.
     pub(super) fn cells<'a>(&self, row: &'a T::Row<'a>) -> Vec<Cell> {
         let cell = |column: &&Column<T>| value_cell(&(column.value)(row), self.style.units, usize::MAX);
         self.columns.iter().map(cell).collect()
     }
 
-    /// Returns the cells of totals, with the label where rows have their name.
+    /// Returns the cells of the totals, with the label in the name column.
     pub(super) fn labelled(&self, totals: Vec<Cell>, label: &str) -> Vec<Cell> {
         let cells = totals.into_iter().zip(&self.columns);
         let labelled = cells.map(|(cell, column)| match column.label {
@@ -69,13 +67,13 @@ impl<T: TableKind> ReportLayout<T> {
         object(&self.columns, row)
     }
 
-    /// Returns the sums that mean something as named values.
+    /// Returns the meaningful sums as named values.
     pub(super) fn sums<'a>(&self, total: &'a T::Row<'a>) -> Object<'a> {
         object(self.columns.iter().filter(|column| column.additive), total)
     }
 
-    /// Returns rows as values under the columns' ids.
-    pub(super) fn table<'a>(&'a self, rows: impl Iterator<Item = &'a T::Row<'a>> + 'a) -> DataTable<'a> {
+    /// Returns rows as values, named by the columns' ids.
+    pub(super) fn table<'s, 'a: 's>(&'s self, rows: impl Iterator<Item = &'a T::Row<'a>> + 's) -> DataTable<'s> {
         DataTable {
             names: Some(self.names().collect()),
             rows: Box::new(rows.map(|row| self.values(row).collect())),
@@ -88,7 +86,7 @@ impl<T: TableKind> ReportLayout<T> {
     }
 
     /// Returns a row's values.
-    pub(super) fn values<'a>(&'a self, row: &'a T::Row<'a>) -> impl Iterator<Item = DataValue<'a>> {
+    pub(super) fn values<'s, 'a: 's>(&'s self, row: &'a T::Row<'a>) -> impl Iterator<Item = DataValue<'s>> {
         self.columns.iter().map(|column| (column.value)(row).into_data())
     }
 }
@@ -101,7 +99,7 @@ fn object<'c, 'a, T: TableKind>(
     columns.into_iter().fold(Object::default(), put)
 }
 
-/// Returns what totals are the sums of: `187 caches, 20 shown, partial: 2 malformed`.
+/// Returns what the totals cover: `187 caches, 20 shown, partial: 2 malformed`.
 pub(super) fn totals_label(noun: &str, passing: usize, shown: usize, missing: Option<(usize, &str)>) -> String {
     let mut parts = vec![counted(passing as u64, noun)];
     if shown < passing {

@@ -1,4 +1,4 @@
-//! Chosen rows as a table of text.
+//! Selected columns of selected rows: as a table of text, and as data.
 //!
 //! ```text
 //!   PID USER     SWAP   USS   PSS   RSS COMMAND
@@ -10,27 +10,31 @@
 use std::io::{self, Write};
 
 use super::OutputStyle;
+use super::data::{DataTable, Node, Object, UNREAD, described_object, of_columns};
 use super::text_table::{BESIDE_BARS, TextColumn, TextTable, value_cell, word};
-use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Needs, Row, Unit, Value, layout};
+use crate::columns::{
+    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, layout, mapping,
+};
 use crate::group::GroupBy;
+use crate::model::Snapshot;
 use crate::query::{Rows, ShownRow};
+use crate::record;
+use crate::schema::{self, Field, Schema};
 use crate::units::counted;
 
-/// Options of a table.
 #[derive(Clone, Debug)]
 pub struct TableOptions {
     /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
-    /// Style of the text. Without a terminal every command is written whole.
+    /// Style of the text. Without a terminal, commands are written in full.
     pub style: OutputStyle,
-    /// The machine's RAM in bytes, if bytes are written as a share of it.
+    /// The machine's RAM in bytes, to write bytes as a share of it; `None` to write bytes.
     pub percent_of: Option<u64>,
-    /// The column that says what a row is, and its title, where that is not the usual one: it takes what
-    /// width is left over.
+    /// The column that names a row, with its title, if it is not the default one. It takes the remaining width.
     pub name: Option<(ColumnId, &'static str)>,
-    /// With a line of titles.
+    /// True to write a line of titles.
     pub heading: bool,
-    /// With a row of totals.
+    /// True to write a row of totals.
     pub totals: bool,
     /// The column drawn as bars beside the rows.
     pub bars: Option<ColumnId>,
@@ -39,7 +43,7 @@ pub struct TableOptions {
 }
 
 impl Default for TableOptions {
-    /// The default columns in automatic units, plain and of any width.
+    /// Returns the default columns in automatic units, without style or a maximum width.
     fn default() -> Self {
         Self {
             columns: layout::PS.to_vec(),
@@ -54,7 +58,7 @@ impl Default for TableOptions {
     }
 }
 
-/// Returns the columns that one snapshot alone can fill: no changes, rates or histories.
+/// Returns the columns that a single snapshot can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
     ColumnId::all().filter(|id| !id.get().needs.contains(Needs::HISTORY))
 }
@@ -81,7 +85,7 @@ pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io
     table.write(out, &options.style)
 }
 
-/// Returns how many rows pass, and of how many processes: `412 processes`, `31 groups of 412 processes`.
+/// Returns the number of rows that pass, and of processes: `412 processes`, `31 groups of 412 processes`.
 pub fn count_label(rows: &Rows<'_>) -> String {
     let processes = counted(rows.totals().count as u64, "process");
     let passing = rows.selection().count() as u64;
@@ -92,7 +96,7 @@ pub fn count_label(rows: &Rows<'_>) -> String {
     }
 }
 
-/// Returns what the totals are the sums of: `412 processes, 10 shown, partial: 30 permission denied, 2 timed out`.
+/// Returns what the totals cover: `412 processes, 10 shown, partial: 30 permission denied, 2 timed out`.
 fn totals_label(rows: &Rows<'_>) -> String {
     let mut parts = vec![count_label(rows)];
     let shown = rows.shown().filter(|shown| shown.passes).count();
@@ -109,13 +113,13 @@ pub fn partial_label(rows: &Rows<'_>) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("partial: {}", reasons.join(", ")))
 }
 
-/// Words longer than this are cut, but for those of the column that grows.
+/// Maximum width of a word, except in the column that grows.
 const WIDEST_WORD: usize = 64;
-/// A column that grows and is not the last is padded to this, and written whole where it is longer.
+/// A growing column that is not the last one is padded to this width. Longer text is written in full.
 const WIDEST_COMMAND: usize = 160;
 
 impl TableOptions {
-    /// Returns an empty table with these columns before those chosen.
+    /// Returns an empty table of the `before` columns and the selected ones.
     pub(super) fn text_table(&self, before: impl IntoIterator<Item = TextColumn>) -> TextTable {
         let widest_command = match (self.bars, self.style.width) {
             (Some(_), None) => BESIDE_BARS,
@@ -133,7 +137,7 @@ impl TableOptions {
         TextTable::new(before.into_iter().chain(columns), 1).with_bars(self.bars.is_some())
     }
 
-    /// Writes the line that stands before the table.
+    /// Writes the line above the table.
     pub(super) fn write_caption(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.caption {
             Some(text) if self.style.color => writeln!(out, "\x1b[1m{text}\x1b[0m"),
@@ -142,7 +146,7 @@ impl TableOptions {
         }
     }
 
-    /// Returns what stands over a column.
+    /// Returns the title of a column.
     pub(super) fn title(&self, id: ColumnId) -> &'static str {
         match self.name {
             Some((name, title)) if name == id => title,
@@ -154,7 +158,7 @@ impl TableOptions {
         column.grows || self.name.is_some_and(|(id, _)| id.get().id == column.id)
     }
 
-    /// Returns the cells of a row; in a tree its guide stands before what names it.
+    /// Returns the cells of a row. In a tree, the guide precedes the row's name.
     pub(super) fn row_cells(&self, columns: &[&Column], shown: &ShownRow<'_>) -> Vec<Cell> {
         let mut cells = self.cells(columns, &shown.row);
         if !shown.guide.is_empty()
@@ -177,20 +181,20 @@ impl TableOptions {
         let room = match column.unit {
             Unit::Text if self.grows(column) => self.style.width.unwrap_or(usize::MAX),
             Unit::Text => WIDEST_WORD,
-            // Widths follow what is written, so that figures are not shortened.
+            // Column widths adapt to the content, so figures need not be shortened.
             _ => usize::from(column.width).max(7),
         };
         self.percent(value)
             .unwrap_or_else(|| value_cell(value, self.style.units, room))
     }
 
-    /// Returns bytes as a share of the RAM, if that is asked for and there are any.
+    /// Returns bytes as a share of the RAM if `percent_of` is set. Returns `None` for 0 and for unknown values.
     fn percent(&self, value: &Value<'_>) -> Option<Cell> {
         let all = (self.percent_of? as f64).max(1.0);
         let (bytes, style) = match value {
             Value::Bytes(n @ 1..) => (*n as f64, CellStyle::Plain),
-            Value::Delta(n @ 1..) => (*n as f64, CellStyle::Up),
-            Value::Delta(n @ ..=-1) => (*n as f64, CellStyle::Down),
+            Value::Delta(n @ 1.., _) => (*n as f64, CellStyle::Up),
+            Value::Delta(n @ ..=-1, _) => (*n as f64, CellStyle::Down),
             _ => return None,
         };
         let sign = if style == CellStyle::Up { "+" } else { "" };
@@ -200,13 +204,13 @@ impl TableOptions {
         })
     }
 
-    /// Returns a change in bytes a second.
+    /// Returns a change in bytes per second.
     pub(super) fn rate_cell(&self, per_second: f64) -> Cell {
-        let value = Value::Delta(per_second.round() as i64);
+        let value = Value::Delta(per_second.round() as i64, 0);
         let mut cell = self
             .percent(&value)
             .unwrap_or_else(|| value_cell(&value, self.style.units, 7));
-        // What cannot be seen in these units is no change.
+        // A change that rounds to 0 in these units is shown as no change.
         if cell.text.chars().all(|c| "+-0.KMG%".contains(c)) {
             "0".clone_into(&mut cell.text);
             cell.style = CellStyle::Zero;
@@ -215,7 +219,7 @@ impl TableOptions {
     }
 }
 
-/// Returns the lines of a tree in nothing but ASCII.
+/// Converts the lines of a tree to ASCII.
 fn ascii_guide(guide: &str) -> String {
     let letter = |c| match c {
         '│' | '├' => '|',
@@ -224,4 +228,125 @@ fn ascii_guide(guide: &str) -> String {
         other => other,
     };
     guide.chars().map(letter).collect()
+}
+
+/// The schema's name. Fields are never removed or renamed, only added.
+const SCHEMA: &str = "zmtop-table/1";
+
+/// The rows as data. Values are named by their column's id and are in its base unit: see [`DataValue`].
+#[derive(Clone, Debug)]
+pub struct RowTable<'a> {
+    /// The snapshot, which provides the time and the host.
+    pub snapshot: &'a Snapshot,
+    /// The kind of group that rows are; `None` if they are processes.
+    pub by: Option<&'static str>,
+    /// Names of the values before the columns. None may be a column's id.
+    pub before: Vec<&'static str>,
+    pub rows: Vec<DataRow<'a>>,
+    /// The sums over the rows.
+    pub totals: Option<Row<'a>>,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub struct DataRow<'a> {
+    /// The values before the columns, such as the depth in a tree.
+    pub before: Vec<DataValue<'a>>,
+    /// The row that the columns read.
+    pub row: Row<'a>,
+}
+
+impl RowTable<'_> {
+    /// Returns the table as one object. If a column is given twice, it appears once.
+    pub fn document(&self, columns: &[&'static Column]) -> Object<'_> {
+        let mut distinct: Vec<&Column> = Vec::with_capacity(columns.len());
+        for column in columns {
+            // Every row has an `unread` field in any case, so skip a column of that name.
+            if column.id != UNREAD && !distinct.iter().any(|c| c.id == column.id) {
+                distinct.push(column);
+            }
+        }
+        let rows: Vec<_> = self.rows.iter().map(|row| self.object(row, &distinct)).collect();
+        let totals = self
+            .totals
+            .as_ref()
+            .map(|row| put_values(Object::default(), row, &distinct));
+        object_of(self, rows, totals)
+    }
+
+    fn object<'r>(&self, row: &'r DataRow<'r>, columns: &[&'static Column]) -> Object<'r> {
+        let before = self.before.iter().zip(&row.before);
+        let before = before.fold(Object::default(), |object, (name, value)| {
+            object.put(*name, value.clone())
+        });
+        put_values(before, &row.row, columns)
+    }
+
+    /// Returns the table as values named by the columns' ids.
+    pub fn table(&self, columns: Vec<&'static Column>) -> DataTable<'_> {
+        let names = self
+            .before
+            .iter()
+            .copied()
+            .chain(columns.iter().map(|column| column.id));
+        DataTable {
+            names: Some(names.collect()),
+            rows: Box::new(self.rows.iter().map(move |row| {
+                let values = columns.iter().map(|column| (column.value)(&row.row).into_data());
+                row.before.iter().cloned().chain(values).collect()
+            })),
+        }
+    }
+}
+
+fn put_values<'r>(object: Object<'r>, row: &'r Row<'r>, columns: &[&'static Column]) -> Object<'r> {
+    let put = |object: Object<'r>, column: &&Column| object.put(column.id, (column.value)(row));
+    columns.iter().fold(object, put).with_short_unread()
+}
+
+described_object! {
+    fn object_of, fields<'t>(table: &'t RowTable<'_>, rows: Vec<Object<'t>>, totals: Option<Object<'t>>) -> Object<'t> {
+        /// The name of this schema.
+        "schema": text() => SCHEMA,
+        /// When the snapshot was taken.
+        "time": time() => record::time_text(table.snapshot.time),
+        /// The name of the host.
+        "host": foreign() => Node::bytes(&table.snapshot.host),
+        /// What rows are groups by.
+        "by": text().null("rows are processes") => table.by,
+        /// The rows, in the order asked for.
+        "rows": list(object([of_tree(), row_fields()].concat())) => rows,
+        /// Sums over all rows that pass the filter.
+        "totals": object(row_fields()).null("none are asked for, or mean anything") => totals,
+    }
+}
+
+/// Returns the field that a row of a tree has before those of its columns.
+fn of_tree() -> Vec<Field> {
+    let depth = schema::count().absent("unless rows are a tree");
+    vec![Field::new("depth", "How deep in the tree it is.", depth)]
+}
+
+fn row_fields() -> Vec<Field> {
+    let mut fields = of_columns(COLUMNS);
+    fields.extend(
+        of_columns(mapping::COLUMNS)
+            .into_iter()
+            .filter(|field| COLUMNS.iter().all(|c| c.id != field.name)),
+    );
+    fields.push(Field::new(
+        "unread",
+        "The reason of all that is unknown in the row, or reasons by column.",
+        schema::unread(),
+    ));
+    fields
+}
+
+/// Returns what the document consists of.
+pub fn schema() -> Schema {
+    Schema {
+        name: SCHEMA,
+        help: "Chosen columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
+        fields: fields(),
+    }
 }

@@ -1,6 +1,6 @@
-//! A table of text: lines of cells in columns as wide as what they hold.
+//! A table of text. Its columns are as wide as their content.
 //!
-//! Every table that a command prints is one of these; whoever makes one says how each column behaves.
+//! Commands print all their tables with it, and define how each column behaves.
 
 use std::io::{self, Write};
 
@@ -12,19 +12,19 @@ use crate::units::Units;
 /// The behaviour of one column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextColumn {
-    /// The side that figures or words stand on.
+    /// The alignment of figures or words.
     pub(super) align: Align,
-    /// It is the column that gives way where the terminal is too narrow, and that is written whole where there
-    /// is none. The label of the totals stands in it.
+    /// True for the column that shrinks if the terminal is too narrow, and that is written in full without a terminal.
+    /// It holds the label of the totals.
     pub(super) grows: bool,
-    /// Least width of a column that gives way.
+    /// Minimum width of a column that shrinks.
     pub(super) min: usize,
-    /// Greatest width; longer cells are cut.
+    /// Maximum width. Longer cells are cut.
     pub(super) max: usize,
 }
 
 impl TextColumn {
-    /// Returns a column as wide as what it holds.
+    /// Returns a column as wide as its content.
     pub(super) const fn new(align: Align) -> Self {
         Self {
             align,
@@ -39,9 +39,9 @@ impl TextColumn {
 #[derive(Debug)]
 pub(super) struct TextTable {
     columns: Vec<TextColumn>,
-    /// Blanks between columns.
+    /// Number of blanks between columns.
     gap: usize,
-    /// Lines may have bars.
+    /// True if lines may have bars.
     bars: bool,
     lines: Vec<Line>,
 }
@@ -50,7 +50,7 @@ pub(super) struct TextTable {
 enum LineKind {
     Heading,
     Row,
-    /// Sums, and what they are sums of.
+    /// Sums, and the label that says what they cover.
     Totals(String),
     /// Words about the row above.
     Note(String),
@@ -59,11 +59,11 @@ enum LineKind {
 #[derive(Clone, Debug)]
 struct Line {
     kind: LineKind,
-    /// The text of every cell, one after the other: there may be very many lines.
+    /// The text of all cells in one string, since there may be very many lines.
     text: Box<str>,
-    /// Where each cell's text ends, and how it is meant.
+    /// The end of each cell's text, and the cell's style.
     cells: Box<[(u32, CellStyle)]>,
-    /// The figure that the line's bar stands for.
+    /// The figure that the line's bar shows.
     bar: Option<f64>,
 }
 
@@ -82,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Returns what stands in a column; a total's label stands in the one that grows.
+    /// Returns the text in a column. The label of the totals is in the growing column.
     fn text(&self, column: usize, grows: bool) -> Option<&str> {
         if let (LineKind::Totals(label), true) = (&self.kind, grows) {
             return Some(label);
@@ -93,7 +93,7 @@ impl Line {
     }
 }
 
-/// Blanks before a note.
+/// Indentation of a note, in blanks.
 const INDENT: usize = 2;
 
 const BOLD: &str = "\x1b[1m";
@@ -101,9 +101,9 @@ const DIM: &str = "\x1b[2m";
 const CYAN: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The width of a column that grows, and of bars beside it, where there is no terminal to fill.
+/// The width of a growing column, and of bars beside it, without a terminal.
 pub(super) const BESIDE_BARS: usize = 40;
-/// The least width that a column that grows leaves to the bars.
+/// Minimum width that a growing column leaves to the bars.
 const LEAST_BARS: usize = 24;
 
 impl TextTable {
@@ -117,7 +117,7 @@ impl TextTable {
         }
     }
 
-    /// Returns a small table under these titles: nothing grows, and what is too wide is cut at the right.
+    /// Returns a small table with these titles. No column grows, and text that is too wide is cut on the right.
     pub(super) fn titled(titles: impl IntoIterator<Item = (&'static str, Align)>) -> Self {
         let (titles, columns): (Vec<Cell>, Vec<TextColumn>) = titles
             .into_iter()
@@ -128,18 +128,15 @@ impl TextTable {
         table
     }
 
-    /// Returns the table with room for bars beside its rows.
     pub(super) fn with_bars(mut self, bars: bool) -> Self {
         self.bars = bars;
         self
     }
 
-    /// Adds a line of titles.
     pub(super) fn push_heading(&mut self, cells: &[Cell]) {
         self.lines.push(Line::new(LineKind::Heading, cells, None));
     }
 
-    /// Adds a row.
     pub(super) fn push(&mut self, cells: &[Cell]) {
         self.push_with_bar(cells, None);
     }
@@ -149,17 +146,17 @@ impl TextTable {
         self.lines.push(Line::new(LineKind::Row, cells, bar));
     }
 
-    /// Adds a line of sums; the label stands in the column that grows, or after the last one.
+    /// Adds a line of sums. The label is in the growing column, or after the last one.
     pub(super) fn push_totals(&mut self, cells: &[Cell], label: impl Into<String>) {
         self.lines.push(Line::new(LineKind::Totals(label.into()), cells, None));
     }
 
-    /// Adds words about the row before, on lines of their own.
+    /// Adds a note on the previous row, on separate lines.
     pub(super) fn push_note(&mut self, text: impl Into<String>) {
         self.lines.push(Line::new(LineKind::Note(text.into()), &[], None));
     }
 
-    /// Writes the table. No line is wider than the terminal, or ends in a blank.
+    /// Writes the table. No line is wider than the terminal or ends in a blank.
     pub(super) fn write(&self, out: &mut dyn Write, style: &OutputStyle) -> io::Result<()> {
         let layout = Layout::new(self, style);
         let mut text = String::new();
@@ -182,7 +179,7 @@ struct Layout<'t> {
     table: &'t TextTable,
     style: &'t OutputStyle,
     widths: Vec<usize>,
-    /// Width of the longest bar, and the figure that it stands for.
+    /// Width of the longest bar, and its figure.
     longest_bar: (usize, f64),
 }
 
@@ -252,7 +249,7 @@ impl<'t> Layout<'t> {
         }
     }
 
-    /// Writes words on as many lines as they take.
+    /// Writes a note on as many lines as needed.
     fn write_note(&self, text: &mut String, words: &str) {
         let total = self.style.width.unwrap_or(usize::MAX);
         let room = total.saturating_sub(INDENT).max(1);
@@ -263,8 +260,8 @@ impl<'t> Layout<'t> {
         }
     }
 
-    /// Returns how wide a cell is written: the last word of a line is not padded, and a column that grows is
-    /// whole where there is no terminal to fit.
+    /// Returns the written width of a cell. The last word of a line is not padded, and a growing column is written in
+    /// full without a terminal.
     fn cell_width(&self, line: &Line, at: usize, content: usize, last: bool) -> usize {
         let (column, width) = (self.table.columns[at], self.widths[at]);
         let unbounded = self.style.width.is_none();
@@ -290,7 +287,7 @@ impl<'t> Layout<'t> {
     }
 }
 
-/// Writes a cell, with the gap before it, in what is left of the line.
+/// Writes the gap and a cell into the remaining width of the line.
 fn put(text: &mut String, left: &mut usize, gap: usize, (cell, wide, align): (&str, usize, Align), escape: &str) {
     let gap = gap.min(*left);
     let wide = wide.min(*left - gap);
@@ -301,7 +298,7 @@ fn put(text: &mut String, left: &mut usize, gap: usize, (cell, wide, align): (&s
         text.push_str(escape);
     }
     if cell.is_ascii() && cell.len() <= wide {
-        // The common case, without a string of its own.
+        // Fast path for the common case, without an allocation.
         let pad = std::iter::repeat_n(' ', wide - cell.len());
         match align {
             Align::Left => {
@@ -324,8 +321,8 @@ fn put(text: &mut String, left: &mut usize, gap: usize, (cell, wide, align): (&s
 /// Eighths of a character, from one to seven.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// Returns `share` (0 to 1) of `width` columns as a bar, to an eighth of a column. What is more than nothing is
-/// seen. In `ascii`, whole `#`.
+/// Returns a bar for `share` (0 to 1) of `width` columns, precise to an eighth of a column. Any share above 0 is
+/// visible. With `ascii`, the bar consists of whole `#`.
 pub fn bar(share: f64, width: usize, ascii: bool) -> String {
     if share.is_nan() || share <= 0.0 || width == 0 {
         return String::new();
@@ -340,7 +337,7 @@ pub fn bar(share: f64, width: usize, ascii: bool) -> String {
     text
 }
 
-/// Returns a cell of our own words.
+/// Returns a cell of zmtop's own text.
 pub(super) fn word(text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
@@ -348,8 +345,8 @@ pub(super) fn word(text: impl Into<String>) -> Cell {
     }
 }
 
-/// Returns a value as a cell of at most about `width` columns; `-` where it is unknown, as in a printed table
-/// nothing is still to come.
+/// Returns a value as a cell of at most about `width` columns. An unknown value is `-`, since a printed table is never
+/// updated.
 pub(super) fn value_cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     let mut cell = cell(value, units, width);
     if cell.style == CellStyle::Missing {

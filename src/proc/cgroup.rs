@@ -1,28 +1,30 @@
-//! `/proc/<pid>/cgroup`: which cgroup a process is charged to, and the unit and container it names.
+//! The cgroup of a process, where cgroups are mounted, and the processes in one.
 
 pub mod figures;
-pub mod members;
-pub mod mounts;
+pub mod scope;
 
-use mounts::Version;
+use rustix::io::Errno;
 
+use super::files::{self, Roots};
+use super::parse::{mount_lines, unescape_octal};
+use super::pids::{self, PidList};
 use crate::model::{Missing, Reading};
 
-/// The cgroup of a process. Borrowed, raw: cgroup names are foreign bytes.
+/// The cgroup of a process. The fields borrow raw bytes, since cgroup names may hold anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupPath<'a> {
     /// The path in the memory hierarchy (v1), or in the unified one (v2).
     pub path: &'a [u8],
-    /// The systemd unit: the innermost service or scope, otherwise another kind of unit, otherwise a slice.
+    /// The systemd unit: the innermost service or scope. If there is none, another kind of unit, or else a slice.
     pub unit: Option<&'a [u8]>,
-    /// The first twelve digits of a container's id, or an LXC container's name.
+    /// The first 12 digits of a container's id, or an LXC container's name.
     pub container: Option<&'a [u8]>,
 }
 
 /// Parses a `/proc/<pid>/cgroup`, whose lines are `number:controllers:path`.
 ///
-/// On a machine with both hierarchies the path is that of the memory controller's, which memory is charged to,
-/// unless it is the root. The unit is looked for in all hierarchies, since systemd may keep it in its own alone.
+/// If the machine has both hierarchies, the path is the one under the memory controller, which memory is charged to,
+/// unless that is the root. The unit is searched for in all hierarchies, since systemd may keep it only in its own.
 pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let (mut memory, mut unified, mut systemd) = (None, None, None);
     for line in bytes.split(|b| *b == b'\n') {
@@ -52,7 +54,7 @@ pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     })
 }
 
-/// Returns the path in the hierarchy of that version which has the memory controller.
+/// Returns the path in the hierarchy of that version that has the memory controller.
 pub fn charged(bytes: &[u8], version: Version) -> Reading<&[u8]> {
     bytes
         .split(|b| *b == b'\n')
@@ -76,7 +78,6 @@ fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
         .filter(|c| !c.is_empty())
 }
 
-/// Returns the systemd unit that a cgroup path names.
 fn unit(path: &[u8]) -> Option<&[u8]> {
     const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
     const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
@@ -87,11 +88,10 @@ fn unit(path: &[u8]) -> Option<&[u8]> {
     let name = innermost(&LEAVES)
         .or_else(|| innermost(&OTHERS))
         .or_else(|| innermost(&SLICE))?;
-    // systemd escapes a name that would clash with a kernel file by a leading `_`.
+    // systemd puts a `_` before a name that would clash with a kernel file.
     Some(name.strip_prefix(b"_").unwrap_or(name))
 }
 
-/// Returns the container that a cgroup path names.
 fn container(path: &[u8]) -> Option<&[u8]> {
     let mut names = inward(path);
     while let Some(name) = names.next() {
@@ -124,7 +124,7 @@ fn engine(name: &[u8]) -> Option<&[u8]> {
         .filter(|id| is_id(id))
 }
 
-/// Returns a name that is an id: any below `docker` or in a pod, elsewhere only one of full length.
+/// Returns `name` if it is an id: any name below `docker` or in a pod, otherwise only one of full length.
 fn bare<'a>(name: &'a [u8], mut outer: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let known = name.len() == 64 || outer.any(|o| o == b"docker" || o.starts_with(b"kubepods"));
     (known && is_id(name)).then_some(name)
@@ -132,4 +132,288 @@ fn bare<'a>(name: &'a [u8], mut outer: impl Iterator<Item = &'a [u8]>) -> Option
 
 fn is_id(name: &[u8]) -> bool {
     name.len() >= 12 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// One hierarchy for each controller.
+    V1,
+    /// A single, unified hierarchy.
+    V2,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mount {
+    /// The path, as in `/proc/<pid>/cgroup`, of the cgroup at its root.
+    root: Vec<u8>,
+    point: Vec<u8>,
+}
+
+/// The mounts of the memory controller. A hybrid machine has it in the v1 hierarchy, if that is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mounts {
+    pub version: Version,
+    usable: Vec<Mount>,
+    /// Mount points of cgroups above the root of the cgroup namespace, with the number of levels between them.
+    outer: Vec<(usize, Vec<u8>)>,
+    /// The directories of the cgroups above the namespace's root, innermost first; empty if they are not visible.
+    pub above: Vec<Vec<u8>>,
+}
+
+/// Parses a `mountinfo`. Returns [`Missing::Unsupported`] if it has no mount of the memory controller, and
+/// [`Missing::OutOfView`] if all such mounts are of cgroups outside the cgroup namespace.
+pub fn mounts(mountinfo: &[u8]) -> Reading<Mounts> {
+    let (mut v1, mut v2) = (Found::default(), Found::default());
+    for line in mount_lines(mountinfo) {
+        let list = match line.kind {
+            b"cgroup2" => &mut v2,
+            b"cgroup" if line.options.split(|b| *b == b',').any(|o| o == b"memory") => &mut v1,
+            _ => continue,
+        };
+        list.is_mounted = true;
+        let (root, point) = (unescape_octal(line.root), unescape_octal(line.point));
+        if is_plain(&root) {
+            list.mounts.push(Mount { root, point });
+        } else if let Some(levels) = levels_above(&root) {
+            list.outer.push((levels, point));
+        }
+    }
+    // If a v1 hierarchy is mounted, it has the controller even if its mounts cannot be used.
+    let (version, found) = if v1.is_mounted {
+        (Version::V1, v1)
+    } else {
+        (Version::V2, v2)
+    };
+    if found.mounts.is_empty() && found.outer.is_empty() {
+        return Err(if found.is_mounted {
+            Missing::OutOfView
+        } else {
+            Missing::Unsupported
+        });
+    }
+    Ok(Mounts {
+        version,
+        usable: found.mounts,
+        outer: found.outer,
+        above: Vec::new(),
+    })
+}
+
+/// The mounts of one version of the hierarchy in a `mountinfo`.
+#[derive(Default)]
+struct Found {
+    is_mounted: bool,
+    mounts: Vec<Mount>,
+    outer: Vec<(usize, Vec<u8>)>,
+}
+
+/// Returns how many levels a root such as `/..` or `/../..` is above the root of the cgroup namespace.
+fn levels_above(root: &[u8]) -> Option<usize> {
+    let mut names = root.strip_prefix(b"/")?.split(|b| *b == b'/');
+    names.clone().all(|name| name == b"..").then(|| names.by_ref().count())
+}
+
+impl Mounts {
+    /// Returns the directory of the cgroup at `path`, or `None` if it is outside all mounts.
+    pub fn directory(&self, path: &[u8]) -> Option<Vec<u8>> {
+        if !is_plain(path) {
+            return None;
+        }
+        self.usable.iter().find_map(|mount| {
+            let below = below(path, &mount.root)?;
+            let mut directory = mount.point.clone();
+            directory.extend_from_slice(below);
+            Some(directory)
+        })
+    }
+
+    /// Returns the directories of the cgroup at `path` and of its visible ancestors, innermost first.
+    pub fn levels(&self, path: &[u8]) -> Vec<Vec<u8>> {
+        let paths = std::iter::successors(Some(path), |path| above(path));
+        let mut levels: Vec<_> = paths.map_while(|path| self.directory(path)).collect();
+        if !levels.is_empty() {
+            levels.extend_from_slice(&self.above);
+        }
+        levels
+    }
+
+    /// Returns the path of the cgroup in this directory, or `None` if no mount contains it.
+    pub fn path(&self, directory: &[u8]) -> Option<Vec<u8>> {
+        self.usable.iter().find_map(|mount| {
+            let rest = below(directory, &mount.point)?;
+            let root = mount.root.strip_suffix(b"/").unwrap_or(&mount.root);
+            let path = [root, rest].concat();
+            Some(if path.is_empty() { b"/".to_vec() } else { path })
+        })
+    }
+
+    /// Finds the root of the cgroup namespace if only cgroups above it are mounted. `children` lists the names in a
+    /// directory; `is_root` returns true if a directory is that root.
+    #[must_use]
+    pub fn resolved(
+        mut self,
+        mut children: impl FnMut(&[u8]) -> Vec<Vec<u8>>,
+        is_root: impl Fn(&[u8]) -> bool,
+    ) -> Self {
+        /// Maximum number of directories on one level; with more, the search gives up.
+        const MAX_LOOKS: usize = 8192;
+        if !self.usable.is_empty() {
+            return self;
+        }
+        for (levels, point) in &self.outer {
+            let mut level = vec![point.clone()];
+            for _ in 0..*levels {
+                let mut below = Vec::new();
+                for directory in &level {
+                    below.extend(
+                        children(directory)
+                            .into_iter()
+                            .map(|name| [directory, &b"/"[..], &name].concat()),
+                    );
+                    if below.len() > MAX_LOOKS {
+                        return self;
+                    }
+                }
+                level = below;
+            }
+            let Some(root) = level.into_iter().find(|directory| is_root(directory)) else {
+                continue;
+            };
+            let above = std::iter::successors(Some(&root[..]), |path| above(path));
+            self.above = above.skip(1).take(*levels).map(<[u8]>::to_vec).collect();
+            self.usable.push(Mount {
+                root: b"/".to_vec(),
+                point: root,
+            });
+            return self;
+        }
+        self
+    }
+
+    /// Returns the mounts within a captured sysfs tree at `sys`.
+    #[must_use]
+    pub fn within(&self, sys: &[u8]) -> Self {
+        let moved = |mount: &Mount| {
+            let rest = below(&mount.point, b"/sys")?;
+            Some(Mount {
+                root: mount.root.clone(),
+                point: [sys, rest].concat(),
+            })
+        };
+        Self {
+            version: self.version,
+            usable: self.usable.iter().filter_map(moved).collect(),
+            outer: Vec::new(),
+            above: Vec::new(),
+        }
+    }
+}
+
+/// Returns the parent of the cgroup at `path`, or `None` for `/`.
+pub fn above(path: &[u8]) -> Option<&[u8]> {
+    let at = path.iter().rposition(|b| *b == b'/')?;
+    match (at, path.len()) {
+        (0, 1) => None,
+        (0, _) => Some(&path[..1]),
+        _ => Some(&path[..at]),
+    }
+}
+
+/// Returns true if `path` is the cgroup at `root` or a descendant.
+pub fn is_below(path: &[u8], root: &[u8]) -> bool {
+    below(path, root).is_some()
+}
+
+/// Returns the part of `path` below `root`: empty, or a path that begins with a slash.
+fn below<'a>(path: &'a [u8], root: &[u8]) -> Option<&'a [u8]> {
+    let rest = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(root))?;
+    match rest {
+        [] | b"/" => Some(b""),
+        [b'/', ..] => Some(rest),
+        _ => None,
+    }
+}
+
+/// Returns true for an absolute path without `..`.
+fn is_plain(path: &[u8]) -> bool {
+    path.starts_with(b"/") && !path.split(|b| *b == b'/').any(|name| name == b"..")
+}
+
+/// Calls `each` with the id of every thread in the cgroup at `path`, in zmtop's own pid namespace. A process belongs to
+/// the cgroup of its main thread, whose id is the pid.
+pub fn each_thread(mounts: &Mounts, path: &[u8], buf: &mut [u8], each: impl FnMut(u32)) -> Result<(), Errno> {
+    let mut file = mounts.directory(path).ok_or(Errno::NOENT)?;
+    file.extend_from_slice(match mounts.version {
+        Version::V1 => b"/tasks",
+        Version::V2 => b"/cgroup.threads",
+    });
+    each_id(&file, buf, each)
+}
+
+/// Calls `each` with every number in a file that has one number a line.
+fn each_id(file: &[u8], buf: &mut [u8], mut each: impl FnMut(u32)) -> Result<(), Errno> {
+    let fd = files::open(file)?;
+    // A number may continue in the next piece.
+    let mut id = 0_u32;
+    loop {
+        let len = files::read_once(&fd, buf)?;
+        if len == 0 {
+            return Ok(());
+        }
+        for byte in &buf[..len] {
+            match byte {
+                b'0'..=b'9' => id = id.wrapping_mul(10).wrapping_add(u32::from(byte - b'0')),
+                _ => each(std::mem::take(&mut id)),
+            }
+        }
+    }
+}
+
+/// Maximum number of descendant cgroups that are listed.
+const MAX_CGROUPS: usize = 10_000;
+
+/// Lists the processes in the cgroup at `path` and its descendants, in zmtop's own pid namespace.
+///
+/// # Errors
+/// The cgroup does not exist or cannot be read.
+pub fn processes_below(mounts: &Mounts, path: &[u8], buf: &mut [u8]) -> Reading<PidList> {
+    let mut directories = vec![mounts.directory(path).ok_or(Missing::OutOfView)?];
+    let mut pids = Vec::new();
+    let mut at = 0;
+    while let Some(directory) = directories.get(at).cloned() {
+        let listed = each_id(&[&directory, &b"/cgroup.procs"[..]].concat(), buf, |pid| pids.push(pid));
+        match listed {
+            // Descendants may vanish at any time, and a cgroup with threads only has no process list.
+            Ok(()) => {}
+            Err(_) if at > 0 => {}
+            Err(errno) => return Err(files::reason(errno)),
+        }
+        at += 1;
+        if directories.len() < MAX_CGROUPS {
+            let found = files::directories(&directory, |name| {
+                directories.push([&directory, &b"/"[..], name].concat());
+            });
+            if let (Err(errno), 1) = (found, at) {
+                return Err(files::reason(errno));
+            }
+        }
+    }
+    Ok(PidList::whole(pids))
+}
+
+/// Lists the processes of a tree whose `/proc/<pid>/cgroup` names the cgroup at `path` or one below it.
+///
+/// # Errors
+/// The processes cannot be listed.
+pub fn processes_by_files(roots: &Roots, version: Version, path: &[u8], buf: &mut [u8]) -> Reading<PidList> {
+    let proc = roots.proc.as_os_str().as_encoded_bytes();
+    let is_in = |pid: &u32| {
+        let file = [proc, format!("/{pid}/cgroup").as_bytes()].concat();
+        let bytes = files::slurp(&file, &mut *buf).map_err(files::reason);
+        bytes
+            .and_then(|bytes| charged(bytes, version))
+            .is_ok_and(|own| is_below(own, path))
+    };
+    let pids = pids::all(proc)?.pids;
+    Ok(PidList::whole(pids.into_iter().filter(is_in).collect()))
 }

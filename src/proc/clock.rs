@@ -1,4 +1,4 @@
-//! Clocks, and the cost of zmtop itself; from this machine's `/proc`, whatever tree is shown.
+//! Reads clocks and the cost of zmtop itself. The source is always this machine's `/proc`, whatever tree is shown.
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ pub fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// Reads the CPU time of all threads of process `pid`, of zmtop's own pid namespace, those that ended included. It
-/// stands still while none of them runs. `None` where there is no such process. Cannot block.
+/// Reads the CPU time of all threads of process `pid`, including threads that have ended. `pid` is in zmtop's own pid
+/// namespace. The time stands still while no thread runs. Returns `None` if there is no such process. Cannot block.
 pub fn process_time(pid: u32) -> Option<Duration> {
     /// `CPUCLOCK_SCHED` of `include/linux/posix-timers_types.h`.
     const CPUCLOCK_SCHED: libc::clockid_t = 2;
-    /// Bits of a number that the kernel gives to a pid, which has 22 at most.
+    /// Number of bits kept for a pid. The kernel uses at most 22.
     const BITS: u32 = 28;
     if pid >> BITS != 0 {
         return None;
@@ -48,7 +48,7 @@ pub fn process_time(pid: u32) -> Option<Duration> {
     let clock = (!pid.cast_signed() << 3) | CPUCLOCK_SCHED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     #[expect(unsafe_code, reason = "rustix offers no clock of another process")]
-    // SAFETY: the clock is only read, into a place that is there for it.
+    // SAFETY: clock_gettime only writes to `time`, which is valid for the call.
     let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
     let seconds = u64::try_from(time.tv_sec).ok()?;
     (status == 0).then(|| Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))

@@ -1,39 +1,35 @@
-//! Parses what `/proc/<pid>/fd` and `/proc/<pid>/fdinfo` tell of memory that a descriptor holds.
+//! Parses the parts of `/proc/<pid>/fd` and `/proc/<pid>/fdinfo` that describe memory held by a descriptor.
 //!
-//! The link of a descriptor tells what it may be of; its fdinfo says the rest. `Documentation/gpu/drm-usage-stats.rst` and
-//! `Documentation/filesystems/proc.rst` of the kernel define the fields.
+//! The link of a descriptor names the kind of object; its fdinfo has the figures.
+//! `Documentation/gpu/drm-usage-stats.rst` and `Documentation/filesystems/proc.rst` of the kernel define the fields.
 
 use super::parse::number;
 use crate::model::{Missing, Reading};
 
-/// The sort of object that the link of a descriptor names.
+/// The kind of object that the link of a descriptor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A device of the kernel's graphics and compute drivers.
     Drm,
-    /// A dma-buf.
     DmaBuf,
-    /// A BPF map.
     BpfMap,
-    /// A BPF program.
     BpfProgram,
-    /// An `io_uring`.
     Uring,
-    /// A file without a name: a memfd, or one that was removed.
+    /// A file without a name: a memfd, or a file that was removed.
     Unlinked,
 }
 
-/// The mark that the kernel puts behind the path of a file without a name.
+/// The suffix that the kernel appends to the path of a file without a name.
 const DELETED: &[u8] = b" (deleted)";
 
 impl Link {
-    /// Returns what a link may be of; `None` for what holds no memory.
+    /// Returns the kind of object a link may name, or `None` for objects that hold no memory.
     pub fn of(link: &[u8]) -> Option<Self> {
         match link {
             b"anon_inode:bpf-map" => Some(Self::BpfMap),
             b"anon_inode:bpf-prog" => Some(Self::BpfProgram),
             b"anon_inode:[io_uring]" => Some(Self::Uring),
-            // The name that dma-bufs had before Linux 5.3.
+            // The name of dma-bufs before Linux 5.3.
             b"anon_inode:dmabuf" => Some(Self::DmaBuf),
             _ if link.starts_with(b"/dmabuf:") => Some(Self::DmaBuf),
             _ if link.starts_with(b"/dev/dri/") || link.starts_with(b"/dev/accel/") => Some(Self::Drm),
@@ -43,12 +39,12 @@ impl Link {
     }
 }
 
-/// Returns the path of a file without a name, without the mark.
+/// Returns the path of a file without a name, without the suffix.
 pub fn unlinked_name(link: &[u8]) -> &[u8] {
     link.strip_suffix(DELETED).unwrap_or(link)
 }
 
-/// Returns the fields of an fdinfo: the keys, and the values without the blanks around them.
+/// Returns the fields of an fdinfo: keys, and values with surrounding blanks removed.
 fn fields(fdinfo: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     fdinfo.split(|b| *b == b'\n').filter_map(|line| {
         let colon = line.iter().position(|b| *b == b':')?;
@@ -56,26 +52,24 @@ fn fields(fdinfo: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Returns the number in the field of that key.
 fn field(fdinfo: &[u8], key: &[u8]) -> Reading<u64> {
     let found = fields(fdinfo).find(|(name, _)| *name == key);
     let (_, value) = found.ok_or(Missing::Unsupported)?;
     number(value).ok_or(Missing::Malformed)
 }
 
-/// Returns the inode of what is open (Linux 5.14).
+/// Returns the inode of the open file (Linux 5.14).
 pub fn inode(fdinfo: &[u8]) -> Option<u64> {
     field(fdinfo, b"ino").ok().filter(|inode| *inode != 0)
 }
 
-/// A client of a graphics or compute device: what was opened once, and may have been passed on.
+/// A client of a graphics or compute device: one open of the device, which may have been passed to other processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrmClient {
-    /// The driver's name.
     pub driver: Box<[u8]>,
-    /// The address of the device, where it has one.
+    /// The address of the device, if it has one.
     pub device: Option<Box<[u8]>>,
-    /// The number of the client: unique on its device, or everywhere.
+    /// The number of the client: unique on its device or on the whole machine.
     pub client: Option<u64>,
     /// Buffers in RAM.
     pub ram: Reading<u64>,
@@ -86,7 +80,7 @@ pub struct DrmClient {
 /// The buffers of a client in one region of memory.
 struct Region<'a> {
     name: &'a [u8],
-    /// Resident bytes; the older name of the same; and all that was allocated.
+    /// Resident bytes; the same under its older name; and all allocated bytes.
     told: [Option<Reading<u64>>; 3],
 }
 
@@ -94,19 +88,19 @@ impl Region<'_> {
     /// The prefixes of the keys of [`Region::told`].
     const KEYS: [&'static [u8]; 3] = [b"drm-resident-", b"drm-memory-", b"drm-total-"];
 
-    /// Returns true if it is a part of the machine's RAM.
+    /// Returns true if the region is part of the machine's RAM.
     fn is_ram(&self) -> bool {
         let digits = self.name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         let name = &self.name[..self.name.len() - digits];
-        // `memory` is what the kernel's text reserves for it, the others are those of i915, xe and amdgpu.
+        // The kernel's documentation reserves `memory` for RAM; i915, xe and amdgpu use the other names.
         matches!(name, b"memory" | b"system" | b"gtt" | b"cpu")
     }
 }
 
-/// Regions of one client that are told apart: no driver has half as many.
+/// Maximum number of regions of one client. No driver has half as many.
 const MAX_REGIONS: usize = 64;
 
-/// Parses the fdinfo of a descriptor of a device; `None` where the driver tells nothing.
+/// Parses the fdinfo of a descriptor of a device. Returns `None` if the driver reports nothing.
 pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
     let mut client = DrmClient {
         driver: Box::default(),
@@ -126,7 +120,7 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
                 let Some((place, name)) = parts.find_map(|(place, name)| Some((place, name?))) else {
                     continue;
                 };
-                // The cycles of an engine, under the same prefix.
+                // The same prefix is used for the cycles of an engine.
                 if name.is_empty() || name.starts_with(b"cycles-") {
                     continue;
                 }
@@ -155,7 +149,7 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
             client.ram = before.and_then(|sum| Ok(sum.saturating_add(bytes?)));
         } else {
             client.vram = client.vram.saturating_add(bytes.unwrap_or(0));
-            // A device whose memory is all its own takes no RAM.
+            // If all of the device's memory is its own, it uses no RAM.
             client.ram = client
                 .ram
                 .or_else(|why| if why == Missing::Malformed { Err(why) } else { Ok(0) });
@@ -164,7 +158,7 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
     Some(client)
 }
 
-/// Parses a size with its unit; without one it is in bytes.
+/// Parses a size with its unit, which defaults to bytes.
 fn size(value: &[u8]) -> Option<u64> {
     let digits = value.iter().take_while(|b| b.is_ascii_digit()).count();
     let (digits, unit) = value.split_at(digits);
@@ -178,20 +172,19 @@ fn size(value: &[u8]) -> Option<u64> {
     number(digits)?.checked_mul(1 << shift)
 }
 
-/// A dma-buf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaBuf {
-    /// The name of the driver that made it.
+    /// The name of the driver that created it.
     pub exporter: Box<[u8]>,
     /// The name that a process gave it.
     pub name: Box<[u8]>,
-    /// Its size.
     pub bytes: Reading<u64>,
 }
 
 /// Parses the fdinfo of a dma-buf (Linux 5.3).
 pub fn dma_buf(fdinfo: &[u8]) -> DmaBuf {
-    // What is behind the first `name` may be a name with newlines and keys in it: the kernel's own come before.
+    // Use the first `name`: a process may put newlines and keys into its value, but the kernel's own keys come before
+    // it.
     let text = |key: &[u8]| fields(fdinfo).find(|(name, _)| *name == key).map(|(_, value)| value);
     DmaBuf {
         exporter: text(b"exp_name").unwrap_or_default().into(),
@@ -200,18 +193,17 @@ pub fn dma_buf(fdinfo: &[u8]) -> DmaBuf {
     }
 }
 
-/// A BPF map or program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bpf {
-    /// Its number, which is unique among its like.
+    /// Its id, unique among maps or among programs.
     pub id: Reading<u64>,
-    /// Its type, and its number: `hash map 25`.
+    /// Its type and id: `hash map 25`.
     pub name: String,
     /// The memory that the kernel accounts for it.
     pub bytes: Reading<u64>,
 }
 
-/// The types of maps, as `enum bpf_map_type` of `include/uapi/linux/bpf.h` numbers them.
+/// The names of the map types, in the order of `enum bpf_map_type` in `include/uapi/linux/bpf.h`.
 const MAP_TYPES: [&str; 34] = [
     "unspecified",
     "hash",
@@ -249,7 +241,6 @@ const MAP_TYPES: [&str; 34] = [
     "arena",
 ];
 
-/// Parses the fdinfo of a BPF map.
 pub fn bpf_map(fdinfo: &[u8]) -> Bpf {
     let id = field(fdinfo, b"map_id");
     let kind = field(fdinfo, b"map_type").ok();
@@ -261,7 +252,6 @@ pub fn bpf_map(fdinfo: &[u8]) -> Bpf {
     }
 }
 
-/// Parses the fdinfo of a BPF program.
 pub fn bpf_program(fdinfo: &[u8]) -> Bpf {
     let id = field(fdinfo, b"prog_id");
     Bpf {
@@ -275,14 +265,14 @@ fn numbered(name: &str, id: Reading<u64>) -> String {
     id.map_or_else(|_| name.to_owned(), |id| format!("{name} {id}"))
 }
 
-/// Returns where the registered buffers of an `io_uring` lie in the process, as ranges of addresses, and true if it has any
-/// that could not be understood.
+/// Returns the address ranges of an `io_uring`'s registered buffers in the process, and true if any of them could not
+/// be parsed.
 pub fn registered_buffers(fdinfo: &[u8]) -> (Vec<(u64, u64)>, bool) {
     let lines = fdinfo.split(|b| *b == b'\n');
     let mut lines = lines.skip_while(|line| !line.starts_with(b"UserBufs:"));
     let told = lines.next().map(|line| line[b"UserBufs:".len()..].trim_ascii());
     let told = told.and_then(number).unwrap_or(0);
-    // The next section begins in the first column.
+    // The next section starts without indentation.
     let lines = lines.take_while(|line| line.starts_with(b" "));
     let ranges: Vec<_> = lines.filter_map(buffer).collect();
     let is_short = (ranges.len() as u64) < told;

@@ -1,11 +1,12 @@
-//! Reads whole files into a buffer that is used again and again.
+//! Opens and reads files and directories, and says why one could not be read.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, RawDir};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::model::Missing;
 
@@ -19,7 +20,8 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Returns this machine's roots, or those of another `/proc`, whose sysfs is `../sys` beside it, if it exists.
+    /// Returns this machine's roots, or the roots of another `/proc`. The sysfs of the latter is `../sys` beside it,
+    /// if it exists.
     pub fn new(proc: Option<&Path>) -> Self {
         proc.map_or_else(
             || Self {
@@ -39,13 +41,13 @@ impl Roots {
     }
 }
 
-/// Returns true if the tree at `proc` numbers processes as this one's system calls do.
+/// Returns true if pids in the tree at `proc` are the pids that zmtop's system calls use.
 pub fn has_own_pids(proc: &Path) -> bool {
     let own = rustix::fs::readlinkat(CWD, proc.join("self"), Vec::new());
     own.is_ok_and(|link| link.to_bytes() == std::process::id().to_string().as_bytes())
 }
 
-/// Returns the reason of a failed read of a process's file. ENOENT and ESRCH mean that the process is gone.
+/// Returns the reason why a process's file could not be read. ENOENT and ESRCH mean that the process is gone.
 pub const fn reason(errno: Errno) -> Missing {
     match errno {
         Errno::ACCESS | Errno::PERM => Missing::Denied,
@@ -54,45 +56,43 @@ pub const fn reason(errno: Errno) -> Missing {
     }
 }
 
-/// Returns the reason of a failed read of a file that not every kernel has.
+/// Returns the reason why a file could not be read that not every kernel has.
 pub const fn optional_reason(errno: Errno) -> Missing {
     match errno {
-        // EOPNOTSUPP is what pressure gives where it is built in but switched off.
+        // The pressure files return EOPNOTSUPP if pressure is built in but switched off.
         Errno::NOENT | Errno::NOTDIR | Errno::OPNOTSUPP => Missing::Unsupported,
         other => reason(other),
     }
 }
 
-/// The flags to open a file with: a terminal must not become ours, nor a program inherit it.
+/// Flags for opening a file. A terminal must not become zmtop's controlling terminal, and no child may inherit the
+/// descriptor.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// Opens `path` for reading.
 pub fn open(path: &[u8]) -> Result<OwnedFd, Errno> {
     open_at(CWD, path)
 }
 
-/// Opens `name` below the directory `dir` for reading.
 pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
-/// Opens the directory `path` only to reach files below it.
+/// Opens the directory `path` only as a base for opening files in it.
 pub fn open_dir(path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// Opens `name`, a constant, below the directory `dir` for reading.
 pub fn open_name(dir: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
-/// Reads once, and again only after a signal. A file that the kernel writes as one record is then complete.
+/// Reads once, and repeats only if a signal interrupts. A file that the kernel writes as one record is then complete.
 pub fn read_once(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     rustix::io::retry_on_intr(|| rustix::io::read(&fd, &mut *buf))
 }
 
-/// Reads to the end of the file or of the buffer; returns the number of bytes.
+/// Reads to the end of the file or of the buffer. Returns the number of bytes.
 pub fn read_all(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     let mut len = 0;
     while len < buf.len() {
@@ -104,7 +104,7 @@ pub fn read_all(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     Ok(len)
 }
 
-/// Reads a record that ends in a newline: by one read if the kernel gives it whole, otherwise by more.
+/// Reads a record that ends in a newline. One read is enough if the kernel returns it whole.
 pub fn read_record(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     let len = read_once(&fd, buf)?;
     if len == 0 || buf[len - 1] == b'\n' {
@@ -113,14 +113,14 @@ pub fn read_record(fd: impl AsFd, buf: &mut [u8]) -> Result<usize, Errno> {
     Ok(len + read_all(fd, &mut buf[len..])?)
 }
 
-/// Reads the file at `path`, as much of it as the buffer holds.
+/// Reads as much of the file at `path` as the buffer holds.
 pub fn slurp<'a>(path: &[u8], buf: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let fd = open(path)?;
     let len = read_all(fd, buf)?;
     Ok(&buf[..len])
 }
 
-/// Gives `each` the file at `path` in pieces, for one that is too large to keep.
+/// Passes the file at `path` to `each` in pieces, for a file that is too large to keep.
 pub fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     let fd = open(path.as_os_str().as_encoded_bytes())?;
     let mut buf = vec![0; 64 << 10];
@@ -132,10 +132,10 @@ pub fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     }
 }
 
-/// The number of bytes read of a `mountinfo`: enough for about ten thousand mounts.
-pub const MAX_MOUNTINFO: usize = 2 << 20;
+/// Maximum number of bytes read of a `mountinfo`: enough for about 10,000 mounts.
+const MAX_MOUNTINFO: usize = 2 << 20;
 
-/// Reads the file at `path` into a buffer of `first` bytes that grows up to about `most`.
+/// Reads the file at `path` into a buffer of `first` bytes that grows up to about `most` bytes.
 pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Errno> {
     let fd = open(path)?;
     let mut buf = vec![0; first];
@@ -150,8 +150,14 @@ pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Er
     }
 }
 
-/// Calls `each` with every number that is a name in the directory `name` below `dir`, in the kernel's order. The
-/// directory is read in pieces of `piece` bytes.
+/// Reads the mount table of `self`.
+pub fn mountinfo(roots: &Roots) -> Result<Vec<u8>, Errno> {
+    let path = roots.proc.join("self/mountinfo");
+    slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MOUNTINFO)
+}
+
+/// Calls `each` with every entry of the directory `name` below `dir` whose name is a number, in the kernel's order.
+/// Reads the directory in pieces of `piece` bytes.
 pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u32)) -> Result<(), Errno> {
     entries(open_list(dir, name)?, piece, |name, _| {
         number(name).into_iter().for_each(&mut each);
@@ -159,9 +165,9 @@ pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u
     })
 }
 
-/// Returns the number that a name is.
+/// Parses a name that is a number.
 pub(crate) fn number(name: &[u8]) -> Option<u32> {
-    // The kernel writes no leading zeros; a made tree's would name the same process twice.
+    // The kernel writes no leading zeros. In a made-up tree they would name the same process twice.
     let is_number = name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit);
     let number = is_number.then(|| super::parse::number(name)).flatten();
     number.and_then(|n| u32::try_from(n).ok())
@@ -175,14 +181,28 @@ pub fn names(path: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     })
 }
 
-/// Opens the directory `path` below `dir` to list it.
+/// Calls `each` with the name of every directory in the directory at `path`.
+pub fn directories(path: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    let mut buf = Vec::with_capacity(8 << 10);
+    let mut entries = RawDir::new(open_list(CWD, path)?, buf.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if entry.file_type() == FileType::Directory && !matches!(name, b"." | b"..") {
+            each(name);
+        }
+    }
+    Ok(())
+}
+
+/// Opens the directory `path` below `dir` for listing.
 pub(super) fn open_list(dir: impl AsFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(dir, path, flags, Mode::empty())
 }
 
-/// Calls `each` with the names in a directory from its position on, and with the position behind each, until it returns
-/// false. Reads pieces of `piece` bytes.
+/// Calls `each` with the names in a directory from its current position, each with the position after it, until `each`
+/// returns false. Reads pieces of `piece` bytes.
 pub(super) fn entries(dir: OwnedFd, piece: usize, mut each: impl FnMut(&[u8], u64) -> bool) -> Result<(), Errno> {
     let mut buf = Vec::with_capacity(piece);
     let mut entries = RawDir::new(dir, buf.spare_capacity_mut());
@@ -193,4 +213,34 @@ pub(super) fn entries(dir: OwnedFd, piece: usize, mut each: impl FnMut(&[u8], u6
         }
     }
     Ok(())
+}
+
+/// Returns advice on a denied file of another user's process. `capability` names the required capability.
+pub fn advice(capability: &str) -> String {
+    advice_to(rustix::process::geteuid().is_root(), capability)
+}
+
+/// Returns advice on a denied file, for root or for another user.
+///
+/// Root is denied in a container without the capability, for a process of another user namespace, and by a security
+/// module.
+pub fn advice_to(is_root: bool, capability: &str) -> String {
+    if is_root {
+        format!("denied to root, too: this root has no {capability}, or a security module denies it")
+    } else {
+        format!("permission denied; run as root or as its user, or grant {capability}")
+    }
+}
+
+/// One descriptor in this many is reserved for acting on processes. Open files only make sampling faster, but acting on
+/// a process without an open file is unsafe.
+const ACTING_SHARE: u64 = 4;
+/// Maximum number of descriptors that are reserved for acting.
+const MAX_ACTING: u64 = 2000;
+
+/// Returns the number of descriptors that are reserved for acting on processes.
+pub fn for_acting() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let share = limit.map_or(MAX_ACTING, |limit| (limit / ACTING_SHARE).min(MAX_ACTING));
+    usize::try_from(share).unwrap_or(usize::MAX)
 }

@@ -1,8 +1,7 @@
-//! `/tmp/hsperfdata_<user>/<pid>`: counters that a Java virtual machine (`HotSpot`) publishes unasked.
+//! `/tmp/hsperfdata_<user>/<pid>`: counters that a Java virtual machine (`HotSpot`) publishes by default.
 //!
-//! The file is mapped by the machine, so it is found among the process's mappings; `pid` is the one in its own
-//! namespace. Anybody may write such a file: it is read only if it belongs to the process's user, and every length
-//! in it is checked.
+//! The JVM maps the file, so it is found among the process's mappings. `pid` is the one in the process's own namespace.
+//! Anybody may write such a file: it is read only if the process's user owns it, and every length in it is checked.
 
 use std::path::Path;
 
@@ -10,21 +9,21 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use super::files::{open_dir, optional_reason, read_all};
-use crate::model::jvm::JvmHeap;
+use crate::model::snapshot::JvmHeap;
 use crate::model::{Missing, Reading};
 
-/// The beginning of the file, which is in this order whatever the machine's.
+/// The first bytes of the file, in this order for every byte order.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
-/// The only version that there is, since Java 5.
+/// The only major version since Java 5.
 const MAJOR_VERSION: u8 = 2;
 const PROLOGUE: usize = 32;
 const ENTRY: usize = 20;
-/// The type of a number of eight bytes.
+/// The type of an 8-byte number.
 const LONG: u8 = b'J';
 /// Maximum size of the file: `PerfDataMemorySize` is 32 KiB unless set.
 const MAX_SIZE: usize = 1 << 20;
 
-/// Returns the directory and the file's name if the mapping of that name is such a file.
+/// Returns the directory and the file name if a mapping's name is such a file.
 pub fn names(mapping: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = mapping.rsplitn(3, |b| *b == b'/');
     let (file, directory) = (parts.next()?, parts.next()?);
@@ -32,7 +31,8 @@ pub fn names(mapping: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_pid && directory.starts_with(b"hsperfdata_") && parts.next().is_some()).then_some((directory, file))
 }
 
-/// Returns the name under which a process maps its file, by its `maps`; `None` where it maps none, as far as can be seen.
+/// Returns the name under which a process maps its file, found in its `maps`. Returns `None` if no such mapping is
+/// visible.
 pub fn find(maps: &[u8]) -> Option<&[u8]> {
     let mut lines = maps.split(|b| *b == b'\n');
     lines.find_map(|line| {
@@ -41,9 +41,9 @@ pub fn find(maps: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Reads the file that the process maps under that name. May block, as the process chooses what is mounted there.
+/// Reads the file that the process maps under that name. May block, since the process chooses what is mounted there.
 ///
-/// No link on the way to it is followed: it would lead out of the process's root.
+/// Follows no link on the way, since a link could lead out of the process's root.
 pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
     let (directory, file) = names(mapping).ok_or(Missing::Unsupported)?;
     let process = proc.join(pid.to_string());
@@ -53,7 +53,7 @@ pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
         let root = openat(&process, "root", path, Mode::empty())?;
         let tmp = openat(root, "tmp", path | OFlags::NOFOLLOW, Mode::empty())?;
         let directory = openat(tmp, directory, path | OFlags::NOFOLLOW, Mode::empty())?;
-        // A FIFO must not keep us waiting.
+        // NONBLOCK, so that opening a FIFO does not wait.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = openat(directory, file, flags, Mode::empty())?;
         Ok((fstat(&fd)?, fd, fstat(&process)?.st_uid))
@@ -69,7 +69,6 @@ pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
     parse(&bytes[..len])
 }
 
-/// Parses the counters of the heap.
 pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     let prologue = bytes.first_chunk::<PROLOGUE>().ok_or(Missing::Malformed)?;
     if prologue[..4] != MAGIC {
@@ -83,7 +82,7 @@ pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     if prologue[5] != MAJOR_VERSION {
         return Err(Missing::Unsupported);
     }
-    // It is being written for the first time.
+    // The JVM has not finished writing the file for the first time.
     if prologue[7] != 1 {
         return Err(Missing::Pending);
     }
@@ -100,7 +99,6 @@ pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     sums.finish()
 }
 
-/// The order of bytes in numbers.
 #[derive(Clone, Copy)]
 enum Order {
     Big,
@@ -117,7 +115,7 @@ impl Order {
         usize::try_from(number).ok()
     }
 
-    /// Reads a number of eight bytes that is not negative.
+    /// Reads an 8-byte number that is not negative.
     fn long(self, bytes: &[u8], at: usize) -> Option<u64> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         let number = match self {
@@ -128,7 +126,6 @@ impl Order {
     }
 }
 
-/// Counters of the heap, as far as they were seen.
 #[derive(Default)]
 struct Sums {
     used: Option<u64>,
@@ -141,7 +138,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds an entry: lengths and offsets, a name, and a value. Returns nothing where it is malformed.
+    /// Adds an entry, which has lengths and offsets, a name and a value. Returns `None` if it is malformed.
     fn add(&mut self, order: Order, entry: &[u8]) -> Option<()> {
         let name = entry.get(order.u32(entry, 4)?..)?;
         let name = &name[..name.iter().position(|b| *b == 0)?];
@@ -168,7 +165,7 @@ impl Sums {
         } else if let Some((collector, b"invocations")) = name.strip_prefix(b"sun.gc.collector.").and_then(split_number)
         {
             self.collections = self.collections.saturating_add(value()?);
-            // The first is that of the young generation, with every set of collectors.
+            // In every set of collectors, the first one collects the young generation.
             if collector > 0 {
                 self.old_collections = self.old_collections.saturating_add(value()?);
             }
@@ -184,7 +181,7 @@ impl Sums {
             used: self.used.ok_or(unknown)?,
             capacity: self.capacity.ok_or(unknown)?,
             old: self.old.ok_or(unknown),
-            // Before the first full collection it is 0, or a guess.
+            // Before the first full collection, the value is 0 or a guess.
             live: self
                 .live
                 .filter(|live| *live > 0 && self.old_collections > 0)
@@ -196,7 +193,6 @@ impl Sums {
     }
 }
 
-/// Splits `1.space` into the number and what follows the dot.
 fn split_number(name: &[u8]) -> Option<(u64, &[u8])> {
     let dot = name.iter().position(|b| *b == b'.')?;
     Some((super::parse::number(&name[..dot])?, &name[dot + 1..]))

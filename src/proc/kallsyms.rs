@@ -1,36 +1,34 @@
 //! `/proc/kallsyms`: the functions of the kernel and of its modules.
 
 use super::parse::{LineBuffer, words};
-use crate::model::callers::Symbol;
+use crate::model::kernel::Symbol;
 use crate::model::{Missing, Reading};
 
-/// The longest line: the kernel's names have up to 512 bytes, beside an address and a module.
+/// The longest line: a name of up to 512 bytes, with an address and a module.
 const MAX_LINE: usize = 1024;
-/// The largest offset into a function: an address farther from any symbol is in none, such as one of a module that has
-/// been unloaded.
+/// Maximum offset into a function. An address farther from every symbol is in no function: it may be in a module that
+/// was unloaded.
 const MAX_OFFSET: u64 = 1 << 20;
 
-/// Finds the functions in which some addresses are, while the file is read in pieces: it has some 200,000 lines, and only
-/// those few that are wanted are kept.
+/// Finds the functions that contain given addresses, while the file is read in pieces. The file has about 200,000
+/// lines; only the matching ones are kept.
 #[derive(Debug)]
 pub struct Lookup {
     lines: LineBuffer<MAX_LINE>,
     found: Found,
 }
 
-/// The nearest symbols so far.
 #[derive(Debug)]
 struct Found {
     /// The addresses, ascending.
     addresses: Vec<u64>,
-    /// The last symbol between the address before and each of them.
+    /// For each address, the last symbol at or before it and after the previous address.
     nearest: Vec<Option<Symbol>>,
-    /// Some symbol has an address: to who may not see them the kernel says 0 for all.
+    /// True if some symbol has an address. To readers without permission, the kernel reports 0 for all.
     visible: bool,
 }
 
 impl Lookup {
-    /// Looks for the functions of these addresses.
     pub fn new(mut addresses: Vec<u64>) -> Self {
         addresses.sort_unstable();
         Self {
@@ -43,7 +41,6 @@ impl Lookup {
         }
     }
 
-    /// Takes in the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) {
         let found = &mut self.found;
         self.lines.feed(piece, |line| {
@@ -51,8 +48,8 @@ impl Lookup {
         });
     }
 
-    /// Returns each address, ascending, with its function. [`Missing::Denied`] if the kernel hides where they are. A last
-    /// line that no newline ends is not believed.
+    /// Returns each address, ascending, with its function. Returns [`Missing::Denied`] if the kernel hides addresses. A
+    /// last line without a newline is ignored, since it may be cut.
     pub fn finish(self) -> Reading<Vec<(u64, Option<Symbol>)>> {
         let Found {
             addresses,
@@ -62,7 +59,7 @@ impl Lookup {
         if !visible {
             return Err(Missing::Denied);
         }
-        // A function that several addresses are in was noted at the first.
+        // If several addresses are in one function, it was recorded only for the first.
         for at in 1..nearest.len() {
             if nearest[at].is_none() {
                 let before = nearest[at - 1].clone();
@@ -78,7 +75,7 @@ impl Lookup {
 }
 
 impl Found {
-    /// Takes in a line, `ffffffff81000000 T name` and perhaps `[module]`.
+    /// Adds a line, `ffffffff81000000 T name`, which `[module]` may follow.
     fn line(&mut self, line: &[u8]) -> Option<()> {
         let mut words = words(line);
         let (digits, _kind, name) = (words.next()?, words.next()?, words.next()?);
@@ -86,7 +83,7 @@ impl Found {
         self.visible |= address > 0;
         let at = self.addresses.partition_point(|wanted| *wanted < address);
         let nearest = self.nearest.get_mut(at)?;
-        // Of several names for one function the first is taken, as the kernel does.
+        // If a function has several names, use the first, as the kernel does.
         if nearest.as_ref().is_none_or(|other| other.address < address) {
             let module = words
                 .next()

@@ -1,6 +1,6 @@
-//! Decimal numbers, words and lines in bytes.
+//! Parses decimal numbers, words and lines.
 
-/// Parses a whole decimal number; `None` if it is empty, has another character, or does not fit.
+/// Parses a decimal number. Returns `None` if `digits` is empty, has another character, or does not fit.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -14,18 +14,17 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Parses a value that the kernel writes in kibibytes, `    1764 kB`, into bytes.
+/// Parses a value in kibibytes, `    1764 kB`, and returns bytes.
 pub(crate) fn kib(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii().strip_suffix(b"kB")?.trim_ascii_end();
     number(digits)?.checked_mul(1024)
 }
 
-/// Splits a line into its words at blanks.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
 }
 
-/// Decodes a path in which the kernel writes blanks, newlines and backslashes as `\` and three octal digits.
+/// Decodes a path in which the kernel wrote blanks, newlines and backslashes as `\` and three octal digits.
 pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -42,7 +41,34 @@ pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Splits bytes that come in pieces into lines, of which at most `MAX` bytes are kept.
+/// A line of a `mountinfo`: `id parent major:minor root point options [optional…] - type source super-options`
+/// (`Documentation/filesystems/proc.rst`, 3.5). Paths are escaped, see [`unescape_octal`].
+pub(crate) struct MountLine<'a> {
+    pub(crate) device: &'a [u8],
+    pub(crate) root: &'a [u8],
+    pub(crate) point: &'a [u8],
+    pub(crate) kind: &'a [u8],
+    /// The super-options, or nothing.
+    pub(crate) options: &'a [u8],
+}
+
+/// Parses a `mountinfo`. Malformed lines are skipped.
+pub(crate) fn mount_lines(mountinfo: &[u8]) -> impl Iterator<Item = MountLine<'_>> {
+    mountinfo.split(|b| *b == b'\n').filter_map(|line| {
+        let mut fields = line.split(|b| *b == b' ');
+        let (device, root, point) = (fields.nth(2)?, fields.next()?, fields.next()?);
+        let mut rest = fields.skip_while(|f| *f != b"-").skip(1);
+        Some(MountLine {
+            device,
+            root,
+            point,
+            kind: rest.next()?,
+            options: rest.nth(1).unwrap_or_default(),
+        })
+    })
+}
+
+/// Splits bytes that come in pieces into lines. Keeps at most `MAX` bytes of a line.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer<const MAX: usize> {
     /// The beginning of a line that continues in the next piece.
@@ -50,7 +76,7 @@ pub(crate) struct LineBuffer<const MAX: usize> {
 }
 
 impl<const MAX: usize> LineBuffer<MAX> {
-    /// Gives `each` every line that ends in the piece, without its newline.
+    /// Passes to `each` every line that ends in the piece, without its newline.
     pub(crate) fn feed(&mut self, mut piece: &[u8], mut each: impl FnMut(&[u8])) {
         while let Some(end) = piece.iter().position(|b| *b == b'\n') {
             let (line, rest) = piece.split_at(end);
@@ -66,7 +92,7 @@ impl<const MAX: usize> LineBuffer<MAX> {
         self.push(piece);
     }
 
-    /// Gives `each` the line that no newline ended, which may be empty.
+    /// Passes to `each` the last line, which had no newline and may be empty.
     pub(crate) fn finish(&mut self, mut each: impl FnMut(&[u8])) {
         each(&self.line);
         self.line.clear();

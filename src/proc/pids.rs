@@ -1,8 +1,8 @@
-//! The list of processes: all of it, or those with pids in a range.
+//! Lists all processes, or those with pids in a range.
 //!
-//! Linux lists processes in order of pid, and a position in that directory is a pid and a constant (`TGID_OFFSET` of
-//! `fs/proc/base.c`). So a range is listed at the cost of what is in it. The constant is no part of the kernel's interface:
-//! it is taken from what the whole list shows, and where that shows none there is nothing but the whole list.
+//! Linux lists processes in order of pid. A position in that directory is the pid plus a constant (`TGID_OFFSET` of
+//! `fs/proc/base.c`), so listing a range costs only as much as the range holds. The constant is not part of the
+//! kernel's interface: it is derived from the whole list. If it cannot be derived, only the whole list is available.
 
 use std::ops::RangeInclusive;
 
@@ -11,23 +11,35 @@ use rustix::fs::{CWD, SeekFrom};
 use super::files::{entries, number, numbers, open_list, optional_reason};
 use crate::model::Reading;
 
-/// Bytes read at a time, of some 32 for each process: of a whole list, and of a range, beyond which little is to be read.
+/// Number of bytes read at a time, about 32 per process: for a whole list, and for a range, after which little is left
+/// to read.
 const PIECE: usize = 32 << 10;
 const RANGE_PIECE: usize = 4 << 10;
 
 /// The pids listed in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PidList {
-    /// The pids that it tells of.
     pub range: RangeInclusive<u32>,
-    /// Pids of processes, in order.
+    /// The pids of the processes, in order.
     pub pids: Vec<u32>,
-    /// The position of each process in the directory without its pid; `None` where these are not the same.
+    /// The difference between directory position and pid; `None` if it is not the same for all processes.
     pub base: Option<u64>,
 }
 
 impl PidList {
-    /// Returns true if it tells of all pids.
+    /// Makes a list that covers all pids, but for 0: so a cgroup lists the processes of other pid namespaces.
+    pub fn whole(mut pids: Vec<u32>) -> Self {
+        pids.sort_unstable();
+        pids.dedup();
+        pids.retain(|pid| *pid > 0);
+        Self {
+            range: 0..=u32::MAX,
+            pids,
+            base: None,
+        }
+    }
+
+    /// Returns true if the list covers all pids.
     pub fn is_whole(&self) -> bool {
         self.range == (0..=u32::MAX)
     }
@@ -48,15 +60,13 @@ pub fn all(proc: &[u8]) -> Reading<PidList> {
         true
     });
     read.map_err(optional_reason)?;
-    pids.sort_unstable();
     Ok(PidList {
-        range: 0..=u32::MAX,
-        pids,
         base: base.flatten().filter(|_| is_even),
+        ..PidList::whole(pids)
     })
 }
 
-/// Lists the processes of the tree at `proc` with pids in a range, where `base` is that of the [whole list](all).
+/// Lists the processes of the tree at `proc` with pids in `range`. `base` comes from the [whole list](all).
 pub fn within(proc: &[u8], range: RangeInclusive<u32>, base: u64) -> Reading<PidList> {
     let mut pids = Vec::new();
     let dir = open_list(CWD, proc).map_err(optional_reason)?;
@@ -75,8 +85,8 @@ pub fn within(proc: &[u8], range: RangeInclusive<u32>, base: u64) -> Reading<Pid
     })
 }
 
-/// Calls `each` with every pid listed in the tree at `proc`, in the kernel's order, which for a procfs is that
-/// of pids. The directory is read in pieces of `piece` bytes.
+/// Calls `each` with every pid in the tree at `proc`, in the kernel's order; a procfs lists pids in ascending order.
+/// Reads the directory in pieces of `piece` bytes.
 pub fn each(proc: &[u8], piece: usize, each: impl FnMut(u32)) -> Reading<()> {
     numbers(CWD, proc, piece, each).map_err(optional_reason)
 }

@@ -1,21 +1,21 @@
-//! `/proc/<pid>/smaps_rollup`, and `smaps` summed up where a kernel has no rollup.
+//! `/proc/<pid>/smaps_rollup` and `smaps`: the figures of a process, or of each of its areas.
 //!
-//! Both are lines of `Name:   123 kB` under header lines; a rollup has one header, `smaps` one for each
-//! mapping. A header begins with a lower-case hexadecimal address, a figure with an upper-case letter. The
-//! kernel writes a newline in a path as `\012`, so that no path can pass for a figure.
+//! Both consist of lines `Name:   123 kB` under header lines. A rollup has one header, `smaps` has one for each
+//! mapping. A header begins with a lower-case hexadecimal address, a figure with an upper-case letter. The kernel
+//! writes a newline in a path as `\012`, so no path can pass for a figure.
 
-use super::parse::{LineBuffer, kib};
+use super::parse::{self, LineBuffer, kib};
+use crate::model::mapping::{Area, Extent, MappingKind, MappingName};
 use crate::model::memory::{Memory, MemoryFigure, memory_figures};
 use crate::model::{Missing, Reading};
 
-/// The number of bytes kept of a line: no figure comes near it, and headers are not needed.
+/// Maximum number of bytes kept of a line. Figures are much shorter, and headers are not needed.
 const MAX_LINE: usize = 96;
 
-/// A figure summed up so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     bytes: u64,
-    /// The number of mappings that had it.
+    /// The number of mappings that have the figure.
     seen: u32,
 }
 
@@ -23,23 +23,23 @@ macro_rules! define_sums {
     ($($(#[$doc:meta])* $figure:ident: $type:ty = $line:literal,)*) => {
         /// The figures summed up so far.
         #[derive(Debug, Default)]
-        pub(super) struct Sums {
+        struct Sums {
             $($figure: Sum,)*
             malformed: bool,
         }
 
         impl Sums {
-            /// Returns the sum that a line adds to, by the line's name.
+            /// Returns the sum for a line's name.
             fn sum(&mut self, name: &[u8]) -> Option<&mut Sum> {
-                // Called for every line of every process: the compiler turns a match into comparisons of
-                // lengths and bytes, which is faster than any table.
+                // This runs for every line of every process. The compiler turns the match into comparisons of lengths
+                // and bytes, which is faster than any table.
                 Some(match name {
                     $($line => &mut self.$figure,)*
                     _ => return None,
                 })
             }
 
-            /// Returns the figures of `mappings` mappings.
+            /// Returns the figures over `mappings` mappings.
             fn memory(&self, mappings: u32) -> Reading<Memory> {
                 Ok(Memory {
                     $($figure: MemoryFigure::from_reading(self.$figure.reading(mappings))?,)*
@@ -64,7 +64,7 @@ impl Sum {
 
 impl Sums {
     /// Adds one line without its newline. Skips headers and unknown names.
-    pub(super) fn add_line(&mut self, line: &[u8]) {
+    fn add_line(&mut self, line: &[u8]) {
         if !line.first().is_some_and(u8::is_ascii_uppercase) {
             return;
         }
@@ -83,8 +83,8 @@ impl Sums {
         }
     }
 
-    /// Returns the figures of `mappings` mappings, or of as many as there were.
-    pub(super) fn finish(&self, mappings: Option<u32>) -> Reading<Memory> {
+    /// Returns the figures over `mappings` mappings, by default over as many as were read.
+    fn finish(&self, mappings: Option<u32>) -> Reading<Memory> {
         let mappings = mappings.unwrap_or(self.rss.seen);
         if self.malformed || mappings == 0 {
             return Err(Missing::Malformed);
@@ -95,9 +95,9 @@ impl Sums {
 
 /// Parses a `smaps_rollup`, in bytes. Allocates nothing.
 ///
-/// A figure that the kernel lacks is [`Missing::Unsupported`]. A rollup that lacks one that every kernel
-/// writes, has one twice, or has a value that is not a size, is [`Missing::Malformed`]. So is an empty one:
-/// only the caller can know what that means.
+/// A figure that the kernel lacks is [`Missing::Unsupported`]. A rollup is [`Missing::Malformed`] if it lacks a figure
+/// that every kernel writes, has one twice, or has a value that is not a size. An empty one is malformed too: only the
+/// caller can know the cause.
 pub fn rollup(bytes: &[u8]) -> Reading<Memory> {
     let mut sums = Sums::default();
     for line in bytes.split(|b| *b == b'\n') {
@@ -106,22 +106,22 @@ pub fn rollup(bytes: &[u8]) -> Reading<Memory> {
     sums.finish(Some(1))
 }
 
-/// Returns where the address space of a rollup ends: the second address of its header. The kernel draws it anew for
-/// every program (unless `randomize_va_space` is 0), and a program keeps it.
+/// Returns the end of a rollup's address space: the second address of its header. The kernel randomizes it for every
+/// program (unless `randomize_va_space` is 0), and it stays the same until the next exec.
 pub fn end(rollup: &[u8]) -> Option<u64> {
     let addresses = rollup.split(|b| *b == b' ').next()?;
     let dash = addresses.iter().position(|b| *b == b'-')?;
     u64::from_str_radix(str::from_utf8(&addresses[dash + 1..]).ok()?, 16).ok()
 }
 
-/// Returns the anonymous pages of a rollup, whole, in bytes.
+/// Returns the bytes of the anonymous pages in a rollup, not divided by sharers.
 pub fn anonymous(rollup: &[u8]) -> Option<u64> {
     rollup
         .split(|b| *b == b'\n')
         .find_map(|line| kib(line.strip_prefix(b"Anonymous:")?))
 }
 
-/// Sums up a `smaps` as it is read, in pieces of any size; a line may be split between two of them.
+/// Sums up a `smaps` while it is read in pieces of any size. Pieces may split a line.
 #[derive(Debug, Default)]
 pub struct SmapsSum {
     sums: Sums,
@@ -129,23 +129,259 @@ pub struct SmapsSum {
 }
 
 impl SmapsSum {
-    /// Adds the next piece.
     pub fn feed(&mut self, piece: &[u8]) {
         self.buffer.feed(piece, |line| self.sums.add_line(line));
     }
 
-    /// Returns the sums, in bytes; the rules are those of [`rollup`], and a figure that only some mappings
-    /// have is [`Missing::Malformed`]. The kernel rounds each mapping's Pss down to whole kibibytes, so the
-    /// sum is below the rollup's by less than 1 KiB a mapping.
+    /// Returns the sums, in bytes. The rules of [`rollup`] apply, and a figure that only some mappings have is
+    /// [`Missing::Malformed`]. The kernel rounds each mapping's Pss down to whole kibibytes, so the sum is less than
+    /// the rollup's, by under 1 KiB per mapping.
     pub fn finish(mut self) -> Reading<Memory> {
         self.buffer.finish(|line| self.sums.add_line(line));
         self.sums.finish(None)
     }
 }
 
-/// Sums up a whole `smaps`.
 pub fn smaps(bytes: &[u8]) -> Reading<Memory> {
     let mut sum = SmapsSum::default();
     sum.feed(bytes);
     sum.finish()
+}
+
+/// Maximum number of bytes kept of a line of an area. A path has at most 4096 bytes; escaped, each takes up to 4.
+pub const MAX_AREA_LINE: usize = 20 << 10;
+
+/// Maximum number of bytes kept of `VmFlags`. A kernel has about 40 flags of 3 bytes each.
+const MAX_FLAGS: usize = 256;
+
+/// The header line of an area: a line of `maps`.
+#[derive(Debug)]
+pub(super) struct Head<N> {
+    pub(super) range: (u64, u64),
+    perms: [u8; 4],
+    offset: u64,
+    pub(super) device: (u32, u32),
+    pub(super) inode: u64,
+    pub(super) name: N,
+}
+
+impl Head<&[u8]> {
+    fn keep(self) -> Head<Vec<u8>> {
+        let Self {
+            range,
+            perms,
+            offset,
+            device,
+            inode,
+            name,
+        } = self;
+        Head {
+            range,
+            perms,
+            offset,
+            device,
+            inode,
+            name: name.to_vec(),
+        }
+    }
+}
+
+/// A figure in kibibytes that occurs at most once in an area.
+#[derive(Clone, Copy, Debug, Default)]
+enum Once {
+    #[default]
+    Absent,
+    Bytes(u64),
+    Bad,
+}
+
+impl Once {
+    fn set(&mut self, value: &[u8]) {
+        *self = match (&self, kib(value)) {
+            (Self::Absent, Some(bytes)) => Self::Bytes(bytes),
+            _ => Self::Bad,
+        };
+    }
+
+    const fn reading(self) -> Reading<u64> {
+        match self {
+            Self::Absent => Err(Missing::Unsupported),
+            Self::Bytes(n) => Ok(n),
+            Self::Bad => Err(Missing::Malformed),
+        }
+    }
+}
+
+/// The figures of the area being read.
+#[derive(Debug, Default)]
+struct Body {
+    sums: Sums,
+    size: Once,
+    locked: Once,
+    huge: Once,
+    referenced: Once,
+    flags: Vec<u8>,
+}
+
+/// Passes each area of a `smaps` to a closure while the file arrives in pieces of any size:
+///
+/// ```text
+/// 7f12c8000000-7f12c8021000 rw-p 00000000 fd:01 1312      /usr/lib/libc.so.6
+/// Size:                132 kB
+/// …
+/// VmFlags: rd wr mr mw me nr sd
+/// ```
+///
+/// A file may have tens of megabytes. Only the current line is kept, and at most [`MAX_AREA_LINE`] bytes of it.
+///
+/// Unknown lines are skipped. If a value is not a size, or a figure that every kernel writes is absent, the area is
+/// passed with [`Missing::Malformed`] instead of the figures. After a malformed header, [`Areas::finish`] fails.
+#[derive(Debug)]
+pub struct Areas<F> {
+    buffer: LineBuffer<MAX_AREA_LINE>,
+    parser: Parser<F>,
+}
+
+impl<F: FnMut(Area)> Areas<F> {
+    /// Creates a reader that calls `each` with every area.
+    pub fn new(each: F) -> Self {
+        let parser = Parser {
+            each,
+            head: None,
+            body: Body::default(),
+            name: None,
+            malformed: false,
+            count: 0,
+        };
+        Self {
+            buffer: LineBuffer::default(),
+            parser,
+        }
+    }
+
+    pub fn feed(&mut self, piece: &[u8]) {
+        self.buffer.feed(piece, |line| self.parser.read_line(line));
+    }
+
+    /// Passes on the last area and returns the number of areas.
+    pub fn finish(mut self) -> Reading<u64> {
+        self.buffer.finish(|line| self.parser.read_line(line));
+        self.parser.give();
+        if self.parser.malformed {
+            return Err(Missing::Malformed);
+        }
+        Ok(self.parser.count)
+    }
+}
+
+#[derive(Debug)]
+struct Parser<F> {
+    each: F,
+    head: Option<Head<Vec<u8>>>,
+    body: Body,
+    /// The previous area's name, kept because adjacent areas often map the same file.
+    name: Option<(Vec<u8>, MappingName)>,
+    malformed: bool,
+    count: u64,
+}
+
+impl<F: FnMut(Area)> Parser<F> {
+    fn read_line(&mut self, line: &[u8]) {
+        if !line.first().is_some_and(u8::is_ascii_uppercase) {
+            if !line.is_empty() {
+                self.give();
+                self.head = head(line).map(Head::keep);
+                self.malformed |= self.head.is_none();
+            }
+            return;
+        }
+        let Some(colon) = line.iter().position(|b| *b == b':') else {
+            return;
+        };
+        let value = &line[colon + 1..];
+        let body = &mut self.body;
+        match &line[..colon] {
+            b"Size" => body.size.set(value),
+            b"Locked" => body.locked.set(value),
+            b"AnonHugePages" => body.huge.set(value),
+            b"Referenced" => body.referenced.set(value),
+            b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(MAX_FLAGS)].into(),
+            _ => body.sums.add_line(line),
+        }
+    }
+
+    /// Passes on the area whose lines have all been read.
+    fn give(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        let Some(head) = self.head.take() else { return };
+        let hugetlb = parse::words(&body.flags).any(|flag| flag == b"ht");
+        let name = match &self.name {
+            Some((written, name)) if *written == head.name && (name.kind == MappingKind::Hugetlb) == hugetlb => {
+                name.clone()
+            }
+            _ => {
+                let name = MappingName::parse(&head.name, hugetlb);
+                self.name = Some((head.name, name.clone()));
+                name
+            }
+        };
+        self.count += 1;
+        (self.each)(Area {
+            start: head.range.0,
+            end: head.range.1,
+            perms: head.perms,
+            offset: head.offset,
+            device: head.device,
+            inode: head.inode,
+            name,
+            memory: body.sums.finish(Some(1)),
+            extent: body.size.reading().map_err(|_| Missing::Malformed).map(|size| Extent {
+                size,
+                locked: body.locked.reading(),
+                huge: body.huge.reading(),
+                referenced: body.referenced.reading(),
+            }),
+            flags: body.flags.into(),
+        });
+    }
+}
+
+/// Parses `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is everything
+/// after the blanks behind the inode.
+pub(super) fn head(line: &[u8]) -> Option<Head<&[u8]>> {
+    let (range, rest) = word(line)?;
+    let dash = range.iter().position(|b| *b == b'-')?;
+    let (perms, rest) = word(rest)?;
+    let (offset, rest) = word(rest)?;
+    let (device, rest) = word(rest)?;
+    let colon = device.iter().position(|b| *b == b':')?;
+    let (inode, rest) = word(rest)?;
+    let range = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
+    let blank = rest.iter().take_while(|b| **b == b' ').count();
+    (range.0 <= range.1).then_some(())?;
+    Some(Head {
+        range,
+        perms: perms.try_into().ok().filter(|p: &[u8; 4]| p.is_ascii())?,
+        offset: hex(offset)?,
+        device: (
+            u32::try_from(hex(&device[..colon])?).ok()?,
+            u32::try_from(hex(&device[colon + 1..])?).ok()?,
+        ),
+        inode: parse::number(inode)?,
+        name: &rest[blank..],
+    })
+}
+
+/// Splits a line into its first word and the rest after one blank.
+fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    (!word.is_empty()).then(|| (word, rest.get(1..).unwrap_or_default()))
+}
+
+fn hex(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }

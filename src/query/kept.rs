@@ -1,61 +1,60 @@
-//! The sums and the order of a plain list of all processes: kept from snapshot to snapshot, or made before the screen has the
-//! snapshot.
+//! The sums and the order of a plain list of all processes. They are kept from snapshot to snapshot, or prepared before
+//! the screen gets the snapshot.
 
-use super::{RowRef, RowSource};
 use crate::columns::{ColumnId, Needs, OrderKey, order};
 use crate::group::{Coverage, RowKey, Totals};
 use crate::history::RowHistory;
 use crate::model::{ProcessSample, Snapshot};
+use crate::query::{RowRef, RowSource};
 
-/// Rows that are summed together. Of ten thousand, a few hundred are then added where one changed.
+/// Number of rows that are summed together. If one of 10,000 rows changes, only a few hundred additions are needed.
 const BLOCK: usize = 64;
-/// Stands for the place of a row that is there no more.
+/// Represents the index of a row that no longer exists.
 const GONE: usize = usize::MAX;
 
-/// A plain list that is wanted, in one order or in two.
+/// A requested plain list, in one or two orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPlan {
-    /// Kernel threads are listed.
+    /// True to list kernel threads.
     pub kernel_threads: bool,
-    /// The column that each table is sorted by, and if the greatest comes first.
+    /// For each table, the sort column, and true for descending order.
     pub orders: Vec<(ColumnId, bool)>,
 }
 
-/// The sums of the list, and the keys that it is sorted by.
+/// The sums of the list, and its sort keys.
 #[derive(Debug)]
 pub struct Kept {
-    /// The number of the snapshot by its source, and the number of those that the engine had taken in with it.
+    /// The source's number of the snapshot, and the number of snapshots that the engine had added by then.
     pub(crate) tick: u64,
     pub(crate) pushed: u64,
-    /// The list that it is.
     pub(crate) plan: ListPlan,
-    /// The pids of the rows, in order.
+    /// The pids of the rows, ascending.
     pids: Vec<u32>,
     blocks: Vec<Block>,
-    /// The keys of the rows of each table, by their place in the snapshot.
+    /// The sort keys of each table, by the row's index in the snapshot.
     pub(crate) keys: Vec<Vec<OrderKey>>,
 }
 
-/// A list that was made before the screen has its snapshot: the sums, and the rows of each table, in order.
+/// A list prepared before the screen gets its snapshot: the sums, and the sorted rows of each table.
 #[derive(Debug)]
 pub struct ReadyList {
     pub(crate) kept: Kept,
     pub(crate) tables: Vec<Vec<RowRef>>,
 }
 
-/// The sums of some rows that follow each other.
+/// The sums of some consecutive rows.
 #[derive(Debug, Default)]
 struct Block {
-    /// The pid from which on rows are its own; of the first, any below that too.
+    /// The lowest pid of its rows. The first block also takes all lower pids.
     from: u32,
     totals: Totals,
     coverage: Coverage,
-    /// Some row has the address space of another, which may be in another block.
+    /// True if some row shares its address space with another row, which may be in another block.
     shares: bool,
 }
 
 impl Kept {
-    /// Creates the list of which no row was [looked at](Self::look) so far.
+    /// Creates a list of which no row has been [added](Self::look) yet.
     pub(crate) fn new(plan: ListPlan) -> Self {
         Self {
             tick: 0,
@@ -67,7 +66,7 @@ impl Kept {
         }
     }
 
-    /// Looks at so many further rows, whole blocks of them; returns false once it has all.
+    /// Adds about `rows` further rows, in whole blocks. Returns false once all rows were added.
     pub(crate) fn look(&mut self, source: &RowSource<'_>, rows: usize) -> bool {
         let all = source.snapshot.rows();
         let from = self.pids.len();
@@ -87,7 +86,7 @@ impl Kept {
         until < all.len()
     }
 
-    /// Takes other orders of the same list.
+    /// Changes the orders of the list.
     pub(crate) fn reorder(&mut self, source: &RowSource<'_>, plan: ListPlan) {
         self.plan = plan;
         let key = |(sort, _): &(ColumnId, bool)| {
@@ -98,7 +97,7 @@ impl Kept {
         self.keys = self.plan.orders.iter().map(key).collect();
     }
 
-    /// Returns the rows of each table, in order.
+    /// Returns the sorted rows of each table.
     pub(crate) fn tables(&self, snapshot: &Snapshot) -> Vec<Vec<RowRef>> {
         let rows = snapshot.rows();
         let sorted = |(keys, (_, descending)): (&Vec<OrderKey>, &(ColumnId, bool))| {
@@ -111,7 +110,6 @@ impl Kept {
         self.keys.iter().zip(&self.plan.orders).map(sorted).collect()
     }
 
-    /// Returns the sums of all rows.
     pub(crate) fn sum(&self, source: &RowSource<'_>) -> (Totals, Coverage) {
         let (mut totals, mut coverage) = (Totals::default(), Coverage::default());
         for block in &self.blocks {
@@ -124,14 +122,14 @@ impl Kept {
         (totals, coverage)
     }
 
-    /// Sums up anew the blocks of these pids.
+    /// Recomputes the blocks that contain these pids.
     pub(crate) fn sum_anew(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
         let rows = source.snapshot.rows();
         let place = |pid| self.blocks.partition_point(|block| block.from <= pid).saturating_sub(1);
         let mut stale: Vec<usize> = pids.map(place).collect();
         stale.sort_unstable();
         stale.dedup();
-        // From the last on, so that the places of the others stay.
+        // In descending order, so that the positions of the remaining blocks stay valid.
         for at in stale.into_iter().rev() {
             let start = |at: usize| match self.blocks.get(at) {
                 Some(block) if at > 0 => rows.partition_point(|row| row.id.pid < block.from),
@@ -150,8 +148,8 @@ impl Kept {
         }
     }
 
-    /// Takes in the places of the snapshot's rows, of which those at `new`, in order, have no keys yet, and those of the pids
-    /// `removed` are gone; returns false where that does not add up.
+    /// Adjusts the list to the indices of a new snapshot. The rows at the ascending indices `new` have no keys yet; the
+    /// pids in `removed` are gone. Returns false if the result does not match the snapshot.
     pub(crate) fn shift(
         &mut self,
         rows: &[ProcessSample],
@@ -190,14 +188,14 @@ impl Kept {
         true
     }
 
-    /// Returns true if there is a row of that pid.
+    /// Returns true if that pid has a row.
     pub(crate) fn has(&self, pid: u32) -> bool {
         self.pids.binary_search(&pid).is_ok()
     }
 }
 
 impl ReadyList {
-    /// Puts the rows of a list that was looked at whole in order.
+    /// Sorts the rows of a complete list.
     pub(crate) fn new(mut kept: Kept, snapshot: &Snapshot) -> Self {
         let tables = kept.tables(snapshot);
         kept.keys = Vec::new();
@@ -206,26 +204,24 @@ impl ReadyList {
 }
 
 impl ListPlan {
-    /// Returns true if its order hangs on nothing but the snapshots.
+    /// Returns true if its order depends only on the snapshots.
     pub(crate) fn is_of_snapshots(&self) -> bool {
         self.orders
             .iter()
             .all(|(sort, _)| !sort.get().needs.contains(Needs::MARK))
     }
 
-    /// Returns true if a process has a row.
     pub(crate) const fn lists(&self, row: &ProcessSample) -> bool {
         (self.kernel_threads || !row.stat.is_kernel_thread()) && !row.is_unseen()
     }
 }
 
-/// Adds the keys of rows.
 fn extend(keys: &mut Vec<OrderKey>, sort: ColumnId, source: &RowSource<'_>, rows: &[ProcessSample]) {
     let (column, source) = (sort.get(), source.for_order(sort));
     keys.extend(rows.iter().map(|row| column.order_key(&source.process(row))));
 }
 
-/// Sorts the rows of a table; of those that are equal in all, the lower pid comes first.
+/// Sorts the rows of a table. Among equal rows, the lower pid comes first.
 pub(crate) fn sort(rows: &mut [RowRef], keys: &[OrderKey], descending: bool) {
     rows.sort_by(|a, b| {
         let order = keys[a.index].compare(&keys[b.index], descending);
@@ -233,7 +229,7 @@ pub(crate) fn sort(rows: &mut [RowRef], keys: &[OrderKey], descending: bool) {
     });
 }
 
-/// Puts one row in the place that its key has now; one that is `new` has none yet.
+/// Moves one row to the position of its new `key`. A `new` row has no position yet.
 pub(crate) fn put(
     rows: &mut Vec<RowRef>,
     keys: &mut [OrderKey],
@@ -262,7 +258,7 @@ impl Block {
         blocks.map(|rows| Self::new(source, rows, kernel_threads)).collect()
     }
 
-    /// Sums up rows, without kernel threads unless these are listed.
+    /// Sums rows. Kernel threads count only if they are listed.
     fn new(source: &RowSource<'_>, rows: &[ProcessSample], kernel_threads: bool) -> Self {
         Self {
             from: rows.first().map_or(0, |row| row.id.pid),

@@ -1,21 +1,24 @@
-//! The rows that pass a query, their sums, and their order.
+//! The rows that pass a query, their sums, and their order; ready to print in [`Rows`].
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use super::{Query, RowFilter, RowSource};
 use crate::columns::{OrderKey, Row, order};
 use crate::group::tree::{Forest, Node};
-use crate::group::{Group, GroupBy, RowKey, Totals, groups};
-use crate::model::{ProcessSample, Snapshot};
+use crate::group::{Group, GroupBy, GroupKey, GroupNames, RowKey, Totals, groups};
+use crate::history::History;
+use crate::model::{Missing, ProcessSample, Snapshot};
+use crate::order;
+use crate::query::{Fold, Query, RowFilter, RowRef, RowSource};
 
 /// The processes or groups of a snapshot, and which of them pass.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The groups chosen from, whether they pass or not; empty where rows are processes.
+    /// All groups, passing or not; empty if rows are processes.
     pub groups: Vec<Group>,
-    /// The sums of all that pass.
+    /// The sums over all passing rows.
     pub totals: Totals,
-    /// In a tree: what each process of the snapshot holds with its descendants. Empty otherwise.
+    /// In a tree, for each process of the snapshot, the sum of it and its descendants. Empty otherwise.
     pub subtrees: Vec<Totals>,
     candidates: Candidates,
     passes: Vec<bool>,
@@ -30,48 +33,17 @@ enum Candidates {
     Mappings(MappingCount),
 }
 
-/// Number of processes that mappings were read of.
+/// Number of processes whose mappings were requested.
 #[derive(Clone, Copy, Debug)]
 pub struct MappingCount {
-    /// Processes read.
+    /// Processes whose mappings were read.
     pub read: usize,
-    /// Processes that could not be read, whose memory the sums lack.
+    /// Unreadable processes, whose memory is missing from the sums.
     pub unreadable: usize,
 }
 
-/// A row of a table: which process or group it is, and where it stands in a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowRef {
-    /// The place of the process in the snapshot, or of the group in [`Selection::groups`].
-    pub index: usize,
-    /// Its identity, which outlasts the snapshot.
-    pub key: RowKey,
-    /// The lines drawn before its command in a tree: `│  ├─ `.
-    pub guide: String,
-    /// Number of its ancestors in a tree.
-    pub depth: usize,
-    /// It has shown children in a tree.
-    pub parent: bool,
-    /// They are folded away, and the row shows the sum.
-    pub folded: bool,
-}
-
-impl RowRef {
-    /// Creates a row of a plain list.
-    pub const fn flat(index: usize, key: RowKey) -> Self {
-        Self {
-            index,
-            key,
-            guide: String::new(),
-            depth: 0,
-            parent: false,
-            folded: false,
-        }
-    }
-}
-
 impl Selection {
-    /// Selects the processes, or the groups of processes, that pass.
+    /// Selects the processes, or groups of processes, that pass.
     pub fn new(source: &RowSource<'_>, query: &Query<'_>) -> Self {
         let samples = source.snapshot.rows();
         let filter = RowFilter::new(*source, *query);
@@ -99,7 +71,7 @@ impl Selection {
         selection
     }
 
-    /// Selects from mappings, whose processes were chosen by the query before they were read.
+    /// Selects from mappings whose processes the query selected before they were read.
     pub fn of_mappings(
         source: &RowSource<'_>,
         groups: Vec<Group>,
@@ -116,27 +88,27 @@ impl Selection {
         selection
     }
 
-    /// Returns how many rows pass.
+    /// Returns the number of passing rows.
     pub fn count(&self) -> usize {
         self.passes.iter().filter(|passes| **passes).count()
     }
 
-    /// Returns how many processes or groups were chosen from.
+    /// Returns the number of processes or groups, passing or not.
     pub const fn len(&self) -> usize {
         self.passes.len()
     }
 
-    /// Returns true if there was nothing to choose from.
+    /// Returns true if there are no processes or groups at all.
     pub const fn is_empty(&self) -> bool {
         self.passes.is_empty()
     }
 
-    /// Returns true if the process or group at this place passes.
+    /// Returns true if the process or group at this index passes.
     pub fn passes(&self, index: usize) -> bool {
         self.passes[index]
     }
 
-    /// Returns what the groups are; `None` where rows are processes.
+    /// Returns the kind of the groups, or `None` if rows are processes.
     pub const fn by(&self) -> Option<GroupBy> {
         match self.candidates {
             Candidates::Processes => None,
@@ -145,14 +117,14 @@ impl Selection {
         }
     }
 
-    /// Sums up the processes or groups that are picked by their place. Memory that several share counts once.
+    /// Sums the processes or groups whose index `picked` accepts. Shared address spaces count once.
     pub fn sum(&self, source: &RowSource<'_>, picked: impl Fn(usize) -> bool) -> Totals {
         match self.candidates {
             Candidates::Processes | Candidates::Groups(_) => {
                 Totals::of(self.samples(source.snapshot, picked), |s| source.change(s))
             }
             Candidates::Mappings(count) => {
-                // Each mapping has its own part of the memory, but all are of the same processes.
+                // Each mapping is a different part of the memory, but all belong to the same processes.
                 let mut sum = Totals::default();
                 for (_, group) in self.groups.iter().enumerate().filter(|(i, _)| picked(*i)) {
                     sum.add(&group.totals);
@@ -164,7 +136,7 @@ impl Selection {
         }
     }
 
-    /// Returns the processes that are picked, or are members of the groups that are.
+    /// Returns the picked processes, or the members of the picked groups.
     pub(super) fn samples<'s>(
         &'s self,
         snapshot: &'s Snapshot,
@@ -181,8 +153,8 @@ impl Selection {
             .chain(group.into_iter().flat_map(|g| g.members.iter().copied()))
     }
 
-    /// Returns the row of the process or group at this place. In a tree a `folded` one shows the memory and the
-    /// change of its whole subtree.
+    /// Returns the row of the process or group at this index. In a tree, a `folded` row shows the memory and change of
+    /// its whole subtree.
     pub fn row<'s>(&'s self, source: &RowSource<'s>, index: usize, folded: bool) -> Row<'s> {
         if let Some(group) = self.groups.get(index) {
             return source.group(group);
@@ -191,7 +163,7 @@ impl Selection {
         source.process_in_tree(sample, self.subtrees.get(index), folded)
     }
 
-    /// Returns the identity of the process or group at this place.
+    /// Returns the identity of the process or group at this index.
     pub fn key(&self, snapshot: &Snapshot, index: usize) -> RowKey {
         match self.groups.get(index) {
             Some(group) => RowKey::Group(group.key.clone()),
@@ -199,7 +171,17 @@ impl Selection {
         }
     }
 
-    /// Returns the rows that pass in the order of the query.
+    /// Returns the identity of the row at this index.
+    fn key_in(&self, query: &Query<'_>, snapshot: &Snapshot, index: usize) -> RowKey {
+        fold_at(query, index).map_or_else(|| self.key(snapshot, index), Fold::key)
+    }
+
+    /// Returns true if a process has no children in the tree. In a plain list, no process has any.
+    pub fn is_leaf(&self, index: usize) -> bool {
+        self.forest.as_ref().is_none_or(|forest| forest.is_leaf(index))
+    }
+
+    /// Returns the passing rows in the order of the query.
     pub fn order(&self, source: &RowSource<'_>, query: &Query<'_>) -> Vec<RowRef> {
         match &self.forest {
             Some(forest) => self.order_tree(forest, source, query),
@@ -208,14 +190,18 @@ impl Selection {
     }
 
     fn order_list(&self, source: &RowSource<'_>, query: &Query<'_>) -> Vec<RowRef> {
-        let passing: Vec<usize> = (0..self.len()).filter(|i| self.passes[*i]).collect();
+        let is_shown = |i: &usize| self.passes[*i] && !query.folds.is_some_and(|folds| folds.hides(*i));
+        let passing: Vec<usize> = (0..self.len()).filter(is_shown).collect();
         let mut places = self.sorted(&passing, source, query);
         places.truncate(query.top.unwrap_or(usize::MAX));
-        let flat = |index| RowRef::flat(index, self.key(source.snapshot, index));
+        let flat = |index| RowRef {
+            folded: fold_at(query, index).is_some(),
+            ..RowRef::flat(index, self.key_in(query, source.snapshot, index))
+        };
         places.into_iter().map(flat).collect()
     }
 
-    /// Orders siblings by what they hold with all their descendants, and picks the first rows by it too.
+    /// Sorts siblings by the sum of each one's subtree. The first rows (`top`) are selected by it too.
     fn order_tree(&self, forest: &Forest, source: &RowSource<'_>, query: &Query<'_>) -> Vec<RowRef> {
         let samples = source.snapshot.rows();
         let all: Vec<usize> = (0..samples.len()).collect();
@@ -224,51 +210,190 @@ impl Selection {
         for (place, index) in sorted.iter().enumerate() {
             rank[*index] = place;
         }
-        let shown = query.top.map_or(Cow::Borrowed(&self.passes), |top| {
+        let mut shown = query.top.map_or(Cow::Borrowed(&self.passes), |top| {
             let mut first = vec![false; samples.len()];
             for index in sorted.iter().filter(|i| self.passes[**i]).take(top) {
                 first[*index] = true;
             }
             Cow::Owned(first)
         });
+        if let Some(folds) = query.folds.filter(|folds| !folds.is_empty()) {
+            let shown = shown.to_mut();
+            (0..shown.len()).for_each(|i| shown[i] &= !folds.hides(i));
+        }
         let folded = |i: usize| query.folded.is_some_and(|folded| folded.contains(&samples[i].id));
         let nodes = forest.rows(|i| shown[i], folded, |a, b| rank[a].cmp(&rank[b]));
         let mut depth = vec![0; samples.len()];
         let row = |node: Node| {
-            // A parent always comes before its children.
+            // A parent always precedes its children.
             let own = forest.parent(node.index).map_or(0, |up| depth[up] + 1);
             depth[node.index] = own;
             RowRef {
                 index: node.index,
-                key: RowKey::Process(samples[node.index].id),
+                key: self.key_in(query, source.snapshot, node.index),
                 guide: node.guide,
                 depth: own,
                 parent: node.parent,
-                folded: node.folded,
+                folded: node.folded || fold_at(query, node.index).is_some(),
             }
         };
         nodes.into_iter().map(row).collect()
     }
 
-    /// Sorts places by the column of the query; a frozen order goes before it.
+    /// Sorts indices by the query's sort column. A frozen order takes precedence.
     fn sorted(&self, places: &[usize], source: &RowSource<'_>, query: &Query<'_>) -> Vec<usize> {
         let (column, keyed) = (query.sort.get(), source.for_order(query.sort));
-        let key = |i: &usize| column.order_key(&self.row(&keyed, *i, true));
+        let own = |i: usize| column.order_key(&self.row(&keyed, i, true));
+        let key = |i: &usize| match fold_at(query, *i) {
+            Some(fold) => fold.order_key(&keyed, query.sort, query.descending, own),
+            None => own(*i),
+        };
         let keys: Vec<OrderKey> = places.iter().map(key).collect();
         let mut sorted: Vec<usize> = order(&keys, query.descending).into_iter().map(|i| places[i]).collect();
         if let Some(frozen) = query.frozen {
             sorted.sort_by_cached_key(|i| {
-                let known = frozen.get(&self.key(source.snapshot, *i));
-                known.copied().unwrap_or(usize::MAX)
+                let known = frozen.get(&self.key_in(query, source.snapshot, *i)).copied();
+                known
+                    .or_else(|| frozen_equal(query, source, frozen, *i))
+                    .unwrap_or(usize::MAX)
             });
         }
         sorted
     }
 }
 
-/// Returns true if a group passes: words ask its members, figures its sums.
+/// Returns the folded row whose first process is at this index.
+fn fold_at<'a>(query: &Query<'a>, index: usize) -> Option<&'a Fold> {
+    query.folds?.of(index).filter(|fold| fold.first() == index)
+}
+
+/// Returns true if a group passes. Words apply to its members, figures to its sums.
 fn passes_group(group: &Group, source: &RowSource<'_>, query: &Query<'_>) -> bool {
     let rows = source.snapshot.rows();
     let members = group.members.iter().map(|i| source.process(&rows[*i]));
     query.filter.is_empty() || query.filter.matches_group(&source.group(group), members)
+}
+
+/// Returns the place in a frozen order of what a row was before it was folded or unfolded: of equal siblings the first of
+/// theirs, of a process that of its equals.
+fn frozen_equal(
+    query: &Query<'_>,
+    source: &RowSource<'_>,
+    frozen: &HashMap<&RowKey, usize>,
+    index: usize,
+) -> Option<usize> {
+    query.folds?;
+    if let Some(fold) = fold_at(query, index) {
+        let places = fold
+            .ids(source.snapshot)
+            .map(|id| frozen.get(&RowKey::Process(id)).copied());
+        return places.flatten().min();
+    }
+    let rows = source.snapshot.rows();
+    let by = GroupBy::Siblings;
+    let name = GroupNames::new(rows).name_of(rows.get(index)?, by)?.into();
+    frozen.get(&RowKey::Group(GroupKey { by, name: Some(name) })).copied()
+}
+
+/// The selected rows, sorted.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    source: RowSource<'a>,
+    selection: Selection,
+    shown: Vec<RowRef>,
+    hidden: Vec<(Missing, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ShownRow<'r> {
+    /// The row that columns read.
+    pub row: Row<'r>,
+    /// The lines drawn before its command in a tree: `│  ├─ `.
+    pub guide: &'r str,
+    /// Number of its ancestors in a tree.
+    pub depth: usize,
+    /// True if it passes the filter. An ancestor of such a row need not pass.
+    pub passes: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// Selects and sorts the rows of a snapshot. Changes and rates come from `history`, if it has several snapshots.
+    pub fn select(snapshot: &'a Snapshot, history: Option<&'a History>, query: &Query<'_>) -> Self {
+        let source = RowSource::new(snapshot, history);
+        let selection = Selection::new(&source, query);
+        let samples = selection.samples(snapshot, |i| selection.passes(i));
+        let hidden = samples.filter_map(|s| s.walk.err()).filter(|why| why.hides_memory());
+        let hidden = count_reasons(hidden.collect());
+        Self::ordered(source, selection, hidden, query)
+    }
+
+    /// Sorts selected rows. `unreadable` lists why processes could not be read.
+    pub fn of_selection(
+        source: RowSource<'a>,
+        selection: Selection,
+        unreadable: Vec<Missing>,
+        query: &Query<'_>,
+    ) -> Self {
+        Self::ordered(source, selection, count_reasons(unreadable), query)
+    }
+
+    fn ordered(source: RowSource<'a>, selection: Selection, hidden: Vec<(Missing, usize)>, query: &Query<'_>) -> Self {
+        Self {
+            shown: selection.order(&source, query),
+            source,
+            selection,
+            hidden,
+        }
+    }
+
+    pub const fn snapshot(&self) -> &'a Snapshot {
+        self.source.snapshot
+    }
+
+    /// Returns the selection that the rows belong to.
+    pub const fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Returns the rows, sorted.
+    pub fn shown(&self) -> impl ExactSizeIterator<Item = ShownRow<'_>> {
+        self.shown.iter().map(|shown| ShownRow {
+            row: self.selection.row(&self.source, shown.index, shown.folded),
+            guide: &shown.guide,
+            depth: shown.depth,
+            passes: self.selection.passes(shown.index),
+        })
+    }
+
+    /// Returns every process or group, and whether it passes the filter, in arbitrary order.
+    pub fn candidates(&self) -> impl Iterator<Item = (RowKey, Row<'_>, bool)> {
+        let selection = &self.selection;
+        (0..selection.len()).map(|i| {
+            let row = selection.row(&self.source, i, false);
+            (selection.key(self.source.snapshot, i), row, selection.passes(i))
+        })
+    }
+
+    /// Returns the sums over all passing rows.
+    pub const fn totals(&self) -> &Totals {
+        &self.selection.totals
+    }
+
+    /// Returns the sums as a row.
+    pub fn total(&self) -> Row<'_> {
+        Row::of_totals(&self.selection.totals, self.source.snapshot)
+    }
+
+    /// Returns the number of unreadable processes by reason.
+    pub fn hidden(&self) -> &[(Missing, usize)] {
+        &self.hidden
+    }
+}
+
+fn count_reasons(mut reasons: Vec<Missing>) -> Vec<(Missing, usize)> {
+    order::sort_by(&mut reasons, Ord::cmp);
+    reasons
+        .chunk_by(|a, b| a == b)
+        .map(|same| (same[0], same.len()))
+        .collect()
 }

@@ -7,14 +7,18 @@ use serde::{Deserialize, Serialize};
 use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::record::unread::{MissingFields, Reasons, Unread};
+use crate::schema::{self, Shape, described};
 
 macro_rules! define_cgroup {
-    ($($(#[$doc:meta])* $figure:ident: $type:ty = $file:literal,)*) => {
-        /// A cgroup as the schema has it.
-        #[derive(Debug, Deserialize, Serialize)]
-        pub(super) struct Cgroup {
-            $($figure: Option<<$type as Value>::Json>,)*
-            unread: Option<Unread>,
+    ($($(#[doc = $help:literal])* $figure:ident: $type:ty = $file:literal,)*) => {
+        described! {
+            /// A cgroup as the schema has it.
+            #[derive(Debug, Deserialize, Serialize)]
+            pub(super) struct Cgroup {
+                $($(#[doc = $help])* $figure: Option<<$type as Value>::Json> = <$type as Value>::shape().unread(),)*
+                /// The reasons of what is null here.
+                unread: Option<Unread> = unread(),
+            }
         }
 
         impl From<&CgroupFigures> for Cgroup {
@@ -41,16 +45,21 @@ macro_rules! define_cgroup {
 cgroup_figures!(define_cgroup);
 
 /// A value of a cgroup's figure.
-trait Value: Sized {
+pub(super) trait Value: Sized {
     /// Its form in the schema.
     type Json;
 
+    fn shape() -> Shape;
     fn to_json(self) -> Self::Json;
     fn from_json(json: Self::Json) -> Reading<Self>;
 }
 
 impl Value for u64 {
     type Json = Self;
+
+    fn shape() -> Shape {
+        schema::bytes()
+    }
 
     fn to_json(self) -> Self {
         self
@@ -64,7 +73,7 @@ impl Value for u64 {
 /// A limit in the schema: a number, or `"max"` for none.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged)]
-enum Limit {
+pub(super) enum Limit {
     Bytes(u64),
     Word(Cow<'static, str>),
 }
@@ -73,6 +82,10 @@ const NO_LIMIT: &str = "max";
 
 impl Value for Option<u64> {
     type Json = Limit;
+
+    fn shape() -> Shape {
+        schema::any_of(vec![schema::bytes(), schema::one_of([NO_LIMIT])])
+    }
 
     fn to_json(self) -> Limit {
         self.map_or(Limit::Word(NO_LIMIT.into()), Limit::Bytes)

@@ -2,21 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::jvm::JvmHeap;
+use crate::model::snapshot::JvmHeap;
 use crate::model::{Identity, Missing, Reading};
+use crate::schema::described;
 
-/// The heap of a Java virtual machine as the schema has it. One that could not be read is left out.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Jvm {
-    pid: u32,
-    starttime: u64,
-    used: u64,
-    capacity: u64,
-    old: Option<u64>,
-    live: Option<u64>,
-    old_max: Option<u64>,
-    collections: u64,
-    old_collections: u64,
+described! {
+    /// The heap of a Java virtual machine as the schema has it. One that could not be read is left out.
+    #[derive(Debug, Deserialize, Serialize)]
+    pub(super) struct Jvm {
+        /// The process.
+        pid: u32 = id(),
+        /// When it started, in ticks since boot.
+        starttime: u64 = id(),
+        /// The part in use, by what is alive and by what the next collection will find dead.
+        used: u64 = bytes(),
+        /// The part that the machine has committed.
+        capacity: u64 = bytes(),
+        /// The part in use of the old generation, which only a collection changes.
+        old: Option<u64> = bytes().null("not published by the virtual machine"),
+        /// The part that the last full collection found alive; few collectors tell.
+        live: Option<u64> = bytes().null("not published by the virtual machine"),
+        /// The size that the old generation may reach, by `-Xmx`.
+        old_max: Option<u64> = bytes().null("not published by the virtual machine"),
+        /// Collections so far.
+        collections: u64 = count(),
+        /// Those that were not of the young generation alone; of a concurrent one its pauses.
+        old_collections: u64 = count(),
+    }
 }
 
 impl Jvm {
@@ -52,12 +64,17 @@ impl Jvm {
     }
 }
 
-/// The limit of a growing address space as the schema has it.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct AddressLimit {
-    pid: u32,
-    starttime: u64,
-    bytes: u64,
+described! {
+    /// The limit of a growing address space as the schema has it.
+    #[derive(Debug, Deserialize, Serialize)]
+    pub(super) struct AddressLimit {
+        /// The process.
+        pid: u32 = id(),
+        /// When it started, in ticks since boot.
+        starttime: u64 = id(),
+        /// The limit.
+        bytes: u64 = bytes(),
+    }
 }
 
 impl AddressLimit {

@@ -7,39 +7,60 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Held, HeldKind, HeldObject};
 use crate::record::bytes;
 use crate::record::unread::{Reasons, Unread};
+use crate::schema::described;
 use crate::text::lossless;
 
+described! {
 /// All that a process holds, as the schema has it. The figures are its parts, the objects are told whole; of more objects
 /// than are listed, `unlisted` is the number of the others. The figures are read back as they are, for those of objects that
 /// are not listed are in them.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct HeldRecord<'a> {
-    bytes: Option<u64>,
-    gpu: Option<u64>,
-    vram: Option<u64>,
-    dmabuf: Option<u64>,
-    bpf: Option<u64>,
-    memfd: Option<u64>,
-    uring: Option<u64>,
+    /// The parts of it together.
+    bytes: Option<u64> = bytes(),
+    /// The part of GPU buffers in RAM.
+    gpu: Option<u64> = bytes(),
+    /// The part of GPU buffers in the memory of the graphics card, which is in no sum.
+    vram: Option<u64> = bytes(),
+    /// The part of dma-bufs.
+    dmabuf: Option<u64> = bytes(),
+    /// The part of BPF maps and programs.
+    bpf: Option<u64> = bytes(),
+    /// The part of memfds and unlinked files of tmpfs.
+    memfd: Option<u64> = bytes(),
+    /// The part of the rings of `io_uring`.
+    uring: Option<u64> = bytes(),
     /// The kinds of which some could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    partial: Vec<Cow<'a, str>>,
+    partial: Vec<Cow<'a, str>> = list(text()).absent("where all could be read"),
+    /// The objects, whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    objects: Vec<ObjectRecord<'a>>,
+    objects: Vec<ObjectRecord<'a>> = list(object(ObjectRecord::fields())).absent("where there are none"),
+    /// Objects that are not listed, beyond those that are.
     #[serde(default, skip_serializing_if = "is_none")]
-    unlisted: u64,
+    unlisted: u64 = count().absent("where all are listed"),
+}
 }
 
+described! {
 /// An object as the schema has it.
 #[derive(Debug, Deserialize, Serialize)]
 struct ObjectRecord<'a> {
-    kind: Cow<'a, str>,
-    name: Cow<'a, str>,
-    bytes: Option<u64>,
-    vram: Option<u64>,
-    holders: Option<u32>,
-    fds: Option<u32>,
-    unread: Option<Unread>,
+    /// What it is: `gpu`, `dmabuf`, `bpf`, `memfd` or `uring`.
+    kind: Cow<'a, str> = text(),
+    /// The name, such as the path of a file.
+    name: Cow<'a, str> = foreign(),
+    /// The size.
+    bytes: Option<u64> = bytes().unread(),
+    /// What of it is in the memory of the graphics card.
+    vram: Option<u64> = bytes(),
+    /// The processes that hold it.
+    holders: Option<u32> = count(),
+    /// The descriptors by which this process holds it.
+    fds: Option<u32> = count(),
+    /// The reason of what is null here.
+    unread: Option<Unread> = unread(),
+}
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

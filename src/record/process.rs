@@ -12,6 +12,7 @@ use crate::model::{Counted, Facts, Held, Identity, Memory, Missing, ProcessSampl
 use crate::record::held::HeldRecord;
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, seconds};
+use crate::schema::{self, described};
 use crate::text::lossless;
 
 /// The key in `unread` for all figures of a walk together.
@@ -23,49 +24,76 @@ const MEMORY: &str = "memory";
 /// methods, written for the convenience of readers and not read back. All are named as in the model.
 macro_rules! define_process {
     (
-        counters: $($counter:ident)*;
-        memory: $($(figure $figure:ident)? $(sum $sum:ident)?,)*
+        counters: $($(#[doc = $counter_help:literal])+ $counter:ident: $unit:expr;)*
+        memory: $($(figure $figure:ident)? $($(#[doc = $sum_help:literal])+ sum $sum:ident)?,)*
     ) => {
-        /// A process as the schema has it. `cmdline` keeps the NULs between its arguments.
-        #[derive(Debug, Deserialize, Serialize)]
-        pub(super) struct Process<'a> {
-            pub(super) pid: u32,
-            pub(super) starttime: u64,
-            ppid: Option<u32>,
-            uid: Option<u32>,
-            user: Option<Cow<'a, str>>,
-            comm: Option<Cow<'a, str>>,
-            cmdline: Option<Cow<'a, str>>,
-            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
-            exe: OnRequest<Cow<'a, str>>,
-            replaced: Option<Cow<'a, str>>,
-            unit: Option<Cow<'a, str>>,
-            container: Option<Cow<'a, str>>,
-            cgroup: Option<Cow<'a, str>>,
-            state: Option<Cow<'a, str>>,
-            $($counter: Option<u64>,)*
-            stat_rss: Option<u64>,
-            flags: Option<u64>,
-            exec: Option<u32>,
-            /// The pid of the process whose address space it shares.
-            shares_mm: Option<u32>,
-            $($($figure: Option<u64>,)? $($sum: Option<u64>,)?)*
-            pss_error: Option<u64>,
-            age_s: Option<f64>,
-            walk_s: Option<f64>,
-            stale: Option<bool>,
-            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
-            data: OnRequest<u64>,
-            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
-            oom_score: OnRequest<u32>,
-            /// The counters that everyone may read, in bytes, where the memory may not be read.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            rss_anon: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            vm_swap: Option<u64>,
-            #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
-            held: OnRequest<HeldRecord<'a>>,
-            unread: Option<Unread>,
+        described! {
+            /// A process as the schema has it.
+            #[derive(Debug, Deserialize, Serialize)]
+            pub(super) struct Process<'a> {
+                /// Its pid.
+                pub(super) pid: u32 = id(),
+                /// When it started, in ticks since boot. With the pid it is the identity of the process.
+                pub(super) starttime: u64 = id(),
+                /// The pid of its parent.
+                ppid: Option<u32> = id(),
+                /// Its effective user.
+                uid: Option<u32> = id().unread(),
+                /// The name of that user.
+                user: Option<Cow<'a, str>> = foreign().unread(),
+                /// Its short name, which it can set.
+                comm: Option<Cow<'a, str>> = foreign(),
+                /// Its command line, with a NUL after each argument.
+                cmdline: Option<Cow<'a, str>> = foreign().unread(),
+                /// The path of its program.
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                exe: OnRequest<Cow<'a, str>> = foreign().unread().absent(ON_REQUEST),
+                /// The state of its program's file where it runs an older one.
+                replaced: Option<Cow<'a, str>> = one_of(["updated", "deleted"]).null("the file is in place, as far as is known"),
+                /// Its systemd unit.
+                unit: Option<Cow<'a, str>> = foreign().null("it is in none"),
+                /// Its container.
+                container: Option<Cow<'a, str>> = foreign().null("it is in none"),
+                /// The path of its cgroup.
+                cgroup: Option<Cow<'a, str>> = foreign().unread(),
+                /// Its state, as the kernel has it: R, S, D, Z, T and so on.
+                state: Option<Cow<'a, str>> = text(),
+                $($(#[doc = $counter_help])+ $counter: Option<u64> = $unit,)*
+                /// Resident memory by stat, which is cheap and less exact than `rss`.
+                stat_rss: Option<u64> = bytes(),
+                /// The kernel's flags of it (`PF_…`).
+                flags: Option<u64> = id(),
+                /// How many times it was seen to have executed another program.
+                exec: Option<u32> = count(),
+                /// The pid of the process whose address space it shares, and whose memory is counted once.
+                shares_mm: Option<u32> = id().null("it shares none"),
+                $($(#[doc = "A figure of [`Memory`]."] $figure: Option<u64> = bytes().unread(),)? $($(#[doc = $sum_help])+ $sum: Option<u64> = bytes().unread(),)?)*
+                /// The bound on the error of `pss` and `swap_pss` together.
+                pss_error: Option<u64> = bytes().unread(),
+                /// Time since the walk that the figures of memory start from, which is the age of the figures of huge pages.
+                age_s: Option<f64> = seconds().unread(),
+                /// CPU time of that walk.
+                walk_s: Option<f64> = seconds().unread(),
+                /// `pss_error` is more than 1 % and more than 1 MiB, or the machine was too busy to answer in time.
+                stale: Option<bool> = switch(),
+                /// Private writable memory that it has asked for (`VmData`), touched or not.
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                data: OnRequest<u64> = bytes().unread().absent(ON_REQUEST),
+                /// How soon the kernel would kill it for lack of memory, from 0 to 2000.
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                oom_score: OnRequest<u32> = id().unread().absent(ON_REQUEST),
+                /// Its anonymous memory by status, which everyone may read.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                rss_anon: Option<u64> = bytes().absent(WHERE_DENIED),
+                /// What of it is swapped out by status, which everyone may read.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                vm_swap: Option<u64> = bytes().absent(WHERE_DENIED),
+                /// What it holds through its descriptors, in nobody's PSS.
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                held: OnRequest<HeldRecord<'a>> = object(HeldRecord::fields()).unread().absent(ON_REQUEST),
+                /// The reasons of what is null here; `memory` stands for all figures of memory.
+                unread: Option<Unread> = unread(),
+            }
         }
 
         impl<'a> Process<'a> {
@@ -137,8 +165,23 @@ macro_rules! define_process {
     };
 }
 
+/// Where a field is absent that costs a read of its own.
+const ON_REQUEST: &str = "until a column, filter or panel asks for it";
+/// Where the counters are absent that everyone may read.
+const WHERE_DENIED: &str = "unless its memory may not be read";
+
 define_process! {
-    counters: threads minflt majflt cpu_ticks vsize;
+    counters:
+        /// Its threads.
+        threads: count();
+        /// Page faults that needed no disk.
+        minflt: count();
+        /// Page faults that waited for a disk.
+        majflt: count();
+        /// CPU time, in ticks of the kernel (100 a second).
+        cpu_ticks: count();
+        /// The size of its address space.
+        vsize: bytes();
     memory:
         figure rss,
         figure pss,
@@ -146,7 +189,9 @@ define_process! {
         figure pss_file,
         figure pss_shmem,
         figure pss_dirty,
+        /// The unique set, which would be freed if it ended: `private_clean` + `private_dirty`.
         sum uss,
+        /// Pages that others map too, whole: `shared_clean` + `shared_dirty`.
         sum shared,
         figure private_clean,
         figure private_dirty,
@@ -154,9 +199,24 @@ define_process! {
         figure shared_dirty,
         figure private_hugetlb,
         figure shared_hugetlb,
+        /// Huge pages of hugetlbfs: `private_hugetlb` + `shared_hugetlb`.
         sum hugetlb,
         figure swap,
         figure swap_pss,
+}
+
+impl Process<'_> {
+    /// Returns the fields; the meanings of figures are those of the model.
+    pub(super) fn documented() -> Vec<schema::Field> {
+        let mut fields = Self::fields();
+        for field in &mut fields {
+            let meaning = Memory::HELP.iter().find(|(name, _)| *name == field.name);
+            if let Some((name, help)) = meaning {
+                *field = schema::Field::new(*name, help, field.shape.clone());
+            }
+        }
+        fields
+    }
 }
 
 /// A field that is left out of the record while it was not read.

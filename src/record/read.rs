@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::model::kernel_tables::KernelTables;
-use crate::model::oom::OomKill;
+use crate::model::kernel::KernelTables;
+use crate::model::snapshot::OomKill;
 use crate::model::system::AccountingInputs;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
@@ -211,6 +211,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             cgroups: Arc::new(cgroups),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
+            repeats: Arc::default(),
             fleet: None,
             changes: None,
             processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),

@@ -4,28 +4,43 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::system::{Psi, SwapArea, Zram, system_figures};
+use crate::model::system::{
+    FigureSource, Psi, Scope, ScopeKind, SwapArea, SystemFigure, Zram, scope_figures, system_figures,
+};
 use crate::model::{CgroupFigures, SystemSample};
-use crate::record::cgroup::Cgroup;
+use crate::record::cgroup::{Cgroup, Value};
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, string};
+use crate::schema::{self, Shape, described};
 use crate::text::lossless;
 
 macro_rules! define_system {
-    ($($(#[$doc:meta])* $figure:ident: $source:expr,)*) => {
-        /// The system as the schema has it: its figures are named as in the model.
-        #[derive(Debug, Default, Deserialize, Serialize)]
-        pub(super) struct System<'a> {
-            $($figure: Option<u64>,)*
-            #[serde(borrow)]
-            zram: Option<Vec<Device<'a>>>,
-            #[serde(borrow)]
-            swaps: Option<Vec<Area<'a>>>,
-            psi: Option<Pressure>,
-            uptime_s: Option<f64>,
-            loadavg: Option<[Option<f32>; 3]>,
-            limit: Option<Cgroup>,
-            unread: Option<Unread>,
+    ($($(#[doc = $help:literal])* $figure:ident: $source:expr,)*) => {
+        described! {
+            /// The system as the schema has it: its figures are named as in the model.
+            #[derive(Debug, Default, Deserialize, Serialize)]
+            pub(super) struct System<'a> {
+                $($(#[doc = $help])* $figure: Option<u64> = shape_of(stringify!($figure)).unread(),)*
+                /// zram devices.
+                #[serde(borrow)]
+                zram: Option<Vec<Device<'a>>> = list(object(Device::fields())),
+                /// Swap areas, from /proc/swaps.
+                #[serde(borrow)]
+                swaps: Option<Vec<Area<'a>>> = list(object(Area::fields())).unread(),
+                /// Pressure stall information of memory.
+                psi: Option<Pressure> = object(Pressure::fields()).unread(),
+                /// Time since boot.
+                uptime_s: Option<f64> = seconds().unread(),
+                /// The load averages of 1, 5 and 15 minutes.
+                loadavg: Option<[Option<f32>; 3]> = list(number()).unread(),
+                /// The cgroup with the lowest limit among zmtop's own and those above it; its own where none has a limit.
+                limit: Option<Cgroup> = object(Cgroup::fields()),
+                /// The cgroup whose figures take the place of the machine's.
+                #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+                scope: Option<ScopeRecord<'a>> = object(ScopeRecord::fields()).absent("the figures are those of the machine"),
+                /// The reasons of what is null here.
+                unread: Option<Unread> = unread(),
+            }
         }
 
         impl<'a> From<&'a SystemSample> for System<'a> {
@@ -44,6 +59,7 @@ macro_rules! define_system {
                     uptime_s: missing.value("uptime_s", sample.uptime),
                     loadavg: missing.value("loadavg", sample.loadavg).map(|loads| loads.map(Some)),
                     limit: Some(Cgroup::from(&sample.limit)),
+                    scope: sample.scope.as_deref().map(ScopeRecord::from),
                     unread: missing.into_unread("mem_total"),
                 }
             }
@@ -70,6 +86,7 @@ macro_rules! define_system {
                     limit: record
                         .limit
                         .map_or_else(|| CgroupFigures::missing(reasons.reason("limit")), CgroupFigures::from),
+                    scope: record.scope.map(|scope| Box::new(scope.into())),
                 }
             }
         }
@@ -78,20 +95,88 @@ macro_rules! define_system {
 
 system_figures!(define_system);
 
-#[derive(Debug, Deserialize, Serialize)]
-struct Pressure {
-    some_avg10: Option<f32>,
-    full_avg10: Option<f32>,
+macro_rules! define_scope {
+    ($($(#[doc = $help:literal])* $figure:ident: $type:ty,)*) => {
+        described! {
+            /// The cgroup whose figures take the place of the machine's.
+            #[derive(Debug, Deserialize, Serialize)]
+            struct ScopeRecord<'a> {
+                /// `container`, or `cgroup` for one that was named by `--cgroup`.
+                kind: Cow<'a, str> = text(),
+                /// The path of the cgroup.
+                path: Cow<'a, str> = foreign(),
+                $($(#[doc = $help])* $figure: Option<<$type as Value>::Json> = <$type as Value>::shape().unread(),)*
+                /// The reasons of what is null here.
+                unread: Option<Unread> = unread(),
+            }
+        }
+
+        impl<'a> From<&'a Scope> for ScopeRecord<'a> {
+            fn from(scope: &'a Scope) -> Self {
+                let mut missing = MissingFields::default();
+                Self {
+                    kind: scope.kind.name().into(),
+                    path: lossless(&scope.path),
+                    $($figure: missing.value(stringify!($figure), scope.$figure).map(Value::to_json),)*
+                    unread: missing.into_unread("current"),
+                }
+            }
+        }
+
+        impl From<ScopeRecord<'_>> for Scope {
+            fn from(record: ScopeRecord<'_>) -> Self {
+                let reasons = Reasons(record.unread.as_ref());
+                let kind = ScopeKind::ALL.into_iter().find(|kind| kind.name() == record.kind);
+                Self {
+                    kind: kind.unwrap_or(ScopeKind::Chosen),
+                    path: bytes(&record.path).into(),
+                    $($figure: reasons.reading(stringify!($figure), record.$figure).and_then(Value::from_json),)*
+                }
+            }
+        }
+    };
 }
 
-/// A zram device; `ratio` is `stored / compressed`, written for the convenience of readers.
-#[derive(Debug, Deserialize, Serialize)]
-struct Device<'a> {
-    name: Cow<'a, str>,
-    stored: u64,
-    compressed: u64,
-    ratio: Option<f64>,
-    is_swap: Option<bool>,
+scope_figures!(define_scope);
+
+/// Returns the shape of a figure by its source.
+fn shape_of(figure: &str) -> Shape {
+    let is_count = |found: &&SystemFigure| matches!(found.source, FigureSource::VmstatCount(_));
+    let mut counts = SystemSample::FIGURES.iter().filter(is_count);
+    if counts.any(|found| found.name == figure) {
+        schema::count()
+    } else {
+        schema::bytes()
+    }
+}
+
+described! {
+    #[derive(Debug, Deserialize, Serialize)]
+    struct Pressure {
+        /// The share of the last ten seconds in which some task waited for memory.
+        some_avg10: Option<f32> = percent(),
+        /// The share of the last ten seconds in which every task waited for memory.
+        full_avg10: Option<f32> = percent(),
+    }
+}
+
+described! {
+    /// A zram device.
+    #[derive(Debug, Deserialize, Serialize)]
+    struct Device<'a> {
+        /// The name, such as `zram0`.
+        name: Cow<'a, str> = foreign(),
+        /// The uncompressed size of what it stores.
+        stored: u64 = bytes(),
+        /// The RAM that it takes.
+        compressed: u64 = bytes(),
+        /// `stored / compressed`, for the convenience of readers.
+        ratio: Option<f64> = number().null("it stores nothing"),
+        /// A swap area lies on it.
+        is_swap: Option<bool> = switch(),
+        /// The RAM that it may take.
+        limit: Option<u64> = bytes().null("it has no limit"),
+    }
 }
 
 impl<'a> From<&'a Zram> for Device<'a> {
@@ -102,6 +187,7 @@ impl<'a> From<&'a Zram> for Device<'a> {
             compressed: zram.compressed,
             ratio: (zram.compressed > 0).then(|| zram.stored as f64 / zram.compressed as f64),
             is_swap: Some(zram.is_swap),
+            limit: zram.limit,
         }
     }
 }
@@ -113,19 +199,28 @@ impl From<Device<'_>> for Zram {
             stored: record.stored,
             compressed: record.compressed,
             is_swap: record.is_swap.unwrap_or(false),
+            limit: record.limit.filter(|bytes| *bytes > 0),
         }
     }
 }
 
-#[derive(Debug, Deserialize, Serialize)]
-struct Area<'a> {
-    path: Cow<'a, str>,
-    kind: Cow<'a, str>,
-    size: u64,
-    used: u64,
-    priority: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    unread: Option<Unread>,
+described! {
+    #[derive(Debug, Deserialize, Serialize)]
+    struct Area<'a> {
+        /// The path of the file or the device.
+        path: Cow<'a, str> = foreign(),
+        /// `file` or `partition`.
+        kind: Cow<'a, str> = foreign(),
+        /// The size.
+        size: u64 = bytes(),
+        /// What of it is used.
+        used: u64 = bytes(),
+        /// The kernel fills the area of the highest priority first.
+        priority: Option<i32> = id().unread(),
+        /// The reason of what is null here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unread: Option<Unread> = unread().absent("where nothing is unknown"),
+    }
 }
 
 impl<'a> From<&'a SwapArea> for Area<'a> {

@@ -16,6 +16,7 @@ use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
 use crate::record::{Cost, SCHEMA, Tick, time_text};
+use crate::schema::{Schema, described};
 use crate::text::lossless;
 
 /// A snapshot that serializes as `zmtop/1`. Its processes are converted one at a time.
@@ -37,32 +38,61 @@ impl<'a> Record<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct Fields<'a> {
-    schema: &'static str,
-    time: String,
-    monotonic_s: f64,
-    host: Cow<'a, str>,
-    boot_id: Option<Cow<'a, str>>,
-    interval_s: f64,
-    took_s: f64,
-    sampling: Tick,
-    #[serde(rename = "self")]
-    own: Option<Cost>,
-    system: System<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    accounting: Option<Accounting>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    oom_kills: Vec<OomKillRecord>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    jvms: Vec<Jvm>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    address_limits: Vec<AddressLimit>,
-    processes: Option<Processes<'a>>,
-    totals: TotalsRecord,
-    unread: Option<Unread>,
+described! {
+    #[derive(Serialize)]
+    struct Fields<'a> {
+        /// The name of this schema.
+        schema: &'static str = text(),
+        /// When the snapshot was taken.
+        time: String = time(),
+        /// The same on the monotonic clock.
+        monotonic_s: f64 = seconds(),
+        /// The name of the host.
+        host: Cow<'a, str> = foreign(),
+        /// The id of the boot: identities of processes hold within one boot.
+        boot_id: Option<Cow<'a, str>> = text().unread(),
+        /// Time from one snapshot to the next; 0 for a single one.
+        interval_s: f64 = seconds(),
+        /// Time that taking the snapshot took.
+        took_s: f64 = seconds(),
+        /// What the sampler did in this tick.
+        sampling: Tick = object(Tick::fields()),
+        /// What zmtop itself costs.
+        own as "self": Option<Cost> = object(Cost::fields()).unread(),
+        /// The machine.
+        system: System<'a> = object(System::fields()),
+        /// What is read seldom for the account of the RAM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        accounting: Option<Accounting> = object(Accounting::fields()).absent("until it is read"),
+        /// The last processes that the kernel killed for lack of memory.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("where there are none"),
+        /// The figures of cgroups, by their paths.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
+            map(object(Cgroup::fields())).absent("where none is read: columns of cgroups and groups of them ask for it"),
+        /// The heaps of Java virtual machines, by their own counters.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("where none is read"),
+        /// The limits of address spaces (`RLIMIT_AS`) that grow.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("where there are none"),
+        /// The processes, in the order asked for.
+        processes: Option<Processes<'a>> = list(object(Process::documented())).unread(),
+        /// Sums over these processes, for the convenience of readers; partial if some are unreadable.
+        totals: TotalsRecord = object(TotalsRecord::fields()),
+        /// The reasons of what is null here.
+        unread: Option<Unread> = unread(),
+    }
+}
+
+/// Returns what a snapshot consists of.
+pub fn schema() -> Schema {
+    Schema {
+        name: SCHEMA,
+        help: "A snapshot: the machine and its processes. Written by `zmtop ps` without --columns and --by, read by --from.",
+        fields: Fields::fields(),
+    }
 }
 
 struct Processes<'a> {
@@ -76,14 +106,21 @@ impl Serialize for Processes<'_> {
     }
 }
 
-/// Sums over the recorded processes, for the convenience of readers; partial if some are unreadable.
-#[derive(Serialize)]
-struct TotalsRecord {
-    processes: usize,
-    unreadable: usize,
-    pss: Option<u64>,
-    swap: Option<u64>,
-    swap_pss: Option<u64>,
+described! {
+    /// Sums over the recorded processes, for the convenience of readers; partial if some are unreadable.
+    #[derive(Serialize)]
+    struct TotalsRecord {
+        /// Processes.
+        processes: usize = count(),
+        /// Those whose memory could not be read; the sums are too small by theirs.
+        unreadable: usize = count(),
+        /// Sum of `pss`.
+        pss: Option<u64> = bytes().null("no memory could be read"),
+        /// Sum of `swap`.
+        swap: Option<u64> = bytes().null("no memory could be read"),
+        /// Sum of `swap_pss`.
+        swap_pss: Option<u64> = bytes().null("not known of every process"),
+    }
 }
 
 impl TotalsRecord {

@@ -1,4 +1,4 @@
-//! Notifies of alert events: the terminal's bell, a line in the log, a program that gets the payload.
+//! Notifies of alert events: rings the terminal's bell, writes a line to the log, runs a program with the payload.
 //!
 //! The monitor passes every event to a [`Notifier`]. Nothing here blocks the caller or decides when a rule fires.
 
@@ -15,8 +15,8 @@ use crate::config::AlertSettings;
 use crate::config::fault::shown;
 use crate::units::span_exact;
 
-/// Notifies as the settings of each rule say. When it is dropped, the programs it runs are killed, and what waits for
-/// one is not told.
+/// Notifies as the settings of each rule require. Dropping it kills the running programs and discards the waiting
+/// events.
 pub struct Notifier(Arc<Shared>);
 
 impl std::fmt::Debug for Notifier {
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Notifier {
     }
 }
 
-/// The part that the threads share.
+/// The state shared with the threads.
 struct Shared {
     settings: Vec<AlertSettings>,
     state: Mutex<State>,
@@ -36,15 +36,15 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The events that programs are still to be run for.
+    /// The events still waiting for their program.
     queue: Queue,
     /// The host of the latest event.
     host: Arc<[u8]>,
-    /// Number of threads that run programs, one after the other.
+    /// Number of threads that run programs. Each thread runs one program at a time.
     running: usize,
-    /// The programs that were started and not yet reaped; each leads a process group of its own.
+    /// The programs started and not yet reaped. Each leads its own process group.
     leaders: Vec<Pid>,
-    /// The notifier was dropped: a program that starts now is killed at once.
+    /// True once the notifier is dropped: a program that starts then is killed at once.
     stopped: bool,
 }
 
@@ -58,7 +58,7 @@ impl Shared {
         (self.on_error)(error);
     }
 
-    /// Runs programs until nothing waits for one.
+    /// Runs programs until no event is waiting.
     fn work(&self) {
         loop {
             let (event, host) = {
@@ -90,12 +90,11 @@ impl Shared {
 }
 
 impl Notifier {
-    /// Maximum number of programs that run at once: a machine in trouble must not be flooded by its alerts. Others
-    /// wait.
+    /// Maximum number of concurrent programs. Further ones wait, so that alerts cannot flood a machine in trouble.
     pub const MAX_RUNNING: usize = 4;
 
-    /// Creates a notifier for rules of these settings, by index. `on_error` gets each failure as a line that is
-    /// safe to print, on any thread.
+    /// Creates a notifier for rules with these settings, by index. `on_error` is called on any thread with each
+    /// failure, as a line that is safe to print.
     pub fn new(settings: Vec<AlertSettings>, on_error: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             settings,
@@ -104,8 +103,7 @@ impl Notifier {
         }))
     }
 
-    /// Notifies of an event; returns true if the bell is to ring. Never blocks: programs are run by threads of their
-    /// own.
+    /// Notifies of an event. Returns true if the bell should ring. Never blocks: programs run on their own threads.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
         let Some(settings) = self.0.settings.get(event.rule) else {
             return false;
@@ -124,12 +122,13 @@ impl Notifier {
         event.transition == Transition::Fired && settings.bell
     }
 
-    /// Returns the number of alerts that no program is ever run for: they were over, and too many waited.
+    /// Returns the number of alerts whose program was never run because too many were waiting and these had already
+    /// ended.
     pub fn dropped(&self) -> u64 {
         self.0.lock().queue.dropped()
     }
 
-    /// Returns the number of programs that are running.
+    /// Returns the number of running programs.
     pub fn running(&self) -> usize {
         self.0.lock().running
     }
@@ -150,11 +149,11 @@ impl Notifier {
             }
             (dropped > before).then_some(dropped)
         };
-        // Said at the first, the second, the fourth: it may become very many.
+        // Report only the first, the second, the fourth and so on, since there may be very many.
         if let Some(dropped) = dropped.filter(|dropped| dropped.is_power_of_two()) {
             let (name, max) = (shown(&settings.name), Queue::MAX_OVER);
             self.0.fail(format!(
-                "alert {name}: programs are too slow: over {max} alerts that are over wait for one ({dropped} not told so far)"
+                "alert {name}: programs are too slow: over {max} cleared alerts were waiting ({dropped} discarded so far)"
             ));
         }
     }
@@ -166,7 +165,7 @@ impl Notifier {
             .stack_size(256 << 10)
             .spawn(move || shared.work());
         if let Err(error) = started {
-            // The event waits; the next one tries again.
+            // The event stays queued. The next event tries again to start a thread.
             self.0.lock().running -= 1;
             let name = shown(&settings.name);
             self.0.fail(format!("alert {name}: its program waits: {error}"));

@@ -1,14 +1,42 @@
-//! `zmtop config`: shows the settings, and checks them.
+//! `zmtop config`: shows and checks the settings.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::cli::{ConfigAction, ConfigArgs, Exit};
+use clap::{Args, Subcommand};
+use rustix::fs::Access;
+use rustix::io::Errno;
+
+use crate::cli::Exit;
 use crate::config::fault::shown_path;
 use crate::config::{Config, Env, Settings, settings};
 
-/// Runs `zmtop config`; faults go to `err`.
+/// The options of `zmtop config`.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct ConfigArgs {
+    /// The action.
+    #[command(subcommand)]
+    pub action: ConfigAction,
+    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// An action of `zmtop config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum ConfigAction {
+    /// Print the settings in force, and which differ from the defaults
+    Show,
+    /// Name every fault in the settings, the keymap and the theme
+    Check,
+    /// Print where the settings are looked for
+    Path,
+    /// Print the shipped settings, each with what it means
+    Default,
+}
+
+/// Runs `zmtop config`. Faults are written to `err`.
 ///
 /// # Errors
 /// Errors of `out` and `err`.
@@ -24,7 +52,7 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 )?;
                 return Ok(Exit::Usage);
             };
-            // Raw bytes, for a script to open: the path is the user's own.
+            // Write raw bytes, so that a script can open the path. The path comes from the user.
             out.write_all(path.as_os_str().as_bytes())?;
             out.write_all(b"\n")?;
         }
@@ -33,8 +61,8 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 warn(&config, err)?;
                 show(config, out)?;
             }
-            // What does not apply is a fault of the file's place, if not of its text.
-            Ok(config) if !config.warnings.is_empty() => {
+            // A setting that is ignored is a fault of the file's location, if not of its text.
+            Ok(config) if config.unread.is_some() || !config.warnings.is_empty() => {
                 warn(&config, err)?;
                 return Ok(Exit::Usage);
             }
@@ -50,21 +78,27 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
 }
 
 fn warn(config: &Config, err: &mut dyn Write) -> io::Result<()> {
+    if let Some(unread) = &config.unread {
+        writeln!(err, "{unread}")?;
+    }
     let source = source_text(config);
     let mut warnings = config.warnings.iter();
     warnings.try_for_each(|warning| writeln!(err, "{source}: {warning}"))
 }
 
-/// Returns the file that the settings come from, in words.
+/// Describes the source of the settings.
 fn source_text(config: &Config) -> String {
     match &config.file {
-        Some(file) if file.exists() => shown_path(file),
-        Some(file) => format!("{} (not there: the shipped settings)", shown_path(file)),
+        Some(file) => match rustix::fs::access(file, Access::READ_OK) {
+            Ok(()) => shown_path(file),
+            Err(Errno::ACCESS) => format!("{} (not readable: the shipped settings)", shown_path(file)),
+            Err(_) => format!("{} (not there: the shipped settings)", shown_path(file)),
+        },
         None => "the shipped settings".into(),
     }
 }
 
-/// Writes the settings as TOML that can be read again, each that differs with the default beside it.
+/// Writes the settings as valid TOML. Each value that differs from the default is followed by the default in a comment.
 fn show(config: Config, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}", source_text(&config))?;
     let (mut settings, mut default) = (config.settings, Settings::default());

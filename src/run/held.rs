@@ -1,24 +1,42 @@
 //! `zmtop held`: the objects that processes hold through their descriptors.
 
-use super::layout::layout;
-use super::snapshot::{scan, scan_options};
-use super::{Failure, named, print_readable, settings};
-use crate::cli::Exit;
-use crate::cli::held::HeldArgs;
+use clap::Args;
+
+use super::report::{Wanted, resolve, wanted};
+use super::snapshot::scan;
+use super::{Failure, print_readable};
+use crate::cli::{Exit, ProcessArg, ReportArgs, of_each_process};
 use crate::columns::held::COLUMNS;
 use crate::columns::layout as columns;
 use crate::config::Env;
 use crate::model::Missing;
 use crate::output::held::{HeldByProcess, HeldReport};
-use crate::sampler::{Needs, Scanner};
+use crate::sampler::{Needs, Policy, Scanner};
 
-/// Reads the descriptors of all processes, for what several hold is divided among them, and writes what those named hold.
+/// The options of `zmtop held`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_args(of_each_process))]
+#[command(after_help = "Exit code 3 if the descriptors of any named process could not be read.")]
+pub struct HeldArgs {
+    /// The processes.
+    #[arg(
+        help = "The holding processes: each by its pid, its program's name, or a part of its command line",
+        value_name = "PROCESS",
+        required = true
+    )]
+    pub processes: Vec<ProcessArg>,
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// Writes what the named processes hold. Reads the descriptors of all processes, because shared objects are divided
+/// among their holders.
 pub(super) fn run(args: &HeldArgs, env: &Env) -> Result<Exit, Failure> {
-    let (report, paths) = (&args.report, &args.report.paths);
-    let settings = settings(paths, &report.table.units, env)?;
-    let layout = layout(report, COLUMNS, columns::held, "share", &settings, env)?;
-    let options = scan_options(&settings.sampler, paths.proc_root.as_deref());
-    let pids = named::resolve("PROCESS", &args.processes, &options)?;
+    let Wanted {
+        mut options, layout, ..
+    } = wanted(&args.report, &[], COLUMNS, columns::held, "share", env)?;
+    options.policy = Policy::UNLIMITED;
+    let pids = resolve("PROCESS", &args.processes, &options)?;
     let mut scanner = Scanner::new(&options);
     scanner.set_needs(Needs::HELD);
     let snapshot = scan(scanner)?;

@@ -1,45 +1,119 @@
-//! `zmtop leaks`: watches for a while, or reads a recording, and reports what leaks.
+//! `zmtop leaks`: watches for some time or reads a recording, and reports what leaks.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::Instant;
+use clap::Args;
+use tokio::signal::unix::SignalKind;
 
-use super::grown::GrownMappings;
+use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, parse_at};
-use super::{Failure, complain, output_style, parse_filter, print, prove, sampler_options};
-use crate::cli::leaks::LeaksArgs;
-use crate::cli::{Exit, UsageError};
+use super::{Failure, complain, load_settings, output_style, parse_filter, print, sampler_options};
+use crate::cli::{
+    CgroupArgs, ColorArgs, Exit, Format, PathArgs, ProcessArg, SourceArgs, UnitsArgs, UsageError, by, set,
+    watching_time,
+};
 use crate::columns::{Needs, Row};
-use crate::config::{Config, Env, Settings};
+use crate::config::{Env, Settings};
 use crate::filter::Filter;
-use crate::group::{Coverage, RowKey};
+use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
+use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
-use crate::sampler;
+use crate::sampler::mappings::merged;
+use crate::sampler::{self, Options};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
 use crate::units::{span, span_exact};
 
-/// The shortest watch: before two minutes hardly any growth can be told.
+/// The shortest watching time. Before 2 minutes hardly any growth can be detected.
 const SHORTEST: Duration = Duration::from_secs(120);
-/// The watch that is not asked for otherwise: a leak that is no smaller than the noise is called within it.
+/// The default watching time. It suffices to detect a leak that is not smaller than the noise.
 const DEFAULT: Duration = Duration::from_secs(1200);
-/// Time between two looks for suspects whose mappings are to be read.
+/// Interval of checks for suspects whose mappings should be read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest watch: who wants to see more records it.
+/// The longest watching time. For more, make a recording.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// The options, understood.
+/// Maximum number of suspects whose mappings are read. Nobody reads a longer report.
+const MAX_SUSPECTS: usize = 32;
+/// Maximum number of processes per program whose mappings are read.
+const MAX_MEMBERS: usize = 32;
+/// Pause after a read, as a multiple of its duration. All reads together use at most 2 % of a core.
+const REST: u32 = 50;
+
+/// The options of `zmtop leaks`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input")))]
+pub struct LeaksArgs {
+    /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! not, | or
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
+    /// How long to watch.
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        conflicts_with = "from",
+        help = "Watch for this long: 2m to 24h (default 20m). Growth shows after 2 minutes, a leak after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C ends early and reports"
+    )]
+    pub time: Option<String>,
+    /// Show which memory this process, by pid or name, does not touch during the watch, as leaked memory is never
+    /// touched: clears the referenced bits of its pages, waits, and reads them
+    #[arg(long, value_name = "PROCESS",
+        conflicts_with_all = ["filter", "interval", "by", "all", "check", "from", "cgroup"])]
+    pub prove: Option<ProcessArg>,
+    /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    pub interval: Option<String>,
+    /// Report groups by command, user, unit, container, cgroup or family instead
+    #[arg(long, value_name = "WHAT", value_parser = by)]
+    pub by: Option<GroupBy>,
+    /// Report everything that could be judged, not only what grows
+    #[arg(long)]
+    pub all: bool,
+    /// Exit with code 1 if anything leaks
+    #[arg(long)]
+    pub check: bool,
+    /// Report at most N rows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub units: UnitsArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    #[command(flatten)]
+    pub scope: CgroupArgs,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+impl LeaksArgs {
+    /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
+    /// settings.
+    ///
+    /// # Errors
+    /// The first option with an invalid value. The settings must not be used then.
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
+        set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
+        self.units.apply(settings)
+    }
+}
+
+/// The resolved options.
 struct Plan {
     settings: Settings,
     filter: Filter,
@@ -48,20 +122,17 @@ struct Plan {
     query: SuspectQuery,
 }
 
-/// The last snapshot and what was seen until then.
+/// The last snapshot, and everything observed until then.
 struct Observed {
     snapshot: Arc<Snapshot>,
     history: History,
     watched: Duration,
-    /// Reads the mappings of what grows; none of a recording.
+    /// Reads the mappings of suspects. `None` for a recording.
     mappings: Option<GrownMappings>,
 }
 
-/// Watches, or reads a recording, and reports what grows.
+/// Watches or reads a recording, and reports what grows.
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
-    if let Some(process) = &args.prove {
-        return prove::run(process, args, env);
-    }
     let plan = plan(args, env)?;
     let mut observed = match &args.source.from {
         Some(path) => replay(path, &plan)?,
@@ -81,6 +152,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     });
     let report = LeaksReport {
         snapshot: &observed.snapshot,
+        suspends: observed.history.suspends(),
         watched: observed.watched,
         by: args.by,
         suspects: &found,
@@ -97,10 +169,10 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
+    let mut settings = load_settings(&args.paths, env)?;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
-    let time = args.watching_time(SHORTEST..=LONGEST, DEFAULT)?;
+    let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     Ok(Plan {
         settings,
         filter,
@@ -125,20 +197,19 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     })
 }
 
-/// Watches this machine, by the budget of the monitor.
+/// Watches this machine, within the monitor's CPU budget.
 fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     sampler::make_room();
-    let failed = |error: io::Error| format!("cannot start the runtime: {error}");
-    let runtime = super::runtime().build().map_err(failed)?;
-    let options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
-    let observed = runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
+    args.scope.apply(&mut options)?;
+    on_runtime(async {
+        let mut interrupt = signals(SignalKind::interrupt())?;
         let own_pid = options.roots().is_own().then(std::process::id);
         let mappings = GrownMappings::new(options.clone());
-        let mut handle = sampler::spawn(options, runtime.handle());
+        let mut handle = sampler::spawn(options, &tokio::runtime::Handle::current());
         let mut watch = Watch::new(plan, own_pid, mappings);
         handle.wanted.send_modify(|wanted| wanted.needs = Needs::HELD);
-        let until = Instant::now() + plan.time;
+        let until = tokio::time::Instant::now() + plan.time;
         let ended = loop {
             tokio::select! {
                 biased;
@@ -156,26 +227,23 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
                 }
             }
         };
-        watch.clear_progress();
-        ended.and_then(|()| watch.finish())
-    });
-    runtime.shutdown_background();
-    Ok(observed?)
+        ended?;
+        Ok(watch.finish()?)
+    })
 }
 
-/// A watch that goes on.
+/// A watch in progress.
 struct Watch<'a> {
     plan: &'a Plan,
     history: History,
     last: Option<Arc<Snapshot>>,
     mappings: GrownMappings,
-    /// When suspects were looked for last, on the monotonic clock.
+    /// When suspects were last checked, on the monotonic clock.
     looked: Duration,
-    /// The limits of cgroups were asked for.
+    /// True once the limits of cgroups have been requested.
     cgroups: bool,
-    /// Progress is shown: stderr is a terminal.
-    interactive: bool,
-    /// When progress was shown last, as a time since the start.
+    progress: Progress,
+    /// When progress was last shown, as a time since the start.
     shown: Option<Duration>,
 }
 
@@ -189,7 +257,7 @@ impl<'a> Watch<'a> {
             mappings,
             looked: Duration::ZERO,
             cgroups: false,
-            interactive: io::stderr().is_terminal(),
+            progress: Progress::new(),
             shown: None,
         }
     }
@@ -211,7 +279,7 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Asks for what grows or leaks.
+    /// Returns the query for everything that grows or leaks.
     const fn query(&self) -> SuspectQuery {
         SuspectQuery {
             least: Verdict::Warming,
@@ -226,63 +294,58 @@ impl<'a> Watch<'a> {
             .map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// Returns true once something grows: then the limits of cgroups say how long until one is reached.
+    /// Returns true once something grows. The limits of cgroups are then needed to estimate when one is reached.
     fn needs_cgroups(&mut self) -> bool {
         let grows = !self.cgroups && self.history.processes().any(|(_, s)| s.trend().verdict.is_growth());
         self.cgroups |= grows;
         grows
     }
 
-    /// Writes a line on stderr that says how far the watch is.
+    /// Shows the progress every second.
     fn show_progress(&mut self) {
         let watched = self.watched();
-        let late = self
-            .shown
-            .is_none_or(|at| watched.saturating_sub(at) >= Duration::from_secs(1));
-        let Some(last) = self.last.as_ref().filter(|_| self.interactive && late) else {
+        let is_late = |at| watched.saturating_sub(at) >= Duration::from_secs(1);
+        let Some(last) = self.last.as_ref().filter(|_| self.shown.is_none_or(is_late)) else {
             return;
         };
         self.shown = Some(watched);
-        let found = suspects(&self.history, last, self.query());
-        let leaks = found.iter().filter(|s| s.judgement.verdict == Verdict::Leaking).count();
-        let _ = write!(
-            io::stderr(),
-            "\r\x1b[Kwatched {} of {}, {} processes, {} growing, {}; Ctrl-C tells now",
-            span(watched),
-            span_exact(self.plan.time),
-            Coverage::of(last).readable,
-            found.len() - leaks,
-            match leaks {
-                0 if watched < MIN_LEAK_OBSERVED => "too early for leaks".into(),
-                0 => "no leak".into(),
-                1 => "1 leak".into(),
-                n => format!("{n} leaks"),
-            },
-        );
-    }
-
-    fn clear_progress(&self) {
-        if self.interactive {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        let query = self.query();
+        self.progress.show(|| {
+            let found = suspects(&self.history, last, query);
+            let leaks = found.iter().filter(|s| s.judgement.verdict == Verdict::Leaking).count();
+            format!(
+                "watched {} of {}, {} processes, {} growing, {}; Ctrl-C reports now",
+                span(watched),
+                span_exact(self.plan.time),
+                Coverage::of(last).readable,
+                found.len() - leaks,
+                match leaks {
+                    0 if watched < MIN_LEAK_OBSERVED => "too early for leaks".into(),
+                    0 => "no leak".into(),
+                    1 => "1 leak".into(),
+                    n => format!("{n} leaks"),
+                },
+            )
+        });
     }
 
     fn finish(self) -> Result<Observed, String> {
         let watched = self.watched();
+        drop(self.progress);
         let snapshot = self.last.ok_or_else(|| "nothing was seen yet".to_owned())?;
         if Coverage::of(&snapshot).readable == 0 {
             return Err("no process's memory can be read".into());
         }
-        // The last snapshot is up to an interval before the end.
+        // The last snapshot is at most one interval older than the end.
         let about = watched + self.plan.settings.sampler.interval.max(Duration::from_secs(5));
         if about < MIN_LEAK_OBSERVED {
             let growth = if about < SHORTEST {
-                "hardly any growth is told, and "
+                "hardly any growth is detected, and "
             } else {
                 ""
             };
             complain(&format!(
-                "watched for {} only: so early {growth}nothing is called a leak, which takes {} at the least",
+                "watched for only {}: so early {growth}nothing is called a leak, which takes at least {}",
                 span(watched),
                 span_exact(MIN_LEAK_OBSERVED)
             ));
@@ -296,18 +359,18 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Keeps the suspects that pass the filter. Its words chose the processes that the history is of, so ended ones are asked
-/// for them alone; its figures judge processes by themselves, and groups by their sums.
+/// Keeps the suspects that pass the filter. Its words already selected the processes in the history, so they are
+/// checked again only for ended processes. Its figures are compared with single processes, and with the sums of groups.
 fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter) {
     if filter.is_empty() {
         return;
     }
     let snapshot = &observed.snapshot;
     let chosen = Chosen::new(filter, &observed.history, snapshot);
-    // All groups among the suspects are of one kind.
+    // All groups among the suspects are of the same kind.
     let groups = OnceCell::new();
     found.retain(|suspect| match &suspect.key {
-        // A filter chooses processes.
+        // A filter selects processes, not parts.
         RowKey::Part(_) => false,
         RowKey::Process(id) => match snapshot.row(*id) {
             Some(sample) => chosen.passes(sample),
@@ -318,4 +381,101 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
         },
         RowKey::Group(key) => groups.get_or_init(|| chosen.passing_groups(key.by)).contains(key),
     });
+}
+
+/// The result of a first reading.
+type Reading = (RowKey, MappingTotals, Duration);
+
+/// The mappings of suspects: as of when their growth was first seen, and at the end. For a program, they are the sum over
+/// its current processes.
+struct GrownMappings {
+    options: Options,
+    /// The first readings. `None` while being read.
+    first: HashMap<RowKey, Option<MappingTotals>>,
+    readings: (Sender<Reading>, Receiver<Reading>),
+    is_reading: bool,
+    next: Instant,
+}
+
+impl GrownMappings {
+    fn new(options: Options) -> Self {
+        Self {
+            options,
+            first: HashMap::new(),
+            readings: channel(),
+            is_reading: false,
+            next: Instant::now(),
+        }
+    }
+
+    /// Reads the mappings of the next of these suspects that has no reading yet, on a separate thread.
+    fn follow(&mut self, suspects: &[Suspect], history: &History, snapshot: &Snapshot) {
+        while let Ok((key, totals, took)) = self.readings.1.try_recv() {
+            self.first.insert(key, Some(totals));
+            self.is_reading = false;
+            self.next = Instant::now() + took * REST;
+        }
+        let is_new = |s: &&Suspect| s.ended.is_none() && !s.is_held() && !self.first.contains_key(&s.key);
+        let may_read = !self.is_reading && self.first.len() < MAX_SUSPECTS && Instant::now() >= self.next;
+        let Some(suspect) = suspects.iter().find(is_new).filter(|_| may_read) else {
+            return;
+        };
+        let (key, pids) = (suspect.key.clone(), members(&suspect.key, history, snapshot));
+        let (options, send) = (self.options.clone(), self.readings.0.clone());
+        let read = move || {
+            let began = Instant::now();
+            let totals = totals(&options, &pids);
+            let _ = send.send((key, totals, began.elapsed()));
+        };
+        if std::thread::Builder::new()
+            .name("zmtop-maps".into())
+            .spawn(read)
+            .is_ok()
+        {
+            self.is_reading = true;
+            self.first.insert(suspect.key.clone(), None);
+        }
+    }
+
+    /// Reads the mappings of these suspects again. Returns for each the mapping that grew most since the first reading.
+    fn finish(
+        mut self,
+        suspects: &[Suspect],
+        history: &History,
+        snapshot: &Snapshot,
+    ) -> HashMap<RowKey, MappingGrowth> {
+        let mut grown = HashMap::new();
+        for suspect in suspects.iter().filter(|s| s.ended.is_none() && !s.is_held()) {
+            let Some(Some(first)) = self.first.remove(&suspect.key) else {
+                continue;
+            };
+            let now = totals(&self.options, &members(&suspect.key, history, snapshot));
+            let fastest = diff(&first, &now).into_iter().next();
+            if let Some(fastest) = fastest.filter(|row| row.growth().is_some_and(|growth| growth > 0)) {
+                grown.insert(suspect.key.clone(), fastest);
+            }
+        }
+        grown
+    }
+}
+
+/// Returns the processes of a suspect that are in the history.
+fn members(key: &RowKey, history: &History, snapshot: &Snapshot) -> Vec<u32> {
+    match key {
+        RowKey::Part(_) => Vec::new(),
+        RowKey::Process(id) => vec![id.pid],
+        RowKey::Group(GroupKey { by, name }) => {
+            let names = GroupNames::new(snapshot.rows());
+            let rows = snapshot.rows().iter().filter(|row| history.get(row.id).is_some());
+            let own = rows.filter(|row| names.name_of(row, *by).as_deref() == name.as_deref());
+            own.map(|row| row.id.pid).take(MAX_MEMBERS).collect()
+        }
+    }
+}
+
+/// Reads the mappings of processes and sums them by name. Skips processes that cannot be read.
+fn totals(options: &Options, pids: &[u32]) -> MappingTotals {
+    let found = merged(options, pids).into_iter().flatten();
+    let all: Vec<_> = found.flat_map(|found| found.what).collect();
+    MappingTotals::of(&all)
 }

@@ -1,9 +1,10 @@
 //! `zmtop maps`: the mappings of processes.
 
-use super::layout::layout;
-use super::{Failure, named, print_readable, sampler_options, settings};
-use crate::cli::Exit;
-use crate::cli::maps::MapsArgs;
+use clap::Args;
+
+use super::report::{Wanted, resolve, wanted};
+use super::{Failure, print_readable};
+use crate::cli::{Exit, ProcessArg, ReportArgs, of_each_process};
 use crate::columns::mapping::{COLUMNS, MapRow};
 use crate::columns::{AppliesTo, layout as columns};
 use crate::config::Env;
@@ -11,26 +12,44 @@ use crate::model::Reading;
 use crate::output::maps::{MapsReport, ProcessMappings, reason};
 use crate::sampler::mappings::{self, Found};
 
-/// Reads the mappings of the processes named, and writes them.
+/// The options of `zmtop maps`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_args(of_each_process))]
+#[command(after_help = "Exit code 3 if the mappings of any named process could not be read.")]
+pub struct MapsArgs {
+    /// The processes.
+    #[arg(
+        help = "The processes: each by its pid, its program's name, or a part of its command line",
+        value_name = "PROCESS",
+        required = true
+    )]
+    pub processes: Vec<ProcessArg>,
+    /// List each area with its address and permissions, instead of summing by name
+    #[arg(long)]
+    pub areas: bool,
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// Reads the mappings of the named processes and writes them.
 pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
-    let (report, paths) = (&args.report, &args.report.paths);
-    let settings = settings(paths, &report.table.units, env)?;
     let usual = || columns::maps(args.areas);
-    let mut layout = layout(report, COLUMNS, usual, "pss", &settings, env)?;
-    if report.table.columns.is_none() && !args.areas {
+    let Wanted {
+        options, mut layout, ..
+    } = wanted(&args.report, &[], COLUMNS, usual, "pss", env)?;
+    if args.report.table.columns.is_none() && !args.areas {
         layout.columns.retain(|column| column.applies_to != AppliesTo::Areas);
     }
-    let sampling = sampler_options(&settings.sampler, paths.proc_root.as_deref());
-    let pids = named::resolve("PROCESS", &args.processes, &sampling)?;
-    // What was read must outlive the report, which borrows it.
+    let pids = resolve("PROCESS", &args.processes, &options)?;
+    // Declared here because the report borrows it.
     let (areas, mappings);
     let processes = if args.areas {
-        areas = mappings::areas(&sampling, &pids);
+        areas = mappings::areas(&options, &pids);
         processes(&pids, &areas, "area", |areas| {
             areas.iter().map(MapRow::of_area).collect()
         })
     } else {
-        mappings = mappings::merged(&sampling, &pids);
+        mappings = mappings::merged(&options, &pids);
         processes(&pids, &mappings, "mapping", |mappings| {
             mappings.iter().map(MapRow::of_mapping).collect()
         })

@@ -1,17 +1,37 @@
-//! `zmtop mem`: the account of the system.
+//! `zmtop mem`: accounts for the system's memory.
 
 use std::sync::Arc;
 
+use clap::Args;
+
 use super::{Failure, output_style, print, settings, snapshot};
-use crate::cli::Exit;
-use crate::cli::mem::MemArgs;
+use crate::cli::{CgroupArgs, ColorArgs, Exit, Format, PathArgs, SourceArgs, UnitsArgs};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::MemReport;
 use crate::sampler::{Needs, Scanner};
 
-/// Reads the system and every process once, and accounts for it.
+/// The options of `zmtop mem`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(mut_arg("from", |from| from.help("Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+pub struct MemArgs {
+    #[command(flatten)]
+    pub units: UnitsArgs,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    #[command(flatten)]
+    pub scope: CgroupArgs,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+/// Reads the system and every process once, and writes the account.
 pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = settings(&args.paths, &args.units, env)?;
     let snapshot = read(args, &settings)?;
@@ -26,7 +46,7 @@ pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(print(&MemReport::new(&snapshot, style), args.format))
 }
 
-/// Returns a snapshot, of this machine or of the file named. What snapshots in files lack is missing.
+/// Returns a snapshot of this machine or from the file. Data that files do not contain is missing.
 fn read(args: &MemArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     if let Some(path) = &args.source.from {
         let at = snapshot::parse_at(args.source.at.as_deref())?;
@@ -38,10 +58,11 @@ fn read(args: &MemArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
         )?;
         return Ok(snapshot);
     }
-    let options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let mut options = snapshot::scan_options(&settings.sampler, args.paths.proc_root.as_deref());
+    args.scope.apply(&mut options)?;
     let mut scanner = Scanner::new(&options);
     scanner.set_needs(Needs::ACCOUNT);
-    // What is swapped out of processes that cannot be walked is read once that is known of them.
+    // The second scan reads the swap of processes that the first found it cannot walk.
     let hides_swap = |first: &Snapshot| {
         let hidden = first.rows().iter().any(|p| p.walk.is_err_and(Missing::hides_memory));
         hidden && first.system.swap_used().is_ok_and(|used| used > 0)

@@ -1,16 +1,14 @@
-//! The live monitor: the loop that passes events to `update`, performs its effects and draws frames.
+//! The live monitor: the loop that passes events to `update`, performs the effects and draws frames.
 //!
-//! The screen has the main thread to itself, since a write to a stalled terminal may block for minutes. The
-//! [engine](crate::engine) goes on beside it on a thread of its own, sampling, signals and keys on the runtime; they
-//! reach the screen over one bounded channel.
+//! The screen has the main thread to itself, because a write to a stalled terminal may block for minutes. The
+//! [engine](crate::engine) runs on its own thread; sampling and signals run on the runtime, and keys are read on
+//! another thread. All of them reach the screen through one bounded channel.
 
-pub mod background;
-mod coldness;
+pub mod decoder;
 mod feeds;
-mod inspect;
 mod keep;
 mod mappings;
-mod notices;
+mod sequence;
 mod signals;
 mod tracer;
 
@@ -27,28 +25,29 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use self::coldness::Looker;
-use self::keep::Keeper;
-use self::mappings::Mappings;
-use self::notices::{Notices, on_snapshot};
+pub(super) use self::feeds::StartFleet;
+use self::feeds::{Notices, on_snapshot};
+use self::keep::{Awaited, Failures, Keeper};
+use self::mappings::{Looker, Mappings};
 use self::tracer::Tracer;
-use super::{alert::Notifier, secure, terminal};
+use super::runtime::runtime_of_monitor;
+use super::{alert::Notifier, process, terminal};
 use crate::act;
-use crate::config::{Config, UiSettings, save as write};
+use crate::config::{Config, Env, UiSettings, save as write, state};
 use crate::engine::Engine;
-use crate::run::fleet::Link;
+use crate::model::FleetStatus;
 use crate::sampler::{self, Handle, Options};
 use crate::tui::app::App;
-use crate::tui::{Effect, Event, FleetStatus, Opening, update, view};
+use crate::tui::{Effect, Event, Opening, update, view};
 
 /// Why the monitor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The user asked.
+    /// The user quit.
     Quit,
-    /// The user chose processes, by their pids.
+    /// The user picked these pids.
     Picked(Vec<u32>),
-    /// A signal, by number.
+    /// A signal with this number arrived.
     Signal(i32),
     /// The terminal is gone.
     Hangup,
@@ -57,52 +56,51 @@ pub enum End {
 /// An input of the main thread.
 enum Input {
     Event(Event),
-    /// The engine took in a snapshot.
+    /// The engine processed a snapshot.
     Snapshot,
-    /// The terminal's size is to be asked for; not sent, but added before each frame.
+    /// Query the terminal's size, which may have changed. Also added before each frame.
     Measure,
-    /// The terminal said that its background is light, or that it is dark.
+    /// The terminal reported its background: true if light.
     Background(bool),
     Stop,
     Continued,
     End(End),
 }
 
-/// Maximum number of inputs that wait while the terminal takes nothing; further ones are dropped, so that a terminal
-/// that hangs for a day fills no memory.
+/// Maximum number of queued inputs while the terminal is stalled. Further inputs are dropped, so that memory stays
+/// bounded even if the terminal hangs for a day.
 const QUEUE: usize = 1024;
 
-/// Time after which a process that received a signal is reported as still there: a server that closes its files
-/// in order takes seconds.
+/// Time after which a process that received a signal is reported as still running. A server that closes its files in
+/// order takes seconds.
 const SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Everything the monitor needs beside the config.
-#[derive(Debug)]
+/// Everything the monitor needs besides the config.
 pub struct Setup {
     /// The sampler's options.
     pub options: Options,
-    /// Where `W` saves to.
-    pub config_path: PathBuf,
-    /// The file that the history is kept in from one start to the next; `None` to keep none.
+    /// The environment. `W` saves below its home directory only if that exists.
+    pub env: Env,
+    /// The file that keeps the history between runs; `None` to keep none.
     pub history_file: Option<PathBuf>,
-    /// The fleet to show in place of this machine.
-    pub fleet: Option<Link>,
-    /// The reason that it is opened for.
+    /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
+    pub(super) fleet: Option<StartFleet>,
+    /// The purpose for which the monitor is opened.
     pub opening: Opening,
 }
 
 /// Runs the monitor until it ends.
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
-    // Of a terminal that is gone any error may come: whoever asks it for its size gets that of the last resort tried.
+    // Any error can result from a terminal that is gone: a query for its size returns the error of the last fallback.
     let is_gone =
         |error: &anyhow::Error| error.downcast_ref().is_some_and(terminal_gone) || terminal::is_hung_up(Duration::ZERO);
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
-fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
+fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
-    let runtime = super::runtime_of_monitor(is_fleet)
+    let runtime = runtime_of_monitor(is_fleet)
         .thread_stack_size(512 << 10)
         .build()
         .context("cannot start the runtime")?;
@@ -114,28 +112,25 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
     {
-        // Signals first: one that comes while the screen is being set up must find its handler.
+        // Install signal handlers first, so that signals during the setup of the screen are handled.
         let _inside = runtime.enter();
         signals::watch(&runtime, &send, &ended)?;
     }
     let mouse = config.settings.ui.mouse;
     terminal::enter(mouse).context("cannot set up the terminal")?;
     let _guard = terminal::Guard;
-    // Before the reader of keys is set up, which spins for ever on a terminal that is gone by then.
     signals::watch_hangup(&send, &ended)?;
-    feeds::events(&send).context("cannot read the terminal")?;
-    if config.if_light.is_some() {
-        terminal::ask(background::QUERY).context("cannot write to the terminal")?;
+    let asks = config.if_light.is_some();
+    feeds::events(&send, asks).context("cannot read the terminal")?;
+    if asks {
+        terminal::ask(decoder::BACKGROUND_QUERY).context("cannot write to the terminal")?;
     }
 
-    for warning in &config.warnings {
-        tell(&send, Event::Failed(warning.clone()));
-    }
     let failed = send.clone();
     let readonly = config.settings.ui.readonly;
     let mut rules = config.settings.alerts.clone();
     for rule in rules.iter_mut().filter(|_| readonly) {
-        // The rest of what it asks for changes nothing.
+        // The other actions of a rule change nothing.
         rule.run.clear();
     }
     let notifier = Notifier::new(rules, move |what| {
@@ -149,7 +144,11 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
-            .and_then(|file| Keeper::open(file, &mut state.history, &send));
+            .and_then(|file| Keeper::open(file, &mut state.history, &mut config.warnings));
+    }
+    if !config.warnings.is_empty() {
+        // A message shows as many of them as fit. The list of alerts shows all.
+        tell(&send, Event::Failed(config.warnings.join("; ")));
     }
     let engine = Engine::spawn(
         state,
@@ -159,10 +158,12 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     )
     .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
-    let kept = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone()).ok());
+    let (failures, history) = Awaited::new("the history", "history not kept");
+    let stop_keeping = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone(), failures).ok());
+    let (save_failures, settings) = Awaited::new("the settings", "settings not saved");
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
-        // Blocks while the screen is stuck: no reply is lost. Ends with the screen.
+        // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
         let _ = replies.send(Input::Event(Event::Act(reply)));
     });
     let screen = Screen {
@@ -172,7 +173,10 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
         send,
         notices,
         mouse,
-        config_path: setup.config_path,
+        config_path: config.file.clone(),
+        env: setup.env,
+        ended: Arc::clone(&ended),
+        save_failures,
         opening: setup.opening,
         is_fleet,
         mappings,
@@ -185,15 +189,14 @@ fn start(config: Config, setup: Setup) -> anyhow::Result<End> {
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
     tracer::remove();
-    // Reads of /proc and of the terminal may be stuck for ever: nobody waits for them.
+    drop(stop_keeping);
+    keep::finish([history, settings]);
+    // Do not wait for reads of /proc or of the terminal, which may be stuck for ever. Signals are handled up to here.
     runtime.shutdown_background();
-    if let Some(what) = kept.and_then(keep::Running::finish) {
-        super::complain(&what);
-    }
     end.context("cannot draw")
 }
 
-/// Tells the main thread of an event; one that finds the queue full is lost.
+/// Sends an event to the main thread. Drops it if the queue is full.
 fn tell(send: &SyncSender<Input>, event: Event) {
     let _ = send.try_send(Input::Event(event));
 }
@@ -202,16 +205,21 @@ fn terminal_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(5 | 6 | 32)) // EIO, ENXIO, EPIPE
 }
 
-/// The side of the main thread: it performs effects and draws.
+/// The main thread's state: it performs effects and draws.
 struct Screen {
     sampler: Handle,
     engine: Engine,
-    /// The number of snapshots that the engine had taken in when its state was looked at last.
+    /// The engine's snapshot count when its state was last read.
     taken_in: u64,
     send: SyncSender<Input>,
     notices: Arc<Notices>,
     mouse: bool,
-    config_path: PathBuf,
+    /// The file that `W` saves to; `None` if there is no place for it.
+    config_path: Option<PathBuf>,
+    env: Env,
+    /// True once the screen is gone.
+    ended: Arc<AtomicBool>,
+    save_failures: Failures,
     opening: Opening,
     is_fleet: bool,
     mappings: Mappings,
@@ -219,7 +227,7 @@ struct Screen {
     tracer: Tracer,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
-    /// The next frame is drawn anew, whatever the terminal shows.
+    /// Draw the whole next frame, whatever the terminal shows.
     redraw: bool,
 }
 
@@ -227,21 +235,21 @@ impl Screen {
     fn run(mut self, config: Config, inputs: &Receiver<Input>) -> io::Result<End> {
         let out = BufWriter::with_capacity(1 << 16, terminal::output()?);
         let size = terminal::size()?;
-        // A fixed area, since one that follows the terminal opens /dev/tty for its size at every frame.
+        // Use a fixed area. A viewport that follows the terminal opens /dev/tty for the size at every frame.
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
-        // Dropping it writes to the terminal once more, and panics where that and stderr are gone; `terminal::leave`
-        // shows the cursor.
+        // Never drop it: that writes to the terminal again, and panics if both the terminal and stderr are gone.
+        // `terminal::leave` shows the cursor.
         let mut terminal = ManuallyDrop::new(terminal);
-        let mut app = App::new(config, secure::privilege(), (size.width, size.height));
+        let mut app = App::new(config, process::privilege(), (size.width, size.height));
         app.screen.zone = jiff::tz::TimeZone::system();
         app.fleet = self.is_fleet.then(FleetStatus::default);
         app.begin(self.opening);
         let mut first = feeds::until_background(inputs, app.config.if_light.is_some());
         loop {
-            // Draws once for all that has come meanwhile.
+            // Draw once for all queued inputs.
             let waiting = take(&mut first).into_iter().chain(inputs.try_iter());
-            // The size is asked for last: it may have changed since the event that told of it.
+            // Query the size last, since it may have changed after the event that reported it.
             for input in waiting.chain([Input::Measure]) {
                 if let Input::End(end) = input {
                     return Ok(end);
@@ -262,8 +270,8 @@ impl Screen {
         }
     }
 
-    /// Lends the engine's state to the app while `f` runs, and has it take in a snapshot that it has not seen.
-    /// Returns the effects of that, then those of `f`.
+    /// Lends the engine's state to the app while `f` runs. First passes a new snapshot, if any, to the app. Returns the
+    /// effects of that, then the effects of `f`.
     fn with_state(&mut self, app: &mut App, f: impl FnOnce(&mut App) -> Vec<Effect>) -> Vec<Effect> {
         let mut state = self.engine.state();
         swap(&mut *state, &mut app.engine);
@@ -277,21 +285,21 @@ impl Screen {
         effects
     }
 
-    /// Draws a frame of the present state, and tells the sampler what the screen wants.
+    /// Draws a frame of the current state, and passes the screen's needs to the sampler.
     fn draw(&mut self, terminal: &mut Screenful, app: &mut App) -> io::Result<Vec<Effect>> {
         if take(&mut self.redraw) || terminal.current_buffer_mut().area != area(app) {
-            // Forgets what the terminal is believed to show, without asking it for its cursor.
+            // Invalidate the previous frame without querying the terminal's cursor.
             terminal.resize(area(app))?;
         }
         if self.notices.bell.swap(false, Ordering::SeqCst) {
-            // With the frame that shows why, and once however many fired.
+            // Ring once, however many alerts fired, together with the frame that shows them.
             terminal.backend_mut().write_all(b"\x07")?;
         }
-        // A terminal that knows synchronized updates shows the frame at once; another ignores the marks.
+        // A terminal with synchronized updates shows the frame at once. Others ignore the marks.
         terminal.backend_mut().write_all(b"\x1b[?2026h")?;
         let mut effects = Vec::new();
         terminal.draw(|frame| {
-            // The state is given back before the frame is written, which may block.
+            // Return the state before writing the frame, which may block.
             let mut wanted = None;
             effects = self.with_state(app, |app| {
                 wanted = Some(app.wanted());
@@ -307,12 +315,12 @@ impl Screen {
         Ok(effects)
     }
 
-    /// Changes the state as an input asks; returns what is to be done.
+    /// Applies an input to the state. Returns the effects to perform.
     fn update(&mut self, app: &mut App, input: Input) -> io::Result<Vec<Effect>> {
         let event = match input {
             Input::Event(event) => Some(event),
             Input::Snapshot => {
-                // Drawing takes it in; until then nothing else is to be done.
+                // Drawing processes the snapshot. Nothing else is to be done before.
                 self.notices.pending.store(false, Ordering::SeqCst);
                 None
             }
@@ -345,6 +353,13 @@ impl Screen {
         match effect {
             Effect::Quit | Effect::Pick(_) => {}
             Effect::Suspend => {
+                if !process::can_stop() {
+                    tell(
+                        &self.send,
+                        Event::Failed("not suspended: no shell here could resume zmtop".into()),
+                    );
+                    return Ok(());
+                }
                 let trace = self.tracer.halt();
                 terminal::stop();
                 terminal::enter(self.mouse)?;
@@ -370,19 +385,34 @@ impl Screen {
         }
     }
 
-    /// Saves beside the screen: a slow disk stops no key.
+    /// Saves on a separate thread, so that a slow disk does not block keys.
     fn save(&self, saved: Box<UiSettings>) {
-        let (path, send) = (self.config_path.clone(), self.send.clone());
+        let Some(path) = self.config_path.clone() else {
+            let what = "not saved: neither XDG_CONFIG_HOME nor HOME names a directory";
+            return tell(&self.send, Event::Failed(what.into()));
+        };
+        let (env, send) = (self.env.clone(), self.send.clone());
+        let (ended, failures) = (Arc::clone(&self.ended), self.save_failures.clone());
         let started = std::thread::Builder::new().name("zmtop-save".into()).spawn(move || {
-            let shown = crate::text::safe(path.as_os_str().as_encoded_bytes()).into_owned();
-            let event = match write(&path, &saved) {
-                Ok(()) => Event::Done(format!("saved to {shown}")),
-                Err(error) => {
-                    let text = error.to_string().replace('\n', "; ");
-                    Event::Failed(format!("not saved: {}", crate::text::safe(text.as_bytes())))
-                }
+            let written = match state::missing_home(&env, &path) {
+                Some(why) => Err(why),
+                None => write(&path, &saved).map_err(|error| error.to_string()),
             };
-            tell(&send, event);
+            match written {
+                Ok(()) => {
+                    let shown = crate::text::safe(path.as_os_str().as_encoded_bytes());
+                    tell(&send, Event::Done(format!("saved to {shown}")));
+                }
+                Err(error) => {
+                    let text = error.replace('\n', "; ");
+                    let what = format!("not saved: {}", crate::text::safe(text.as_bytes()));
+                    if ended.load(Ordering::SeqCst) {
+                        failures.report(what);
+                    } else {
+                        tell(&send, Event::Failed(what));
+                    }
+                }
+            }
         });
         if let Err(error) = started {
             tell(&self.send, Event::Failed(format!("not saved: {error}")));

@@ -1,16 +1,17 @@
-//! `zmtop leaks --prove`: what one process does not touch of its memory.
+//! `zmtop leaks --prove`: finds the memory that one process does not touch.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
-use super::{Failure, complain, named, output_style, print, sampler_options};
+use super::leaks::LeaksArgs;
+use super::report::resolve;
+use super::runtime::{Progress, on_runtime, signals};
+use super::{Failure, complain, load_settings, output_style, print, sampler_options};
 use crate::act::{Pinned, time_to_clear};
-use crate::cli::leaks::LeaksArgs;
-use crate::cli::{Exit, ProcessArg, UsageError};
-use crate::config::{Config, Env};
-use crate::history::coldness::Coldness;
+use crate::cli::{Exit, ProcessArg, UsageError, watching_time};
+use crate::config::Env;
+use crate::history::mappings::Coldness;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, Reading};
 use crate::output::maps::reason;
@@ -20,26 +21,24 @@ use crate::sampler::mappings::{Found, merged};
 use crate::text::safe;
 use crate::units::{self, Units, span, span_exact};
 
-/// The shortest wait: what is used at all is used within minutes rather than seconds.
+/// The shortest wait. Memory in use is usually touched within minutes rather than seconds.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The wait that is not asked for otherwise.
+/// The default wait.
 const DEFAULT: Duration = Duration::from_secs(60);
 
-/// Clears the referenced bits of the process, waits, and reports what it did not touch.
+/// Clears the referenced bits of the process, waits, and reports the memory that it did not touch.
 pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)
-        .map_err(UsageError::from)?
-        .settings;
+    let mut settings = load_settings(&args.paths, env)?;
     args.units.apply(&mut settings)?;
-    let time = args.watching_time(SHORTEST..=LONGEST, DEFAULT)?;
+    let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     if settings.ui.readonly {
         let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
         return Err(UsageError::option("--prove", what).into());
     }
     let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
-    let pid = named::resolve("--prove", std::slice::from_ref(process), &options)?[0];
+    let pid = resolve("--prove", std::slice::from_ref(process), &options)?[0];
     let (before, _) = read(&options, pid, None)?;
     let id = Identity {
         pid,
@@ -48,24 +47,19 @@ pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<E
     let refused = |error| format!("{pid}: {error}");
     let pinned = Pinned::new(&options.roots(), id).map_err(refused)?;
     announce(&before, time);
-    let runtime = super::runtime()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let waited = runtime.block_on(async {
-        // Ctrl-C still ends the program here: the kernel may keep it waiting for the lock of the address space.
+    let cleared = on_runtime(async {
+        // Ctrl-C still ends the program here, since the kernel may wait for the lock of the address space.
         pinned.clear_referenced().map_err(refused)?;
         let cleared = Instant::now();
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+        let mut interrupt = signals(SignalKind::interrupt())?;
         tokio::select! {
             biased;
             _ = interrupt.recv() => {}
             () = wait(&pinned, cleared, time) => {}
         }
         Ok::<_, String>(cleared)
-    });
-    runtime.shutdown_background();
-    let cleared = waited?;
-    // What is not noted when the reading begins was not touched until then.
+    })?;
+    // Pages without a referenced bit when the read begins were not touched until then.
     let (after, began) = read(&options, pid, Some(id))?;
     let coldness = Coldness::new(&after.what, began.saturating_duration_since(cleared));
     if let Err(why) = coldness.total {
@@ -82,13 +76,13 @@ pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<E
     Ok(print(&report, args.format))
 }
 
-/// Says what is about to be changed.
+/// Announces on stderr what is about to be changed.
 fn announce(before: &Found<Vec<Mapping>>, time: Duration) {
     let rss = before.what.iter().map(|mapping| mapping.memory.map_or(0, |m| m.rss));
     let rss = rss.sum();
     complain(&format!(
-        "clears the referenced bits of {} {} ({} resident): for about {} ms its page faults wait, and until pages are \
-         touched again reclaim takes them for idle; nothing else changes. Looks in {}; Ctrl-C tells at once",
+        "clearing the referenced bits of {} {} ({} resident): its page faults wait for about {} ms, and reclaim considers \
+         its pages idle until they are touched again; nothing else changes. Waiting {}; Ctrl-C reports now",
         before.pid,
         safe(&before.comm),
         units::bytes(rss, Units::Auto),
@@ -97,25 +91,21 @@ fn announce(before: &Found<Vec<Mapping>>, time: Duration) {
     ));
 }
 
-/// Waits until the time is over, or the process has ended; shows how far it is where stderr is a terminal.
+/// Waits until the time is over or the process has ended. Shows the remaining time.
 async fn wait(process: &Pinned, since: Instant, time: Duration) {
-    let interactive = io::stderr().is_terminal();
+    let mut progress = Progress::new();
     loop {
         let left = time.saturating_sub(since.elapsed());
         if left.is_zero() || process.has_exited() {
             break;
         }
-        if interactive {
-            let _ = write!(io::stderr(), "\r\x1b[Klooks in {}", span(left));
-        }
+        progress.show(|| format!("reading in {}", span(left)));
         tokio::time::sleep(left.min(Duration::from_secs(1))).await;
-    }
-    if interactive {
-        let _ = write!(io::stderr(), "\r\x1b[K");
     }
 }
 
-/// Reads the mappings of a process, which must be that one where it is known; and says when that began.
+/// Reads the mappings of a process, and returns when the read began. With an `id`, fails unless the process is still
+/// the same.
 fn read(options: &Options, pid: u32, id: Option<Identity>) -> Result<(Found<Vec<Mapping>>, Instant), String> {
     let began = Instant::now();
     let found: Reading<_> = merged(options, &[pid]).pop().unwrap_or(Err(Missing::Gone));

@@ -1,27 +1,16 @@
-//! `zmtop serve`: answers scrapes, or writes a file for another exporter, until it is told to stop.
+//! `zmtop serve`: answers scrapes, writes a file for another exporter, or pushes to a collector, until a signal ends it.
 //!
 //! ```text
 //! sampler ─► engine (history, verdicts) ─► page: the last snapshot as text ─┬─► http      scrapes
 //!                                                                           ├─► textfile  node_exporter
 //!                                                                           └─► push      a collector of OpenTelemetry
-//!
-//! access     the web config in use: TLS, users, limits
-//! passwords  basic authentication
 //! ```
-//!
-//! A scrape is answered from the last snapshot. It never causes a read of `/proc`, so that neither many scrapes nor a
-//! stuck process change what zmtop costs.
 
-mod access;
-mod http;
-mod page;
-mod passwords;
-mod push;
-
+use std::convert::Infallible;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
 use tokio::runtime;
@@ -29,63 +18,64 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use self::access::Access;
-use self::http::Server;
-use self::page::Page;
-use self::passwords::Passwords;
-use self::push::Push;
-use super::{Failure, complain, sampler_options};
+use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
-use crate::config::{Config, Env, Settings, atomic};
+use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
-use crate::export::text::TextFormat;
-use crate::export::{ExportOptions, Exporter};
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig};
 use crate::sampler;
+use crate::serve::access::{self, Access};
+use crate::serve::http::{self, Server};
+use crate::serve::page::Page;
+use crate::serve::passwords::Passwords;
+use crate::serve::push::Push;
+use crate::serve::text::TextFormat;
+use crate::serve::{ExportOptions, Exporter, lock};
 
-/// Time between two writes of the file.
+/// Interval of writes of the file.
 const TEXTFILE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Serves until a signal ends it.
 pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = settings(args, env)?;
+    let mut settings = load_settings(&args.paths, env)?;
+    args.apply(&mut settings)?;
     let address = args.address();
     let access = args.web_config.as_deref().map(Access::load).transpose();
     let access = access.map_err(UsageError::from)?.unwrap_or_default();
-    let push = args.otlp.as_deref().map(Push::new).transpose()?;
-    if let Some(address) = address {
-        access.check(address)?;
-        access.doubt(address).into_iter().for_each(complain);
+    let push = args.otlp.as_deref().map(Push::new).transpose();
+    let push = push.map_err(|what| UsageError::option("--otlp", what))?;
+    if let Some(warning) = push.as_ref().and_then(Push::warning) {
+        complain(&warning);
     }
-    // Before anything is read: an address that is taken should be said at once.
-    let listener = match address.map(|address| listen(address, access.scheme())).transpose() {
-        Ok(listener) => listener,
-        Err(error) => {
-            let error = format!(
-                "cannot listen at {}: {error}",
-                address.map_or_else(String::new, |a| a.to_string())
-            );
-            return Err(Failure::Usage(UsageError::option("--listen", error)));
-        }
-    };
+    // Before anything else is started, so that an address in use is reported at once.
+    let mut listener = None;
+    if let Some(address) = address {
+        let wrong = |what| UsageError::option("--listen", what);
+        access.check(address).map_err(wrong)?;
+        access.warning(address).into_iter().for_each(complain);
+        let listening = listen(address, access.scheme());
+        listener = Some(listening.map_err(|error| wrong(format!("cannot listen at {address}: {error}")))?);
+    }
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
-    // Two runtimes: in one, connections would wait for a tick of the sampler even beside a worker that has nothing to do, as
-    // it would be the tick's worker that is told of them.
-    let sampling = super::runtime().build().map_err(failed)?;
+    // Two runtimes: in one, connections would wait for a tick of the sampler even beside an idle worker, since the worker of
+    // the tick would poll for them.
+    let sampling = super::runtime::runtime().build().map_err(failed)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed)?;
-    let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    args.scope.apply(&mut options)?;
     let own_pid = options.roots().is_own().then(std::process::id);
-    let exporter = Arc::new(Mutex::new(Exporter::new(ExportOptions {
+    let export = ExportOptions {
         by: args.by.unwrap_or(GroupBy::Command),
         top: args.top as usize,
-    })));
+    };
+    let exporter = Arc::new(Mutex::new(Exporter::new(export, SystemTime::now())));
     let handle = sampler::spawn(options, sampling.handle());
     handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
     let config = settings.history_config(settings.ui.delta);
@@ -114,24 +104,9 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
             }
         };
         let writing = args.textfile.as_deref().map(|file| keep_writing(&page, file));
-        let writing = async {
-            match writing {
-                Some(writing) => writing.await,
-                None => std::future::pending().await,
-            }
-        };
-        let pushing = async {
-            match &push {
-                Some(push) => push.keep_pushing(&page).await,
-                None => std::future::pending().await,
-            }
-        };
-        let refreshing = async {
-            match args.web_config.as_deref().zip(address) {
-                Some((file, address)) => access::keep_fresh(file, address, fresh).await,
-                None => std::future::pending().await,
-            }
-        };
+        let pushing = push.as_ref().map(|push| push.keep_pushing(&page, complain));
+        let reloading = args.web_config.as_deref().zip(address);
+        let reloading = reloading.map(|(file, address)| access::keep_fresh(file, address, fresh, complain));
         let serving = async {
             if let Some(listener) = listener {
                 http::serve(TcpListener::from_std(listener)?, server, stopped).await
@@ -142,19 +117,27 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         };
         tokio::select! {
             ended = serving => ended,
-            never = writing => match never {},
-            never = refreshing => match never {},
-            never = pushing => match never {},
+            never = if_any(writing) => match never {},
+            never = if_any(reloading) => match never {},
+            never = if_any(pushing) => match never {},
         }
     });
-    // Reads of /proc may be stuck for ever: nobody waits for them.
+    // Do not wait for reads of /proc, which may be stuck for ever.
     runtime.shutdown_background();
     sampling.shutdown_background();
     ended.map_err(failed)?;
     Ok(Exit::Done)
 }
 
-/// Starts the engine, and the page that is made of what it has.
+/// Runs a task if there is one; else waits for ever.
+async fn if_any(task: Option<impl Future<Output = Infallible>>) -> Infallible {
+    match task {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Starts the engine, and the page that is made from its state.
 fn start(
     state: State,
     handle: &sampler::Handle,
@@ -163,24 +146,18 @@ fn start(
     interval: Duration,
 ) -> io::Result<(Engine, Arc<Page>)> {
     let counted = Arc::clone(&exporter);
-    // The page is of what the engine has, which tells it of every snapshot.
-    let told = Arc::new(OnceLock::<Arc<Page>>::new());
-    let page = Arc::clone(&told);
+    // The page needs the engine, and the engine reports each snapshot to the page.
+    let reported = Arc::new(OnceLock::<Arc<Page>>::new());
+    let page = Arc::clone(&reported);
     let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.clone(), move |snapshot, _| {
-        page::lock(&counted).push(snapshot);
+        lock(&counted).push(snapshot);
         if let Some(page) = page.get() {
             page.renew();
         }
     })?;
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
-    let _ = told.set(Arc::clone(&page));
+    let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))
-}
-
-fn settings(args: &ServeArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = Config::load(args.paths.config.as_deref(), env)?.settings;
-    args.apply(&mut settings)?;
-    Ok(settings)
 }
 
 fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::TcpListener> {
@@ -190,12 +167,12 @@ fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::T
     Ok(listener)
 }
 
-/// Writes the file again and again. What fails is said once, until it succeeds.
-async fn keep_writing(page: &Arc<Page>, file: &Path) -> std::convert::Infallible {
+/// Writes the file at intervals. Reports a failure once, until a write succeeds.
+async fn keep_writing(page: &Arc<Page>, file: &Path) -> Infallible {
     let mut interval = tokio::time::interval(TEXTFILE_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_failing = false;
-    // The first text is there after the first snapshot.
+    // Wait for the first snapshot.
     let mut wait = Duration::from_millis(100);
     loop {
         let (source, path) = (Arc::clone(page), file.to_owned());
@@ -231,7 +208,7 @@ async fn keep_writing(page: &Arc<Page>, file: &Path) -> std::convert::Infallible
     }
 }
 
-/// Replaces the file as a whole; the exporter that reads it runs as another user.
+/// Replaces the file atomically. The exporter that reads it runs as another user.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;

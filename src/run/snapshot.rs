@@ -1,4 +1,4 @@
-//! Where the one-shot commands take snapshots from: one scan of this machine, or a file.
+//! Obtains snapshots for the one-shot commands: one scan of this machine, or a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, TimestampRound, Unit};
 
+use super::runtime::run_on;
 use super::{Failure, complain};
 use crate::cli::UsageError;
 use crate::config::settings::SamplerSettings;
@@ -17,7 +18,7 @@ use crate::query::choose;
 use crate::sampler::{self, Options, Policy, Scanner};
 use crate::source::{At, Source, span};
 
-/// Returns the options of a scan that reads everything, whatever the monitor may spend.
+/// Returns the options of a scan that reads everything, regardless of the monitor's CPU budget.
 pub(super) fn scan_options(settings: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         policy: Policy::UNLIMITED,
@@ -33,7 +34,7 @@ pub(super) fn scan(scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
     scan_again_if(scanner, |_| false)
 }
 
-/// Reads this machine once, and a second time where the first tells that more is to be read.
+/// Reads this machine once, and a second time if the first snapshot shows that more data is needed.
 ///
 /// # Errors
 /// The runtime cannot be started.
@@ -42,30 +43,24 @@ pub(super) fn scan_again_if(
     has_more: impl Fn(&Snapshot) -> bool,
 ) -> Result<Arc<Snapshot>, Failure> {
     sampler::make_room();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let snapshot = runtime.block_on(async {
+    run_on(tokio::runtime::Builder::new_current_thread().enable_all(), async {
         let first = scanner.full().await;
-        if has_more(&first) { scanner.full().await } else { first }
-    });
-    // Reads may be stuck for ever: nobody waits for them.
-    runtime.shutdown_background();
-    Ok(snapshot)
+        Ok(if has_more(&first) { scanner.full().await } else { first })
+    })
 }
 
-/// Understands `--at`.
+/// Parses `--at`.
 ///
 /// # Errors
-/// It is no moment.
+/// The text is not a valid time.
 pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
     let at = typed.map(At::parse).transpose();
     at.map_err(|error| UsageError::option("--at", error.to_string()))
 }
 
-/// Returns the file's last snapshot, or the last one not after `at`, with the history of those before it.
-/// The history is of the processes that the words of a filter choose. Damage is reported, and passed over where what is whole can be used.
+/// Returns the file's last snapshot, or the last one not after `at`, with the history of the earlier ones. The history
+/// covers the processes that match the words of the filter. Damage is reported. Damaged parts are skipped if the rest
+/// is usable.
 ///
 /// # Errors
 /// There is no such snapshot.
@@ -86,13 +81,13 @@ pub(super) fn read(
             Ok(snapshot) => {
                 first.get_or_insert(snapshot.time);
                 if until.is_some_and(|until| snapshot.time > until) {
-                    // Time may go back: a file may be of several hosts, or the clock was set.
+                    // Time may go backwards if the file contains several hosts or the clock was set.
                     continue;
                 }
                 history.push_chosen(&snapshot, |sample| choose(chosen_by, sample, &snapshot));
                 last = Some(snapshot);
             }
-            // The rest is used.
+            // Use what can be read.
             Err(error) if !error.ends() || last.is_some() => complain(&error.to_string()),
             Err(error) => return Err(error.to_string().into()),
         }
@@ -116,7 +111,7 @@ fn resolve(path: &Path, at: &At) -> Result<SystemTime, String> {
     Ok(at.resolve(last))
 }
 
-/// Returns a moment in the user's own time zone, to the tenth of a second: `2026-11-20 23:51:00.1 +01:00`.
+/// Formats a time in the user's time zone, to a tenth of a second: `2026-11-20 23:51:00.1 +01:00`.
 pub(super) fn local_time(time: SystemTime) -> String {
     let Ok(stamp) = Timestamp::try_from(time) else {
         return String::new();

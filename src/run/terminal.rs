@@ -1,12 +1,14 @@
-//! Taking the terminal and giving it back, whatever happens.
+//! Sets up the terminal and restores it, whatever happens.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use crossterm::clipboard::CopyToClipboard;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ratatui::layout::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs;
@@ -14,30 +16,36 @@ use rustix::termios::{self, Action, OptionalActions, Termios};
 
 use crate::sampler::callers;
 
-/// The modes the terminal had before zmtop, and whether the mouse was asked for.
-static BEFORE: Mutex<Option<(Termios, bool)>> = Mutex::new(None);
+/// The terminal's modes before zmtop changed them; null while it is restored. Never freed, because a signal handler may
+/// read it.
+static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Alternate screen, bracketed paste, no cursor, cleared.
+/// Alternate screen, bracketed paste, hidden cursor, cleared.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J";
-/// Buttons and wheel, in the form that counts beyond 223 columns.
+/// Buttons and wheel, in the encoding that works beyond 223 columns.
 const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
-/// Everything back: an open synchronized update, mouse, paste, colours, main screen, cursor.
+/// Undoes everything: an open synchronized update, mouse, paste, colours, main screen, cursor.
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
 
-fn lock() -> std::sync::MutexGuard<'static, Option<(Termios, bool)>> {
-    BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Returns the modes at an address read from [`BEFORE`].
+fn modes_at(address: *const Termios) -> Option<&'static Termios> {
+    #[expect(unsafe_code, reason = "a lock must not be taken in a signal handler")]
+    // SAFETY: the address is null or points to a leaked box, which is never written to.
+    unsafe {
+        address.as_ref()
+    }
 }
 
-/// Takes the terminal: keeps its modes, sets raw ones and the alternate screen. Called again after a stop
-/// it sets them anew; the modes kept are those of the first time.
+/// Sets up the terminal: saves its modes, then sets raw mode and the alternate screen. After a stop, call it again. If
+/// the terminal was not restored meanwhile, the modes saved first are kept.
 pub fn enter(mouse: bool) -> io::Result<()> {
     let stdin = io::stdin();
     let now = termios::tcgetattr(&stdin)?;
-    let mut before = lock();
-    let (original, _) = before.get_or_insert((now, mouse));
-    let mut raw = original.clone();
+    let mut raw = modes_at(BEFORE.load(Ordering::SeqCst)).unwrap_or(&now).clone();
+    if BEFORE.load(Ordering::SeqCst).is_null() {
+        BEFORE.store(Box::leak(Box::new(now)), Ordering::SeqCst);
+    }
     raw.make_raw();
-    drop(before);
     set_modes(&raw)?;
     let mut bytes = ENTER.to_vec();
     if mouse {
@@ -48,39 +56,145 @@ pub fn enter(mouse: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Asks the terminal something; the answer comes as if it were typed.
+/// Sends a query to the terminal. The answer arrives like typed input.
 pub fn ask(query: &[u8]) -> io::Result<()> {
     let mut out = io::stdout();
     out.write_all(query)?;
     out.flush()
 }
 
-/// Gives a text to the terminal for the clipboard, by OSC 52.
+/// Copies a text to the clipboard, by OSC 52.
 pub fn copy(text: &str) -> io::Result<()> {
-    crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+    ask(format!("\x1b]52;c;{}\x1b\\", STANDARD.encode(text)).as_bytes())
 }
 
-/// Gives the terminal back: safe to call from any thread, at any time, any number of times, and from the
-/// panic hook. Never blocks for long: an output that takes nothing loses only the escape sequences.
+/// Restores the terminal. Safe to call from any thread, at any time and any number of times, including in the panic
+/// hook and in a signal handler: it only makes system calls, takes no lock and allocates nothing. Never blocks for
+/// long. If the output is stalled, only the escape sequences are lost.
 pub fn leave() {
-    let Some((original, _)) = lock().take() else { return };
-    let stdout = io::stdout();
-    // Output stopped by Ctrl-S would keep the sequences back.
-    let _ = termios::tcflow(&stdout, Action::OOn);
-    if writable(stdout.as_fd()) {
-        // Past std's lock, which another thread may hold while its write is stuck.
-        let _ = rustix::io::write(&stdout, LEAVE);
+    let Some(original) = modes_at(BEFORE.swap(std::ptr::null_mut(), Ordering::SeqCst)) else {
+        return;
+    };
+    let stdout = rustix::stdio::stdout();
+    // Output stopped by Ctrl-S would hold back the sequences.
+    let _ = termios::tcflow(stdout, Action::OOn);
+    if writable(stdout) {
+        // Bypass std's lock, which another thread may hold while its write is stuck.
+        let _ = rustix::io::write(stdout, LEAVE);
     }
-    let _ = set_modes(&original);
+    let _ = set_modes(original);
 }
 
-/// Gives the terminal back and stops, as Ctrl-Z does any program; returns once continued.
+/// Restores the terminal and stops the process group, as Ctrl-Z does with any program. Returns once continued. A script
+/// that runs zmtop stops too: the shell waits for the script.
 pub fn stop() {
     leave();
-    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::STOP);
 }
 
-/// Sets the modes at once, without waiting for output to drain.
+/// Signals of faults, which `kill` can also send. A runtime must not handle them, since it would return to the fault.
+const FAULTS: [libc::c_int; 7] = [
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// The previous actions of these signals.
+static ACTIONS: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
+
+/// Makes fault signals restore the terminal before their previous action, which ends the program, with a core dump if
+/// the system keeps one.
+pub fn leave_on_faults() -> io::Result<()> {
+    let mut before = Vec::with_capacity(FAULTS.len());
+    for signal in FAULTS {
+        before.push(set_action(signal, None)?);
+    }
+    if ACTIONS.set(before).is_err() {
+        return Ok(());
+    }
+    #[expect(unsafe_code, reason = "no library calls a handler on a fault")]
+    // SAFETY: all zeros are a valid action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_fault as *const () as usize;
+    // Use the alternate stack, which every Rust thread has: the main one may have overflowed.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    for signal in FAULTS {
+        set_action(signal, Some(&action))?;
+    }
+    Ok(())
+}
+
+/// Sets the action of a signal if `action` is given. Returns the previous action.
+fn set_action(signal: libc::c_int, action: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
+    let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
+    #[expect(unsafe_code, reason = "no library sets the action of SIGSEGV")]
+    // SAFETY: the addresses are valid or null, and the handler is async-signal-safe.
+    let (status, before) = unsafe {
+        let mut before = std::mem::zeroed();
+        (libc::sigaction(signal, action, &raw mut before), before)
+    };
+    if status == 0 {
+        Ok(before)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Restores the terminal, then lets the signal's previous action run. Async-signal-safe.
+extern "C" fn on_fault(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
+    leave();
+    let before = FAULTS.iter().position(|fault| *fault == signal);
+    let before = before.and_then(|at| ACTIONS.get()?.get(at));
+    #[expect(unsafe_code, reason = "a signal handler")]
+    // SAFETY: the kernel passes a valid address; both calls are async-signal-safe; all zeros are the default action.
+    unsafe {
+        let is_sent = info.as_ref().is_none_or(|info| info.si_code <= 0);
+        let returns_to_fault = !is_sent && !matches!(signal, libc::SIGSYS | libc::SIGTRAP);
+        match before {
+            // The fault recurs, and std's handler reports a stack overflow.
+            Some(before) if returns_to_fault => {
+                libc::sigaction(signal, before, std::ptr::null_mut());
+            }
+            _ => {
+                libc::sigaction(signal, &std::mem::zeroed(), std::ptr::null_mut());
+                libc::raise(signal);
+            }
+        }
+    }
+}
+
+/// Reads typed input. Waits at most `wait`, or without limit if `None`. Returns `None` if nothing arrived.
+///
+/// # Errors
+/// The terminal is gone or cannot be read.
+pub fn read(buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Option<usize>> {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+    match poll(&mut fds, wait.map(timespec).as_ref()) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+        other => other?,
+    };
+    // Bypass std's buffer: poll does not see bytes held there.
+    match rustix::io::read(&stdin, buffer) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(read) => Ok(Some(read)),
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn timespec(wait: Duration) -> Timespec {
+    Timespec {
+        tv_sec: wait.as_secs().cast_signed(),
+        tv_nsec: wait.subsec_nanos().into(),
+    }
+}
+
+/// Sets the modes immediately, without waiting for output to drain.
 fn set_modes(modes: &Termios) -> io::Result<()> {
     loop {
         match termios::tcsetattr(io::stdin(), OptionalActions::Now, modes) {
@@ -92,18 +206,22 @@ fn set_modes(modes: &Termios) -> io::Result<()> {
 
 fn writable(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    let wait = Timespec {
-        tv_sec: 0,
-        tv_nsec: 200_000_000,
-    };
+    let wait = timespec(Duration::from_millis(200));
     poll(&mut fds, Some(&wait)).is_ok_and(|n| n > 0) && fds[0].revents().contains(PollFlags::OUT)
+}
+
+/// Writes a one-line message to stderr, unless stderr is stalled: the terminal may be stuck.
+pub fn complain(what: &str) {
+    if writable(io::stderr().as_fd()) {
+        super::complain(what);
+    }
 }
 
 /// Major numbers of pseudo-terminals, `UNIX98_PTY_SLAVE_MAJOR` of `include/uapi/linux/major.h`.
 const PTY_MAJORS: std::ops::Range<u32> = 136..144;
 
-/// Waits until the terminal on stdin is gone for good; returns false after a while in which it was not. When the other
-/// side of a pseudo-terminal is closed, who waits is woken; a line that hangs up wakes nobody, and is looked at every
+/// Waits until the terminal on stdin is gone for good, and returns true. Returns false after a time limit. Closing the
+/// other side of a pseudo-terminal wakes the waiting thread. A hang-up of a serial line does not, so it is polled every
 /// second.
 pub fn wait_hung_up() -> bool {
     let stdin = io::stdin();
@@ -111,38 +229,35 @@ pub fn wait_hung_up() -> bool {
     is_hung_up(Duration::from_secs(if is_pty { 60 } else { 1 }))
 }
 
-/// Waits up to `wait` until the terminal on stdin is gone, if whatever makes it go wakes who waits; returns true if it
-/// is gone.
+/// Waits up to `wait` until the terminal on stdin is gone. Returns true if it is gone. Returns early only if the loss
+/// wakes the waiting thread.
 pub fn is_hung_up(wait: Duration) -> bool {
     let stdin = io::stdin();
-    let wait = Timespec {
-        tv_sec: wait.as_secs().cast_signed(),
-        tv_nsec: wait.subsec_nanos().into(),
-    };
+    let wait = timespec(wait);
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     if poll(&mut fds, Some(&wait)).is_err() {
-        // Interrupted, or out of memory: not to spin.
+        // Interrupted or out of memory. Sleep to avoid spinning.
         std::thread::sleep(Duration::from_secs(1));
     }
     fds[0].revents().intersects(gone)
 }
 
-/// The terminal's size in columns and rows.
+/// Returns the terminal's size in columns and rows.
 pub fn size() -> io::Result<Size> {
     match termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok(Size::new(size.ws_col, size.ws_row)),
-        // One that does not say: what its description or the environment tells.
+        // If the terminal does not know its size, use its description or the environment.
         _ => crossterm::terminal::size().map(|(width, height)| Size::new(width, height)),
     }
 }
 
-/// Stdout for the screen's writes: unbuffered below, so that one frame is one write.
+/// Opens stdout for the screen's writes. It is unbuffered, so that one frame is one write.
 pub fn output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// Has standard output be the controlling terminal from now on, for the screen, and returns what it was.
+/// Redirects standard output to the controlling terminal, for the screen. Returns the previous output.
 pub fn redirect_stdout() -> io::Result<File> {
     let before = output()?;
     let terminal = File::options().read(true).write(true).open("/dev/tty")?;
@@ -150,7 +265,7 @@ pub fn redirect_stdout() -> io::Result<File> {
     Ok(before)
 }
 
-/// Gives the terminal back when it is dropped.
+/// Restores the terminal when dropped.
 #[derive(Debug)]
 pub struct Guard;
 
@@ -160,8 +275,8 @@ impl Drop for Guard {
     }
 }
 
-/// Has every panic, on any thread, give the terminal back and end what is traced before it is reported, and end the program: what a half-dead
-/// monitor shows cannot be trusted, and a released program cannot unwind.
+/// Installs a panic hook for all threads. It restores the terminal and ends a trace before the panic is reported, then
+/// ends the program: the display of a half-dead monitor cannot be trusted, and a release build cannot unwind.
 pub fn install_panic_hook() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,35 +1,37 @@
-//! Decides when a process is glanced at, so that the cost follows what is active, not what exists.
+//! Decides when to glance at a process, so that the cost depends on how many processes are active, not on how many
+//! exist.
 //!
-//! Pure: clocks and counters go in, turns come out. A process that did not run did nothing to itself, and its CPU
-//! clock counts the nanoseconds of all its threads: that is asked first, a glance is made where it moved. The rest
-//! is told by signs of the whole machine, or met in rotation. Within these times what happens is seen, at an interval
-//! of 1 s; at longer ones in the next tick, where that is later:
+//! Pure: clocks and counters go in, turns come out. A process that did not run cannot have changed itself. Its CPU
+//! clock counts the nanoseconds of all its threads, so the clock is read first, and a glance follows only if it
+//! advanced. Other changes show in counters of the whole machine, or are found in rotation. At an interval of 1 s,
+//! events are seen within the times below. At longer intervals, they are seen in the next tick if that is later:
 //!
 //! | | in focus, or changed or new within 10 s | others |
 //! | --- | --- | --- |
 //! | what a process does itself | next tick | 2 s; 4 s from 5000 processes, 8 s from 10 000 |
-//! | its faults in more than 1 MiB, where no others were sought for within 8 s | next tick | 3 ticks |
-//! | another parent, as its own has ended | next tick | next tick after that is seen |
-//! | what others do to it, unseen by itself: pages taken back or collapsed | 3 s, or 480 s | 30 s; 240 s from 1200 processes, 480 s from 2400 |
-//! | the same, while the machine takes anonymous pages back | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
-//! | its end | next tick | the tick after next; where others come and go, as what it does itself |
-//! | who has its pid then | next tick | next tick |
+//! | its faults in more than 1 MiB, if no search was made within 8 s | next tick | 3 ticks |
+//! | a new parent, because its own has ended | next tick | next tick after that is seen |
+//! | changes by others, unseen by itself: pages reclaimed or collapsed | 3 s, or 480 s | 30 s; 240 s from 1200 processes, 480 s from 2400 |
+//! | the same, while the machine reclaims anonymous pages | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
+//! | its end | next tick | the tick after next; while others come and go, like what it does itself |
+//! | reuse of its pid | next tick | next tick |
 //!
 //! # Faults
-//! `pgfault` of `/proc/vmstat` counts every fault of the machine, in step with the faults of the task that makes it. What is
-//! left of it without the faults of all processes as last glanced at, and of the children they waited for, is a bound on
-//! what all those not glanced at since have done: [`Unexplained`]. Once that is much, all are asked at once. What they do
-//! not explain was done by processes that came and went between two glances and nobody waited for.
+//! `pgfault` of `/proc/vmstat` counts every fault of the machine, in step with the counter of the faulting task.
+//! Subtract the faults of all processes as last glanced at, including the children they waited for. The rest
+//! bounds the faults since then of all processes that were not glanced at: [`Unexplained`]. Once the rest is large,
+//! the clocks of all processes are read at once. Faults that these do not explain were made by processes that came
+//! and went between two glances and that no parent waited for.
 //!
 //! # Ends
-//! Who is glanced at and is gone has ended. The number of tasks of the machine tells of the others: the threads of all
-//! processes as last glanced at become more than it is, and are so in the tick after too. All are asked then, if they
-//! were not within 4 s.
+//! A glance at a process that is gone shows that it has ended. The machine's task count shows whether others have
+//! ended: the sum of the threads of all processes as last glanced at then exceeds it, in this tick and in the next.
+//! All clocks are read then, unless they were within 4 s.
 //!
 //! # Cost
-//! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, with what the caches miss: a CPU clock
-//! 1.0, a glance with the file held open 6, by path 12. So at most 1250 clocks a second up to
-//! 10 000 processes, and 21 glances at what did nothing.
+//! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, cache misses included: a CPU clock
+//! takes 1.0, a glance 6 if the file is held open, and 12 by path. So up to 10 000 processes cost at most 1250 clock
+//! reads a second, and 21 glances at idle processes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -37,31 +39,32 @@ use std::time::Duration;
 use super::rotation::is_between;
 use crate::model::Stat;
 
-/// Time after a change in which a process is asked in every tick.
+/// Time after a change for which a process is checked in every tick.
 pub const RECENT: Duration = Duration::from_secs(10);
 /// Time between two glances at a process in focus that did not run.
 pub const FOCUS_GLANCE: Duration = Duration::from_millis(2500);
 
-/// The shortest and the longest round in which all are asked; the facts of a process that ran must be read within 10 s.
+/// The shortest and the longest round in which all clocks are read. The facts of a process that ran must be read
+/// within 10 s.
 const ROUND: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
-/// Clocks asked in a second, between the two: they take a thousandth of a core.
+/// Clocks read per second between these two limits. They take a thousandth of a core.
 const ASKED_PER_SECOND: usize = 1250;
-/// The shortest times within which all are glanced at, calm and while the machine takes pages back. They are doubled while
-/// that makes more glances a second than the second figure, up to the longest. As each is a multiple of the one
-/// before, nobody misses a turn when it changes.
+/// The shortest periods in which all processes are glanced at, normally and while the machine reclaims pages. A
+/// period doubles, up to the longest, while it makes more glances per second than the second figure. Each period is a
+/// multiple of the one before, so no process misses a turn when the period changes.
 const GLANCES: [(Duration, usize); 2] = [(Duration::from_secs(30), 10), (Duration::from_secs(15), 250)];
 const LONGEST: Duration = Duration::from_secs(480);
-/// Pages that matter: 1 MiB of the least size, below which any figure is shown as right.
+/// Number of pages that matters: 1 MiB in pages of the smallest size. A smaller error is tolerated in any figure.
 const MANY_PAGES: u64 = 256;
-/// Time between two searches for who faulted, so that they take no more than the rounds where programs come and go that
-/// nobody waits for.
+/// Time between two searches for the processes that faulted. It keeps the cost of searches below the cost of rounds if
+/// programs come and go that no parent waits for.
 const SEEK_PAUSE: Duration = Duration::from_secs(8);
-/// Time between two searches for who ended, in which the shortest rounds find them too.
+/// Time between two searches for processes that ended. The shortest rounds find them in this time too.
 const ENDED_PAUSE: Duration = Duration::from_secs(4);
-/// Links to programs' files checked in a second, where that takes longer than it was asked for: some 7 µs each.
+/// Links to executables checked per second, if that takes longer than the requested interval. A check takes some 7
+/// µs.
 const LINKS_PER_SECOND: usize = 25;
 
-/// A process in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     pid: u32,
@@ -70,52 +73,48 @@ struct Turn {
     asked_at: Duration,
 }
 
-/// A process whose turn has come, with something to do.
+/// A process whose turn has come and that needs a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Its pid, and the number it was added with.
     pub pid: u32,
-    /// See `pid`.
+    /// The serial number that it was added with.
     pub serial: u64,
-    /// It ran since it was asked last, or has gone.
+    /// It ran since its last turn, or is gone.
     pub has_run: bool,
-    /// It is to be glanced at.
     pub glances: bool,
-    /// The link to its program's file is to be checked.
+    /// The link to its executable needs a check.
     pub checks_link: bool,
 }
 
-/// The pace of a tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// All are asked.
+    /// Read all clocks.
     pub all: bool,
-    /// The machine has taken pages back since the last tick that said so.
+    /// The machine has reclaimed pages since the last tick that reported it.
     pub has_taken: bool,
     /// Time between two checks of a link.
     pub link_interval: Duration,
 }
 
-/// The round in which all processes are asked if they ran. One that is idle costs its clock and nothing else: it is not
-/// looked up in the table.
+/// The round in which the clocks of all processes are read. An idle process costs only the read of its clock: it is
+/// not even looked up in the table.
 #[derive(Debug, Default)]
 pub struct Round {
-    /// The processes, the one asked longest ago first.
+    /// The processes; the one with the oldest check comes first.
     turns: VecDeque<Turn>,
     last: Option<Duration>,
-    /// The part of a turn that is left over.
+    /// The fraction of a turn that is left over.
     rest: f64,
-    /// The time until which everybody is glanced at sooner: pages were taken back.
+    /// The time until which all processes are glanced at more often, because pages were reclaimed.
     pressed_until: Duration,
 }
 
 impl Round {
-    /// Makes room for so many more processes.
     pub fn reserve(&mut self, count: usize) {
         self.turns.reserve(count);
     }
 
-    /// Adds a process, which is glanced at now, with what its clock said before.
+    /// Adds a process that is being glanced at now, with the value that its clock had before.
     pub fn add(&mut self, pid: u32, serial: u64, clock: Option<Duration>, now: Duration) {
         self.turns.push_back(Turn {
             pid,
@@ -125,8 +124,8 @@ impl Round {
         });
     }
 
-    /// Goes on to the tick at `now`: asks those whose turn has come for their clock, and calls `due` with those of which
-    /// more is to be done; where it returns false, the process is forgotten.
+    /// Advances to the tick at `now`: reads the clocks of the processes whose turn has come, and calls `due` with
+    /// those that need more. If `due` returns false, the process is removed.
     pub fn advance(
         &mut self,
         now: Duration,
@@ -172,12 +171,12 @@ impl Round {
     }
 }
 
-/// Returns the time in which `count` processes are asked.
+/// Returns the time in which the clocks of `count` processes are read.
 fn round_time(count: usize) -> Duration {
     seconds(count, ASKED_PER_SECOND).clamp(ROUND[0], ROUND[1])
 }
 
-/// Returns the time in which `count` processes are glanced at, whatever they do.
+/// Returns the time in which `count` processes are glanced at, whether they ran or not.
 fn glance_period(count: usize, is_pressed: bool) -> Duration {
     let (mut period, most) = GLANCES[usize::from(is_pressed)];
     while period < LONGEST && seconds(count, most) > period {
@@ -186,35 +185,34 @@ fn glance_period(count: usize, is_pressed: bool) -> Duration {
     period
 }
 
-/// Returns the time that `count` take at `rate` a second.
 fn seconds(count: usize, rate: usize) -> Duration {
     Duration::from_secs_f64(count as f64 / rate as f64)
 }
 
-/// The events of the machine that no glance has explained.
+/// Events of the machine that no glance has explained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unexplained {
-    /// The faults that nobody made, as far as could be found.
+    /// Faults of the machine minus the faults of the known processes.
     faults: Level,
-    /// The threads that the machine does not count, as far as could be found: of none, mostly.
+    /// Threads of the known processes minus the tasks of the machine: mostly left by ended processes.
     ended: Level,
-    /// The pages taken back when that was last told.
+    /// The pages reclaimed by the time of the last report.
     taken: Option<u64>,
 }
 
-/// A count that others explain but for a rest.
+/// The difference of two counts that should be equal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// The least rest seen since all were asked.
+    /// The smallest difference since the last search.
     base: Option<u64>,
-    /// The rest seen last.
+    /// The last difference.
     last: u64,
     sought_at: Option<Duration>,
 }
 
 impl Level {
-    /// Takes in a rest that counts where it was the same or beyond it the time before too: where programs come and go, some
-    /// end between the one look and the other.
+    /// Like [`Self::seeks`], but ignores a difference unless the one before was on the same side of the base, and then
+    /// uses the one closer to it. While programs come and go, some end between the reads of the two counts.
     fn seeks_steady(&mut self, now: Duration, rest: u64, pause: Duration) -> bool {
         let last = std::mem::replace(&mut self.last, rest);
         let base = *self.base.get_or_insert(rest);
@@ -230,11 +228,10 @@ impl Level {
         self.seeks(now, nearer, 0, pause)
     }
 
-    /// Takes in the rest; returns true if it has become larger by more than `few`, and nobody was sought for within
-    /// `pause`.
+    /// Adds a difference. Returns true if it has grown by more than `few`, and no search was made within `pause`.
     fn seeks(&mut self, now: Duration, rest: u64, few: u64, pause: Duration) -> bool {
         let base = *self.base.get_or_insert(rest);
-        // The one count may have been read a moment before the other: the difference may fall below zero.
+        // The two counts are not read at the same moment, so the difference may fall.
         let more = rest.wrapping_sub(base).cast_signed();
         if more < 0 {
             self.base = Some(rest);
@@ -250,20 +247,21 @@ impl Level {
 }
 
 impl Unexplained {
-    /// Takes in how many faults the machine has counted, and how many of them the glances show; returns true if all are to
-    /// be asked who made the rest.
+    /// Adds the number of faults that the machine has counted, and how many of them the glances show. Returns true if
+    /// a search for the processes that made the others is needed.
     pub fn seeks(&mut self, now: Duration, counted: u64, shown: u64) -> bool {
         self.faults
             .seeks(now, counted.wrapping_sub(shown), MANY_PAGES, SEEK_PAUSE)
     }
 
-    /// Takes in how many threads the processes had when last glanced at, and how many tasks the machine counts; returns true
-    /// if all are to be asked who has ended.
+    /// Adds the number of threads of all processes as last glanced at, and the number of tasks of the machine.
+    /// Returns true if a search for ended processes is needed.
     pub fn seeks_ended(&mut self, now: Duration, threads: u64, tasks: u64) -> bool {
         self.ended.seeks_steady(now, threads.wrapping_sub(tasks), ENDED_PAUSE)
     }
 
-    /// Takes in how many pages the machine has taken back; returns true if they have become many since that was last told.
+    /// Adds the number of pages that the machine has reclaimed. Returns true if it has grown by more than 1 MiB since
+    /// the last time it did.
     pub fn has_taken(&mut self, pages: u64) -> bool {
         let before = *self.taken.get_or_insert(pages);
         let are_many = pages.wrapping_sub(before) > MANY_PAGES;
@@ -274,7 +272,7 @@ impl Unexplained {
     }
 }
 
-/// Returns true if a process did more than run between two glances: one that only ran is met in the round.
+/// Returns true if a process did more between two glances than run. A process that only ran is seen in the round.
 pub fn is_news(before: &Stat, after: &Stat) -> bool {
     let ran = Stat {
         state: after.state,

@@ -1,68 +1,64 @@
-//! Decides what is to be listed of the processes, so that births cost what was born, not what exists.
+//! Decides which part of the process list to read, so that the cost depends on the number of births, not of
+//! processes.
 //!
-//! Pure. Each tick reads the pid that was given out last and the number of tasks. The kernel gives pids out in turn, so
-//! that who came since has one of those between the last pid then and now: only these are
-//! [listed](crate::proc::pids::within), and again in the tick after, as a pid is given out a moment before its process can
-//! be seen. The whole list is read
+//! Pure. Each tick reads the last allocated pid and the number of tasks. The kernel allocates pids in ascending
+//! order, so a new process has a pid between the last one then and now. Only these pids are
+//! [listed](crate::proc::pids::within), and again in the next tick, because a pid is allocated a moment before its
+//! process becomes visible. The whole list is read
 //!
-//! - twice at first, and twice when pids have come to their end and begin anew;
-//! - where the signs or the list could not be read, or the directory has no [positions](crate::proc::pids::PidList::base);
-//! - when there are more tasks though no pid was given out in turn: one was chosen (`clone3` with `set_tid`);
-//! - in any case after [30 to 120 s](list_holds), as both of that may fall together.
+//! - twice at the start, and twice after the pids have wrapped around;
+//! - if the signs or the list could not be read, or the directory has no
+//!   [positions](crate::proc::pids::PidList::base);
+//! - if there are more tasks although no pid was allocated in order: one was chosen (`clone3` with `set_tid`);
+//! - in any case after [30 to 120 s](list_holds), because both may coincide.
 //!
-//! Who ended is found by the [glances](super::activity), and left out where it is on no list that would tell of it. A pid
-//! that is known may have been given to another process only if those given out have passed it: [`may_be_reused`] tells
-//! which are glanced at for that. One given out of turn has another CPU time than the one before, and is glanced at when it
-//! is asked. A row is always made of a `stat` whose start time is compared.
+//! [Glances](super::activity) find the processes that ended, and so does a list that should contain them but does
+//! not. A known pid may have been reused only if allocation has passed it since: [`may_be_reused`] returns which pids
+//! to check for this reason. If a pid was reused out of order, the new process has another CPU time, and is glanced
+//! at when its clock is read. A row is always made from a `stat` whose start time is compared.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The shortest and the longest time that a whole list holds, and processes listed in a second between the two: a
-/// ten-thousandth of a core.
+/// The shortest and the longest time for which a whole list is valid, and the processes listed per second between
+/// these limits: a ten-thousandth of a core.
 const LIST_HOLDS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)];
 const LISTED_PER_SECOND: usize = 80;
-/// Time between two whole lists for tasks without a pid in turn: in a pid namespace these may be anybody's.
+/// Minimum time between two whole lists because of tasks without a pid in order. In a pid namespace, these tasks may
+/// be outside of it.
 const CHOSEN_PAUSE: Duration = Duration::from_secs(8);
 
 /// The signs of births and ends: the last two fields of `loadavg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signs {
-    /// The pid given out last in this pid namespace.
+    /// The last pid allocated in this pid namespace.
     pub last_pid: u64,
-    /// The tasks of the machine.
+    /// The number of tasks of the machine.
     pub tasks: u64,
 }
 
-/// The part of the list of processes to be read.
+/// The part of the process list to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// None: nobody came.
+    /// Nothing: no process was born.
     Nothing,
-    /// The pids that may have been given out, in a directory with this [base](crate::proc::pids::PidList::base).
+    /// The pids that may have been allocated, in a directory with this [base](crate::proc::pids::PidList::base).
     Born(RangeInclusive<u32>, u64),
-    /// All of it.
     All,
 }
 
-/// The signs read, and what is known of the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Births {
-    /// The signs read last, and those read before.
-    last: Option<Signs>,
+    /// The last signs, and those before.
+    pub last: Option<Signs>,
     earlier: Option<Signs>,
-    /// When the whole list was read last, unless a list has failed since, and its base.
+    /// When the whole list was last read, or `None` if a list has failed since; and its base.
     listed_at: Option<Duration>,
     base: Option<u64>,
 }
 
 impl Births {
-    /// Returns the signs read last.
-    pub const fn signs(&self) -> Option<Signs> {
-        self.last
-    }
-
-    /// Returns what is to be listed at `now`, when the signs are these and `known` processes are known.
+    /// Returns what to list at `now`, with these signs and `known` processes in the table.
     pub fn listing(&self, now: Duration, known: usize, signs: Option<Signs>) -> Listing {
         let (Some(earlier), Some(before), Some(signs)) = (self.earlier, self.last, signs) else {
             return Listing::All;
@@ -83,12 +79,12 @@ impl Births {
         Listing::Nothing
     }
 
-    /// Takes in that a list could not be read.
+    /// Records that a list could not be read.
     pub const fn failed(&mut self) {
         self.listed_at = None;
     }
 
-    /// Takes in the signs of `now`; `whole` is the base of the list, where that was read whole. Returns the last pids before
+    /// Records the signs of `now`; `whole` is the base of the list if it was read whole. Returns the last pids before
     /// and now.
     pub fn listed(&mut self, now: Duration, signs: Option<Signs>, whole: Option<Option<u64>>) -> Option<(u64, u64)> {
         self.earlier = std::mem::replace(&mut self.last, signs);
@@ -100,14 +96,14 @@ impl Births {
     }
 }
 
-/// Returns the time that a whole list of `count` processes holds.
+/// Returns the time for which a whole list of `count` processes is valid.
 pub fn list_holds(count: usize) -> Duration {
     let time = Duration::from_secs_f64(count as f64 / LISTED_PER_SECOND as f64);
     time.clamp(LIST_HOLDS[0], LIST_HOLDS[1])
 }
 
-/// Returns true if `pid` may have been given to another process while the pid given out last went from `before` to
-/// `after`. The kernel gives them out in turn, and begins anew when it has come to the end.
+/// Returns true if `pid` may have been allocated again while the last pid went from `before` to `after`. The kernel
+/// allocates pids in ascending order, and wraps around at the end.
 pub const fn may_be_reused(pid: u64, before: u64, after: u64) -> bool {
     if before <= after {
         before < pid && pid <= after

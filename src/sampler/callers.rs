@@ -1,56 +1,53 @@
-//! Traces who takes memory from the kernel's allocator, for a while: what `perf kmem stat --caller` tells.
+//! Traces call sites that allocate kernel memory, for a while: the data of `perf kmem stat --caller`.
 //!
 //! ```text
 //! instance   the kernel's side: a directory below tracefs, made, read and removed
-//! merge      pure: the events of all CPUs in one order
-//! tally      pure: their sums by call site, and each allocation followed to its free
-//! refusal    why it cannot be done, and what would grant it
+//! tally      pure: the events of all CPUs in one order, and their sums by call site
 //! ```
 //!
-//! Nothing is traced unless [`trace`] is called, and nothing but its own instance is changed.
+//! Nothing is traced unless [`trace`] is called, and nothing but zmtop's own instance is changed.
 //!
-//! The sums are made here and not by histogram triggers of the kernel. These can sum what a call site takes, but they cannot
-//! tell what of it was freed: the events of frees have an address alone, so each must be matched with its allocation. They
-//! also need `CONFIG_HIST_TRIGGERS`, which many kernels lack. What zmtop takes itself is told apart here for the same reason:
-//! a filter of the instance would hide the allocations, and have their frees look like those of something older.
+//! The sums are made here and not by histogram triggers of the kernel. These can sum what a call site allocates, but
+//! not what of it was freed: the event of a free holds only an address, so it must be matched with its allocation.
+//! They also need `CONFIG_HIST_TRIGGERS`, which many kernels lack. zmtop's own allocations are also separated here,
+//! not by a filter of the instance: the filter would hide the allocations, and their frees would look like frees of
+//! older memory.
 
 mod instance;
-pub mod merge;
-mod refusal;
 pub mod tally;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use instance::Instance;
 pub use instance::remove;
-use merge::Merge;
-pub use refusal::Refusal;
 use rustix::fs::CWD;
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
-use tally::Tally;
+use tally::{Merge, Tally};
 
 use crate::model::Reading;
-use crate::model::callers::{CallFigures, CallSite, Callers, Symbol, Trace};
+use crate::model::kernel::{CallFigures, CallSite, Callers, Symbol, Trace};
 use crate::proc::files::{self, Roots};
 use crate::proc::kallsyms::Lookup;
-use crate::proc::tracefs;
-use crate::proc::tracefs::event::{Decoder, Event};
-use crate::proc::tracefs::page::Missed;
+use crate::proc::tracefs::{self, Decoder, Event, FormatError, Missed};
+use crate::text::safe;
 
-/// Time between two looks at the buffers. The kernel's default of 1.4 MB a CPU holds some 25,000 events: a million a second
-/// on one CPU do not fill it in that time.
+/// Time between two reads of the buffers. The kernel's default of 1.4 MB per CPU holds some 25,000 events, which 1
+/// million events a second on one CPU do not fill in that time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Time between two reports of what was seen so far.
+/// Time between two interim reports.
 pub const REPORTS: Duration = Duration::from_secs(1);
-/// Multiple of the time that looking up names took for which new ones wait, while it is traced: a fiftieth of a core.
+/// During a trace, new names wait for this multiple of the last lookup's duration. This limits lookups to 1/50 of a
+/// core.
 const NAMES_REST: u32 = 50;
 
-/// Traces for some time, or until there is a message or no sender left, and returns what was seen. `report` is given
-/// what was seen so far, every second; for nobody that is not put together.
+/// Traces for `time`, or until `stop` receives a message or loses its last sender, and returns the result. `report`,
+/// if any, is called every second with the interim result.
 ///
 /// # Errors
 /// [`Refusal`]. Even then no instance is left behind.
@@ -96,7 +93,7 @@ pub fn trace(
         let is_due = began.elapsed() >= next;
         if is_due {
             next = began.elapsed() + REPORTS;
-            // Until then a new thread counts as somebody else's.
+            // Until the next update, a new thread of zmtop counts as a foreign one.
             tracer.tally.set_own(own_threads(roots));
         }
         if let Some(report) = report.as_mut().filter(|_| is_due) {
@@ -115,18 +112,17 @@ pub fn trace(
     Ok(tracer.names.callers(roots, &tracer.tally, facts, true))
 }
 
-/// A trace that goes on.
 struct Tracer {
     reader: Reader,
     merge: Merge<Event>,
     tally: Tally,
     names: Names,
-    /// The processor time of this thread when it began.
+    /// The CPU time of this thread when the trace began.
     cpu_before: Duration,
 }
 
 impl Tracer {
-    /// Takes in what is in the buffers; returns false once there is nothing to do until there is more.
+    /// Reads the buffers. Returns false if all events were handled and there is nothing to do until new ones arrive.
     fn step(&mut self, instance: &Instance) -> Result<bool, Refusal> {
         let Self {
             reader, merge, tally, ..
@@ -153,23 +149,23 @@ impl Tracer {
     }
 }
 
-/// The processor time of this thread.
+/// Returns the CPU time of this thread.
 fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Returns the threads of zmtop as events name them: by their numbers in the first PID namespace. In another one it does not
-/// know them, and has none.
+/// Returns the threads of zmtop as events name them: by their ids in the first PID namespace. In any other namespace,
+/// these ids are unknown, and the result is empty.
 fn own_threads(roots: &Roots) -> Vec<u32> {
-    // The number of that namespace's file, `PROC_PID_INIT_INO` of `include/linux/proc_ns.h`.
+    // The inode of that namespace's file, `PROC_PID_INIT_INO` of `include/linux/proc_ns.h`.
     const FIRST: &str = "pid:[4026531836]";
     let own = roots.proc.join("self");
     let mut threads = Vec::new();
     let is_first = std::fs::read_link(own.join("ns/pid")).is_ok_and(|link| link == Path::new(FIRST));
     if roots.is_own() && is_first {
         let path = own.join("task");
-        // Without the list they count as somebody else's.
+        // Without the list, they count as foreign threads.
         let _ = files::numbers(CWD, path.as_os_str().as_encoded_bytes(), 4 << 10, |tid| {
             threads.push(tid);
         });
@@ -177,11 +173,10 @@ fn own_threads(roots: &Roots) -> Vec<u32> {
     threads
 }
 
-/// Reads the pages of an instance.
 struct Reader {
     decoder: Decoder,
     page: Vec<u8>,
-    /// Events that pages say were lost before them.
+    /// Events lost before a page, as the pages count them.
     lost: u64,
     torn: u64,
     refused: Option<Refusal>,
@@ -215,16 +210,16 @@ impl Reader {
     }
 }
 
-/// Removes the instances of other runs of this program that were ended by a SIGKILL; as the next trace does, too.
+/// Removes the instances of earlier runs of this program that were ended by a SIGKILL. The next trace does so too.
 pub fn remove_leftovers(roots: &Roots) {
     if let Ok(tracefs) = find(roots) {
         instance::remove_leftovers(&tracefs.join("instances"), &roots.proc);
     }
 }
 
-/// Returns where tracefs is mounted: the first place that is there.
+/// Returns the first existing directory where tracefs is mounted.
 fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
-    let mountinfo = slurp(&roots.proc.join("self/mountinfo")).unwrap_or_default();
+    let mountinfo = files::mountinfo(roots).unwrap_or_default();
     let within = |path: PathBuf| match &roots.sys {
         _ if roots.is_own() => Some(path),
         // A captured tree must not lead to this machine.
@@ -237,7 +232,7 @@ fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
         let has = known.split(u8::is_ascii_whitespace).any(|word| word == b"tracefs");
         return Err(if has { Refusal::NotMounted } else { Refusal::NoTracefs });
     }
-    // Who may not look into a directory is told so by the kernel later.
+    // If a directory is not accessible, a later call returns the kernel's error.
     let mut first = None;
     for mount in mounts {
         if mount.join("instances").is_dir() {
@@ -248,12 +243,11 @@ fn find(roots: &Roots) -> Result<PathBuf, Refusal> {
     first.ok_or(Refusal::NotMounted)
 }
 
-/// Reads a small file whole.
 fn slurp(path: &Path) -> Option<Vec<u8>> {
-    files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, files::MAX_MOUNTINFO).ok()
+    files::slurp_grown(path.as_os_str().as_encoded_bytes(), 4 << 10, 64 << 10).ok()
 }
 
-/// Returns true if the kernel is locked down so that tracing is forbidden.
+/// Returns true if the kernel's lockdown mode forbids tracing.
 fn is_locked_down(roots: &Roots) -> bool {
     let sys = roots.sys.as_ref().map(|sys| sys.join("kernel/security/lockdown"));
     let modes = sys.and_then(|path| slurp(&path)).unwrap_or_default();
@@ -262,11 +256,11 @@ fn is_locked_down(roots: &Roots) -> bool {
         .any(|mode| mode.trim_ascii() == b"[confidentiality]")
 }
 
-/// The functions of call sites, as far as they were looked up.
+/// The functions of the call sites that were looked up.
 struct Names {
     known: HashMap<u64, Option<Symbol>>,
     fault: Reading<()>,
-    /// New ones are looked up from then on, as that reads megabytes.
+    /// When new ones may next be looked up. A lookup reads megabytes.
     from: Instant,
 }
 
@@ -281,7 +275,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Returns the call sites with the functions that they are in; before the last time some may be without.
+    /// Returns the call sites with their functions. Before the last call, some functions may be missing.
     fn callers(&mut self, roots: &Roots, tally: &Tally, trace: Trace, is_last: bool) -> Callers {
         let addresses = tally.sites().iter().filter_map(|(address, _)| *address);
         let unknown: Vec<u64> = addresses.filter(|address| !self.known.contains_key(address)).collect();
@@ -304,6 +298,66 @@ impl Names {
             sites: tally.sites().iter().map(site).collect(),
             symbols: self.fault,
             trace,
+        }
+    }
+}
+
+/// The reason why call sites cannot be traced. Its text is safe to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The kernel has no tracefs.
+    NoTracefs,
+    NotMounted,
+    /// Only root may use this file.
+    Denied(PathBuf),
+    LockedDown,
+    /// The kernel has no events of its allocator, which would be in this directory.
+    NoEvents(PathBuf),
+    /// A file that describes a layout lacks a needed part.
+    Format(PathBuf, FormatError),
+    InUse(PathBuf),
+    /// The kernel returned this error for the file.
+    File(PathBuf, Errno),
+    /// The byte order of this machine is not supported.
+    BigEndian,
+    /// The program is about to end.
+    Ended,
+}
+
+impl Refusal {
+    /// Returns the reason why a file of tracefs could not be used.
+    fn file(path: &Path, errno: Errno) -> Self {
+        match errno {
+            Errno::ACCESS | Errno::PERM => Self::Denied(path.into()),
+            Errno::EXIST => Self::InUse(path.into()),
+            errno => Self::File(path.into(), errno),
+        }
+    }
+
+    /// Like [`Self::file`], for an error of the standard library.
+    fn io(path: &Path, error: &io::Error) -> Self {
+        Self::file(path, Errno::from_io_error(error).unwrap_or(Errno::IO))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |path: &Path| safe(path.as_os_str().as_encoded_bytes()).into_owned();
+        match self {
+            Self::NoTracefs => f.write_str("this kernel has no tracefs (CONFIG_EVENT_TRACING)"),
+            Self::NotMounted => {
+                f.write_str("tracefs is not mounted; root can do it: mount -t tracefs nodev /sys/kernel/tracing")
+            }
+            Self::Denied(path) => write!(f, "only root may trace the kernel: {} is denied", shown(path)),
+            Self::LockedDown => f.write_str(
+                "the kernel is locked down for confidentiality, and so forbids tracing: /sys/kernel/security/lockdown",
+            ),
+            Self::NoEvents(path) => write!(f, "this kernel has no events of its allocator: {}", shown(path)),
+            Self::Format(path, error) => write!(f, "{} {error}", shown(path)),
+            Self::InUse(path) => write!(f, "{} is in use by another zmtop", shown(path)),
+            Self::File(path, errno) => write!(f, "{}: {}", shown(path), io::Error::from(*errno)),
+            Self::BigEndian => f.write_str("the kernel's trace buffers are read on little-endian machines alone"),
+            Self::Ended => f.write_str("ended meanwhile"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of cgroups, read while somebody needs them.
+//! Reads the figures of cgroups while they are needed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,43 +6,40 @@ use std::time::Duration;
 
 use super::job::{Job, JobKey, RunningReads};
 use crate::model::{CgroupFigures, Missing, Reading};
-use crate::proc::cgroup::mounts::{Mounts, above};
+use crate::proc::cgroup::{Mounts, above};
 
-/// Cgroups read in one job: some 15 µs each, far more than taking a job costs.
+/// Cgroups read in one job, at some 15 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
-/// Time that figures hold: each cgroup is read once a second, at intervals of a second as at shorter ones.
+/// Time for which figures are valid. Each cgroup is read once a second, whether the interval is 1 s or shorter.
 const FIGURES_HOLD: Duration = Duration::from_millis(990);
-/// Time that mounts hold: they hardly ever change.
+/// Time for which mounts are valid. They hardly ever change.
 const MOUNTS_HOLD: Duration = Duration::from_secs(30);
-/// Bytes and levels beyond which a path is left out: a made tree may claim any, each with as many above it.
+/// Length in bytes and number of levels beyond which a path is ignored. A forged tree may contain any path, and each
+/// adds as many ancestors.
 const MAX_PATH: usize = 4096;
 const MAX_DEPTH: usize = 64;
 
-/// All cgroups with a process in them or below them.
 #[derive(Default)]
 pub(super) struct Cgroups {
-    is_on: bool,
+    pub(super) is_on: bool,
     /// The mounts, and when they were read.
     mounts: Option<(Reading<Arc<Mounts>>, Duration)>,
     is_reading_mounts: bool,
-    /// Each comes after those above it.
+    /// Sorted, so that each comes after its ancestors.
     by_path: BTreeMap<Arc<[u8]>, Cgroup>,
     jobs: u64,
 }
 
 struct Cgroup {
-    /// Its own limits, not those of the cgroups above it.
+    /// Its own limits, not its ancestors'.
     figures: CgroupFigures,
-    /// When they were read.
     at: Option<Duration>,
-    /// The job that reads it.
     job: Option<u64>,
     /// A process is in it, or below it.
     is_used: bool,
 }
 
 impl Cgroups {
-    /// Sets whether they are read.
     pub(super) fn set(&mut self, is_on: bool) {
         self.is_on = is_on;
         if !is_on {
@@ -50,19 +47,14 @@ impl Cgroups {
         }
     }
 
-    /// Returns true if they are read.
-    pub(super) const fn is_on(&self) -> bool {
-        self.is_on
-    }
-
-    /// Returns where cgroups are mounted, as far as that is known.
+    /// Returns where cgroups are mounted, if that is known.
     pub(super) fn mounts(&self) -> Option<Arc<Mounts>> {
         let (mounts, _) = self.mounts.as_ref()?;
         mounts.as_ref().ok().map(Arc::clone)
     }
 
-    /// Returns the job to read the mounts, where they are not known or old; only if they are needed, for the figures or
-    /// for `other` things.
+    /// Returns the job to read the mounts if they are unknown or outdated, and needed: for the figures or for `other`
+    /// uses.
     pub(super) fn mounts_job(&mut self, now: Duration, other: bool) -> Option<Job> {
         let is_fresh = self
             .mounts
@@ -74,14 +66,13 @@ impl Cgroups {
         Some(Job::Mounts)
     }
 
-    /// Takes in the mounts.
     pub(super) fn set_mounts(&mut self, mounts: Reading<Arc<Mounts>>, now: Duration) {
         self.is_reading_mounts = false;
         self.mounts = Some((mounts, now));
     }
 
-    /// Returns jobs to read the cgroups at `paths`, those of all processes, and the ones above them as far as
-    /// they are mounted. Others are forgotten.
+    /// Returns jobs to read the cgroups at `paths`, which hold all processes, and their ancestors as far as
+    /// they are mounted. All other cgroups are dropped.
     pub(super) fn jobs<'a>(&mut self, paths: impl Iterator<Item = &'a Arc<[u8]>>, now: Duration) -> Vec<Job> {
         self.by_path.values_mut().for_each(|cgroup| cgroup.is_used = false);
         for path in paths {
@@ -109,7 +100,7 @@ impl Cgroups {
         jobs
     }
 
-    /// Marks a cgroup and those above it as used.
+    /// Marks a cgroup and its ancestors as used.
     fn mark_used(&mut self, path: &Arc<[u8]>) {
         let depth = path.split(|b| *b == b'/').count();
         if path.len() > MAX_PATH || depth > MAX_DEPTH {
@@ -118,7 +109,7 @@ impl Cgroups {
         let mut at: &[u8] = path;
         loop {
             match self.by_path.get_mut(at) {
-                // Then so are those above it.
+                // Then its ancestors are marked too.
                 Some(cgroup) if cgroup.is_used => return,
                 Some(cgroup) => cgroup.is_used = true,
                 None => {
@@ -141,7 +132,6 @@ impl Cgroups {
         }
     }
 
-    /// Takes in what a job has read.
     pub(super) fn set_figures(&mut self, job: u64, figures: Vec<(Arc<[u8]>, CgroupFigures)>, now: Duration) {
         for (path, figures) in figures {
             if let Some(cgroup) = self.by_path.get_mut(&path).filter(|c| c.job == Some(job)) {
@@ -152,8 +142,8 @@ impl Cgroups {
         }
     }
 
-    /// Returns the figures, with the limits that hold: the least of each cgroup and those above it. One whose
-    /// read has been under way for longer than `deadline` says so.
+    /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. A cgroup whose
+    /// read takes longer than `deadline` is reported as timed out.
     pub(super) fn publish(
         &self,
         running: &RunningReads,

@@ -1,40 +1,40 @@
-//! Reads what is worth reading of few processes only: the counters of Java virtual machines, and the limit of the address
-//! space where that grows.
+//! Reads data of a few processes only: the counters of Java virtual machines, and the address space limits of
+//! processes whose address space grows.
 //!
-//! They are told from the rows that a snapshot publishes; each is read now and then, on the reader threads.
+//! The rows of a published snapshot select these processes. The reader threads read each of them at intervals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::{CloseLook, CloseRead, CloseResult, Job};
-use crate::model::jvm::JvmHeap;
+use crate::model::snapshot::JvmHeap;
 use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
 
-/// Time between two reads of a virtual machine that ran meanwhile, at some 60 µs each: collections that matter are
+/// Time between two reads of a virtual machine that ran in between, at some 60 µs each. Collections that matter are
 /// further apart.
 const JVM_INTERVAL: Duration = Duration::from_secs(10);
-/// Reads of what looks like a virtual machine without finding its counters, until it counts as none.
+/// Reads of a suspected virtual machine without counters after which it counts as none.
 const JVM_TRIES: u32 = 3;
-/// Reads of virtual machines that do not return, from which on no further one is read: what a process mounts at its `/tmp` may
-/// keep a reader waiting for ever.
+/// Number of stuck reads of virtual machines from which on no other is read. What a process mounts at its `/tmp` may
+/// block a reader for ever.
 const MAX_STUCK: usize = 2;
-/// The least address space that is watched: smaller ones have no limits that matter, and are many.
+/// Minimum address space that is watched. Smaller ones have no limits that matter, and are many.
 const MIN_ADDRESS_SPACE: u64 = 16 << 20;
-/// Growth of the address space from which on its limit is read.
+/// Growth of an address space, in bytes, from which on its limit is read.
 const MIN_GROWTH: u64 = 1 << 20;
-/// Time for which a program may load before its limit is read.
+/// Time that a program gets to load before its limit is read.
 const LOADING: Duration = Duration::from_secs(5);
-/// Time without growth after which an address space is not watched any more, and between two reads of a limit.
+/// Time without growth after which an address space is no longer watched; also the time between two reads of a limit.
 const LIMIT_HOLD: Duration = Duration::from_secs(60);
 
-/// The processes that are looked at closely.
 #[derive(Default)]
 pub(super) struct CloseLooks {
     jvms: BTreeMap<Identity, Jvm>,
     growing: BTreeMap<Identity, AddressSpace>,
-    heaps: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
-    limits: Arc<BTreeMap<Identity, u64>>,
+    pub(super) heaps: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
+    /// The limits of growing address spaces that have one, in bytes.
+    pub(super) limits: Arc<BTreeMap<Identity, u64>>,
     pruned_at: Duration,
 }
 
@@ -45,12 +45,11 @@ struct Jvm {
     mapping: Option<Arc<[u8]>>,
     tries: u32,
     read_at: Option<Duration>,
-    /// Its processor time when it was read.
+    /// Its CPU time when it was last read, in clock ticks.
     cpu: u64,
     is_reading: bool,
 }
 
-/// A growing address space.
 struct AddressSpace {
     first: (u64, Duration),
     newest: (u64, Duration),
@@ -59,17 +58,7 @@ struct AddressSpace {
 }
 
 impl CloseLooks {
-    /// Returns the heaps of virtual machines as last read.
-    pub(super) fn heaps(&self) -> Arc<BTreeMap<Identity, Reading<JvmHeap>>> {
-        Arc::clone(&self.heaps)
-    }
-
-    /// Returns the limits of the address spaces that grow and have one, in bytes.
-    pub(super) fn limits(&self) -> Arc<BTreeMap<Identity, u64>> {
-        Arc::clone(&self.limits)
-    }
-
-    /// Looks at the rows of a snapshot that changed; returns what is to be read.
+    /// Checks the changed rows of a snapshot, and returns the jobs to run.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
         let rows = snapshot.rows();
@@ -151,7 +140,6 @@ impl CloseLooks {
         }
     }
 
-    /// Takes in what was read of a process.
     pub(super) fn take_in(&mut self, id: Identity, result: CloseResult) {
         match result {
             CloseResult::Jvm { mapping, heap } => self.set_heap(id, mapping, heap),
@@ -164,7 +152,7 @@ impl CloseLooks {
         jvm.is_reading = false;
         jvm.mapping = mapping;
         if jvm.mapping.is_none() {
-            // It starts, or is none.
+            // It is still starting, or is no virtual machine.
             jvm.tries += 1;
         } else {
             Arc::make_mut(&mut self.heaps).insert(id, heap);
@@ -183,7 +171,7 @@ impl CloseLooks {
         }
     }
 
-    /// Forgets the processes that ended, and the address spaces that do not grow.
+    /// Removes ended processes, and address spaces that no longer grow.
     fn prune(&mut self, snapshot: &Snapshot) {
         let now = snapshot.monotonic;
         let is_there = |id: &Identity| snapshot.place(*id).is_some();
@@ -199,8 +187,8 @@ impl CloseLooks {
     }
 }
 
-/// Returns true if a program may be a Java virtual machine, by the names of its file: what is none has no counters, and is
-/// not asked for long.
+/// Returns true if a program may be a Java virtual machine, judging by the names of its file. A false positive costs
+/// little: it has no counters, and is dropped after [`JVM_TRIES`] reads.
 fn may_be_jvm(facts: &Facts) -> bool {
     const PARTS: [&[u8]; 4] = [b"/jvm/", b"/jdk", b"/jre", b"/bin/java"];
     let has = |path: &[u8], part: &[u8]| path.windows(part.len()).any(|piece| piece == part);

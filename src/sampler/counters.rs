@@ -1,48 +1,46 @@
-//! Reads the counters of a process, which tell what its memory does between walks.
+//! Reads the counters of a process, which show how its memory changes between walks.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::estimate::{Anchor, Counters};
-use super::target::Target;
-use super::thread;
+use super::target::{self, Target};
 use super::walk::Walked;
 use crate::model::Stat;
 use crate::proc::files::Roots;
-use crate::proc::{clock, files, stat, statm, status};
+use crate::proc::{clock, files, pid};
 
-/// CPUs where they cannot be counted: many.
+/// Assumed number of CPUs if they cannot be counted. A high number is safe.
 const UNKNOWN_CPUS: u64 = 1024;
 
-/// Use of swap on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SwapUse {
-    /// There is none.
+    /// The machine has no swap.
     #[default]
     Absent,
-    /// There is some, and nothing in it.
+    /// The machine has swap, which is empty.
     Empty,
     /// Something is swapped out.
     Used,
 }
 
-/// The counters that are known, so that they are read only where they may have changed.
+/// The counters read before, so that they are read again only if they may have changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownCounters {
     pub(super) counters: Counters,
     pub(super) swap_use: SwapUse,
-    /// Its memory may not be read, so that of all counters only its use of swap is shown.
+    /// Its memory figures are not readable, so that only its use of swap is shown.
     pub(super) is_denied: bool,
 }
 
-/// Time for which it is taken to be known if KSM runs: hosts turn it on when memory gets scarce.
+/// Time for which the state of KSM is cached. Hosts enable it when memory gets scarce.
 const KSM_HOLDS: Duration = Duration::from_secs(10);
 
-/// Reads counters, with what must be known of the kernel.
+/// Reads counters; holds the facts about the kernel that this needs.
 pub(super) struct CounterReader {
     page: u64,
-    /// `/sys/kernel/mm/ksm/run`, when it was read last, and if it said that KSM runs.
+    /// `/sys/kernel/mm/ksm/run`, when it was last read, and whether KSM ran then.
     ksm: Option<PathBuf>,
     merges: Mutex<(Option<Duration>, bool)>,
     release: Vec<u8>,
@@ -67,8 +65,8 @@ impl CounterReader {
         }
     }
 
-    /// Adds to counters of `stat` what else counts; what is `known` is not read again, unless it may have changed without
-    /// a sign in `stat`.
+    /// Adds the counters that `stat` lacks. Those that are `known` are read again only if they may have changed
+    /// without a change in `stat`.
     pub(super) fn complete(
         &self,
         counters: &mut Counters,
@@ -92,7 +90,7 @@ impl CounterReader {
             }
             return;
         }
-        // Freeing what is swapped out moves neither RSS nor a fault count.
+        // Freeing swapped-out memory changes neither RSS nor a fault count.
         let has_swap = then.swap != Some(0);
         if !has_swap && counters.has_same_stat(then) {
             (counters.resident, counters.swap) = (then.resident, then.swap);
@@ -112,15 +110,16 @@ impl CounterReader {
         self.read_with_swap(counters, target, proc, buf);
     }
 
-    /// Reads the counters of `stat`, and the number of threads.
+    /// Reads `stat`; of a process whose first thread has ended, completes it from a live one.
     pub(super) fn of_stat(&self, target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Stat> {
         let len = target.stat(proc, buf).ok()?;
-        let mut stat = stat::parse(&buf[..len], self.page).ok()?.stat;
-        thread::complete(&mut stat, target, proc, self.page).ok()?;
+        let mut stat = pid::stat(&buf[..len], self.page).ok()?.stat;
+        target::complete_stat(&mut stat, target, proc, self.page).ok()?;
         Some(stat)
     }
 
-    /// Makes the anchor of a walk that was just made; `before` is the `stat` before it. Nothing where the process is gone.
+    /// Creates the anchor of a walk that was just made; `before` is the `stat` before it. Returns `None` if the
+    /// process is gone.
     pub(super) fn anchor(
         &self,
         walked: &Walked,
@@ -137,7 +136,7 @@ impl CounterReader {
         } else {
             self.read_with_swap(&mut counters, target, proc, buf);
         }
-        let inexact = statm::inexact(&self.release, self.cpus, after.threads).saturating_mul(self.page);
+        let inexact = pid::inexact(&self.release, self.cpus, after.threads).saturating_mul(self.page);
         let before = Counters::new(&before?);
         Some(Anchor {
             may_merge: self.merges(),
@@ -161,14 +160,14 @@ impl CounterReader {
 
     fn read_resident(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {
         let len = target.open(proc, b"statm").and_then(|fd| files::read_record(fd, buf));
-        counters.resident = len.ok().and_then(|len| statm::parse(&buf[..len], self.page).ok());
+        counters.resident = len.ok().and_then(|len| pid::statm(&buf[..len], self.page).ok());
     }
 
     fn read_with_swap(&self, counters: &mut Counters, target: &Target, proc: &Path, buf: &mut [u8]) {
         let len = target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf));
         let Ok(len) = len else { return };
-        counters.swap = status::swap(&buf[..len]).ok();
-        counters.resident = status::resident(&buf[..len]).ok();
+        counters.swap = pid::swap(&buf[..len]).ok();
+        counters.resident = pid::resident(&buf[..len]).ok();
         if counters.resident.is_none() {
             self.read_resident(counters, target, proc, buf);
         }

@@ -1,59 +1,47 @@
 //! Estimates the memory of a process between walks, with a bound on the error.
 //!
-//! Pure. An *anchor* is a walk with the kernel's counters of that moment: how many pages of each kind are resident, how
-//! much is swapped out, how often it faulted. What the counters say has changed since is added to the walk:
+//! Pure. An *anchor* is a walk together with the kernel's counters at that moment: resident pages of each kind,
+//! swapped-out bytes, faults. The estimate is the walk plus what the counters say has changed since:
 //!
-//! - New anonymous pages are private, and count whole. Those given back count whole too where the walk found nearly all
-//!   unshared, else by the ratio of the walk's `Pss_Anon` to its anonymous pages.
-//! - Pages of files and shmem count by the ratio of their PSS to their number. Each may have had from no to many sharers,
-//!   so that one page errs by a page times the larger of that ratio and its rest to 1, until walks have [shown](Margin) how
-//!   much alike the pages of this very process are.
-//! - Swap by the ratio of `SwapPss` to `VmSwap`; what was swapped out counts as it did in RAM.
-//! - A fault without a new page may be a copy on write, or a page of a file in place of another. It tells nothing where
-//!   nothing is shared. How much one was worth is learnt likewise. One fault may map many pages of a file, so that
-//!   beside such pages nearly all faults may have been copies: a child just forked does little else.
+//! - New anonymous pages are private and count whole. Freed ones also count whole if the walk found nearly all
+//!   unshared. Otherwise they count by the ratio of the walk's `Pss_Anon` to its anonymous pages.
+//! - Pages of files and shmem count by the ratio of their PSS to their number. Each may have had no sharers or many,
+//!   so the error per page is up to a page times the larger of that ratio and 1 minus that ratio, until walks have
+//!   [shown](Margin) how similar the pages of this process are.
+//! - Swap counts by the ratio of `SwapPss` to `VmSwap`. Newly swapped-out memory counts as it did in RAM.
+//! - A fault without a new page may be a copy on write, or a page of a file that replaces another. If nothing is
+//!   shared, such faults change nothing. The change per fault is learnt from walks too. One fault may map many pages
+//!   of a file, so if such pages came, nearly all faults may have been copies: a child just forked does little else.
 //!
-//! What others do to a process (a sharer that ends) is not in its counters and not in this bound. Its groups tell, by a bound
-//! and an [estimate](Others), and walks show how much of the bound the estimate errs.
+//! Changes caused by other processes (such as a sharer that ends) are neither in these counters nor in this bound.
+//! They are covered by a bound and an [estimate](Others) for the groups of the process, and walks show by how much
+//! that estimate errs.
 
-mod figures;
-mod margin;
-mod tracker;
+use crate::model::{Memory, Reading, Stat};
+use crate::proc::pid::Statm;
 
-pub use margin::Margin;
-pub use tracker::{Others, Tracker};
-
-pub use figures::shift;
-use figures::{Part, Ratio, move_anon, move_shared};
-
-use crate::model::{Memory, Stat};
-use crate::proc::statm::Statm;
-
-/// The size of the page that a fault brings at least. The kernel's own may be larger, which the margin learns.
+/// The smallest page that a fault maps. If the kernel's pages are larger, the margin learns it.
 const PAGE: u64 = 4096;
-/// Bytes of a file or of shmem that the kernel maps with one fault at most: since Linux 6.18 a whole folio, within what one
-/// page table maps; before, 64 KiB (`fault_around_bytes`).
+/// Maximum bytes of a file or of shmem that the kernel maps with one fault: since Linux 6.18 a whole folio, within
+/// the range of one page table; before, 64 KiB (`fault_around_bytes`).
 const AROUND: u64 = 512 * PAGE;
 
-/// The counters of a process at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Minor and major faults.
     pub faults: u64,
-    /// CPU time, in clock ticks.
     pub cpu_ticks: u64,
-    /// The size of the address space.
+    /// The size of the address space, in bytes.
     pub vsize: u64,
-    /// Resident pages, as `stat` gives them.
+    /// RSS as `stat` reports it, in bytes.
     pub rss: u64,
-    /// Resident pages by kind, where that could be read.
+    /// Resident memory by kind, if it could be read.
     pub resident: Option<Statm>,
-    /// `VmSwap`, where that could be read, or the walk found nothing swapped out.
+    /// `VmSwap`, if it could be read; 0 if the walk found nothing swapped out.
     pub swap: Option<u64>,
 }
 
 impl Counters {
-    /// Creates counters of what `stat` tells, and nothing else.
+    /// Creates counters from `stat` alone.
     pub const fn new(stat: &Stat) -> Self {
         Self {
             faults: stat.minflt.wrapping_add(stat.majflt),
@@ -65,7 +53,7 @@ impl Counters {
         }
     }
 
-    /// Returns true if `stat` was the same in both, so that the rest is the same too.
+    /// Returns true if `stat` was the same in both, so that all counters are.
     pub const fn has_same_stat(&self, other: &Self) -> bool {
         self.faults == other.faults
             && self.cpu_ticks == other.cpu_ticks
@@ -73,47 +61,46 @@ impl Counters {
             && self.rss == other.rss
     }
 
-    /// Returns all resident pages.
+    /// Returns the resident memory of all kinds, in bytes.
     fn resident(&self) -> u64 {
         self.resident
             .map_or(self.rss, |statm| statm.anon.saturating_add(statm.shared))
     }
 }
 
-/// A walk with the counters of its moment.
+/// A walk with the counters at its moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Anchor {
-    /// The walk's figures.
     pub memory: Memory,
-    /// `Anonymous` of the walk, where that was told.
+    /// `Anonymous` of the walk, if the kernel reports it.
     pub anonymous: Option<u64>,
     /// The counters just after it.
     pub counters: Counters,
-    /// Bytes that came or went while it was walked.
+    /// Bytes that came or went during the walk.
     pub blur: u64,
-    /// The faults meanwhile.
+    /// The faults during the walk.
     pub early: Faults,
-    /// Bytes by which the kernel's counter of a kind of pages may be off: see [`statm::inexact`](crate::proc::statm::inexact).
+    /// Maximum error of the kernel's counter of one kind of pages, in bytes: see
+    /// [`pid::inexact`](crate::proc::pid::inexact).
     pub inexact: u64,
-    /// Its anonymous pages may have become shared since: it was forked.
+    /// It forked since, so its anonymous pages may have become shared.
     pub is_forked: bool,
-    /// The kernel merges pages of equal content (KSM), of which no counter of a process tells.
+    /// KSM merges pages of equal content, which no counter of a process shows.
     pub may_merge: bool,
 }
 
-/// Faults, and the bytes that came meanwhile.
+/// A number of faults, and the bytes that came at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Minor and major faults.
     pub count: u64,
     /// Anonymous memory that came.
     pub anon: u64,
-    /// Pages of files and shmem that came.
+    /// Memory of files and shmem that came.
     pub shared: u64,
 }
 
 impl Faults {
-    /// Returns how many have brought no new page, where so many bytes can be copied on write.
+    /// Returns the maximum number of faults that brought no new page, if `copyable` bytes can be copied on write.
     const fn without_page(&self, copyable: u64) -> u64 {
         let others = self.count.saturating_sub(self.anon / PAGE);
         let least = others.saturating_sub(self.shared / PAGE);
@@ -126,23 +113,23 @@ impl Faults {
 /// An estimate of the memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The figures.
     pub memory: Memory,
-    /// Upper bound on the error of PSS and `SwapPss` together, in bytes.
+    /// Upper bound on the error of PSS + `SwapPss`, in bytes.
     pub bound: u64,
-    /// Bytes that faults without a new page may have changed at the very most.
+    /// Upper bound on the bytes changed by faults without a new page.
     pub faulted: u64,
-    /// The same of those that are more than ever proved harmless.
+    /// The part of `faulted` due to faults beyond the number that a walk has shown to be harmless.
     pub unproven: u64,
     /// Bytes that can change without a new page.
     mutable: u64,
-    /// The parts of it that ratios make (for each byte that they may err), faults without a new page, and CPU time.
+    /// The parts of the bound due to ratios (per byte of their possible error), faults without a new page, and CPU
+    /// time.
     ratios: Unexplained,
     faults: Unexplained,
     ticks: Unexplained,
 }
 
-/// Events that do not tell how much they changed, and what that may be.
+/// Events whose effect the counters do not show, and the bound on that effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Unexplained {
     events: u64,
@@ -150,9 +137,9 @@ struct Unexplained {
 }
 
 impl Anchor {
-    /// Creates the anchor of a walk of `memory`, with the counters before it and after it.
+    /// Creates the anchor of a walk of `memory`, with the counters before and after it.
     pub fn new(memory: Memory, anonymous: Option<u64>, before: &Counters, after: Counters, inexact: u64) -> Self {
-        // Where nothing changed in between, a difference is one of how pages are counted.
+        // If nothing changed during the walk, a difference only shows that pages are counted in two ways.
         let is_sharp = before.has_same_stat(&after);
         let resident = after.resident.unwrap_or_default();
         let anon = anonymous.unwrap_or(resident.anon);
@@ -176,9 +163,9 @@ impl Anchor {
         }
     }
 
-    /// Estimates the memory by the counters `now`.
+    /// Estimates the memory from the current counters.
     pub fn estimate(&self, now: &Counters, margin: &Margin) -> Estimate {
-        // A glance may be older than the walk that it is taken in after.
+        // A glance may be older than the walk whose result came before it.
         let is_older = now.faults < self.counters.faults || now.cpu_ticks < self.counters.cpu_ticks;
         let now = if is_older { &self.counters } else { now };
         if self.counters == *now && self.early.count == 0 {
@@ -213,8 +200,7 @@ impl Anchor {
         }
     }
 
-    /// Bounds the error where nothing but `stat` can be read, or nothing else is exact: each fault and each page that came
-    /// or went.
+    /// Bounds the error if only `stat` is readable or exact: counts each fault, and each page that came or went.
     fn by_stat(&self, now: &Counters) -> Estimate {
         let then = &self.counters;
         let faults = now.faults.wrapping_sub(then.faults);
@@ -225,7 +211,7 @@ impl Anchor {
             now.anon.abs_diff(then.anon).saturating_add(shared)
         });
         let swap = then.swap.zip(now.swap).map_or(0, |(then, now)| now.abs_diff(then));
-        // Address space that comes or goes holds nothing yet, or held what RSS tells; but it may have been swapped out.
+        // New or freed address space is empty or in RSS, but it may also have been swapped out.
         let space = if now.vsize == then.vsize { 0 } else { PAGE };
         let faulted = faults.saturating_mul(AROUND / PAGE);
         Estimate {
@@ -242,8 +228,8 @@ impl Anchor {
         let shared = Change::new(then.shared, resident.1.shared);
         let ratios = self.ratios(then, swap.0);
         let swap = Change::new(swap.0, swap.1);
-        // What comes back from swap counts as it did there, what goes there as it did in RAM; the rest of what comes is
-        // new, and private.
+        // What returns from swap counts as it did there, and what goes there as it did in RAM. The rest of what came
+        // is new and private.
         let swapped_in = swap.less.min(anon.more);
         let fresh = anon.more - swapped_in;
         let more = Part {
@@ -262,7 +248,8 @@ impl Anchor {
         }
 
         let ticks = now.cpu_ticks.saturating_sub(self.counters.cpu_ticks);
-        // A copy on write adds at most what anonymous pages lack to be whole; pages of files, what their ratio allows.
+        // A copy on write adds at most the part of anonymous memory that is shared; for pages of files, the error of
+        // their ratio.
         let shared_anon = then.anon - ratios.anon.of(then.anon);
         let mutable = shared_anon.saturating_add(ratios.shared.error_of(then.shared));
         let early = &self.early;
@@ -305,8 +292,7 @@ impl Anchor {
         }
     }
 
-    /// Returns the error that counters make which are off then and now, the one for anonymous pages and those for pages of
-    /// files and of shmem.
+    /// Returns the error due to inexact counters at both times, for anonymous pages and for pages of files and shmem.
     fn inexactness(&self, ratios: &Ratios) -> u64 {
         let shared = ratios.shared.of(self.inexact).saturating_mul(2);
         self.inexact.saturating_add(shared).saturating_mul(2)
@@ -340,7 +326,7 @@ struct Ratios {
     swap: Ratio,
 }
 
-/// A change of a figure: by how much it grew, or else shrank.
+/// A change of a figure: its growth, or else its shrinkage.
 #[derive(Clone, Copy)]
 struct Change {
     more: u64,
@@ -358,4 +344,416 @@ impl Change {
 
 fn sum<const N: usize>(parts: [u64; N]) -> u64 {
     parts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// Bounds on the changes by other processes since a walk: see [`sharing`](crate::sampler::sharing). In bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// The bound on sudden changes.
+    pub bound: u64,
+    /// The bound on drift: pages touched little by little.
+    pub drift: u64,
+    /// An estimate of the change of PSS due to drift.
+    pub shift: i64,
+}
+
+/// The last walk of a process, its last counters, and its margin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tracker {
+    /// The counters read last.
+    counters: Counters,
+    anchor: Option<Anchor>,
+    margin: Margin,
+}
+
+impl Tracker {
+    pub fn new(counters: Counters) -> Self {
+        Self {
+            counters,
+            ..Self::default()
+        }
+    }
+
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub const fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
+    }
+
+    /// Stores the counters of a glance; returns true if they changed.
+    pub fn glanced(&mut self, counters: Counters) -> bool {
+        std::mem::replace(&mut self.counters, counters) != counters
+    }
+
+    /// Stores a walk, or `None` if its counters could not be read. `others` are the changes by others up to that
+    /// moment. Returns an upper bound on the bytes that the process itself has changed since the walk before.
+    pub fn walked(&mut self, anchor: Option<Anchor>, others: &Others) -> u64 {
+        let old = std::mem::replace(&mut self.anchor, anchor);
+        let Some(anchor) = anchor else { return u64::MAX };
+        self.counters = anchor.counters;
+        let Some(old) = old else { return u64::MAX };
+        let estimate = old.estimate(&anchor.counters, &self.margin);
+        let cost = |m: &Memory| m.pss.saturating_add(m.swap_pss.unwrap_or(0));
+        let estimated = cost(&estimate.memory).saturating_add_signed(others.shift);
+        let error = estimated.abs_diff(cost(&anchor.memory)).saturating_sub(anchor.blur);
+        let external = self.bound_of(others);
+        let of_own = estimate.bound.saturating_add(others.bound);
+        self.margin.learn_of_drift(others.drift, error.saturating_sub(of_own));
+        self.margin.learn(&estimate, error.saturating_sub(external));
+        old.by_stat(&anchor.counters).bound
+    }
+
+    /// Returns the bound on the error due to other processes, after the estimated shift.
+    pub fn bound_of(&self, others: &Others) -> u64 {
+        others.bound.saturating_add(self.margin.of_drift(others.drift))
+    }
+
+    /// Records a fork: anonymous pages found unshared may be shared now.
+    pub fn forked(&mut self) {
+        if let Some(anchor) = &mut self.anchor {
+            anchor.is_forked = true;
+        }
+    }
+
+    /// Returns the estimate of its current memory; `None` if it was never walked.
+    pub fn estimate(&self) -> Option<Estimate> {
+        Some(self.anchor.as_ref()?.estimate(&self.counters, &self.margin))
+    }
+
+    /// Returns true if it ran since the walk and nothing but `stat` is readable.
+    pub fn ran_unseen(&self) -> bool {
+        let anchor = self.anchor.as_ref();
+        anchor.is_some_and(|a| a.counters.resident.is_none() && a.counters.cpu_ticks != self.counters.cpu_ticks)
+    }
+}
+
+/// The error of a process's estimates that walks have shown, beyond what its counters explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin {
+    /// The actual error of the ratios, as a fraction of their maximum error.
+    of_ratios: Fraction,
+    /// The actual error of the estimated drift caused by others, as a fraction of its bound.
+    of_drift: Fraction,
+    /// Bytes per fault without a new page, and the highest number of such faults before a walk that showed their
+    /// effect.
+    per_fault: f32,
+    faults: u64,
+    /// Bytes per clock tick of CPU time.
+    per_tick: f32,
+}
+
+/// An actual error, as a fraction of the possible one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Fraction {
+    part: f32,
+    /// The highest possible error, in bytes, at a walk that showed the actual one.
+    proven: u64,
+}
+
+/// The fraction for a process without evidence: each page had the fewest or the most sharers.
+const INITIAL_PART: f32 = 1.0;
+/// The smallest fraction, however similar the pages were.
+const MIN_PART: f32 = 0.0625;
+/// Bytes per fault, for a process without evidence and for faults beyond the number shown to be harmless: some of the
+/// pages of a file that the kernel maps around it, or a copy of one.
+const INITIAL_PER_FAULT: f32 = 2.0 * PAGE as f32;
+/// Maximum bytes per fault.
+const MAX_PER_FAULT: f32 = AROUND as f32;
+/// Bytes per tick for such a process. With 1 MiB of shared pages it is walked after 1/20 s of CPU time, after 1/5 s
+/// if that walk shows no change, and so on.
+const INITIAL_PER_TICK: f32 = 200.0 * 1024.0;
+/// Maximum bytes per tick: 10 ms of unmapping and mapping without a fault.
+const MAX_PER_TICK: f32 = 64.0 * 1024.0 * 1024.0;
+/// Factor on the error that a walk shows, as the next may be larger.
+const FACTOR: f32 = 2.0;
+/// Fraction of a margin that remains after a walk with a smaller error.
+const DECAY: f32 = 0.25;
+/// The bound from which on a walk without error is evidence.
+const PROOF: u64 = 64 << 10;
+
+impl Default for Margin {
+    fn default() -> Self {
+        Self {
+            of_ratios: Fraction::INITIAL,
+            of_drift: Fraction::INITIAL,
+            per_fault: INITIAL_PER_FAULT,
+            faults: 0,
+            per_tick: INITIAL_PER_TICK,
+        }
+    }
+}
+
+impl Fraction {
+    const INITIAL: Self = Self {
+        part: INITIAL_PART,
+        proven: 0,
+    };
+
+    /// Returns the error to expect if `bytes` could be wrong. Beyond twice the highest proven value, nothing is
+    /// known.
+    fn of(self, bytes: u64) -> u64 {
+        let known = bytes.min(self.proven.saturating_mul(2));
+        let rest = (bytes - known) as f64 * f64::from(INITIAL_PART);
+        (known as f64 * f64::from(self.part) + rest) as u64
+    }
+
+    /// Learns from an upper bound on the error that these events caused.
+    fn learn(&mut self, could: &Unexplained, error: u64) {
+        learn(&mut self.part, could, error, INITIAL_PART);
+        self.part = self.part.max(MIN_PART);
+        if could.bound >= PROOF {
+            self.proven = self.proven.max(could.events);
+        }
+    }
+}
+
+impl Margin {
+    /// Returns the error to expect from ratios that may err by `bytes`. A change far larger than any before, such as
+    /// a newly mapped file, may be of another kind, so past evidence does not apply to any part of it.
+    fn of_ratios(&self, bytes: u64) -> u64 {
+        let is_known = bytes <= self.of_ratios.proven.saturating_mul(2);
+        let part = if is_known { self.of_ratios } else { Fraction::INITIAL };
+        part.of(bytes)
+    }
+
+    /// Returns the error to expect of the estimated drift, if others may have changed `bytes` by it.
+    fn of_drift(&self, bytes: u64) -> u64 {
+        self.of_drift.of(bytes)
+    }
+
+    /// Returns the bytes that so many faults without a new page may have changed.
+    fn of_faults(&self, faults: u64) -> u64 {
+        let rest = self.unproven(faults);
+        let known = faults - rest;
+        let rest = rest as f64 * f64::from(INITIAL_PER_FAULT.max(self.per_fault));
+        (known as f64 * f64::from(self.per_fault) + rest) as u64
+    }
+
+    /// Returns how many of these faults exceed twice the number whose effect a walk showed.
+    const fn unproven(&self, faults: u64) -> u64 {
+        faults.saturating_sub(self.faults.saturating_mul(2))
+    }
+
+    /// Returns the bytes that so many ticks of CPU time may have changed.
+    fn of_ticks(&self, ticks: u64) -> u64 {
+        (ticks as f64 * f64::from(self.per_tick)) as u64
+    }
+
+    /// Learns from a walk. `estimated` is the estimate for its moment, and `error` the part of its error not caused
+    /// by others.
+    pub fn learn(&mut self, estimated: &Estimate, error: u64) {
+        let Estimate {
+            ratios, faults, ticks, ..
+        } = estimated;
+        let unexplained = ratios.bound.saturating_add(faults.bound).saturating_add(ticks.bound);
+        let rest = error.saturating_sub(estimated.bound.saturating_sub(unexplained));
+        self.of_ratios.learn(ratios, rest);
+        let rest = rest.saturating_sub(self.of_ratios(ratios.events));
+        let before = self.per_fault;
+        learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
+        if self.per_fault > before && rest >= PROOF {
+            // From now on, fewer faults need not be harmless.
+            self.faults = 0;
+        } else if faults.events.saturating_mul(AROUND).min(estimated.mutable) >= PROOF {
+            self.faults = self.faults.max(faults.events);
+        }
+        let rest = rest.saturating_sub(self.of_faults(faults.events));
+        learn(&mut self.per_tick, ticks, rest, MAX_PER_TICK);
+    }
+
+    /// Learns from a walk the maximum `error` of the estimated drift, if others may have changed `changed` bytes by
+    /// it.
+    fn learn_of_drift(&mut self, changed: u64, error: u64) {
+        let could = Unexplained {
+            events: changed,
+            bound: self.of_drift(changed),
+        };
+        self.of_drift.learn(&could, error);
+    }
+}
+
+/// Learns from an upper bound on the error that these events caused. Events with a small bound are no evidence.
+fn learn(margin: &mut f32, events: &Unexplained, error: u64, max: f32) {
+    if events.events > 0 {
+        let shown = error as f32 / events.events as f32 * FACTOR;
+        let decay = if events.bound >= PROOF { DECAY } else { 1.0 };
+        *margin = shown.max(*margin * decay).min(max);
+    }
+}
+
+/// The ratio from which all pages count as unshared.
+const UNSHARED: f64 = 0.99;
+
+#[derive(Clone, Copy)]
+struct Ratio {
+    part: f64,
+    /// It applies to each page, not only to their sum.
+    is_exact: bool,
+}
+
+impl Ratio {
+    /// Creates the ratio of `pss` to `pages`; without pages, 1, as for private memory.
+    fn new(pss: u64, pages: u64) -> Self {
+        let part = if pages == 0 { 1.0 } else { pss as f64 / pages as f64 };
+        Self {
+            part: part.min(1.0),
+            is_exact: false,
+        }
+    }
+
+    /// Treats nearly unshared pages as all unshared.
+    fn unless_unshared(self) -> Self {
+        if self.part < UNSHARED {
+            return self;
+        }
+        Self {
+            part: 1.0,
+            is_exact: true,
+        }
+    }
+
+    /// Returns the same ratio, which need not apply to each page.
+    const fn inexact(self) -> Self {
+        Self {
+            is_exact: false,
+            ..self
+        }
+    }
+
+    /// Returns the PSS of `bytes` at this ratio.
+    fn of(self, bytes: u64) -> u64 {
+        ((bytes as f64 * self.part) as u64).min(bytes)
+    }
+
+    /// Returns `whole` bytes together with their PSS.
+    fn part_of(self, whole: u64) -> Part {
+        Part {
+            pss: self.of(whole),
+            whole,
+        }
+    }
+
+    /// Returns the maximum error of that PSS: each page may have had no sharers, or very many.
+    fn error_of(self, bytes: u64) -> u64 {
+        if self.is_exact {
+            return 0;
+        }
+        (bytes as f64 * self.part.max(1.0 - self.part)) as u64
+    }
+}
+
+/// Bytes added to a figure or subtracted from it, as PSS and whole.
+#[derive(Clone, Copy)]
+struct Part {
+    pss: u64,
+    whole: u64,
+}
+
+/// Adds and subtracts anonymous pages, which are dirty.
+fn move_anon(memory: &mut Memory, more: Part, less: Part) {
+    change(&mut memory.rss, more.whole, less.whole);
+    change(&mut memory.pss, more.pss, less.pss);
+    change_known(&mut memory.pss_anon, more.pss, less.pss);
+    change_known(&mut memory.pss_dirty, more.pss, less.pss);
+    change(&mut memory.private_dirty, more.pss, 0);
+    change(&mut memory.shared_dirty, more.whole - more.pss, 0);
+    take(memory, true, less.pss, less.whole - less.pss);
+}
+
+/// Adds and subtracts pages of files and shmem in the proportions of the `walk`, which found `pages` bytes of them.
+/// Shmem is dirty.
+fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: Part, less: Part) {
+    let (file, shmem) = (walk.pss_file.unwrap_or(0), walk.pss_shmem.unwrap_or(0));
+    let dirty = |bytes| {
+        if shmem == 0 {
+            0
+        } else {
+            Ratio::new(shmem, file.saturating_add(shmem)).of(bytes)
+        }
+    };
+    let (dirty_more, dirty_less) = (dirty(more.pss), dirty(less.pss));
+    change(&mut memory.rss, more.whole, less.whole);
+    change(&mut memory.pss, more.pss, less.pss);
+    change_known(&mut memory.pss_shmem, dirty_more, dirty_less);
+    change_known(&mut memory.pss_dirty, dirty_more, dirty_less);
+    change_known(&mut memory.pss_file, more.pss - dirty_more, less.pss - dirty_less);
+
+    let private = Ratio::new(walk.uss().saturating_sub(walk.pss_anon.unwrap_or(0)), pages);
+    let (alone, divided) = (private.of(more.whole), more.whole - private.of(more.whole));
+    change(&mut memory.private_dirty, dirty(alone), 0);
+    change(&mut memory.private_clean, alone - dirty(alone), 0);
+    change(&mut memory.shared_dirty, dirty(divided), 0);
+    change(&mut memory.shared_clean, divided - dirty(divided), 0);
+    let alone = private.of(less.whole);
+    take(memory, false, alone, less.whole - alone);
+}
+
+/// Adds to the PSS of files and of shmem what others have changed. If others map more, the fraction by which the PSS
+/// fell is moved from private to shared pages.
+pub fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
+    let anon = memory.pss_anon.unwrap_or(0);
+    let (private, divided) = (memory.uss().saturating_sub(anon), memory.pss.saturating_sub(anon));
+    let lost = |by: i64| by.min(0).unsigned_abs();
+    let mut add = |figure: &mut Reading<u64>, by: i64| {
+        let whole = figure.unwrap_or(memory.pss);
+        let by = by.max(-i64::try_from(whole).unwrap_or(i64::MAX));
+        if let Ok(figure) = figure {
+            *figure = figure.saturating_add_signed(by);
+        }
+        memory.pss = memory.pss.saturating_add_signed(by).min(memory.rss);
+    };
+    let (mut of_file, mut of_shmem) = (memory.pss_file, memory.pss_shmem);
+    add(&mut of_file, file);
+    add(&mut of_shmem, shmem);
+    (memory.pss_file, memory.pss_shmem) = (of_file, of_shmem);
+    change_known(&mut memory.pss_dirty, shmem.max(0).unsigned_abs(), lost(shmem));
+    for (by, alone, shared) in [
+        (file, &mut memory.private_clean, &mut memory.shared_clean),
+        (shmem, &mut memory.private_dirty, &mut memory.shared_dirty),
+    ] {
+        let moved = Ratio::new(lost(by), divided.max(1)).of(private).min(*alone);
+        *alone -= moved;
+        *shared = shared.saturating_add(moved);
+    }
+}
+
+fn change(figure: &mut u64, more: u64, less: u64) {
+    *figure = figure.saturating_add(more).saturating_sub(less);
+}
+
+fn change_known(figure: &mut Reading<u64>, more: u64, less: u64) {
+    if let Ok(figure) = figure {
+        change(figure, more, less);
+    }
+}
+
+/// Subtracts private and shared pages from the dirty or the clean figures first, and any rest from the other ones.
+fn take(memory: &mut Memory, are_dirty: bool, private: u64, shared: u64) {
+    let Memory {
+        private_dirty,
+        private_clean,
+        shared_dirty,
+        shared_clean,
+        ..
+    } = memory;
+    let mut alone = [private_clean, private_dirty];
+    let mut divided = [shared_clean, shared_dirty];
+    if are_dirty {
+        alone.reverse();
+        divided.reverse();
+    }
+    let rest = take_from(&mut alone, private).saturating_add(take_from(&mut divided, shared));
+    let rest = take_from(&mut alone, rest);
+    take_from(&mut divided, rest);
+}
+
+/// Subtracts bytes from the first figure, and any rest from the next ones; returns what is left over.
+fn take_from(figures: &mut [&mut u64], bytes: u64) -> u64 {
+    figures.iter_mut().fold(bytes, |rest, figure| {
+        let less = rest.min(**figure);
+        **figure -= less;
+        rest - less
+    })
 }

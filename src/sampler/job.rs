@@ -1,70 +1,66 @@
-//! The scanner's kinds of reads, and what each gives.
+//! The scanner's kinds of reads, and the result of each.
 //!
-//! To add one: a variant of [`Job`], of [`JobKey`] and of [`Outcome`]; the arms that the compiler then demands
-//! in `impl Work for Job`; a place that submits it and one that takes in its outcome, both in `table.rs` for
-//! what is read of processes. A file that is read once per program is one more line in `job/facts.rs`.
+//! To add one, add a variant to [`Job`], [`JobKey`] and [`Outcome`], and the arms that the compiler then demands in
+//! `impl Work for Job`. Submit the job and handle its outcome, both in `table.rs` for reads of processes. A file that
+//! is read once per program is one more line in `job/facts.rs`.
 
 mod close_look;
-mod exe;
 mod facts;
-mod files;
 mod glance;
 mod held;
-mod kernel;
-mod running;
-mod shared_mm;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use close_look::{CloseLook, CloseRead, CloseResult};
-pub(super) use exe::ExeFile;
-pub(super) use facts::{CgroupList, CgroupMembership, FactsRequest, FactsResult};
+pub(super) use facts::{CgroupList, CgroupMembership, ExeFile, FactsRequest, FactsResult, MmCandidate};
 pub(super) use glance::{Glance, GlanceRequest, GlanceResult};
 pub(super) use held::{HeldResult, ObjectKey, OwnObject};
-pub(super) use kernel::{KernelFile, KernelJob, KernelTable};
-pub(super) use running::RunningReads;
-pub(super) use shared_mm::MmCandidate;
 
 use super::births::{Births, Listing, Signs};
 use super::counters::CounterReader;
 use super::estimate::Anchor;
+use super::kernel::{KernelFile, KernelJob, KernelTable};
 use super::plan::Purpose;
-use super::pool::{Priority, Work, Worker};
+use super::pool::{Pool, Priority, Work, Worker};
 use super::sharing::LastMaps;
 use super::target::{OpenFiles, Target};
 use super::walk::{self, Walked};
-use crate::model::oom::OomVictim;
+use crate::model::snapshot::OomVictim;
 use crate::model::{CgroupFigures, Identity, Reading};
+use crate::proc::accounting::{self, Held, MemoryFs};
+use crate::proc::accounting::{AccountingFile, InputUpdate};
+use crate::proc::cgroup::Mounts;
 use crate::proc::cgroup::figures;
-use crate::proc::cgroup::mounts::Mounts;
+use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::files::Roots;
-use crate::proc::objects::Objects;
+use crate::proc::maps::Objects;
 use crate::proc::pids::{self, PidList};
-use crate::proc::system::accounting::{AccountingFile, InputUpdate};
-use crate::proc::system::memory_mounts::{self, Held, MemoryFs};
 use crate::proc::system::{MachineUpdate, SystemFile};
-use crate::proc::{clock, cmdline, kmsg, users};
+use crate::proc::{clock, pid};
 
-/// Processor time of a walk beside which reading `maps` costs little, so that it is read at the first scan already.
+/// CPU time of a walk from which on the additional read of `maps` is so cheap in comparison that the first scan does
+/// it too.
 const SMALL_BESIDE: Duration = Duration::from_millis(1);
 
-/// Names a read. A process goes by its serial number in the table, so that nothing of one is taken
-/// for another's; a batch goes by its first process.
+/// Identifies a read. A process is identified by its serial number in the table, so that a result is never assigned
+/// to another process; a batch, by its first process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum JobKey {
     List,
     System(SystemFile),
+    Scope,
     Accounting(AccountingFile),
     MemoryMounts,
-    /// Goes by the device.
+    /// The device.
     MemoryMount(u64),
     Kernel(KernelFile),
     OomKills,
     Glances(u64),
     Walk(u64),
     Facts(u64),
-    /// Goes by the first pid.
+    /// The first pid.
     Members(u32),
     Cmdline(u64),
     Exe(u64),
@@ -72,116 +68,112 @@ pub(super) enum JobKey {
     SharedMm(u64),
     User(u32),
     Mounts,
-    /// Goes by the number of the job.
+    /// The number of the job.
     Cgroups(u64),
-    /// Goes by the pid.
+    /// The pid.
     CloseLook(u32),
     Held(u64),
     DescriptorCounts(u64),
 }
 
-/// A process to read, as it was when that was asked for.
+/// A process to read, in its state at the time of the request.
 #[derive(Clone)]
 pub(super) struct ProcessRef {
     pub(super) pid: u32,
     pub(super) serial: u64,
     pub(super) starttime: u64,
-    /// The state of the process that is asked about; an answer about an older one is dropped.
+    /// The state of the process that is read. The result is dropped if the version has changed since.
     pub(super) version: u32,
     pub(super) target: Arc<Target>,
 }
 
-/// A read of the scanner's.
 pub(super) enum Job {
-    /// The list of processes, as far as it is to be read.
+    /// The part of the process list that is needed.
     List {
         births: Births,
-        /// The number of processes known.
+        /// The number of known processes.
         known: usize,
     },
-    /// A file of the system's.
     System(SystemFile),
-    /// An input of the account of the system.
+    /// The memory of the cgroup that stands for the machine. If none is given, the cgroup of zmtop's container, if any.
+    Scope(Option<Place>),
     Accounting(AccountingFile),
-    /// The list of file systems in memory.
     MemoryMounts,
-    /// The bytes that one of them holds; its place may be below one that never answers.
+    /// The bytes that such a file system holds. Its mount point may be below one that never answers.
     MemoryMount(MemoryFs),
-    /// A table of the kernel's own memory.
     Kernel(KernelJob),
-    /// The kernel's log, for the processes that it killed.
+    /// The kernel's log, for processes killed for lack of memory.
     OomKills,
     /// `stat` of some processes; never empty.
     Glances {
         of: Vec<GlanceRequest>,
-        /// True if `oom_score` is read as well.
+        /// Read `oom_score` as well.
         oom_score: bool,
     },
     /// `smaps_rollup`.
     Walk {
         process: ProcessRef,
         purpose: Purpose,
-        /// The processor time that the planner has reserved for it.
+        /// The CPU time that the planner has reserved.
         expected: Duration,
-        /// True if a walk of it has ever come back.
+        /// A walk of it has returned before.
         is_known: bool,
-        /// The state it was in when its `maps` was last read.
+        /// The state of the process when its `maps` was last read.
         last_maps: LastMaps,
     },
-    /// The facts of some processes, but for the command line; never empty.
+    /// The facts of some processes, except their command lines; never empty.
     Facts(Vec<FactsRequest>),
-    /// A comparison of the processes that were in a cgroup, in order, with its list.
-    Members { pids: Vec<u32>, list: CgroupList },
-    /// `cmdline`, which is in the process's memory and may keep the reader waiting.
+    /// Compares the processes that were in a cgroup, in ascending order, with its list.
+    Members {
+        pids: Vec<u32>,
+        list: CgroupList,
+    },
+    /// `cmdline`, which lies in the process's memory, so that reading it may block.
     Cmdline(ProcessRef),
     /// The file behind `exe`, looked up in the file system.
     Exe(ProcessRef),
-    /// A comparison of `exe` of some processes with what it was, by the digest of its text.
+    /// Checks whether `exe` of some processes has changed, by the digest of the link's text.
     ExeLinks(Vec<(ProcessRef, u64)>),
-    /// A check whether some processes share an address space with others.
+    /// Checks whether some processes share an address space with others.
     SharedMm(Vec<MmCandidate>),
-    /// A user's name.
     User(u32),
-    /// The places where cgroups are mounted.
     Mounts,
-    /// The memory figures of cgroups.
     Cgroups {
         number: u64,
         mounts: Arc<Mounts>,
         paths: Vec<Arc<[u8]>>,
     },
-    /// A read that is made of few processes only.
+    /// A read made for few processes only.
     CloseLook(CloseLook),
-    /// Memory that a process holds through its descriptors, at the processor time that is expected.
+    /// Memory that a process holds through its descriptors, with the expected CPU time.
     Held(ProcessRef, Duration),
-    /// The number of descriptors of some processes, and what it was; never empty.
+    /// The number of descriptors of some processes, each with the number before; never empty.
     DescriptorCounts(Vec<(ProcessRef, u64)>),
 }
 
-/// A walk that was made.
 pub(super) struct WalkResult {
     pub(super) walked: Reading<Walked>,
-    /// The walk with the counters around it; none where the process has ended.
+    /// The walk with the counters around it; `None` if the process has ended.
     pub(super) anchor: Option<Anchor>,
     /// When it began.
     pub(super) at: Duration,
-    /// Processor time.
+    /// CPU time.
     pub(super) cost: Duration,
-    /// Time on the clock.
+    /// Elapsed time.
     pub(super) took: Duration,
-    /// Its files and shmem, where they were read, and the processor time of that.
+    /// Its files and shmem, if they were read, and the CPU time of that read.
     pub(super) objects: Option<Objects>,
     pub(super) extra: Duration,
 }
 
-/// The result of a job.
 pub(super) enum Outcome {
     List {
-        /// `None` where nobody came.
+        /// `None` if no process was born.
         list: Option<Reading<PidList>>,
         signs: Option<Signs>,
     },
     System(SystemFile, MachineUpdate),
+    Scope(Option<ScopeReading>),
     Accounting(AccountingFile, InputUpdate),
     MemoryMounts(Reading<Vec<MemoryFs>>),
     MemoryMount(u64, Held),
@@ -195,7 +187,7 @@ pub(super) enum Outcome {
         result: Box<WalkResult>,
     },
     Facts(Vec<FactsResult>),
-    /// The pids that are in another cgroup by now.
+    /// The pids that are in another cgroup now.
     Strays(Vec<u32>),
     Cmdline {
         process: ProcessRef,
@@ -205,26 +197,27 @@ pub(super) enum Outcome {
         process: ProcessRef,
         exe: Reading<ExeFile>,
     },
-    /// Pid and serial number of the processes whose file is to be looked up again.
+    /// Pid and serial number of the processes whose file must be looked up again.
     ExeLinks(Vec<(u32, u64)>),
-    /// Pairs that share an address space.
+    /// Pairs of processes that share an address space.
     SharedMm(Vec<(ProcessRef, ProcessRef)>),
     User(u32, Arc<[u8]>),
     Mounts(Reading<Arc<Mounts>>),
     Cgroups(u64, Vec<(Arc<[u8]>, CgroupFigures)>),
     CloseLook(Identity, CloseResult),
     Held(ProcessRef, HeldResult),
-    /// Pid and serial number of the processes that have another number of descriptors than they had.
+    /// Pid and serial number of the processes whose number of descriptors has changed.
     DescriptorCounts(Vec<(u32, u64)>),
 }
 
-/// Data that all reads share.
 pub(super) struct ReaderContext {
     pub(super) roots: Roots,
+    /// The cgroup whose processes are listed; if `None`, all processes are.
+    pub(super) cgroup: Option<Place>,
     pub(super) open_files: Arc<OpenFiles>,
-    /// The tree numbers processes as this one's system calls do.
+    /// The tree has the same pids as this program's system calls.
     pub(super) has_own_pids: bool,
-    /// Bytes in a page.
+    /// The page size in bytes.
     pub(super) page: u64,
     pub(super) counters: CounterReader,
 }
@@ -238,6 +231,7 @@ impl Work for Job {
         match self {
             Self::List { .. } => JobKey::List,
             Self::System(file) => JobKey::System(*file),
+            Self::Scope(_) => JobKey::Scope,
             Self::Accounting(file) => JobKey::Accounting(*file),
             Self::MemoryMounts => JobKey::MemoryMounts,
             Self::MemoryMount(fs) => JobKey::MemoryMount(fs.device),
@@ -260,13 +254,15 @@ impl Work for Job {
         }
     }
 
-    /// The times were measured on a laptop; they need only be right enough to tell how many threads to wake.
+    /// Returns the queue and the expected time, as measured on a laptop. The times only determine how many threads to
+    /// wake.
     fn profile(&self) -> (Priority, Duration) {
         use Priority::{Background, Known, New, Urgent};
         let each = |micros, count: usize| Duration::from_micros(micros) * count as u32;
         match self {
             Self::List { .. } => (Urgent, each(500, 1)),
             Self::System(_) => (Urgent, each(30, 1)),
+            Self::Scope(place) => (Urgent, each(if place.is_some() { 100 } else { 30 }, 1)),
             Self::Glances { of, .. } => (Urgent, each(4, of.len())),
             Self::Walk { expected, is_known, .. } => {
                 let priority = if *is_known { Known } else { New };
@@ -292,30 +288,24 @@ impl Work for Job {
     }
 
     fn is_announced(&self) -> bool {
-        // Glances are submitted by it, while files of the system's are still being read.
+        // Glances are submitted because of the list while files of the system are still being read.
         matches!(self, Self::List { .. })
     }
 
     fn run(self, context: &ReaderContext, buf: &mut [u8], worker: &Worker<'_, Self>) -> Outcome {
         let proc = context.roots.proc.as_path();
         match self {
-            Self::List { births, known } => {
-                // Before the list: what comes in between is then seen the next time.
-                let signs = glance::signs(context, buf);
-                let proc = proc.as_os_str().as_encoded_bytes();
-                let list = match births.listing(clock::monotonic(), known, signs) {
-                    Listing::Nothing => None,
-                    Listing::Born(range, base) => Some(pids::within(proc, range, base)),
-                    Listing::All => Some(pids::all(proc)),
-                };
-                Outcome::List { list, signs }
-            }
+            Self::List { births, known } => list(births, known, context, buf),
             Self::System(file) => Outcome::System(file, file.read(&context.roots, buf)),
+            Self::Scope(place) => {
+                let place = place.or_else(|| Place::of_container(&context.roots));
+                Outcome::Scope(place.map(|place| place.read()))
+            }
             Self::Accounting(file) => Outcome::Accounting(file, file.read(&context.roots)),
-            Self::MemoryMounts => Outcome::MemoryMounts(memory_mounts::list(&context.roots)),
-            Self::MemoryMount(fs) => Outcome::MemoryMount(fs.device, memory_mounts::held(&fs, &context.roots)),
+            Self::MemoryMounts => Outcome::MemoryMounts(accounting::list(&context.roots)),
+            Self::MemoryMount(fs) => Outcome::MemoryMount(fs.device, accounting::held(&fs, &context.roots)),
             Self::Kernel(job) => Outcome::Kernel(job.run(&context.roots)),
-            Self::OomKills => Outcome::OomKills(kmsg::kills(&context.roots, buf)),
+            Self::OomKills => Outcome::OomKills(crate::proc::kernel::kills(&context.roots, buf)),
             Self::Glances { of, oom_score } => {
                 let glances = of.iter().map(|one| glance::glance(one, oom_score, context, buf));
                 Outcome::Glances(glances.collect())
@@ -360,16 +350,16 @@ impl Work for Job {
             Self::Facts(of) => Outcome::Facts(of.into_iter().map(|one| facts::look(one, context, buf)).collect()),
             Self::Members { pids, list } => Outcome::Strays(facts::strays(&pids, &list, buf)),
             Self::Cmdline(process) => {
-                let cmdline = files::read(&process, proc, b"cmdline", buf).map(cmdline::kept);
+                let cmdline = facts::read(&process, proc, b"cmdline", buf).map(pid::cmdline);
                 Outcome::Cmdline { process, cmdline }
             }
             Self::Exe(process) => {
-                let exe = exe::look_up(&process, context, buf);
+                let exe = facts::look_up_exe(&process, context, buf);
                 Outcome::Exe { process, exe }
             }
-            Self::ExeLinks(links) => Outcome::ExeLinks(exe::changed(&links, proc, buf)),
-            Self::SharedMm(candidates) => Outcome::SharedMm(shared_mm::verify(candidates, proc, buf)),
-            Self::User(uid) => Outcome::User(uid, users::name(uid, &context.roots)),
+            Self::ExeLinks(links) => Outcome::ExeLinks(facts::changed_links(&links, proc, buf)),
+            Self::SharedMm(candidates) => Outcome::SharedMm(facts::verify_shared_mm(candidates, proc, buf)),
+            Self::User(uid) => Outcome::User(uid, super::users::name(uid, &context.roots)),
             Self::Mounts => Outcome::Mounts(figures::mounts(&context.roots).map(Arc::new)),
             Self::Cgroups { number, mounts, paths } => {
                 let figures = paths.into_iter().map(|path| {
@@ -392,5 +382,51 @@ impl Work for Job {
                 Outcome::DescriptorCounts(changed.map(|(process, _)| (process.pid, process.serial)).collect())
             }
         }
+    }
+}
+
+/// Lists the processes, as far as they are to be read.
+fn list(births: Births, known: usize, context: &ReaderContext, buf: &mut [u8]) -> Outcome {
+    // Before the list: what comes in between is then seen the next time.
+    let signs = glance::signs(context, buf);
+    if let Some(place) = &context.cgroup {
+        // A process that was born long ago may be moved there at any time.
+        let list = Some(place.processes(&context.roots, context.has_own_pids, buf));
+        return Outcome::List { list, signs };
+    }
+    let proc = context.roots.proc.as_os_str().as_encoded_bytes();
+    let list = match births.listing(clock::monotonic(), known, signs) {
+        Listing::Nothing => None,
+        Listing::Born(range, base) => Some(pids::within(proc, range, base)),
+        Listing::All => Some(pids::all(proc)),
+    };
+    Outcome::List { list, signs }
+}
+
+/// The reads in progress at one moment.
+pub(super) struct RunningReads {
+    /// When each last made progress.
+    since: HashMap<JobKey, Duration>,
+    pub(super) now: Duration,
+}
+
+impl RunningReads {
+    pub(super) fn new(pool: &Pool<Job>, now: Duration) -> Self {
+        Self {
+            since: pool.running(),
+            now,
+        }
+    }
+
+    /// Returns true if a read is in progress and has been silent for longer than `allowed`.
+    pub(super) fn is_late(&self, key: JobKey, allowed: Duration) -> bool {
+        let since = self.since.get(&key);
+        since.is_some_and(|since| self.now.saturating_sub(*since) > allowed)
+    }
+
+    /// Returns how many reads have been silent for longer than `allowed`.
+    pub(super) fn count_late(&self, allowed: Duration) -> usize {
+        let silent = self.since.values().map(|since| self.now.saturating_sub(*since));
+        silent.filter(|silent| *silent > allowed).count()
     }
 }

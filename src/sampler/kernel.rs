@@ -1,4 +1,4 @@
-//! Reads the kernel's own figures: its slab caches, the sums of the system beside them, and its allocation sites.
+//! Reads the kernel's own memory: the slab caches, the system sums to compare them with, and the allocation sites.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -8,29 +8,28 @@ use std::time::Duration;
 
 use super::Options;
 use super::pool::{Pool, Priority, Work, Worker};
-use crate::model::allocinfo::AllocSites;
-use crate::model::slab::SlabCaches;
+use crate::model::kernel::{AllocSites, SlabCaches};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::files::{self, Roots};
+use crate::proc::kernel as proc_kernel;
 use crate::proc::system::{Machine, MachineUpdate, SystemFile};
-use crate::proc::{allocinfo, slabinfo};
 
-/// Maximum size of `slabinfo`, in bytes: some 16,000 caches. A line that is cut off is counted as malformed.
+/// Maximum size of `slabinfo`, in bytes: some 16,000 caches. A truncated line counts as malformed.
 const MAX_SLABINFO: usize = 2 << 20;
 
-/// Maximum size of `allocinfo`, in bytes: some 80,000 lines of source.
+/// Maximum size of `allocinfo`, in bytes: some 80,000 source lines.
 const MAX_ALLOCINFO: usize = 8 << 20;
 
-/// The slab caches, and the figures of the system that their sum is compared with.
+/// The slab caches, and the system figures to compare their sum with.
 #[derive(Clone, Debug)]
 pub struct SlabReading {
-    /// The caches; all but root may not read them.
+    /// The caches. Only root can read them.
     pub caches: Reading<SlabCaches>,
-    /// The system, of which nothing but `meminfo` was read.
+    /// The system figures, read from `meminfo` alone.
     pub system: SystemSample,
 }
 
-/// A file to read; each for itself, so that one that never returns costs its own figures only.
+/// A file to read. Each is a job of its own, so that a blocked read costs only its own figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum File {
     Slabinfo,
@@ -38,7 +37,6 @@ enum File {
     Meminfo,
 }
 
-/// The content of a file.
 enum Content {
     Slabinfo(Reading<SlabCaches>),
     Allocinfo(Reading<AllocSites>),
@@ -57,7 +55,7 @@ impl Work for Job {
     }
 
     fn profile(&self) -> (Priority, Duration) {
-        // Enough to give each file a thread.
+        // A high estimate, so that each file gets its own thread.
         (Priority::Urgent, Duration::from_millis(5))
     }
 
@@ -70,12 +68,12 @@ impl Work for Job {
     }
 }
 
-/// Reads the slab caches; which of them are reclaimable is read of those that are not in `kinds` yet.
+/// Reads the slab caches. Of those that are not in `kinds` yet, also reads whether they are reclaimable.
 pub(super) fn read_slabinfo(roots: &Roots, kinds: &mut SlabKinds) -> Reading<SlabCaches> {
     let path = roots.proc.join("slabinfo");
     let mut buf = vec![0; MAX_SLABINFO];
     let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
-    let mut found = slabinfo::parse(bytes, rustix::param::page_size() as u64)?;
+    let mut found = proc_kernel::slabinfo(bytes, rustix::param::page_size() as u64)?;
     for cache in &mut found.caches {
         let known = kinds.0.get(&cache.name).copied();
         cache.reclaimable = known.unwrap_or_else(|| is_reclaimable(roots, &cache.name));
@@ -88,13 +86,13 @@ pub(super) fn read_slabinfo(roots: &Roots, kinds: &mut SlabKinds) -> Reading<Sla
     Ok(found)
 }
 
-/// The slab caches that were read before, and which of them are reclaimable: that never changes.
+/// The known slab caches, and whether each is reclaimable, which never changes.
 #[derive(Debug, Default)]
 pub(super) struct SlabKinds(HashMap<Box<[u8]>, Option<bool>>);
 
-/// Returns true if the kernel takes the objects of that cache back when memory is needed, as sysfs tells.
+/// Returns true if the kernel can reclaim the objects of that cache, according to sysfs; `None` if unknown.
 fn is_reclaimable(roots: &Roots, name: &[u8]) -> Option<bool> {
-    // A module chooses it, and it is not to lead elsewhere.
+    // A kernel module chooses the name, which must not lead out of the directory.
     if name.contains(&b'/') || name.starts_with(b".") {
         return None;
     }
@@ -111,19 +109,18 @@ fn is_reclaimable(roots: &Roots, name: &[u8]) -> Option<bool> {
     }
 }
 
-/// Reads the allocation sites.
 pub(super) fn read_allocinfo(roots: &Roots) -> Reading<AllocSites> {
     let path = roots.proc.join("allocinfo");
     let mut buf = vec![0; MAX_ALLOCINFO];
     let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
-    let mut found = allocinfo::parse(bytes)?;
+    let mut found = proc_kernel::allocinfo(bytes)?;
     let switch = roots.proc.join("sys/vm/mem_profiling");
     let state = files::slurp(switch.as_os_str().as_encoded_bytes(), &mut buf);
     found.running = state.map_or(true, |state| !state.starts_with(b"0"));
     Ok(found)
 }
 
-/// Returns what a file's content is where it could not be read.
+/// Returns the content of a file that could not be read.
 fn missing(file: File, why: Missing) -> Content {
     match file {
         File::Slabinfo => Content::Slabinfo(Err(why)),
@@ -132,12 +129,12 @@ fn missing(file: File, why: Missing) -> Content {
     }
 }
 
-/// Reads the allocation sites, and blocks the caller no longer than the deadline.
+/// Reads the allocation sites. Blocks for no longer than the deadline.
 pub fn sites(options: &Options) -> Reading<AllocSites> {
     let mut sites = Err(Missing::TimedOut);
     let pool = Pool::new(options, 1, options.roots());
     pool.submit([Job(File::Allocinfo)]);
-    // It is never broken off.
+    // The closure never breaks.
     let _ = pool.collect(options.deadline, missing, |content| {
         if let Content::Allocinfo(read) = content {
             sites = read;
@@ -147,7 +144,7 @@ pub fn sites(options: &Options) -> Reading<AllocSites> {
     sites
 }
 
-/// Reads the slab caches, and blocks the caller no longer than the deadline: what has not come by then is
+/// Reads the slab caches. Blocks for no longer than the deadline. A read that has not returned by then yields
 /// [`Missing::TimedOut`], and its thread is left behind.
 pub fn slab(options: &Options) -> SlabReading {
     let mut machine = Machine::default();
@@ -155,7 +152,7 @@ pub fn slab(options: &Options) -> SlabReading {
     let jobs = [File::Slabinfo, File::Meminfo];
     let pool = Pool::new(options, jobs.len(), options.roots());
     pool.submit(jobs.map(Job));
-    // It is never broken off.
+    // The closure never breaks.
     let _ = pool.collect(options.deadline, missing, |content| {
         match content {
             Content::Slabinfo(read) => caches = read,
@@ -167,5 +164,41 @@ pub fn slab(options: &Options) -> SlabReading {
     SlabReading {
         caches,
         system: machine.sample,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum KernelFile {
+    Slab,
+    Sites,
+}
+
+pub(super) enum KernelJob {
+    /// With the known kinds of caches.
+    Slab(SlabKinds),
+    Sites,
+}
+
+pub(super) enum KernelTable {
+    Slab(Reading<SlabCaches>, SlabKinds),
+    Sites(Reading<AllocSites>),
+}
+
+impl KernelJob {
+    pub(super) const fn file(&self) -> KernelFile {
+        match self {
+            Self::Slab(_) => KernelFile::Slab,
+            Self::Sites => KernelFile::Sites,
+        }
+    }
+
+    pub(super) fn run(self, roots: &Roots) -> KernelTable {
+        match self {
+            Self::Slab(mut kinds) => {
+                let found = read_slabinfo(roots, &mut kinds);
+                KernelTable::Slab(found, kinds)
+            }
+            Self::Sites => KernelTable::Sites(read_allocinfo(roots)),
+        }
     }
 }

@@ -1,22 +1,21 @@
-//! The tables of the kernel's own memory, which are read while somebody looks at them; the slab caches also rarely, for
-//! their past.
+//! Schedules the reads of the kernel's memory tables while they are shown. The slab caches are also read at long
+//! intervals, for their history.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Needs;
-use super::job::{Job, JobKey, KernelFile, KernelJob, KernelTable};
-use super::kernel::SlabKinds;
+use super::job::{Job, JobKey};
+use super::kernel::{KernelFile, KernelJob, KernelTable, SlabKinds};
 use crate::model::Missing;
-use crate::model::kernel_tables::KernelTables;
+use crate::model::kernel::KernelTables;
 
-/// Time between two reads of the slab caches while nobody looks at them: one takes the kernel some milliseconds, as it
-/// counts the objects of each.
+/// Time between two reads of the slab caches while they are not shown. A read takes the kernel some milliseconds,
+/// because it counts the objects of each cache.
 const SELDOM: Duration = Duration::from_secs(60);
-/// Time between two reads of a table while somebody does.
+/// Time between two reads of a table while it is shown.
 const OFTEN: Duration = Duration::from_secs(2);
 
-/// The reads of one table.
 #[derive(Default)]
 struct Turns {
     is_wanted: bool,
@@ -25,7 +24,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Sets if somebody looks at it; the next tick then reads it.
+    /// Sets whether the table is shown. If it just became visible, the next tick reads it.
     const fn set(&mut self, is_wanted: bool) {
         if is_wanted && !self.is_wanted {
             self.asked_at = None;
@@ -33,7 +32,8 @@ impl Turns {
         self.is_wanted = is_wanted;
     }
 
-    /// Returns true if it is to be read now: every [`OFTEN`] while somebody looks, else after that time, if at all.
+    /// Returns true if a read is due, and records it: every [`OFTEN`] while the table is shown, otherwise at the
+    /// interval `otherwise`, if any.
     fn is_due(&mut self, now: Duration, otherwise: Option<Duration>) -> bool {
         let holds = if self.is_wanted { Some(OFTEN) } else { otherwise };
         let is_over = |holds| self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds);
@@ -46,7 +46,6 @@ impl Turns {
     }
 }
 
-/// The tables, and when they were read.
 #[derive(Default)]
 pub(super) struct KernelReader {
     tables: KernelTables,
@@ -56,15 +55,15 @@ pub(super) struct KernelReader {
 }
 
 impl KernelReader {
-    /// Sets which tables somebody looks at.
     pub(super) const fn set(&mut self, needs: Needs) {
         self.slab.set(needs.contains(Needs::SLAB));
         self.sites.set(needs.contains(Needs::SITES));
     }
 
-    /// Returns the jobs to read what is due; at the `first` tick, which may be that of a single table, only what is wanted.
+    /// Returns the jobs that are due. The `first` tick may serve a single table, so it reads only what is
+    /// wanted.
     pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
-        // Who may not read it, or has none, will not later.
+        // If the file is missing or not readable now, that will not change.
         let may_read = matches!(self.tables.slab, Ok(_) | Err(Missing::Pending | Missing::TimedOut));
         let mut jobs = Vec::new();
         if self.slab.is_due(now, Some(SELDOM).filter(|_| may_read && !is_first)) {
@@ -76,7 +75,6 @@ impl KernelReader {
         jobs
     }
 
-    /// Takes in a table that was read.
     pub(super) fn take_in(&mut self, table: KernelTable) {
         match table {
             KernelTable::Slab(found, kinds) => {
@@ -91,7 +89,7 @@ impl KernelReader {
         }
     }
 
-    /// Returns the tables as of now; one whose read `is_late` says so.
+    /// Returns the current tables. A table whose read `is_late` is reported as timed out.
     pub(super) fn publish(&mut self, is_late: impl Fn(JobKey) -> bool) -> KernelTables {
         if self.slab.is_reading && is_late(JobKey::Kernel(KernelFile::Slab)) {
             self.tables.slab = Err(Missing::TimedOut);

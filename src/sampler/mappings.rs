@@ -1,8 +1,8 @@
-//! Reads mappings: the whole `smaps` of one process or of many. Expensive: the kernel writes some twenty lines
-//! an area.
+//! Reads mappings: the whole `smaps` of one process or of many. This is expensive: the kernel writes some 20 lines
+//! per area.
 //!
-//! All of this blocks the caller, but no longer than reads go on: each is bound by [`Options::deadline`],
-//! and one that is stuck is left behind.
+//! All functions block, but each read at most for [`Options::deadline`] without progress. The thread of a stuck read
+//! is left behind.
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -19,36 +19,34 @@ use crate::model::mapping::{Area, Mapping};
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::files;
 
-/// Reads that did not return in time, by process, as long as they go on. Each keeps a thread, so a process is not
-/// read again before, and nothing is read while there are more than [`Options::max_stuck`] of them.
+/// Reads that did not return in time, by process, until they return. Each occupies a thread, so its process is not
+/// read again before. Nothing is read while there are more than [`Options::max_stuck`] of them.
 static STUCK: Mutex<Vec<StuckRead>> = Mutex::new(Vec::new());
 
-/// The tree and the process that a read is of, and what lasts as long as it does.
+/// The tree and the process of a read, and a token that lives as long as the read.
 type StuckRead = (PathBuf, u32, Weak<()>);
 
-/// Descriptors left for all else: three a thread, and what the program has open.
+/// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
-/// A process that was read.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
-    /// Its id.
     pub pid: u32,
-    /// Field 22 of `stat`.
+    /// Field 22 of `stat`, in clock ticks since boot.
     pub starttime: u64,
-    /// The kernel's short name, raw.
+    /// The kernel's short name (comm), as raw bytes.
     pub comm: Box<[u8]>,
-    /// Its areas, or its mappings.
     pub what: T,
 }
 
-/// Reads the areas of these processes, one by one, in the order asked; or why one's could not be read.
+/// Reads the areas of these processes separately. The results are in the order of `pids`, each with the reason if it
+/// could not be read.
 pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> {
     read_all(options, pids)
 }
 
-/// Reads the mappings of these processes, areas of one name put together, in the order asked; or why one's
-/// could not be read.
+/// Reads the mappings of these processes, each a sum of areas with the same name. The results are in the order of
+/// `pids`, each with the reason if it could not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
     let found = read_all::<MappingMerge>(options, pids).into_iter();
     let finish = |f: Found<MappingMerge>| Found {
@@ -60,7 +58,6 @@ pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>
     found.map(|found| found.map(finish)).collect()
 }
 
-/// A collection of areas.
 trait Areas: Default + Extend<Area> + Send + 'static {}
 
 impl<T: Default + Extend<Area> + Send + 'static> Areas for T {}
@@ -74,17 +71,16 @@ fn read_all<T: Areas>(options: &Options, pids: &[u32]) -> Vec<Reading<Found<T>>>
     all
 }
 
-/// A mapping over many processes.
+/// A mapping summed over many processes.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The sums over all of them.
     pub mapping: Mapping,
-    /// The processes that have it: their places among those asked for, in order.
+    /// The processes that have it, as ascending indices into the requested processes.
     pub members: Vec<usize>,
 }
 
 impl Shared {
-    /// Converts it to a row: a group of areas, named by what is mapped.
+    /// Converts it to a row: a group of areas, named after the mapped object.
     pub fn into_group(self) -> Group {
         let mut name = self.mapping.name.bytes;
         if self.mapping.name.deleted {
@@ -104,25 +100,23 @@ impl Shared {
     }
 }
 
-/// The mappings of many processes.
 #[derive(Clone, Debug, Default)]
 pub struct Mappings {
-    /// Each mapping, in no order.
+    /// Each mapping, in no particular order.
     pub shared: Vec<Shared>,
     /// The number of processes that were read.
     pub read: usize,
-    /// Processes that have memory and could not be read, by their places among those asked for, and why. The
-    /// sums lack them.
+    /// Indices of processes that have memory but could not be read, and why. The sums lack them.
     pub missing: Vec<(usize, Missing)>,
-    /// True if it was broken off before all were read.
+    /// True if the scan was interrupted before all were read.
     pub broken_off: bool,
 }
 
-/// Reads the mappings of these processes and puts those of one name together. `progress` is told how many
-/// are done, of how many, and may break off: then what was read so far is the result.
+/// Reads the mappings of these processes and sums those with the same name. Calls `progress` with the number of
+/// processes done and the total. `progress` may interrupt the scan; the result is then what was read so far.
 ///
-/// The sum of PSS over all mappings is that over the processes, but for what the kernel cuts off below a
-/// kibibyte in each area.
+/// The sum of PSS over all mappings equals the sum over the processes, except that the kernel rounds each area down
+/// to whole KiB.
 pub fn scan(
     options: &Options,
     processes: &[Identity],
@@ -165,8 +159,9 @@ pub fn scan(
     result
 }
 
-/// Reads what is asked, pids and the start times they must have, and gives each to `each` with its place, as
-/// it comes. Every one is given once, unless `each` breaks off: then nothing more is waited for.
+/// Reads the given pids, optionally with the start times that they must have, and passes each result to `each` with
+/// its index, in order of completion. Each index is passed once, unless `each` breaks: then the rest is not waited
+/// for.
 fn read_each<T: Areas>(
     options: &Options,
     asked: impl ExactSizeIterator<Item = (u32, Option<u64>)>,
@@ -223,14 +218,13 @@ struct Context {
     open_files: Arc<OpenFiles>,
 }
 
-/// A process whose `smaps` is to be read.
 struct Job<T> {
     place: usize,
     pid: u32,
-    /// When it must have started, where that is known.
+    /// The start time that it must have, if known.
     starttime: Option<u64>,
     areas: PhantomData<T>,
-    /// Tells as long as the read goes on, or waits.
+    /// Lives as long as the job is queued or running.
     _token: Arc<()>,
 }
 
@@ -244,7 +238,7 @@ impl<T: Areas> Work for Job<T> {
     }
 
     fn profile(&self) -> (Priority, Duration) {
-        // A process of a hundred areas; what counts is that every thread gets work.
+        // About a process with 100 areas. The value must be high enough that every thread gets work.
         (Priority::Urgent, Duration::from_millis(5))
     }
 

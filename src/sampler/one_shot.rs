@@ -1,14 +1,15 @@
-//! Scans this machine once for one plain table: each process's memory and as little else as is shown.
+//! Scans this machine once for one plain table: reads the memory of each process, and otherwise only
+//! what the table shows.
 //!
-//! A [`Scanner`](super::Scanner) is made to scan again and again: it glances at every process first, so as
-//! to plan its walks, holds files open for the next tick, and reads every fact. For one table of a thousand
-//! processes of a hundred areas that takes 1.26 times the CPU time (median of 11 pairs of whole programs), so
-//! `zmtop ps` comes here where its columns allow it. The pool, targets, the rollup and rows are the scanner's
-//! own. Only the order differs: the walk comes first, and `stat`, the command line and the user follow where
-//! [`Needs`] ask for them. At the first sign of trouble this gives up, for the scanner to do it.
+//! A [`Scanner`](super::Scanner) is made for repeated scans: it glances at every process first to plan its walks,
+//! holds files open for the next tick, and reads every fact. For one table of 1000 processes with 100 areas each, it
+//! takes 1.26 times the CPU time (median of 11 pairs of whole programs), so `zmtop ps` uses this module if its
+//! columns allow it. The pool, targets, rollup and rows are the scanner's. Only the order differs: the walk
+//! comes first, and `stat`, the command line and the user follow if [`Needs`] require them. At the first sign of
+//! trouble, this scan gives up and the scanner takes over.
 //!
-//! Data that is not needed is not filled in: start times, states and names may be missing, so that such
-//! a snapshot serves a table, and is neither kept, nor compared with another, nor recorded.
+//! Data that is not needed is not filled in: start times, states and names may be missing. Such a snapshot can be
+//! shown as a table, but must not be stored, compared with another, or recorded.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -20,54 +21,54 @@ use rustix::io::Errno;
 
 use super::pool::{Pool, Priority, Work, Worker};
 use super::target::{OpenFiles, Target};
-use super::{Needs, Options, thread, walk};
-use crate::model::kernel_tables::KernelTables;
+use super::{Needs, Options, target, walk};
+use crate::model::kernel::KernelTables;
 use crate::model::system::AccountingInputs;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
 use crate::proc::pids;
-use crate::proc::{clock, cmdline, kcmp, stat, users};
+use crate::proc::{clock, pid};
 
-/// The data that a one-shot scan reads where it is needed.
+/// The data that a one-shot scan can read if needed.
 pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
 
-/// Bytes of the list of processes that are read at once: readers begin with the first piece.
+/// Bytes of the process list read at once. Readers start after the first piece.
 const LIST_PIECE: usize = 4 << 10;
-/// Processes in one job: few enough that threads end together, enough that taking a job costs nothing.
+/// Processes in one job: few enough that the threads finish together, many enough that the cost of a job does not
+/// count.
 const BATCH: usize = 24;
-/// Expected time of one process.
 const TIME_PER_PROCESS: Duration = Duration::from_micros(20);
-/// Rows that there is room for from the start: memory is taken only where it is touched, and touching it again
-/// to move rows costs more than writing them.
+/// Number of rows allocated at the start. Untouched memory costs nothing, while moving rows costs more than writing
+/// them.
 const ROWS: usize = 4096;
-/// Processes read before one that it may share its address space with.
+/// Number of preceding processes with which a process is compared for a shared address space.
 const RECENT: usize = 16;
-/// Descriptors left for all else: three a thread, and what the program has open.
+/// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
-/// Processes to read.
 struct Batch(Vec<u32>);
 
-/// A sign that the scanner should do it: files are missing, or descriptors ran out.
+/// A reason to leave the scan to the scanner: files are missing, or descriptors ran out.
 struct Trouble;
 
 struct Context {
     roots: Roots,
     open_files: Arc<OpenFiles>,
-    /// Bytes in a page.
+    /// The page size in bytes.
     page: u64,
     needs: Needs,
-    /// The facts of a process of which none are wanted.
+    /// The facts of a process if none are needed.
     no_facts: Arc<Facts>,
     users: Mutex<HashMap<u32, Arc<[u8]>>>,
     recent: Mutex<VecDeque<(Identity, u32, MmFigures)>>,
 }
 
-/// RSS, USS and swap: two processes with one address space have the same.
+/// RSS, USS and swap. They are equal for two processes with one address space.
 type MmFigures = (u64, u64, u64);
 
-/// Takes a snapshot of this machine's processes; `None` where that is better done by a scanner: for needs
-/// that are not [`SERVED`], for another tree, on a kernel without `smaps_rollup`, and where a read does not return or descriptors or threads run out.
+/// Takes a snapshot of this machine's processes. Returns `None` if a scanner must do it: for needs beyond [`SERVED`],
+/// for another tree, on a kernel without `smaps_rollup`, and if a read does not return or descriptors or threads run
+/// out.
 pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
     let roots = options.roots();
     if !SERVED.contains(needs) || !roots.is_own() {
@@ -135,6 +136,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         cgroups: Arc::default(),
         jvms: Arc::default(),
         address_limits: Arc::default(),
+        repeats: Arc::default(),
         fleet: None,
     })
 }
@@ -156,7 +158,8 @@ impl Work for Batch {
         let mut rows = Vec::with_capacity(self.0.len());
         let mut last = Arc::clone(&context.no_facts);
         for pid in self.0 {
-            // The deadline is of one process: on a busy machine this thread may wait long for its turn, in each of them.
+            // Restart the deadline for each process, because on a busy machine this thread may wait long for its turn
+            // in each of them.
             worker.progress();
             rows.extend(context.process(pid, &mut last, buf)?);
         }
@@ -169,8 +172,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Context {
-    /// Reads one process; `None` where it is gone. `last` holds the facts of the one before: workers that
-    /// one program started have the same.
+    /// Reads one process; `None` if it is gone. `last` holds the facts of the process before: workers of one program
+    /// have the same facts.
     fn process(&self, pid: u32, last: &mut Arc<Facts>, buf: &mut [u8]) -> Result<Option<ProcessSample>, Trouble> {
         let proc = self.roots.proc.as_path();
         let target = match Target::open_dir(pid, proc, &self.open_files) {
@@ -180,7 +183,7 @@ impl Context {
         };
         let mut sample = self.read(pid, &target, last, buf)?;
         if target.thread().is_some() {
-            // The first thread has ended, and only now is another known, of which it can be read.
+            // The first thread has ended. Now another thread is known whose files can be read.
             sample = self.read(pid, &target, last, buf)?;
         }
         if let Some(sample) = &mut sample {
@@ -199,7 +202,7 @@ impl Context {
         let proc = self.roots.proc.as_path();
         let at = clock::monotonic();
         let rollup = match walk::rollup(target, proc, buf) {
-            // An exec may be under way.
+            // An exec may be in progress.
             Ok(None) => walk::rollup(target, proc, buf),
             other => other,
         };
@@ -213,9 +216,9 @@ impl Context {
         let mut facts = Facts::pending(b"");
         let needs_command = self.needs.contains(Needs::COMMAND_LINE);
         if needs_command {
-            // One read gives it all, but for one longer than the buffer.
+            // One read suffices, unless the command line is longer than the buffer.
             let line = target.open(proc, b"cmdline").and_then(|fd| files::read_once(fd, buf));
-            facts.cmdline = line.map(|len| cmdline::kept(&buf[..len])).map_err(files::reason);
+            facts.cmdline = line.map(|len| pid::cmdline(&buf[..len])).map_err(files::reason);
         }
         let id = Identity { pid, starttime: 0 };
         let mut sample = ProcessSample::unread(id, Arc::clone(&self.no_facts), Missing::Pending);
@@ -230,17 +233,18 @@ impl Context {
             let Ok(len) = target.stat(proc, buf) else {
                 return Ok(None);
             };
-            let glance = stat::parse(&buf[..len], self.page).map_err(|_| Trouble)?;
+            let glance = pid::stat(&buf[..len], self.page).map_err(|_| Trouble)?;
             if is_absent {
-                // The process is there, and its file is not: the kernel has none, or the thread that was read has ended.
+                // The process exists but its file does not: the kernel has no such file, or the thread that was read
+                // has ended.
                 return Err(Trouble);
             }
             sample.id.starttime = glance.starttime;
             sample.stat = glance.stat;
             facts.comm = glance.comm.into();
-            thread::complete(&mut sample.stat, target, proc, self.page).map_err(|_| Trouble)?;
+            target::complete_stat(&mut sample.stat, target, proc, self.page).map_err(|_| Trouble)?;
             if let (Err(Missing::Gone), Some(why)) = (sample.walk, sample.stat.lacks_memory()) {
-                // ESRCH is what those give that have no memory.
+                // A process without memory gives ESRCH too.
                 sample.walk = Err(why);
             }
         }
@@ -257,8 +261,8 @@ impl Context {
         Ok(Some(sample))
     }
 
-    /// Returns another process with the same address space, which then shows the same figures: the kernel is
-    /// asked about the nearest of those read shortly before.
+    /// Returns another process with the same address space. Its figures must be equal, so the kernel is only asked
+    /// about the process with the nearest pid among the recently read ones with equal figures.
     fn shares_mm(&self, sample: &ProcessSample, target: &Target) -> Option<Identity> {
         let task = target.task();
         let memory = sample.memory().ok()?;
@@ -275,12 +279,12 @@ impl Context {
         recent.push_back((sample.id, task, figures));
         drop(recent);
         let (id, other) = other?;
-        (kcmp::same_memory(task, other) == Ok(true)).then_some(id)
+        (pid::same_memory(task, other) == Ok(true)).then_some(id)
     }
 
     fn user(&self, uid: u32) -> Arc<[u8]> {
         let mut users = lock(&self.users);
-        let name = users.entry(uid).or_insert_with(|| users::name(uid, &self.roots));
+        let name = users.entry(uid).or_insert_with(|| super::users::name(uid, &self.roots));
         Arc::clone(name)
     }
 }

@@ -1,56 +1,55 @@
 //! The policy: chooses the processes to walk in a tick.
 //!
-//! Pure: what is known of each process goes in, the walks to make come out, and what walks have cost is
-//! charged afterwards. The sampler knows only [`Planner`].
+//! Pure: the state of each process goes in, the walks to make come out, and their actual cost is charged afterwards.
+//! The rest of the sampler uses only [`Planner`].
 //!
 //! # Turns
-//! A process that was never walked is *new*. One is *due* when its figure may be wrong by more than somebody would notice,
-//! and *idle* otherwise. The [turn](Policy::turn) of each:
+//! A process that was never walked is *new*. It is *due* if its figure may be wrong by more than a reader would
+//! notice, and *idle* otherwise. The [turn](Policy::turn) of each:
 //!
 //! | process | walked again at the age of |
 //! | --- | --- |
-//! | bound above the tolerance, in focus | 0: it is shown again in the same tick. Half of the tolerance costs half as much again |
+//! | bound above the tolerance, in focus | 0: it is shown again in the same tick. Half the tolerance would cost 50 % more CPU time |
 //! | bound above 4 tolerances, not in focus | 0 |
 //! | bound above the tolerance, not in focus | `max_age` |
 //! | it ran, and its counters cannot be read | 5 s |
-//! | in focus, it faulted more often than ever proved harmless | 3 s |
-//! | in focus, it faulted | 4000 times what its walk costs, and 3 s at least |
-//! | the rest, where others can change it beyond its tolerance unseen | `max_age` |
-//! | the rest | 32 times `max_age` |
+//! | in focus, with more faults than ever proved harmless | 3 s |
+//! | in focus, with faults | 4000 times the cost of its walk, and at least 3 s |
+//! | others, if other processes can change it by more than its tolerance unseen | `max_age` |
+//! | others | 32 times `max_age` |
 //!
-//! What nobody looks at may be looser, since it is looked at in sums, where single errors are small, and by verdicts and
-//! alerts, which judge minutes: what grows there is right to its tolerance at least once in `max_age`, and anonymous memory,
-//! where leaks are, is counted without a walk. It is walked at once when it comes in sight.
+//! Rows that are not in focus get a wider tolerance. They appear only in sums, where individual errors are small, and
+//! in verdicts and alerts, which judge minutes. The figures of a growing process are still within its tolerance at
+//! least once per `max_age`, and anonymous memory, where leaks are, is counted without a walk. A process is walked at
+//! once when it comes into focus.
 //!
 //! # Order
-//! New and due processes are walked in order of urgency ÷ cost. The urgency of a due one is `weight × bound in tolerances ×
-//! age`: the bound mostly grows with age itself, so that each is walked about as often as `√(weight × rate ÷ cost)` asks
-//! for (known in queueing theory as an index policy for the age of information). Age raises it without bound, so that
-//! nobody starves. A new one's grows with the time that it has been without figures.
+//! New and due processes are walked in order of urgency ÷ cost. The urgency of a due process is `weight × bound in
+//! tolerances × age`. The bound itself mostly grows with age, so each process is walked about as often as `√(weight ×
+//! rate ÷ cost)` demands (known in queueing theory as an index policy for the age of information). Age raises the
+//! urgency without limit, so no process starves. The urgency of a new process grows with the time that it has been
+//! without figures.
 //!
 //! # Budget
-//! New and due processes have purses of their own, half of the budget each, and each half is shared by cheap and expensive
-//! ones, of which one walk takes what many others need. What one purse does not need the others get. So due processes
-//! keep half of the budget whatever starts, and the expensive hold up nobody but their like: after one such walk, the next
-//! waits until the budget has paid for it. Idle ones have small shares, so that a still machine costs next to nothing
-//! however much memory it holds.
+//! New and due processes get half of the budget each. Each half is split between cheap and expensive processes,
+//! because one walk of an expensive process takes as much as many others. What one bucket does not need goes to the
+//! others. So due processes keep half of the budget however many processes start, and expensive ones delay only each
+//! other: after such a walk, the next expensive one waits until the budget has paid for it. Idle processes have small
+//! shares, so an idle machine costs next to nothing however much memory it holds.
 
 use std::time::Duration;
 
-pub use super::token_bucket::Purpose;
-use super::token_bucket::{Buckets, Kind};
-
-/// Limits on what walks may cost.
+/// The CPU budget for walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// The share of one core that walks may take, 1.0 being all of it; `None` walks everything every tick.
+    /// The share of one core that walks may take; 1.0 is a whole core. `None` walks every process in every tick.
     pub budget: Option<f64>,
-    /// The age that the figures of an idle process may reach.
+    /// Maximum age of the figures of an idle process.
     pub max_age: Duration,
 }
 
 impl Policy {
-    /// Walks everything every tick, for a single table.
+    /// Walks every process in every tick, for a single table.
     pub const UNLIMITED: Self = Self {
         budget: None,
         max_age: Duration::from_secs(30),
@@ -60,106 +59,105 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            // Enough for a thousand walks of 50 µs a second.
+            // Enough for 1000 walks of 50 µs per second.
             budget: Some(0.05),
             ..Self::UNLIMITED
         }
     }
 }
 
-/// The state of a process, as far as the policy knows it.
+/// The state of a process, as far as the policy uses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// It has memory to walk: kernel threads, zombies and processes that cannot be glanced at have
-    /// none.
+    /// It has memory to walk. Kernel threads, zombies and processes whose glance failed have none.
     pub walkable: bool,
-    /// A walk of it is still waiting for its turn or has not returned; there is never a second.
+    /// A walk of it is queued or has not returned. There is never a second one.
     pub outstanding: bool,
-    /// The age of its last walk; `None` where there is none.
+    /// The age of its last walk; `None` if there was none.
     pub age: Option<Duration>,
-    /// The time it has been known, for one that was never walked.
+    /// The time since it was first seen.
     pub waited: Duration,
-    /// CPU time of its last walk; of one that was never walked, as [`first_cost`] predicts it.
+    /// CPU time of its last walk; for a new process, the prediction of [`first_cost`].
     pub cost: Duration,
-    /// The age below which it is left alone: its walk holds up what it does.
+    /// Minimum age before the next walk, because its walks delay the process.
     pub rest: Duration,
-    /// Upper bound on the error of its shown PSS and `SwapPss`, in bytes: what it did itself and what others did to it
-    /// since the last walk; 0 right after one.
+    /// Upper bound on the error of its shown PSS + `SwapPss`, in bytes: its own changes and those by others since the
+    /// last walk. 0 right after a walk.
     pub bound: u64,
-    /// It ran since the last walk, and what that changed cannot be told.
+    /// It ran since the last walk, and no counter shows what that changed.
     pub ran: bool,
-    /// Its faults since the last walk may have changed more than is tolerated: pages of one file in place of another's leave
-    /// no other trace.
+    /// Its faults since the last walk may have changed more than the tolerance: pages of one file that replace those
+    /// of another leave no other trace.
     pub faulted: bool,
-    /// As many have proved harmless before.
+    /// As many faults have proved harmless before.
     pub proven: bool,
-    /// The error of its figures that nobody minds, in bytes.
+    /// The tolerated error of its figures, in bytes.
     pub tolerance: u64,
     /// Upper bound on a PSS change that another process can cause unseen, in bytes.
     pub externally_mutable: u64,
-    /// Somebody looks at it.
     pub focus: bool,
-    /// Its last walk was made at an idle one's turn. The first turns after other walks are spread out.
+    /// Its last walk was one of an idle process. After other walks, the first idle turns are spread out.
     pub was_idle: bool,
-    /// A number by which turns are spread out, such as that of its entry.
+    /// A number by which turns are spread out, such as its serial number.
     pub place: u64,
 }
 
-/// The walk that a process is to have next.
+/// The next walk of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its reason.
     pub purpose: Purpose,
-    /// The age from which it is wanted.
+    /// The age at which it is wanted.
     pub from: Duration,
 }
 
 /// A walk to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The candidate's place.
     pub index: usize,
-    /// The reason, to be told to [`Planner::charge`].
+    /// The reason, which [`Planner::charge`] needs.
     pub purpose: Purpose,
 }
 
-/// Multiple of the tolerance from which any other is due at once: the table in the module's page says why.
+/// Multiple of the tolerance at which a process not in focus is due at once: see the table in the module's page.
 const UNSEEN_FACTOR: u64 = 4;
-/// Age from which a process that ran is walked, where no counters tell what that changed: pages may have turned from shared
-/// to private, which neither RSS nor the counts of faults show.
+/// Age at which a process that ran is walked if no counters show what changed: pages may have turned from shared to
+/// private, which neither RSS nor the fault counts show.
 const RAN_AGE: Duration = Duration::from_secs(5);
-/// Age from which a process in focus that faulted is walked: those that share its pages are told by that and walked in the
-/// next tick, and all are to be right within 6 s.
+/// Age at which a process in focus with faults is walked. The processes that share its pages then get a new bound and
+/// are walked in the next tick, and all must be right within 6 s.
 const FAULTED_AGE: Duration = Duration::from_secs(3);
-/// Multiple of what its walk costs for which one is left alone of which as many faults proved harmless: what always was need
-/// not stay so. That is a 4000th of a core at most. Of 48 rows of busy servers it makes a tenth more walks than age alone.
+/// Multiple of its walk's cost for which a process is left alone if as many faults proved harmless before: a 4000th
+/// of a core at most. It is finite because the behaviour may change. For 48 rows of busy servers, this makes 10 %
+/// more walks than age alone.
 const PROVEN_REST: u32 = 4000;
-/// Factor on `max_age` for idle processes to which others can do nothing that would be noticed.
+/// Factor on `max_age` for idle processes that others cannot change noticeably.
 const PRIVATE_AGE_FACTOR: u32 = 32;
-/// Weight of a process that somebody looks at: its figures are walked as if they were twice as old.
+/// Weight of a process in focus: it is walked as if its figures were twice as old.
 const FOCUS_WEIGHT: f64 = 4.0;
-/// The range of bounds, in tolerances, by which due processes are told apart. A doubt alone counts a quarter, and
-/// what is wrong by far does not hold up what is wrong.
+/// The range of bounds, in tolerances, that affects the order of due processes. A process that may have changed
+/// without a bound counts 1/4, and one that is far off does not delay others that are off.
 const URGENCY: (f64, f64) = (0.25, 64.0);
-/// The least cost that a walk is taken to have, in seconds: what opening and reading the file takes.
+/// Minimum cost assumed for a walk, in seconds: opening and reading the file.
 const MIN_COST: f64 = 10e-6;
-/// Parts of an idle process's turn by which it is early at most, differently for each, after a walk of another purpose and
-/// after one at its turn: walks made at one time, as those of a first scan, are spread out, and then drift on.
+/// Maximum fraction by which the turn of an idle process is early, differently for each: after a walk of another
+/// purpose, and after an idle one. It spreads out walks made at the same time, such as in a first scan; later
+/// they drift apart.
 const EARLY: [f64; 2] = [0.75, 0.125];
-/// The same of one that is due by its age.
+/// The same for a process that is due because of its age.
 const EARLY_DUE: f64 = 0.25;
 /// CPU time of a walk that finds nothing resident: opening, reading and 50 areas.
 const BASE_COST: Duration = Duration::from_micros(30);
-/// Bytes resident that cost a nanosecond more: pages of 4 KiB at 80 ns each. Space without pages is passed over.
+/// Resident bytes that add 1 ns: pages of 4 KiB at 80 ns each. Address space without pages is skipped.
 const BYTES_PER_NANOSECOND: u64 = 50;
 
-/// Predicts what the first walk of a process costs, from its RSS. A child just forked rather costs what its parent does.
+/// Predicts the CPU time of a process's first walk from its RSS. For a child just forked, the cost of its parent is a
+/// better prediction.
 pub const fn first_cost(rss: u64) -> Duration {
     BASE_COST.saturating_add(Duration::from_nanos(rss / BYTES_PER_NANOSECOND))
 }
 
 impl Policy {
-    /// Returns the walk that a process is to have next.
+    /// Returns the next walk of a process.
     pub fn turn(&self, c: &Candidate) -> Turn {
         let Some(age) = c.age else {
             return Turn {
@@ -173,7 +171,7 @@ impl Policy {
         } else {
             tolerance.saturating_mul(UNSEEN_FACTOR)
         };
-        // Multiplied by 2⁶⁴ divided by the golden ratio, numbers in a row lie far apart.
+        // Multiplied by 2⁶⁴ ÷ the golden ratio, consecutive numbers are far apart.
         let spread = c.place.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
         let due = if c.bound > limit {
             Duration::ZERO
@@ -214,7 +212,6 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Creates a planner that has spent nothing.
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -224,18 +221,17 @@ impl Planner {
         }
     }
 
-    /// Returns the policy.
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Returns how many new and due processes the last choice left out for want of budget.
+    /// Returns how many new and due processes the last choice left out for lack of budget.
     pub const fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Chooses the walks to make now, in order. Calls must come in order of time. Processes whose turn has not come may
-    /// be left out.
+    /// Chooses the walks to make now, in order. Calls must come in order of time. Processes whose turn has not come
+    /// may be omitted from `candidates`.
     pub fn choose(&mut self, now: Duration, candidates: &[Candidate]) -> Vec<Choice> {
         let since = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
@@ -244,7 +240,7 @@ impl Planner {
             .iter()
             .enumerate()
             .filter(|(_, c)| c.walkable && !c.outstanding);
-        // The first scan of a machine walks everything, and so does every scan without a budget.
+        // The first scan of a machine and a scan without a budget walk every process.
         let Some((step, _)) = since.zip(self.policy.budget) else {
             let choice = |(index, _)| Choice {
                 index,
@@ -274,11 +270,11 @@ impl Planner {
             {
                 chosen.push(Choice { index, purpose });
             } else if purpose != Purpose::Idle {
-                // An idle process that waits is not counted: its figures are right as far as anything can tell.
+                // A waiting idle process is not counted: no sign says that its figures are wrong.
                 self.waiting += 1;
             }
         }
-        // A row without figures is worse than any old one, and the expensive keep all behind them waiting.
+        // A missing figure is worse than an old one, and an expensive walk delays all walks behind it.
         chosen.sort_by_key(|choice| {
             let kind = Kind::new(choice.purpose, candidates[choice.index].cost);
             (
@@ -290,7 +286,7 @@ impl Planner {
         chosen
     }
 
-    /// Charges the CPU time that a walk cost; `expected` is what it was reserved with.
+    /// Charges the CPU time of a walk; `expected` is what was reserved for it.
     pub fn charge(&mut self, purpose: Purpose, expected: Duration, cost: Duration) {
         if self.policy.budget.is_some() {
             self.buckets.settle(purpose, expected, cost);
@@ -298,7 +294,7 @@ impl Planner {
     }
 }
 
-/// Returns how much a walk is worth for its cost, among those of the same purpose.
+/// Returns the value of a walk relative to its cost, to compare walks of the same purpose.
 fn score(c: &Candidate, turn: Turn) -> f64 {
     let weight = if c.focus { FOCUS_WEIGHT } else { 1.0 };
     let urgency = match (turn.purpose, c.age) {
@@ -306,9 +302,189 @@ fn score(c: &Candidate, turn: Turn) -> f64 {
             let bound = c.bound as f64 / c.tolerance.max(1) as f64;
             bound.clamp(URGENCY.0, URGENCY.1) * age.as_secs_f64()
         }
-        // Those whose time is up for longest go first, whatever they cost: their share is small, and so are their needs.
+        // The longest overdue come first, whatever they cost, because idle processes have only small shares and small
+        // needs.
         (_, Some(age)) => return age.saturating_sub(turn.from).as_secs_f64(),
         (_, None) => 1.0 + c.waited.as_secs_f64(),
     };
     weight * urgency / c.cost.as_secs_f64().max(MIN_COST)
+}
+
+/// The reason for a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The first scan of the machine, or a scan without a budget. Charged to no bucket.
+    Initial,
+    /// The process was never walked.
+    New,
+    /// The figures may be wrong by more than the tolerance.
+    Due,
+    /// No sign of a change, but the figures are getting old.
+    Idle,
+}
+
+/// CPU time above which a walk is expensive. It takes as much as many others, so it is paid from a bucket of its own.
+const EXPENSIVE: Duration = Duration::from_millis(20);
+/// CPU time above which a walk is not cheap. Idle processes of that kind have a smaller bucket.
+const CHEAP: Duration = Duration::from_millis(1);
+/// Shares of the budget for idle processes: cheap, medium, expensive. So the cost of unchanging memory does not grow
+/// with its size. The first share pays for 1000 walks of 57 µs in the 23 s over which the turns after a first scan
+/// are spread.
+const IDLE_SHARES: [f64; 3] = [0.05, 0.02, 0.02];
+/// Seconds of budget that may be saved for a burst of changes. New and due processes may both save it, so that no
+/// minute takes more than 10 % beyond the budget.
+const BURST: f64 = 2.0;
+/// Indices of [`Buckets::wanted`].
+const NEW: usize = 0;
+const DUE: usize = 1;
+
+impl Purpose {
+    /// The number of kinds of idle processes, each with a share of its own.
+    pub(super) const IDLE_KINDS: usize = IDLE_SHARES.len();
+
+    /// Returns the kind of an idle process, by the cost of a walk.
+    pub(super) fn idle_kind(self, cost: Duration) -> Option<usize> {
+        (self == Self::Idle).then(|| idle_kind(cost))
+    }
+}
+
+fn idle_kind(cost: Duration) -> usize {
+    usize::from(cost > CHEAP) + usize::from(cost > EXPENSIVE)
+}
+
+/// A kind of walk, which is paid from a bucket of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A walk that no bucket pays for.
+    Free,
+    /// A walk of a process that is new or due.
+    Wanted { is_due: bool, is_expensive: bool },
+    /// A walk of an idle process, with the index in [`IDLE_SHARES`].
+    Idle(usize),
+}
+
+impl Kind {
+    fn new(purpose: Purpose, cost: Duration) -> Self {
+        let is_expensive = cost > EXPENSIVE;
+        match purpose {
+            Purpose::Initial => Self::Free,
+            Purpose::New | Purpose::Due => Self::Wanted {
+                is_due: purpose == Purpose::Due,
+                is_expensive,
+            },
+            Purpose::Idle => Self::Idle(idle_kind(cost)),
+        }
+    }
+
+    const fn is_expensive(self) -> bool {
+        matches!(self, Self::Wanted { is_expensive: true, .. } | Self::Idle(2))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// Seconds of CPU time. A negative level is debt.
+    level: f64,
+    /// The highest level, in seconds.
+    capacity: f64,
+}
+
+impl Bucket {
+    /// Adds as much of an amount as there is room for, and returns how much that is.
+    fn fill(&mut self, amount: f64) -> f64 {
+        let taken = amount.min(self.capacity - self.level).max(0.0);
+        self.level += taken;
+        taken
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Buckets {
+    /// The share of one core that walks may take.
+    budget: f64,
+    /// For new and due processes ([`NEW`], [`DUE`]), each for cheap and expensive ones.
+    wanted: [[Bucket; 2]; 2],
+    /// For idle processes, in the order of [`IDLE_SHARES`].
+    idle: [Bucket; 3],
+}
+
+impl Buckets {
+    fn new(budget: f64) -> Self {
+        let bucket = |share: f64, seconds: f64| Bucket {
+            level: 0.0,
+            capacity: share * seconds,
+        };
+        Self {
+            budget,
+            // Expensive walks go into debt, so a small level is enough to start one.
+            wanted: [[bucket(budget, BURST), bucket(budget, BURST / 8.0)]; 2],
+            idle: IDLE_SHARES.map(|share| bucket(budget * share, BURST)),
+        }
+    }
+
+    /// Fills the buckets for `step`, first of `wanted` kinds and in debt. The others save what is left.
+    fn fill(&mut self, step: Duration, wanted: impl Iterator<Item = Kind>) {
+        let mut needs = [[false; 2]; 2];
+        for kind in wanted {
+            if let Kind::Wanted { is_due, is_expensive } = kind {
+                needs[usize::from(is_due)][usize::from(is_expensive)] = true;
+            }
+        }
+        for (side, needs) in self.wanted.iter().zip(&mut needs) {
+            for (bucket, needs) in side.iter().zip(needs) {
+                *needs |= bucket.level < 0.0;
+            }
+        }
+        let amount = self.budget * step.as_secs_f64();
+        let [new, due] = needs;
+        // Half is for due ones, even if others need it.
+        let mut left = amount - self.divide(DUE, amount / 2.0, due);
+        for (bucket, share) in self.idle.iter_mut().zip(IDLE_SHARES) {
+            left -= bucket.fill(amount * share);
+        }
+        let all = [true; 2];
+        for (side, needs) in [(NEW, new), (DUE, due), (NEW, new), (DUE, all), (NEW, all)] {
+            left -= self.divide(side, left, needs);
+        }
+    }
+
+    /// Divides an amount evenly among the buckets of a side with `needs`; returns how much was added.
+    fn divide(&mut self, side: usize, amount: f64, needs: [bool; 2]) -> f64 {
+        let count = needs.iter().filter(|needs| **needs).count();
+        let needy = self.wanted[side].iter_mut().zip(needs).filter(|(_, needs)| *needs);
+        needy.map(|(bucket, _)| bucket.fill(amount / count as f64)).sum()
+    }
+
+    fn bucket(&mut self, kind: Kind) -> Option<&mut Bucket> {
+        match kind {
+            Kind::Free => None,
+            Kind::Wanted { is_due, is_expensive } => {
+                Some(&mut self.wanted[usize::from(is_due)][usize::from(is_expensive)])
+            }
+            Kind::Idle(place) => Some(&mut self.idle[place]),
+        }
+    }
+
+    /// Reserves a walk's expected cost; returns false if the bucket is empty. A walk may cost more than the level,
+    /// which puts the bucket into debt.
+    fn reserve(&mut self, kind: Kind, expected: Duration) -> bool {
+        let Some(bucket) = self.bucket(kind) else {
+            return true;
+        };
+        let is_allowed = bucket.level > 0.0;
+        if is_allowed {
+            bucket.level -= expected.as_secs_f64();
+        }
+        is_allowed
+    }
+
+    /// Returns the reserved amount, and charges the actual cost to the bucket for that cost. So a walk wrongly
+    /// expected to be cheap puts no debt on cheap walks.
+    fn settle(&mut self, purpose: Purpose, expected: Duration, cost: Duration) {
+        for (cost, sign) in [(expected, 1.0), (cost, -1.0)] {
+            if let Some(bucket) = self.bucket(Kind::new(purpose, cost)) {
+                bucket.level += sign * cost.as_secs_f64();
+            }
+        }
+    }
 }

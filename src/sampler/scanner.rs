@@ -1,10 +1,9 @@
-//! Takes snapshots, one tick after another.
+//! Takes snapshots, one per tick.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::accounting::Accounting;
 use super::activity::Pace;
 use super::births::{Births, Signs, may_be_reused};
 use super::cgroups::Cgroups;
@@ -12,26 +11,25 @@ use super::close_looks::CloseLooks;
 use super::counters::CounterReader;
 use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
 use super::kernel_tables::KernelReader;
-use super::oom::OomWatch;
+use super::machine::{Accounting, OomWatch, SystemFiles};
 use super::plan::Planner;
 use super::pool::{Pool, Scope};
-use super::system_files::SystemFiles;
 use super::table::{GlanceOptions, LookOptions, Table};
 use super::target::OpenFiles;
 use super::{Needs, Options};
-use crate::model::{Identity, Missing, Reading, Sampling, Snapshot};
+use crate::model::{Identity, Missing, ProcessSample, Reading, Sampling, Snapshot};
 use crate::proc::pids::PidList;
 use crate::proc::{clock, files};
 
-/// Time between checks for blocked threads: so short that one blocked read delays no tick visibly.
+/// Time between checks for blocked threads: so short that one blocked read does not delay a tick visibly.
 const POLL: Duration = Duration::from_millis(10);
-/// Silence after which a tick no longer waits for a read under way.
+/// Silence after which a tick no longer waits for a read.
 const STALL: Duration = Duration::from_millis(100);
-/// The longest that a tick waits for walks, whatever the interval: figures are to be shown by then.
+/// Maximum time that a tick waits for walks, whatever the interval, so that figures are shown by then.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// Glances in one job, at some 4 µs each, where none can keep it waiting.
+/// Glances in one job, at some 4 µs each, if none of them can block.
 const GLANCES_BATCH: usize = 16;
-/// Descriptors kept for all else beside those that stuck readers may take.
+/// Descriptors kept for other uses, in addition to those that stuck readers may take.
 const RESERVE: usize = 64;
 
 /// Takes snapshots. Must be driven on a tokio runtime with its timer enabled.
@@ -40,7 +38,7 @@ pub struct Scanner {
     deadline: Duration,
     exe_check_interval: Duration,
     open_files: Arc<OpenFiles>,
-    /// Cgroups list the processes by the pids they have in the tree.
+    /// The pids of the tree are zmtop's own, so the lists of cgroups apply to it.
     has_own_pids: bool,
     pool: Pool<Job>,
     table: Table,
@@ -49,12 +47,12 @@ pub struct Scanner {
     kernel: KernelReader,
     oom: OomWatch,
     is_listing: bool,
-    /// The lists that were not worked off, each with the pids given out last before it and then.
+    /// The lists that were not processed yet, each with the last allocated pid before it and at its time.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
-    /// The reason why none could be listed.
+    /// The reason why no list could be read.
     list_fault: Option<Missing>,
     births: Births,
-    /// An answer has come in this tick.
+    /// A list has come in this tick.
     has_list: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
@@ -62,7 +60,6 @@ pub struct Scanner {
     close_looks: CloseLooks,
     planner: Planner,
     tick: u64,
-    /// A buffer that is used again and again.
     outcomes: Vec<Outcome>,
 }
 
@@ -74,18 +71,17 @@ impl std::fmt::Debug for Scanner {
     }
 }
 
-/// The limits of a wait.
 #[derive(Clone, Copy)]
 struct WaitLimits {
-    /// For a read that is silent, when nothing else comes either.
+    /// Time after which a silent read is not waited for, if nothing else comes either.
     stall: Duration,
-    /// For everything, on the monotonic clock.
+    /// The end of the wait, on the monotonic clock.
     until: Option<Duration>,
 }
 
 impl Scanner {
-    /// Creates a scanner that has seen nothing. Raises the process's limit on open files as far as it may, so as
-    /// to hold some of each process open.
+    /// Creates a scanner. Raises the process's limit on open files as far as allowed, to hold files of each process
+    /// open.
     pub fn new(options: &Options) -> Self {
         let threads = options.reader_threads();
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
@@ -93,6 +89,7 @@ impl Scanner {
         let page = rustix::param::page_size() as u64;
         let context = ReaderContext {
             roots: options.roots(),
+            cgroup: options.cgroup.clone(),
             open_files: Arc::clone(&open_files),
             has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
             page,
@@ -107,7 +104,7 @@ impl Scanner {
             has_own_pids,
             pool: Pool::new(options, threads, context),
             table: Table::default(),
-            system: SystemFiles::default(),
+            system: SystemFiles::of(options.cgroup.clone()),
             accounting: Accounting::default(),
             kernel: KernelReader::default(),
             oom: OomWatch::default(),
@@ -126,17 +123,16 @@ impl Scanner {
         }
     }
 
-    /// Returns the time between snapshots.
     pub const fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Sets the time between snapshots, held to the bounds of [`Options::interval`].
+    /// Sets the time between snapshots, clamped like [`Options::interval`].
     pub fn set_interval(&mut self, interval: Duration) {
         self.interval = interval.clamp(Options::SHORTEST, Options::LONGEST);
     }
 
-    /// Sets what is read beside every process's memory. Each cgroup is read at most once a second.
+    /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
         self.oom_score = needs.contains(Needs::OOM_SCORE);
         self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
@@ -145,13 +141,12 @@ impl Scanner {
         self.table.set_held(needs.contains(Needs::HELD));
     }
 
-    /// Sets the processes that somebody looks at.
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
         self.focus = ids.into_iter().collect();
     }
 
-    /// Takes a snapshot. Waits for what is read as long as more keeps coming, but for no more than a
-    /// second, or the interval if that is less; what comes later is in a later snapshot.
+    /// Takes a snapshot. Waits as long as more results keep coming, but at most 1 s, or the interval if that is less.
+    /// Later results are in a later snapshot.
     pub async fn tick(&mut self) -> Arc<Snapshot> {
         let limits = WaitLimits {
             stall: STALL.min(self.deadline),
@@ -160,8 +155,7 @@ impl Scanner {
         self.scan(limits).await
     }
 
-    /// Takes a snapshot, waiting until everything was read or has overrun its deadline: for a single
-    /// table.
+    /// Takes a snapshot for a single table. Waits until everything was read or has exceeded its deadline.
     pub async fn full(&mut self) -> Arc<Snapshot> {
         let limits = WaitLimits {
             stall: self.deadline,
@@ -172,7 +166,7 @@ impl Scanner {
 
     async fn scan(&mut self, limits: WaitLimits) -> Arc<Snapshot> {
         let began = clock::monotonic();
-        // One that came after the last tick is worked off in this one, which still waits for its own.
+        // A list that came after the last tick is processed in this one, which still waits for its own.
         self.has_list = false;
         let jobs = self.initial_jobs(began);
         self.pool.submit(jobs);
@@ -183,13 +177,13 @@ impl Scanner {
             now: began,
             focus: &self.focus,
             oom_score: self.oom_score,
-            // Nothing but a made tree can keep a glance waiting.
+            // Only a forged tree can block a glance.
             batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
             has_clocks: self.has_own_pids,
             page_events: self.system.machine.page_events,
-            tasks: self.births.signs().filter(|_| self.has_list).map(|signs| signs.tasks),
+            tasks: self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks),
             pace: Pace {
-                // A single table, and one without a budget, sees everything.
+                // A single table and a scanner without a budget read every process.
                 all: limits.until.is_none() || self.planner.policy().budget.is_none(),
                 link_interval: self.exe_check_interval,
                 ..Pace::default()
@@ -230,8 +224,8 @@ impl Scanner {
         let needs_lists = self.has_own_pids && self.tick > 0;
         self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
         self.wait(Scope::All, limits, |_| false).await;
-        if self.cgroups.is_on() {
-            // Only now is it known where new processes are.
+        if self.cgroups.is_on {
+            // The cgroups of new processes are only known now.
             let jobs = self.cgroups.jobs(self.table.cgroups(), clock::monotonic());
             self.pool.submit(jobs);
             self.wait(Scope::All, limits, |_| false).await;
@@ -240,7 +234,6 @@ impl Scanner {
         self.publish(began)
     }
 
-    /// Takes in what was listed, if anything was.
     fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>, now: Duration) {
         if let Some(Err(why)) = list {
             // The next tick tries again.
@@ -257,7 +250,7 @@ impl Scanner {
         }
     }
 
-    /// Works off what was listed, if anything was; what is known is glanced at all the same.
+    /// Processes the stored lists, if any. Without one, the known processes are still glanced at.
     fn take_in_list(&mut self) {
         for (list, passed) in self.lists.drain(..) {
             self.table.set_list(&list, |pid| {
@@ -266,7 +259,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the jobs that every tick begins with, except where the last has not returned.
+    /// Returns the jobs that every tick starts with, except those that have not returned since the last one.
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
@@ -279,10 +272,10 @@ impl Scanner {
         jobs
     }
 
-    /// Waits until `is_enough` has come, or nothing is left to wait for within the limits.
+    /// Waits until `is_enough` is true, or nothing is left to wait for within the limits.
     async fn wait(&mut self, scope: Scope, limits: WaitLimits, is_enough: impl Fn(&Self) -> bool) {
         loop {
-            // In this order, as what comes between the two is then waited for once more.
+            // In this order, an output that comes between the two calls makes the loop run once more.
             let is_settled = self.pool.is_settled(scope, limits.stall);
             let has_more = self.take_in_outcomes();
             if is_enough(self) || (is_settled && !has_more) {
@@ -290,7 +283,7 @@ impl Scanner {
             }
             match limits.until {
                 Some(until) if clock::monotonic() >= until => return,
-                // Not one thread can be had: there is nothing to wait for.
+                // No thread could be started, so there is nothing to wait for.
                 None if self.pool.threads() == 0 => return,
                 _ => {}
             }
@@ -301,7 +294,7 @@ impl Scanner {
         }
     }
 
-    /// Takes in what has come; returns true if more is to be read because of it.
+    /// Handles the outputs that have come; returns true if they require more reads.
     fn take_in_outcomes(&mut self) -> bool {
         let now = clock::monotonic();
         let mut outcomes = std::mem::take(&mut self.outcomes);
@@ -317,6 +310,7 @@ impl Scanner {
                 Outcome::System(file, update) => {
                     self.system.take_in(file, update, !self.open_files.is_procfs());
                 }
+                Outcome::Scope(reading) => self.system.take_in_scope(reading),
                 Outcome::Accounting(file, update) => self.accounting.take_in(file, update),
                 Outcome::MemoryMounts(found) => self.accounting.take_in_mounts(found, &mut jobs),
                 Outcome::MemoryMount(device, held) => self.accounting.take_in_held(device, held),
@@ -359,6 +353,11 @@ impl Scanner {
             Some(why) => (Err(why), None),
         };
         let (walks, walked) = self.table.count_walks();
+        let system = self.system.sample(is_late);
+        let repeats = match &processes {
+            Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
+            _ => Arc::default(),
+        };
         let snapshot = Arc::new(Snapshot {
             time: SystemTime::now(),
             monotonic: now,
@@ -377,18 +376,22 @@ impl Scanner {
                 took: now.saturating_sub(began),
             },
             own: clock::self_cost(),
-            system: self.system.sample(|file| is_late(JobKey::System(file))),
-            accounting: self.accounting.publish(is_late),
+            accounting: match self.system.scope.as_ref().filter(|_| system.scope.is_some()) {
+                Some(scope) => Arc::new(scope.accounting()),
+                None => self.accounting.publish(is_late),
+            },
+            system,
             kernel: self.kernel.publish(is_late),
-            oom_kills: self.oom.kills(),
+            oom_kills: Arc::clone(&self.oom.kills),
             processes,
             changes,
             cgroups: self.cgroups.publish(&running, self.deadline),
-            jvms: self.close_looks.heaps(),
-            address_limits: self.close_looks.limits(),
+            jvms: Arc::clone(&self.close_looks.heaps),
+            address_limits: Arc::clone(&self.close_looks.limits),
+            repeats,
             fleet: None,
         });
-        // What is read now is in the next one.
+        // These reads appear in the next snapshot.
         let close_looks = self.close_looks.follow(&snapshot);
         self.pool.submit(close_looks);
         self.pool.submit(self.oom.follow(snapshot.system.oom_kill));
@@ -396,4 +399,47 @@ impl Scanner {
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot
     }
+}
+
+/// Maximum number of ancestors that are checked. Rows of a forged tree may be each other's parents.
+const MAX_DEPTH: usize = 64;
+
+/// Returns the pids of the processes whose command lines repeat zmtop's own arguments, in which the words of a filter
+/// stand: zmtop itself, and its ancestors that started it with these words (`sh -c 'zmtop ps train'`, `watch`, `sudo`).
+/// Both the result and `rows` are in order of pid.
+fn repeats(rows: &[ProcessSample], own_pid: u32) -> Vec<u32> {
+    let row = |pid: u32| {
+        let at = rows.binary_search_by_key(&pid, |row| row.id.pid).ok()?;
+        Some(&rows[at])
+    };
+    let Some(own) = row(own_pid) else { return Vec::new() };
+    let line = own.facts.cmdline.as_deref().unwrap_or_default();
+    let arguments = line.iter().position(|b| *b == 0).map_or(&[][..], |at| &line[at..]);
+    let arguments = unquoted(arguments);
+    let ancestors = std::iter::successors(row(own.stat.ppid), |row_of| row(row_of.stat.ppid));
+    let repeating = ancestors.take(MAX_DEPTH).filter(|ancestor| {
+        let line = ancestor.facts.cmdline.as_deref().unwrap_or_default();
+        !arguments.is_empty() && contains(&unquoted(line), &arguments)
+    });
+    let mut pids: Vec<u32> = repeating.map(|ancestor| ancestor.id.pid).chain([own_pid]).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
+/// Returns a command line without quotes and backslashes, which a shell takes away, and with single spaces.
+fn unquoted(line: &[u8]) -> Vec<u8> {
+    let kept: Vec<u8> = line
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b'\'' | b'"' | b'\\'))
+        .collect();
+    let words = kept
+        .split(|b| *b == 0 || b.is_ascii_whitespace())
+        .filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(&b' ')
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }

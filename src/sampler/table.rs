@@ -1,104 +1,92 @@
-//! All processes, as they are known from one tick to the next.
+//! The table of all processes, which persists from tick to tick, and the state of each.
 
 mod facts;
 mod glances;
 mod held;
-mod held_watch;
-mod list;
-mod looks;
-mod paths;
-mod process;
 mod rows;
-mod shared_facts;
 mod shared_mm;
-mod sharing;
 mod turns;
-mod twins;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use facts::LookOptions;
+use facts::{FactsCache, SharedFacts, SharedPaths};
+pub(super) use glances::GlanceOptions;
 use glances::Glances;
-use held::HeldReads;
-use paths::SharedPaths;
-use process::Process;
+use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;
-use shared_facts::SharedFacts;
+use shared_mm::TwinWatch;
 use turns::Turns;
 
-pub(super) use glances::GlanceOptions;
-pub(super) use looks::LookOptions;
-
 use super::activity::is_news;
-use super::counters::SwapUse;
-use super::job::{ExeFile, FactsResult, GlanceResult, Job, Outcome};
+use super::counters::{KnownCounters, SwapUse};
+use super::estimate::{Counters, Others, Tracker, shift};
+use super::job::{ExeFile, FactsResult, Glance, GlanceRequest, GlanceResult, Job, Outcome, ProcessRef, WalkResult};
 use super::plan::Purpose;
 use super::rotation::Rotation;
-use super::sharing::Sharing;
+use super::sharing::{ExternalBound, Sharer, Sharing, Walked};
+use super::target::Target;
 use super::users::Users;
-use crate::model::{Missing, Reading};
+use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
 
-/// The table of processes.
 #[derive(Default)]
 pub(super) struct Table {
-    /// In order of pid: that is the order of rows, and processes made one after another lie near each other
-    /// in the kernel's memory too, so that walking them so costs it less.
+    /// In ascending order of pid. Rows have this order too, and processes created one after another are near each
+    /// other in the kernel's memory, so that walking them in this order is cheaper.
     entries: BTreeMap<u32, Entry>,
     users: Users,
-    /// The processes that are to be glanced at.
     glances: Glances,
-    /// The turns at which facts are looked at again.
     rotation: Rotation,
-    /// When the rows in focus were last looked at.
+    /// When the facts of the rows in focus were last read.
     focus_looked_at: Duration,
     /// The threads in each cgroup when the lists were last read.
     threads: HashMap<Arc<[u8]>, u64>,
-    /// The paths of cgroups.
     paths: SharedPaths,
-    /// The last serial number given out.
+    /// The last serial number assigned.
     serial: u64,
-    /// A counter of the lists taken in.
+    /// The number of lists processed.
     list: u64,
-    /// Some process is new, or another program.
+    /// A process is new or has run exec.
     has_new_programs: bool,
-    /// Jobs that check links to programs' files and have not come back.
+    /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
-    /// The path of the program that was taken in last: what is started together mostly runs the same.
+    /// The path of the last executable read. Processes started together mostly run the same one.
     last_exe: Arc<[u8]>,
     shared_facts: SharedFacts,
-    /// The groups of those that may share memory.
+    /// The groups of processes that may share memory.
     sharing: Sharing,
-    /// New processes that have yet to be put among their relatives: those of this tick, and of the one before.
+    /// New processes that have not joined their family yet: from this tick, and from the one before.
     unadopted: [Vec<u32>; 2],
-    /// Walks taken in since they were last counted, and their CPU time.
+    /// The number of walks since the last count, and their CPU time.
     walks: usize,
     walk_time: Duration,
     buffers: RowBuffers,
     turns: Turns,
     held: HeldReads,
-    /// Use of swap on the machine.
+    /// Whether the machine has swap, and uses it.
     pub(super) swap_use: SwapUse,
 }
 
 /// A listed pid.
 struct Entry {
     serial: u64,
-    /// A glance is asked for and has not come.
+    /// A glance was requested and has not returned.
     is_glancing: bool,
-    /// The last snapshot says that it had not come.
+    /// The last snapshot reported that the glance is late.
     is_late: bool,
     /// The reason why the last glance failed.
     fault: Option<Missing>,
-    /// By itself: the nodes of the table, filled in order of pid, stay half empty.
+    /// Boxed, because the nodes of a table filled in order of pid stay half empty.
     process: Option<Box<Process>>,
-    /// It is among those whose rows may change.
+    /// It is in the list of touched processes, whose rows may change.
     is_touched: bool,
-    /// Its CPU time before the last glance, where it was asked.
+    /// Its CPU time before the last glance, if it was read.
     clock: Option<Duration>,
     /// When it was last glanced at.
     glanced_at: Duration,
-    /// Its faults then, and those of the children it waited for; its threads; and its parent.
+    /// As of the last glance: its faults, including the children it waited for; its threads; and its parent.
     faults: u64,
     threads: u32,
     ppid: u32,
@@ -109,7 +97,7 @@ impl Table {
         self.entries.values_mut().filter_map(|e| e.process.as_deref_mut())
     }
 
-    /// Returns a process to change; its row may change with it.
+    /// Returns a process for modification. Touches it, because its row may change.
     fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
         let entry = self.entries.get_mut(&pid)?;
         entry.touch(pid, &mut self.buffers.touched);
@@ -123,18 +111,19 @@ impl Table {
         }
     }
 
-    /// Returns the job to walk a process that the policy chose.
+    /// Returns the job for a walk that the policy chose.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
         self.touch(pid);
         let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
         process.walk_job(purpose, &self.sharing)
     }
 
-    /// Takes in what a read gave; adds to `jobs` what is to be read because of it.
+    /// Stores the result of a read, and adds to `jobs` the reads that it requires.
     pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
         match outcome {
             Outcome::List { .. }
             | Outcome::System(..)
+            | Outcome::Scope(_)
             | Outcome::Accounting(..)
             | Outcome::MemoryMounts(_)
             | Outcome::MemoryMount(..)
@@ -203,7 +192,6 @@ impl Table {
         }
     }
 
-    /// Takes in a look at a process.
     fn looked(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
         let process = result.process;
         let owner = result.uid.map(|uid| {
@@ -241,7 +229,7 @@ impl Table {
         self.share_facts(process.pid);
     }
 
-    /// Returns a program with its path as it is kept: once for those that come one after another.
+    /// Returns an executable with its path as an `Arc`, which consecutive results with the same path share.
     fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
         let exe = exe?;
         if *self.last_exe != *exe.path {
@@ -278,7 +266,7 @@ impl Table {
                 self.forget(pid);
                 return;
             }
-            // Still the same process as far as anyone can tell; its row says why it is not read.
+            // Nothing shows that it is another process. Its row shows the fault.
             Err(_) => {
                 self.glances.set_recent(pid, now);
                 return;
@@ -329,7 +317,7 @@ impl Table {
         }
     }
 
-    /// Returns how many walks were taken in since the last call, and their CPU time.
+    /// Returns the number of walks since the last call, and their CPU time.
     pub(super) const fn count_walks(&mut self) -> (usize, Duration) {
         (
             std::mem::replace(&mut self.walks, 0),
@@ -339,7 +327,7 @@ impl Table {
 }
 
 impl Entry {
-    /// Notes that its row may change: see [`Table::touch`].
+    /// Records that its row may change: see [`Table::touch`].
     fn touch(&mut self, pid: u32, touched: &mut Vec<u32>) {
         if !std::mem::replace(&mut self.is_touched, true) {
             touched.push(pid);
@@ -347,7 +335,7 @@ impl Entry {
     }
 }
 
-/// Puts items together, up to `size` in each batch.
+/// Groups items into batches of up to `size`.
 fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<Item = Vec<T>> {
     std::iter::from_fn(move || {
         let first = items.next()?;
@@ -356,4 +344,456 @@ fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<
         batch.extend(items.by_ref().take(size - 1));
         Some(batch)
     })
+}
+
+/// Ticks in which a process is compared with others to find one with the same address space. Sizes may have changed
+/// from one glance to the next.
+const MM_ATTEMPTS: u8 = 2;
+
+struct Process {
+    serial: u64,
+    id: Identity,
+    target: Arc<Target>,
+    /// The digest of its comm.
+    comm: u64,
+    /// The number of its execs.
+    exec: u32,
+    /// The last image digest that was not hidden.
+    image: u64,
+    /// The end of its address space at the last walk, if the kernel reported it.
+    space_end: Option<u64>,
+    stat: Stat,
+    /// Its counters and its last walk, from which `walk` is estimated.
+    estimates: Tracker,
+    oom_score: Reading<u32>,
+    /// The bound on the error due to its own changes since the last walk, or the reason why there are no figures.
+    own_error: Reading<u64>,
+    /// The figures, if they differ from the anchor's. For most processes they do not.
+    figures: Option<Box<Memory>>,
+    /// A walk was requested and has not returned.
+    is_walking: bool,
+    /// A walk of it has returned before.
+    has_answered: bool,
+    /// When a walk of it last failed or succeeded.
+    attempted_at: Option<Duration>,
+    /// CPU time of its last walk, or of its parent's before the fork; and the elapsed time.
+    cost: Option<Duration>,
+    took: Duration,
+    /// Its last walk was one of an idle process.
+    was_idle: bool,
+    /// When it was first seen, or ran exec.
+    known_since: Duration,
+    /// The kind and time of its entry in the list of turns.
+    turn: Option<(usize, Duration)>,
+    sharing: Sharer,
+    /// The bound on changes by others since the last walk.
+    external: ExternalBound,
+    /// It has not joined its family yet.
+    is_unadopted: bool,
+    facts: FactsCache,
+    /// Ticks in which another process with the same address space is still searched for.
+    mm_attempts: u8,
+    /// The number of its address space, if that is shared.
+    shared_mm: Option<u64>,
+    twin: TwinWatch,
+    /// Memory that it holds through its descriptors, while that is needed.
+    held: Option<Box<HeldWatch>>,
+}
+
+impl Process {
+    /// Creates a process seen for the first time. `old` had the same pid before, and the same comm if the glance
+    /// omits the comm. `is_initial` is true if the process existed at the first scan.
+    fn new(
+        serial: u64,
+        pid: u32,
+        target: Option<Arc<Target>>,
+        glance: &Glance,
+        old: Option<&Self>,
+        now: Duration,
+        is_initial: bool,
+    ) -> Self {
+        let comm = glance.comm.as_deref();
+        let comm = comm.or(old.map(|o| &*o.facts.facts.comm)).unwrap_or(b"?");
+        Self {
+            serial,
+            id: Identity {
+                pid,
+                starttime: glance.starttime,
+            },
+            target: target.unwrap_or_else(|| Arc::new(Target::bare(pid))),
+            comm: glance.digest,
+            exec: 0,
+            image: glance.stat.image,
+            space_end: None,
+            stat: glance.stat,
+            estimates: Tracker::new(Counters::new(&glance.stat)),
+            oom_score: glance.oom_score,
+            own_error: Err(Missing::Pending),
+            figures: None,
+            is_walking: false,
+            has_answered: false,
+            attempted_at: None,
+            cost: None,
+            took: Duration::ZERO,
+            was_idle: false,
+            known_since: now,
+            turn: None,
+            sharing: Sharer::default(),
+            external: ExternalBound::default(),
+            is_unadopted: true,
+            facts: FactsCache::new(comm, (!is_initial).then_some(now)),
+            mm_attempts: MM_ATTEMPTS,
+            shared_mm: None,
+            twin: TwinWatch::default(),
+            held: None,
+        }
+    }
+
+    /// Returns a request to glance at `pid`, with what is known from `known`. It `holds` files open if allowed.
+    fn glance_request(pid: u32, serial: u64, known: Option<&Self>, swap_use: SwapUse, holds: bool) -> GlanceRequest {
+        let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
+        GlanceRequest {
+            pid,
+            serial,
+            target: known.map(|p| Arc::clone(&p.target)),
+            comm: known.map_or(0, |p| p.comm),
+            known: walked.map(|p| KnownCounters {
+                counters: *p.estimates.counters(),
+                swap_use,
+                is_denied: p.is_denied(),
+            }),
+            holds,
+        }
+    }
+
+    /// Returns true if its memory figures are not readable.
+    fn is_denied(&self) -> bool {
+        self.own_error == Err(Missing::Denied)
+    }
+
+    /// Returns the figures that the kernel shows to every user, if its memory figures are not readable.
+    fn counted(&self) -> Counted {
+        if !self.is_denied() {
+            return Counted::default();
+        }
+        let counters = self.estimates.counters();
+        Counted::new(counters.resident.map(|resident| resident.anon), counters.swap)
+    }
+
+    /// Records a glance at the same process. After an exec, or at its end as a zombie, others no longer share with
+    /// it.
+    fn glanced(&mut self, target: Option<Arc<Target>>, glance: Glance, now: Duration, sharing: &mut Sharing) {
+        if let Some(target) = target {
+            self.target = target;
+        }
+        self.oom_score = glance.oom_score;
+        let is_hidden = glance.stat.image == 0;
+        if !is_hidden && self.image != 0 && glance.stat.image != self.image {
+            self.own_error = Err(Missing::Pending);
+            self.figures = None;
+            self.estimates = Tracker::default();
+            self.attempted_at = None;
+            self.space_end = None;
+            self.start_program(glance.stat.image, now, sharing);
+        }
+        if glance.stat.is_zombie() && !self.stat.is_zombie() {
+            self.sharing.leave(sharing);
+        }
+        if let (Some(before), Some(after)) = (self.estimates.counters().swap, glance.counters.swap) {
+            self.sharing.swapped(before, after, sharing);
+        }
+        if !is_hidden {
+            self.image = glance.stat.image;
+        }
+        self.comm = glance.digest;
+        self.facts.glanced(glance.comm, &self.stat, &glance.stat);
+        // A process whose memory figures are not readable is no known sharer.
+        let before = self.estimates.counters().resident.filter(|_| !self.is_denied());
+        if let (Some(before), Some(after)) = (before, glance.counters.resident) {
+            let change = after.shared.cast_signed() - before.shared.cast_signed();
+            self.sharing.resized(change, sharing);
+        }
+        let has_changed = self.estimates.glanced(glance.counters);
+        self.stat = glance.stat;
+        if has_changed {
+            self.set_estimate();
+        }
+    }
+
+    /// Resets what was known of the former program.
+    fn start_program(&mut self, image: u64, now: Duration, sharing: &mut Sharing) {
+        self.exec = self.exec.wrapping_add(1);
+        self.cost = None;
+        self.known_since = now;
+        self.sharing.leave(sharing);
+        self.sharing.join(image, sharing);
+        self.is_unadopted = false;
+        self.mm_attempts = MM_ATTEMPTS;
+        self.shared_mm = None;
+        self.twin = TwinWatch::default();
+        self.facts.reset(now);
+    }
+
+    /// Records the end of the address space; returns true if that shows another program. Glances show it sooner if
+    /// the kernel does not hide the addresses in `stat` (`CAP_PERFMON` alone does not reveal them).
+    fn has_other_space(&mut self, end: Option<u64>) -> bool {
+        let before = self.space_end;
+        self.space_end = end.or(before);
+        self.image == 0 && before.zip(end).is_some_and(|(before, end)| before != end)
+    }
+
+    /// Returns true if it was walked, although the kernel hides the addresses of its program.
+    fn is_space_hidden(&self) -> bool {
+        self.stat.image == 0 && self.own_error.is_ok() && self.stat.lacks_memory().is_none()
+    }
+
+    /// Closes its files. Until they are opened again, they are read by path.
+    fn close_files(&mut self) {
+        if self.target.holds_any() {
+            let bare = Target::bare(self.id.pid);
+            bare.set_thread(self.target.thread());
+            self.target = Arc::new(bare);
+        }
+    }
+
+    /// Records that it forked a child.
+    fn forked(&mut self) {
+        self.estimates.forked();
+        self.set_estimate();
+    }
+
+    /// Estimates its figures from its counters.
+    fn set_estimate(&mut self) {
+        let mapped = self.newly_mapped();
+        if let (Ok(error), Some(estimate)) = (&mut self.own_error, self.estimates.estimate()) {
+            *error = estimate.bound.max(mapped);
+            self.set_figures(estimate.memory);
+        }
+        if self.is_program_doubtful()
+            && let Ok(walk) = self.walk()
+        {
+            self.own_error = Ok(walk.error.max(walk.memory.rss));
+        }
+    }
+
+    fn set_figures(&mut self, memory: Memory) {
+        let is_anchored = self.estimates.anchor().is_some_and(|anchor| anchor.memory == memory);
+        self.figures = (!is_anchored).then(|| Box::new(memory));
+    }
+
+    /// Returns its memory, estimated from the last walk and the counters since, with the bound due to its own
+    /// changes.
+    fn walk(&self) -> Reading<Walk> {
+        let error = self.own_error?;
+        let anchored = self.estimates.anchor().map(|anchor| &anchor.memory);
+        let memory = self.figures.as_deref().or(anchored).ok_or(Missing::Pending)?;
+        Ok(Walk {
+            memory: *memory,
+            error,
+            at: self.attempted_at.unwrap_or_default(),
+            cost: self.took,
+        })
+    }
+
+    /// Returns the change of its files and shmem since the walk, if so much of its address space has changed too that
+    /// it has probably mapped other objects. Their sharers are unknown, so nothing learnt is valid.
+    fn newly_mapped(&self) -> u64 {
+        let then = self.estimates.anchor().and_then(|anchor| anchor.counters.resident);
+        let Some((then, now)) = then.zip(self.estimates.counters().resident) else {
+            return 0;
+        };
+        let asks = self.sharing.last_maps().asks(Some(self.stat.vsize), now.shared);
+        if asks { now.shared.abs_diff(then.shared) } else { 0 }
+    }
+
+    /// Returns true if it may run another program, and only a walk can tell.
+    fn is_program_doubtful(&self) -> bool {
+        let anchor = self.estimates.anchor();
+        self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
+    }
+
+    /// Returns the reference for a read.
+    fn reference(&self, version: u32) -> ProcessRef {
+        ProcessRef {
+            pid: self.id.pid,
+            serial: self.serial,
+            starttime: self.id.starttime,
+            version,
+            target: Arc::clone(&self.target),
+        }
+    }
+
+    /// Returns the job to walk it; `None` if another walk is outstanding.
+    fn walk_job(&mut self, purpose: Purpose, sharing: &Sharing) -> Option<Job> {
+        if std::mem::replace(&mut self.is_walking, true) {
+            return None;
+        }
+        self.sharing.asked(sharing);
+        Some(Job::Walk {
+            process: self.reference(self.exec),
+            purpose,
+            expected: self.expected_cost(),
+            is_known: self.has_answered,
+            last_maps: self.sharing.last_maps(),
+        })
+    }
+
+    /// Records a walk; returns true if it was a successful walk of the current program.
+    fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
+        self.is_walking = false;
+        self.has_answered |= result.walked.is_ok();
+        if version != self.exec {
+            return false;
+        }
+        let own_change = self.estimates.walked(result.anchor, &self.others());
+        let estimate = self.estimates.estimate();
+        self.own_error = result.walked.map(|_| estimate.map_or(0, |estimate| estimate.bound));
+        self.figures = None;
+        if let Ok(walked) = result.walked {
+            self.set_figures(walked.memory);
+        }
+        self.cost = Some(result.cost);
+        self.took = result.took;
+        self.was_idle = purpose == Purpose::Idle;
+        self.attempted_at = Some(result.at);
+        let Ok(walked) = result.walked else {
+            return false;
+        };
+        let seen = Walked {
+            memory: &walked.memory,
+            anonymous: walked.anonymous,
+            swap: self.estimates.counters().swap,
+            vsize: self.estimates.counters().vsize,
+            objects: result.objects.as_ref(),
+            own_change,
+            is_initial: purpose == Purpose::Initial,
+        };
+        self.sharing.walked(&seen, sharing);
+        self.external = self.sharing.external(sharing);
+        if self.has_other_space(walked.end) {
+            self.start_program(self.image, result.at, sharing);
+        }
+        true
+    }
+
+    /// Returns the job to look up its executable; `None` if another one is outstanding.
+    fn exe_job(&mut self) -> Option<Job> {
+        let starts = self.facts.exe.start_look_up();
+        starts.then(|| Job::Exe(self.reference(self.facts.version)))
+    }
+
+    /// Returns the link to its executable for a check, or a job of its own if the link is marked as deleted.
+    fn exe_check(&mut self) -> Option<Result<(ProcessRef, u64), Job>> {
+        if self.stat.is_zombie() || !self.facts.exe.can_be_checked() {
+            return None;
+        }
+        if self.facts.exe.is_marked {
+            return self.exe_job().map(Err);
+        }
+        Some(Ok((self.reference(self.facts.version), self.facts.exe.digest)))
+    }
+
+    /// Returns true if a read of it is outstanding, so that its row may change by time alone.
+    fn waits(&self) -> bool {
+        self.is_walking || self.facts.waits() || self.held.as_ref().is_some_and(|held| held.is_reading)
+    }
+}
+
+/// Minimum size of the file pages that a forked child lacks, compared to its parent, when it is first seen.
+const LEFT_BEHIND: u64 = 64 << 10;
+
+impl Table {
+    /// Adds a new process to its family. If it looks as if it shared its parent's address space, it waits for the
+    /// next tick: by then, that is known, or it has run exec.
+    fn adopt(&mut self, pid: u32, is_new: bool, is_initial: bool) {
+        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_deref());
+        let Some(child) = process(pid).filter(|p| p.is_unadopted) else {
+            return;
+        };
+        let (stat, has_twin) = (child.stat, child.shared_mm.is_some());
+        let parent = process(stat.ppid).filter(|p| p.stat.image == stat.image && stat.image != 0);
+        if is_new && !is_initial && parent.is_some_and(|p| may_be_one(&stat, &p.stat)) {
+            self.unadopted[0].push(pid);
+            return;
+        }
+        let has_parent = parent.is_some();
+        // A walk of the child covers the same areas as one of the parent.
+        let cost = parent.and_then(|p| p.cost);
+        let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+            return;
+        };
+        child.is_unadopted = false;
+        child.cost = child.cost.or(cost);
+        if has_twin || stat.lacks_memory().is_some() {
+            return;
+        }
+        let mut sharer = std::mem::take(&mut child.sharing);
+        sharer.join(stat.image, &mut self.sharing);
+        if !is_initial && sharer.has_relatives(&self.sharing) {
+            self.touch(stat.ppid);
+            let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_deref_mut());
+            let parent = parent.filter(|_| has_parent).map(|parent| {
+                parent.forked();
+                &mut parent.sharing
+            });
+            sharer.forked(parent, stat.rss, &mut self.sharing);
+        }
+        if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) {
+            child.sharing = sharer;
+        }
+    }
+
+    /// Updates the sharing groups with the results of a tick and the machine's use of swap, if that is known.
+    pub(super) fn relate(&mut self, swap_used: Option<u64>) {
+        for pid in std::mem::take(&mut self.unadopted[1]) {
+            self.adopt(pid, false, false);
+        }
+        self.unadopted.swap(0, 1);
+        if let Some(used) = swap_used {
+            self.sharing.set_swap_used(used);
+        }
+    }
+}
+
+impl Process {
+    /// Updates the bound on changes by others; returns true if it has changed.
+    fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
+        let external = self.sharing.external(sharing);
+        std::mem::replace(&mut self.external, external) != external
+    }
+
+    /// Returns the upper bound on the error of its figures, without the part that causes no walk.
+    fn error(&self) -> u64 {
+        let others = self.estimates.bound_of(&self.others());
+        self.own_error.map_or(0, |error| {
+            error.saturating_add(others).saturating_add(self.external.swap)
+        })
+    }
+
+    /// Returns the bounds on changes by others since the last walk.
+    fn others(&self) -> Others {
+        let external = &self.external;
+        Others {
+            bound: external.footprint - external.drift,
+            drift: external.drift,
+            shift: external.shifts[0] + external.shifts[1],
+        }
+    }
+
+    /// Returns its figures as they are shown.
+    fn shown(&self) -> Reading<Walk> {
+        let mut walk = self.walk()?;
+        shift(&mut walk.memory, self.external.shifts);
+        walk.error = self.error();
+        // Small files cause no walk, so their possible error must not make a figure uncertain.
+        let room = walk.tolerance().saturating_sub(walk.error);
+        walk.error = walk.error.saturating_add(self.external.small.min(room));
+        Ok(walk)
+    }
+}
+
+/// Returns true if a child and its parent may share an address space, created by `vfork` or `clone` with `CLONE_VM`.
+/// A forked child would lack the file pages.
+const fn may_be_one(child: &Stat, parent: &Stat) -> bool {
+    child.vsize == parent.vsize && child.rss + LEFT_BEHIND > parent.rss
 }

@@ -1,10 +1,9 @@
 //! The files of one process, held open as far as descriptors allow.
 //!
-//! `/proc/<pid>` opened once names that very process: what is reached through it can never be that of
-//! another which got the same pid, and saves the kernel a walk down the path. `stat` held open and read
-//! again costs half of opening it anew. Under few descriptors, and for trees that are no procfs (where
-//! files are replaced, not refreshed), files are opened by path, and `stat` tells before and after
-//! whether it was the same process.
+//! An open `/proc/<pid>` refers to that very process: files reached through it never belong to a later process with
+//! the same pid. It also saves the kernel the path lookup. Rereading an open `stat` costs half as much as opening it
+//! again. If descriptors are scarce, and for trees that are not procfs (where files are replaced, not refreshed),
+//! files are opened by path. `stat`, read before and after, then shows whether it was the same process.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -17,11 +16,12 @@ use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::proc::{clock, descriptors, files, stat};
+use crate::model::{Missing, Reading, Stat};
+use crate::proc::{clock, files, pid};
 
 /// Descriptors of one process: its directory and its `stat`.
 const PER_TARGET: usize = 2;
-/// Descriptors that the kernel makes room for at the start: two each for some thousand processes.
+/// Descriptors for which the kernel allocates room at the start: 2 each for some thousand processes.
 const INITIAL_TABLE: u64 = 8192;
 
 /// See [`super::make_room`].
@@ -29,7 +29,7 @@ pub(super) fn make_room() {
     let last = raise_limit()
         .map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE))
         .saturating_sub(1);
-    // Where it is refused, the table grows as it must.
+    // If this fails, the table grows as needed.
     drop(rustix::io::fcntl_dupfd_cloexec(
         std::io::stdin(),
         i32::try_from(last).unwrap_or(0),
@@ -44,7 +44,7 @@ pub(super) fn initial_limit() -> Option<Rlimit> {
     INITIAL_LIMIT.get().copied()
 }
 
-/// Raises the process's limit on open files as far as it may, and returns it.
+/// Raises the process's limit on open files as far as allowed, and returns it.
 fn raise_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     INITIAL_LIMIT.get_or_init(|| limit);
@@ -61,36 +61,32 @@ fn raise_limit() -> Option<u64> {
     }
 }
 
-/// Time after a shortage of descriptors until more are held again: what took them, a burst of new processes or
-/// a program that zmtop ran, is mostly over by then.
+/// Time from a shortage of descriptors until more are held again. Its cause, such as a burst of new processes or a
+/// program that zmtop ran, is mostly over by then.
 const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
-/// The longest such time. It doubles with every shortage that follows a raise: where another has taken the descriptors
-/// for good, a few rows an hour lack a figure for one tick.
+/// The longest such time. The time doubles with every shortage after a raise. If another program keeps the
+/// descriptors for good, a few rows an hour lack a figure for one tick.
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
-/// A count of the files held open, and its limit.
 pub(super) struct OpenFiles {
     is_procfs: bool,
-    /// The limit where there is no shortage.
+    /// The limit without a shortage.
     full_limit: usize,
     limit: AtomicUsize,
     used: AtomicUsize,
     shortage: Mutex<Option<Shortage>>,
 }
 
-/// A time without free descriptors.
 struct Shortage {
-    /// When it was last met.
     at: Duration,
-    /// The time after it, and after each step, until the limit is raised by a step.
+    /// The time from the shortage, and from each step, to the next step that raises the limit.
     wait: Duration,
-    /// When that is next.
     raise_at: Duration,
 }
 
 impl OpenFiles {
-    /// Creates a count limited to what the process's limit, raised as far as it may, leaves beside `reserve`
-    /// for all else and for acting on processes; to nothing where the tree at `proc` is no procfs.
+    /// Creates a counter. Its limit is the process's limit, raised as far as allowed, minus `reserve` for other uses
+    /// and minus the descriptors for acting on processes. It is 0 if the tree at `proc` is not procfs.
     pub(super) fn new(proc: &Path, reserve: usize) -> Self {
         let limit = raise_limit();
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
@@ -98,7 +94,7 @@ impl OpenFiles {
             _ if !is_procfs => 0,
             Some(n) => usize::try_from(n)
                 .unwrap_or(usize::MAX)
-                .saturating_sub(reserve + descriptors::for_acting()),
+                .saturating_sub(reserve + files::for_acting()),
             None => usize::MAX,
         };
         Self {
@@ -110,23 +106,21 @@ impl OpenFiles {
         }
     }
 
-    /// Returns true if the tree is the kernel's, not one made of plain files.
+    /// Returns true if the tree is the kernel's procfs, not a copy made of plain files.
     pub(super) const fn is_procfs(&self) -> bool {
         self.is_procfs
     }
 
-    /// Returns true if more is held than may be.
     pub(super) fn is_exceeded(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the files of one more process may be held.
     pub(super) fn has_room(&self) -> bool {
         let needed = self.used.load(Ordering::Relaxed).saturating_add(PER_TARGET);
         needed <= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Halves the limit from what is held now, for a while: there was no descriptor left.
+    /// Limits the held files to half of their current number for some time, after a lack of descriptors.
     pub(super) fn shrink(&self) {
         let now = clock::monotonic();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +128,7 @@ impl OpenFiles {
             .fetch_min(self.used.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
         let wait = match &*shortage {
             None => SHORTAGE_WAIT,
-            // Many reads meet the same one.
+            // Many reads meet the same shortage.
             Some(last) if now.saturating_sub(last.at) < SHORTAGE_WAIT => last.wait,
             Some(last) => (last.wait * 2).min(MAX_SHORTAGE_WAIT),
         };
@@ -145,7 +139,7 @@ impl OpenFiles {
         });
     }
 
-    /// Doubles the limit again where the last shortage, and the last step, are long enough ago.
+    /// Doubles the limit again if the last shortage and the last step are long enough ago.
     pub(super) fn recover(&self, now: Duration) {
         let mut slot = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(shortage) = slot.as_mut().filter(|s| s.raise_at <= now) else {
@@ -161,7 +155,7 @@ impl OpenFiles {
         shortage.raise_at = now + shortage.wait;
     }
 
-    /// Holds a descriptor, or gives it back where there are too many.
+    /// Counts a descriptor as held, or returns it as an error if there are too many.
     fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<HeldFile, OwnedFd> {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used.fetch_add(1, Ordering::Relaxed) >= limit {
@@ -175,7 +169,7 @@ impl OpenFiles {
     }
 }
 
-/// A file held open; leaves the count when dropped.
+/// A file held open, which is counted until it is dropped.
 struct HeldFile {
     fd: OwnedFd,
     open_files: Arc<OpenFiles>,
@@ -187,17 +181,15 @@ impl Drop for HeldFile {
     }
 }
 
-/// The files of one process.
 pub(super) struct Target {
     pid: u32,
-    /// The thread whose files are read, where the first has ended and others live on; 0 for the first.
+    /// The thread whose files are read if the first one has ended while others run; 0 for the first.
     thread: AtomicU32,
     dir: Option<HeldFile>,
     stat: Option<HeldFile>,
 }
 
 impl Target {
-    /// Creates a target whose files are opened by path each time.
     pub(super) const fn bare(pid: u32) -> Self {
         Self {
             pid,
@@ -207,7 +199,7 @@ impl Target {
         }
     }
 
-    /// Opens the directory of process `pid`, where it may be held.
+    /// Opens the directory of process `pid`, and holds it if allowed.
     pub(super) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
         let mut target = Self::bare(pid);
         if open_files.limit.load(Ordering::Relaxed) > 0 {
@@ -220,8 +212,8 @@ impl Target {
         Ok(target)
     }
 
-    /// Opens what may be held of process `pid`, if it `holds` any, and reads its `stat` into `buf`; returns its length
-    /// too.
+    /// Opens the directory of process `pid` if it `holds` files, and reads its `stat` into `buf`. Also returns the
+    /// length of that.
     pub(super) fn new(
         pid: u32,
         proc: &Path,
@@ -242,37 +234,35 @@ impl Target {
         Ok((target, len))
     }
 
-    /// Closes the directory, which is of no use where nothing but `stat` is read.
+    /// Closes the directory, which is useless if only `stat` is read.
     pub(super) fn without_dir(self) -> Self {
         Self { dir: None, ..self }
     }
 
-    /// Returns true if the directory is held: only then is every file surely that of the process first opened.
+    /// Returns true if the directory is held. Only then does every file certainly belong to the process first opened.
     pub(super) const fn is_bound(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// Returns true if any descriptor is held.
     pub(super) const fn holds_any(&self) -> bool {
         self.dir.is_some() || self.stat.is_some()
     }
 
-    /// Returns the thread whose files are read, where it is not the first.
+    /// Returns the thread whose files are read, if it is not the first.
     pub(super) fn thread(&self) -> Option<u32> {
         Some(self.thread.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
     }
 
-    /// Returns the number by which system calls name what is read: the thread's, or else the process's.
+    /// Returns the id for system calls: the thread's, or else the process's.
     pub(super) fn task(&self) -> u32 {
         self.thread().unwrap_or(self.pid)
     }
 
-    /// Sets the thread whose files are read.
     pub(super) fn set_thread(&self, thread: Option<u32>) {
         self.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Reads `stat`, the first thread's, into `buf`; returns its length.
+    /// Reads the `stat` of the first thread into `buf`; returns its length.
     pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
         match &self.stat {
             Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
@@ -280,23 +270,21 @@ impl Target {
         }
     }
 
-    /// Returns true if the process is there and started at `starttime`.
+    /// Returns true if the process exists and started at `starttime`.
     pub(super) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
         self.stat(proc, buf)
-            .is_ok_and(|len| stat::parse(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
+            .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
     }
 
-    /// Opens one of the process's files.
     pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    /// Opens one of the first thread's files.
     pub(super) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    /// Calls `call` with the place of one of the process's files: a directory and the name below it.
+    /// Calls `call` with the location of one of the process's files: a directory and the name below it.
     pub(super) fn at<T>(
         &self,
         proc: &Path,
@@ -313,7 +301,7 @@ impl Target {
         }
     }
 
-    /// Calls `call` with the place of one of the first thread's files.
+    /// Calls `call` with the location of one of the first thread's files.
     pub(super) fn at_first<T>(
         &self,
         proc: &Path,
@@ -337,4 +325,70 @@ fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Resul
     path.push(b'/');
     path.extend_from_slice(name);
     call(&path)
+}
+
+/// Completes `stat`, which was just read of `target`'s first thread, if that thread has ended while others run.
+/// Copies the state and the memory of a live thread, and makes `target` refer to that thread's files. Costs nothing
+/// for any other process.
+///
+/// The kernel shows such a process (`pthread_exit` in `main`) as a zombie without memory, program and arguments. All of
+/// these can be read from any live thread, below `task`.
+///
+/// # Errors
+/// It is unknown whether any thread lives.
+pub(super) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
+    if stat.is_zombie() && stat.threads > 1 {
+        return follow(stat, target, proc, page);
+    }
+    if target.thread().is_some() {
+        // A thread that execs takes the place of the first.
+        target.set_thread(None);
+    }
+    Ok(())
+}
+
+#[cold]
+fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
+    let known = target
+        .thread()
+        .and_then(|tid| Some((tid, living(tid, target, proc, page)?)));
+    let found = match known {
+        None => {
+            let mut threads = Vec::new();
+            match target.at_first(proc, b"task", |dir, name| {
+                files::numbers(dir, name, 4 << 10, |tid| threads.push(tid))
+            }) {
+                Ok(()) => {}
+                Err(e) if files::reason(e) == Missing::Gone => {}
+                Err(e) => return Err(files::reason(e)),
+            }
+            let mut threads = threads.into_iter();
+            threads.find_map(|tid| Some((tid, living(tid, target, proc, page)?)))
+        }
+        known => known,
+    };
+    target.set_thread(found.map(|(tid, _)| tid));
+    if let Some((_, thread)) = found {
+        // The other fields cover the whole process: times and faults count all threads.
+        *stat = Stat {
+            state: thread.state,
+            flags: thread.flags,
+            vsize: thread.vsize,
+            rss: thread.rss,
+            image: thread.image,
+            argv: thread.argv,
+            ..*stat
+        };
+    }
+    Ok(())
+}
+
+/// Returns the `stat` of a thread that has not released its memory.
+fn living(tid: u32, target: &Target, proc: &Path, page: u64) -> Option<Stat> {
+    let mut buf = [0; 1024];
+    let name = format!("task/{tid}/stat");
+    let fd = target.open_first(proc, name.as_bytes()).ok()?;
+    let len = files::read_record(fd, &mut buf).ok()?;
+    let stat = pid::stat(&buf[..len], page).ok()?.stat;
+    (!stat.is_zombie() && stat.vsize > 0).then_some(stat)
 }

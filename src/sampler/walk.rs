@@ -1,30 +1,28 @@
-//! Walks a process: reads `smaps_rollup`, or sums `smaps` up where the kernel has none. Also reads the whole of
-//! `smaps`, area by area, for mappings.
+//! Walks a process: reads `smaps_rollup`, or sums `smaps` if the kernel has none. Also reads every area of `smaps`,
+//! for mappings.
 
 use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::target::Target;
-use super::thread;
+use super::target::{self, Target};
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
-use crate::proc::areas::Areas;
-use crate::proc::objects::Objects;
-use crate::proc::{files, smaps, stat};
+use crate::proc::maps::Objects;
+use crate::proc::smaps::Areas;
+use crate::proc::{files, pid, smaps};
 
-/// A walk of a process.
 #[derive(Clone, Copy)]
 pub(super) struct Walked {
     pub(super) memory: Memory,
-    /// Where its address space ends, if that is told.
+    /// The end of its address space, if the kernel reports it.
     pub(super) end: Option<u64>,
-    /// Anonymous pages, whole, if that is told.
+    /// Anonymous memory, shared or not, if the kernel reports it.
     pub(super) anonymous: Option<u64>,
 }
 
 impl Walked {
-    /// Returns the pages of files and shmem, whole.
+    /// Returns the size of files and shmem, in bytes.
     pub(super) fn files(&self) -> u64 {
         self.memory
             .rss
@@ -34,10 +32,9 @@ impl Walked {
 
 /// Walks the process behind `target`, which started at `starttime`.
 ///
-/// ESRCH on opening is what a kernel thread and a zombie give too, so `stat` is asked what it was. A read
-/// of nothing at all may be an exec under way: it is tried once more. A file that is not there while the
-/// process is means that the kernel, or the tree, has none. Where the thread that was read has ended, another
-/// is read.
+/// Opening the file of a kernel thread or a zombie also gives ESRCH, so `stat` decides what it was. An empty read may
+/// mean that an exec is in progress, so it is repeated once. If the file is missing while the process exists, the
+/// kernel or the tree does not have it. If the thread that was read has ended, another one is read.
 pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Walked> {
     for _ in 0..2 {
         let result = rollup(target, proc, buf).or_else(|e| match e {
@@ -57,7 +54,7 @@ pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8])
             }
             Err(e) => return Err(files::reason(e)),
         };
-        // Opened by path, the file may have been another's if the pid was given away in between.
+        // If the file was opened by path, the pid may have been reused in between.
         if !target.is_bound() && !target.is_same(starttime, proc, buf) {
             return Err(Missing::Gone);
         }
@@ -66,7 +63,7 @@ pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8])
     Err(absent(target, starttime, proc, buf, Errno::SRCH))
 }
 
-/// Reads `smaps_rollup`; `None` where it is empty.
+/// Reads `smaps_rollup`; `None` if it is empty.
 pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let fd = target.open(proc, b"smaps_rollup")?;
     let len = files::read_record(fd, buf)?;
@@ -79,7 +76,7 @@ pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Opt
     Ok((len > 0).then(|| smaps::rollup(bytes).map(walked)))
 }
 
-/// Sums `smaps` up; `None` where it is empty.
+/// Sums `smaps`; `None` if it is empty.
 fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let fd = target.open(proc, b"smaps")?;
     let mut sums = smaps::SmapsSum::default();
@@ -101,7 +98,7 @@ fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Wa
     }
 }
 
-/// Reads what a process maps, from `maps`; `None` where that cannot be read.
+/// Reads what a process maps, from `maps`; `None` if that fails.
 pub(super) fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
     let fd = target.open(proc, b"maps").ok()?;
     let mut objects = Objects::default();
@@ -121,8 +118,8 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
         Ok((started, ..)) if started != starttime => Missing::Gone,
         Ok((_, stat, _)) => match stat.lacks_memory() {
             Some(reason) => reason,
-            None if why == Errno::NOENT => Missing::Unsupported,
-            // It is on its way out: its memory is given back already.
+            None if why == Errno::NOENT => captured_reason(target, proc, buf).unwrap_or(Missing::Unsupported),
+            // The process is exiting and has already released its memory.
             None => Missing::Gone,
         },
         Err(Missing::Malformed) => Missing::Malformed,
@@ -130,11 +127,27 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
     }
 }
 
-/// Reads every area of the process behind `target`, which is `starttime`'s where that is known; also when it
-/// started and what it is called. `progress` is called before every read that may keep it waiting.
+/// Returns why a capture lacks the memory of a process, by its file `unread`: a line for each file that could not be read,
+/// `smaps_rollup: Permission denied`. No procfs has it.
+fn captured_reason(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Missing> {
+    let fd = target.open(proc, b"unread").ok()?;
+    let len = files::read_all(fd, buf).ok()?;
+    let mut lines = buf[..len].split(|b| *b == b'\n');
+    lines.find_map(|line| {
+        let (name, why) = line.split_at(line.iter().position(|b| *b == b':')?);
+        match (name, why[1..].trim_ascii()) {
+            (b"smaps_rollup" | b"smaps", b"Permission denied" | b"Operation not permitted") => Some(Missing::Denied),
+            (b"smaps_rollup" | b"smaps", b"No such process" | b"No such file or directory") => Some(Missing::Gone),
+            _ => None,
+        }
+    })
+}
+
+/// Reads every area of the process behind `target`, which must have started at `starttime`, if given. Also returns
+/// its start time and its comm. Calls `progress` before every read that may block.
 ///
-/// The kernel lists areas a page at a time and lets the process run in between: an exec in the midst leaves
-/// a list of two halves, so that it is read once more.
+/// The kernel lists areas a page at a time, and the process runs in between. If it execs meanwhile, the list mixes
+/// both programs, so it is read once more.
 pub(super) fn areas<T: Default + Extend<Area>>(
     target: &Target,
     starttime: Option<u64>,
@@ -176,7 +189,7 @@ pub(super) fn areas<T: Default + Extend<Area>>(
     Err(last)
 }
 
-/// Reads `smaps`; `None` where it is empty.
+/// Reads `smaps`; `None` if it is empty.
 fn read_areas<T: Default + Extend<Area>>(
     target: &Target,
     proc: &Path,
@@ -199,10 +212,10 @@ fn read_areas<T: Default + Extend<Area>>(
     Ok(any.then(|| whole.map(|_| found)))
 }
 
-/// Reads when a process started, its `stat` and its comm.
+/// Reads the start time of a process, its `stat` and its comm.
 fn glance(target: &Target, proc: &Path, buf: &mut [u8]) -> Reading<(u64, Stat, Box<[u8]>)> {
     let len = target.stat(proc, buf).map_err(files::reason)?;
-    let mut glance = stat::parse(&buf[..len], 1)?;
-    thread::complete(&mut glance.stat, target, proc, 1)?;
+    let mut glance = pid::stat(&buf[..len], 1)?;
+    target::complete_stat(&mut glance.stat, target, proc, 1)?;
     Ok((glance.starttime, glance.stat, glance.comm.into()))
 }

@@ -1,9 +1,12 @@
-//! Growth from one day to the next, each hour compared with the same hour of the day before.
+//! Growth from one day to the next, each hour compared with the same hour of the days before.
+
+use std::ops::Range;
 
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::lowest;
 use crate::trend::parameters::{
-    DAY, DAY_STANDING_SHARE, DAYS, MIN_DAILY_SHARE, MIN_PAIRS, MIN_PAIRS_BEFORE, MIN_RISEN,
+    BLOCK_HOURS, DAY, DAY_STANDING_SHARE, DAYS, LONE_DAY_STANDING_SHARE, MAX_STEP_SHARE, MIN_DAILY_SHARE,
+    MIN_NEWEST_SHARE, MIN_PAIRS, MIN_PAIRS_BEFORE, MIN_RISEN,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
@@ -16,11 +19,11 @@ const HOURS: usize = 24;
 #[derive(Debug)]
 pub(super) struct Days([f64; HOURS * DAYS]);
 
-/// A day compared with the one before.
+/// Hours compared with the same hours of the days before.
 struct Rise {
-    /// The number of hours known of both.
+    /// The number of hours known of it and of a day before.
     pairs: usize,
-    /// The number of those that stand above the same hour of the day before.
+    /// The number of those that stand above the same hour of every day before.
     risen: usize,
     /// The median of what they rose by, in bytes.
     median: f64,
@@ -55,12 +58,21 @@ impl Days {
         Some(Self(floors))
     }
 
-    /// Compares a day with the one before; 0 is the last one.
-    fn rise(&self, day: usize) -> Rise {
+    /// Returns by how much an hour stands above the same hour of any day before it; NaN where either is not known.
+    fn above(&self, hour: usize) -> f64 {
+        let mut highest = f64::NAN;
+        for day in 1..DAYS {
+            highest = highest.max(self.0.get(hour + day * HOURS).copied().unwrap_or(f64::NAN));
+        }
+        self.0[hour] - highest
+    }
+
+    /// Compares hours with the same hours of the days before; 0 is the newest.
+    fn rise(&self, hours: Range<usize>) -> Rise {
         let mut rises = [0.0; HOURS];
         let mut pairs = 0;
-        for hour in day * HOURS..(day + 1) * HOURS {
-            let rise = self.0[hour] - self.0[hour + HOURS];
+        for hour in hours.take(HOURS) {
+            let rise = self.above(hour);
             if !rise.is_nan() {
                 rises[pairs] = rise;
                 pairs += 1;
@@ -75,8 +87,29 @@ impl Days {
         }
     }
 
-    /// Returns true if each block of half a day has its lowest hour above that of the one before: a single step up, after
-    /// which every hour stands above that of the day before, has not.
+    /// Returns true if the distance to the days before grew bit by bit over the last two days: that of a leak that began
+    /// within them does. A step, after which every hour stands above that of the day before, makes all of it at once. Where
+    /// nothing is known of a day before there was no distance; each quarter of the last day must be known.
+    fn widens(&self) -> bool {
+        let mut blocks = [0.0; 2 * HOURS / BLOCK_HOURS];
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let rise = self.rise(i * BLOCK_HOURS..(i + 1) * BLOCK_HOURS);
+            *block = if rise.pairs > 0 { rise.median.max(0.0) } else { f64::NAN };
+        }
+        if blocks[..HOURS / BLOCK_HOURS].iter().any(|block| block.is_nan()) {
+            return false;
+        }
+        let (mut before, mut widest, mut all) = (0.0_f64, 0.0_f64, 0.0_f64);
+        for block in blocks.iter().rev().filter(|block| !block.is_nan()) {
+            widest = widest.max(block - before);
+            all = all.max(*block);
+            before = *block;
+        }
+        widest <= MAX_STEP_SHARE * all
+    }
+
+    /// Returns true if each block of half a day has its lowest hour above that of the one before, as in a leak that is older than
+    /// the series. A single step up has not.
     fn rises_by_blocks(&self, least: f64) -> bool {
         let lows = self
             .0
@@ -88,33 +121,36 @@ impl Days {
             .all(|(newer, older)| newer - older >= least / 2.0)
     }
 
-    /// Returns the leak that the days show, if any: nearly every hour stands above the same hour of the day before, and did
-    /// so the day before, where that is known.
+    /// Returns true if the newest hours stand much less above the days before than most of the last day did: then the growth
+    /// is over.
+    fn has_ended(&self, last: &Rise) -> bool {
+        let newest = self.rise(0..BLOCK_HOURS);
+        newest.pairs > 0 && newest.median < MIN_NEWEST_SHARE * last.median
+    }
+
+    /// Returns the leak that the days show, if any: nearly every hour stands above the same hour of all days before, and did
+    /// so the day before, or came to stand there bit by bit.
     pub(super) fn leak(&self, params: &Params) -> Option<Finding> {
         let least = min_growth(lowest(&self.0), params) * MIN_DAILY_SHARE;
-        let (last, before) = (self.rise(0), self.rise(1));
+        let (last, before) = (self.rise(0..HOURS), self.rise(HOURS..2 * HOURS));
         let rises = |rise: &Rise| rise.share() >= MIN_RISEN && rise.median >= least;
-        let is_once = before.pairs < MIN_PAIRS_BEFORE;
-        let goes_on = || {
-            if is_once {
-                self.rises_by_blocks(least)
-            } else {
-                rises(&before)
-            }
-        };
-        if last.pairs < MIN_PAIRS || !rises(&last) || !goes_on() {
+        if last.pairs < MIN_PAIRS || !rises(&last) {
             return None;
         }
-        let (days, growth) = if is_once {
-            (1, last.median)
+        let (days, growth, standing) = if before.pairs >= MIN_PAIRS_BEFORE && rises(&before) {
+            (2, last.median + before.median, DAY_STANDING_SHARE)
+        } else if before.pairs < MIN_PAIRS_BEFORE && self.rises_by_blocks(least) {
+            (1, last.median, DAY_STANDING_SHARE)
+        } else if self.widens() && !self.has_ended(&last) {
+            (1, last.median, LONE_DAY_STANDING_SHARE)
         } else {
-            (2, last.median + before.median)
+            return None;
         };
         Some(Finding {
             verdict: Verdict::Leaking,
             slope: growth / f64::from(days) / DAY,
             confidence: confidence(f64::from(days)).max(params.confidence),
-            length: DAY * DAY_STANDING_SHARE,
+            length: DAY * standing,
             growth,
             reasons: Some(Reasons::Days {
                 days,

@@ -1,7 +1,21 @@
-//! A finding: what one look at a series says, before the looks are weighed against each other.
+//! A finding: the verdict of one look at a series; and how looks become a leak.
+//!
+//! A single look may see a line in noise, and a series is looked at thousands of times. So a leak must stand for a while
+//! to be called ([`Standing`]), and stays called until it is over ([`held`]).
+//!
+//! A [`fill`] is no leak. A program that leaks asks for ever more memory. One that fills a buffer pool, the memory of a
+//! virtual machine, or pages that it shares with its parent asked for all of it long before, and stops growing when
+//! that is used up.
 
-use crate::trend::verdict::Reasons;
-use crate::trend::{Params, Verdict};
+use std::time::Duration;
+
+use crate::trend::fit::{Fit, PreparedRow};
+use crate::trend::parameters::{
+    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_ASKED_SHARE, MIN_GROWTH_HELD,
+    MIN_KNOWN_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
+};
+use crate::trend::verdict::{Judgement, Reasons, Standing, Verdict};
+use crate::trend::{Params, Point};
 
 /// The verdict of one horizon, or of the comparison of days.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +32,23 @@ pub(super) struct Finding {
     pub(super) reasons: Option<Reasons>,
 }
 
+impl Finding {
+    /// Returns true if it compares days, or a window of a day and more.
+    pub(super) fn outlasted_a_day(&self) -> bool {
+        self.length >= DAY || matches!(self.reasons, Some(Reasons::Days { .. }))
+    }
+
+    /// Returns what a leak is that did not stand for long enough to be called: growth.
+    pub(super) fn as_growth(&self) -> Self {
+        Self {
+            verdict: Verdict::Growing,
+            confidence: self.confidence.min(confidence(MAX_EVIDENCE_WITHOUT_LEAK)),
+            reasons: None,
+            ..*self
+        }
+    }
+}
+
 /// Returns the minimum growth that matters on a floor of that height, in bytes.
 pub(super) fn min_growth(floor: f64, params: &Params) -> f64 {
     (params.least_share * floor).max(params.least_bytes as f64)
@@ -26,4 +57,116 @@ pub(super) fn min_growth(floor: f64, params: &Params) -> f64 {
 /// Maps evidence to a confidence: 1 is just enough and gives 0.9; each further 1 takes off nine tenths of the doubt.
 pub(super) fn confidence(evidence: f64) -> f64 {
     1.0 - 10f64.powf(-evidence.clamp(0.0, 3.0))
+}
+
+/// The work of a row, and the memory that it asked for, at one moment of its growth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    /// The time on the monotonic clock.
+    pub at: Duration,
+    /// The memory that it had asked for, touched or not, in bytes.
+    pub asked: u64,
+    /// The seconds of processor time that it had taken since the first mark.
+    pub work: f32,
+}
+
+/// Returns what tells that a leak, as far as its series shows, is a fill; `None` where it asked for a good part of what it
+/// took, or that is not known of most of the time. Marks are in order.
+pub(super) fn fill(marks: &[Mark], leak: &Finding, end: Duration) -> Option<Reasons> {
+    let begin = end.saturating_sub(Duration::from_secs_f64(leak.length));
+    let inside = &marks[marks.partition_point(|mark| mark.at < begin)..];
+    let seconds = inside.last()?.at.saturating_sub(inside.first()?.at).as_secs_f64();
+    let growth = leak.slope * seconds;
+    let asked = inside.iter().map(|mark| mark.asked);
+    // What was given back counts too: it may be memory that is asked for and given back all the time.
+    let asked = asked.clone().max()? - asked.min()?;
+    let is_fill = seconds >= MIN_KNOWN_SHARE * leak.length && (asked as f64) < MIN_ASKED_SHARE * growth;
+    is_fill.then_some(Reasons::Fill {
+        seconds,
+        growth: growth as u64,
+        asked,
+    })
+}
+
+impl Standing {
+    /// Takes in a look as of the end of the last point.
+    pub(super) fn after(previous: &Judgement, leak: Option<&Finding>, end: Duration) -> Self {
+        let Self { at, score, base } = previous.standing;
+        let passed = end.saturating_sub(at).as_secs_f64().min(MAX_LOOK_SECONDS);
+        let score = match leak {
+            Some(leak) => (score + passed / (STANDING_SHARE * leak.length)).min(1.0),
+            None => (score - passed / (STANDING_SHARE * SHORTEST_WINDOW)).max(0.0),
+        };
+        Self { at: end, score, base }
+    }
+
+    /// Returns true if it has stood for long enough to be called.
+    pub(super) fn is_proven(&self) -> bool {
+        self.score >= 1.0
+    }
+
+    /// Notes where the growth began that is called now.
+    pub(super) const fn call(&mut self, base: f64) {
+        self.base = base;
+    }
+
+    /// Forgets a leak that is over.
+    pub(super) const fn clear(&mut self) {
+        self.score = 0.0;
+    }
+}
+
+/// Returns the leak that was called, if it still is one: its floor rose within half of the time since it began, at least
+/// within the last quarter of an hour. Its pace is that of a line through its floors of this time: two floors alone would take
+/// a step near either end for the pace. Nothing is over where nothing was seen.
+pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
+    let end = points.last()?.to;
+    if previous.verdict != Verdict::Leaking {
+        return None;
+    }
+    let lasted = end.saturating_sub(previous.since.unwrap_or(end));
+    let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
+    let begin = end.saturating_sub(look);
+    let floor = |from: Duration, to: Duration| {
+        let first = points.partition_point(|point| point.to < from);
+        let inside = points[first..].iter().take_while(|point| point.from <= to);
+        inside.map(|point| point.min).min().map(|min| min as f64)
+    };
+    // The two quarters begin three quarters of it apart.
+    let apart = look.as_secs_f64() * 0.75;
+    let growth = match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
+        (Some(before), Some(now)) => {
+            let growth = now - before;
+            let least = MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0);
+            (growth > least).then_some(growth)?
+        }
+        _ => previous.slope * apart,
+    };
+    let slope = pace(points, begin, look).filter(|slope| *slope > 0.0);
+    Some(Finding {
+        verdict: Verdict::Leaking,
+        slope: slope.unwrap_or(growth / apart),
+        confidence: previous.confidence,
+        length: look.as_secs_f64(),
+        growth,
+        reasons: previous.reasons,
+    })
+}
+
+/// Returns the slope of a line through the floors of as many equal spans as a horizon has, in bytes a second; `None` where
+/// too few of them are known.
+fn pace(points: &[Point], begin: Duration, length: Duration) -> Option<f64> {
+    let span = length.as_secs_f64() / SPANS as f64;
+    let at = |time: Duration| (time.saturating_sub(begin).as_secs_f64() / span) as usize;
+    let mut floors = [f64::NAN; SPANS];
+    let first = points.partition_point(|point| point.to < begin);
+    for point in &points[first..] {
+        let spans = at(point.from).min(SPANS - 1)..=at(point.to).min(SPANS - 1);
+        for floor in &mut floors[spans] {
+            *floor = floor.min(point.min as f64);
+        }
+    }
+    let row = PreparedRow::new(&floors)?;
+    let (floors, known) = row.newest(SPANS)?;
+    (known as f64 >= SPANS as f64 * MIN_KNOWN_SHARE).then(|| Fit::new(floors).line / span)
 }

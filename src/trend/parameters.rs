@@ -38,7 +38,7 @@ macro_rules! parameters {
             }
         }
 
-        $($(#[doc = $fact])+ pub(super) const $name: $type = $value;)+
+        $($(#[doc = $fact])+ pub(crate) const $name: $type = $value;)+
 
         /// All parameters, the settings first.
         ///
@@ -75,7 +75,8 @@ parameters! {
         /// outlasted one. Load that rises by half from night to noon has 0.07.
         day_rate: f64 = 0.08, "1/h",
             "load that comes and goes with the day", "corpus: day leak-day w-day-flank";
-        /// Time within which a limit must be reached, at the present pace of all, to be told as a danger.
+        /// Time within which a limit must be reached, at the present pace of all, to be told as a danger; four times as long
+        /// as the growth has been seen, if that is less.
         danger: Duration = Duration::from_secs(1800), "duration",
             "alarms of what nobody needs to act on yet", "countdown::a_limit_is_told_once_it_is_near";
     }
@@ -134,6 +135,15 @@ parameters! {
         /// Minimum t-statistic of a curvature in them.
         CLEAR_CURVATURE: f64 = 2.0, "1",
             "a filling cache whose last part looks straight: with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";
+        /// Spans whose lowest floor is looked at where teeth are longer than a span.
+        ERODED_SPANS: usize = 3, "floors",
+            "missing a leak below teeth that are longer than a span: of 120 series 81 are called within four hours instead of 101", "cases::a_leak_below_teeth_longer_than_a_span_is_called corpus: w-long-teeth";
+        /// The number of those in a horizon.
+        FLOORS_BELOW_TEETH: usize = SPANS - ERODED_SPANS + 1, "floors",
+            "missing a leak below teeth that are longer than a span", "cases::a_leak_below_teeth_longer_than_a_span_is_called";
+        /// Minimum sum of what the floors fell by, as a share of what they rose by in all, for teeth that are longer than a span.
+        MIN_TEETH: f64 = 1.0, "1",
+            "fills without teeth, looked at twice", "corpus: w-fill-sqrt w-warm-up";
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "what comes back, and wander within what the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
@@ -162,7 +172,7 @@ parameters! {
         DAY: f64 = 86_400.0, "s",
             "load that comes and goes with the day", "corpus: day w-day-flank";
         /// Days whose hours are compared.
-        DAYS: usize = 3, "days",
+        DAYS: usize = 5, "days",
             "one busy day", "corpus: day leak-day";
         /// Hours that must be known of a day and of the one before.
         MIN_PAIRS: usize = 10, "hours",
@@ -173,12 +183,24 @@ parameters! {
         /// Share of the hours that must stand above the same hour of the day before, two days running.
         MIN_RISEN: f64 = 0.85, "1",
             "a day that was busier at some hours", "corpus: day leak-day";
+        /// Hours of a block of a day, over which that distance is compared.
+        BLOCK_HOURS: usize = 6, "hours",
+            "one hour that stands out", "corpus: day leak-day";
+        /// Share of the distance to the days before that may come from one block to the next.
+        MAX_STEP_SHARE: f64 = 0.55, "1",
+            "a step, after which every hour stands above that of the day before", "corpus: day leak-day";
+        /// Share of the last day's distance to the days before that its newest hours must have.
+        MIN_NEWEST_SHARE: f64 = 0.8, "1",
+            "growth that ended within the last day", "corpus: day leak-day";
         /// Minimum rise from day to day, as a share of the minimum growth.
         MIN_DAILY_SHARE: f64 = 0.5, "1",
             "days that differ by next to nothing", "corpus: steady";
         /// Length of the window, in days, that a leak of days counts as for [`STANDING_SHARE`].
         DAY_STANDING_SHARE: f64 = 0.5, "days",
             "an hour at which two days happen to differ: without it 0.29 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
+        /// The same of a leak that only the last day shows.
+        LONE_DAY_STANDING_SHARE: f64 = 0.75, "days",
+            "one busy day: with 0.5 0.40 % of looks at real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
         /// Time that a program may take to warm up; it is left out of the look for a leak.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
             "even growth that looks as if it levelled off, after a start that was faster", "services::services_that_leak_are_told_from_those_that_fill";
@@ -209,6 +231,57 @@ parameters! {
         /// Share of the growth by which a value may exceed the level that the growth began from.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Windows over which the fall of what is left is taken, from the shortest.
+        DANGER_WINDOWS: [Duration; 6] = [
+            Duration::from_secs(16),
+            Duration::from_secs(32),
+            Duration::from_secs(64),
+            Duration::from_secs(128),
+            Duration::from_secs(256),
+            Duration::from_secs(512),
+        ], "durations",
+            "a pace of a moment taken for one that lasts", "countdown::a_limit_is_told_once_it_is_near";
+        /// Time that a pace is extrapolated to, as a multiple of the time in which this growth has been seen. At 4 a limit
+        /// is told when a fifth of the time to it has passed.
+        DANGER_REACH: f64 = 4.0, "1",
+            "compilers and test runs told to fill the memory: in 45 minutes of them on a machine that has twice as much left as they take, 15 windows ahead told for 469 s, 4 for 85 s; with four times as much left 364 s, and none; 5 still 13 s", "countdown::a_pace_is_not_known_for_longer_than_it_lasted countdown::builds_and_test_runs_are_no_danger";
+        /// Share of a fall up to which it had not begun.
+        DANGER_ONSET: f64 = 0.05, "1",
+            "a rest before the growth taken for a part of it", "countdown::a_pace_is_not_known_for_longer_than_it_lasted";
+        /// Time ahead that is told however short the growth has been seen.
+        URGENT: Duration = Duration::from_secs(60), "duration",
+            "memory that is full before it is told", "countdown::less_than_a_minute_is_told_within_three_seconds";
+        /// Minimum distance of the three values between which two falls are seen, for what is urgent.
+        SURGE_STEP: Duration = Duration::from_millis(900), "duration",
+            "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
+        /// Maximum time of these two falls.
+        SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",
+            "what happened in a gap taken for a pace", "countdown::a_gap_in_the_values_is_no_pace";
+        /// Minimum share of the pace of both falls that each of them has.
+        SURGE_EVENNESS: f64 = 0.5, "1",
+            "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
+        /// Share of the highest value that must have been left when it was as low before, for another such fall to be
+        /// harmless.
+        SAFE_TOOTH: f64 = 0.125, "1",
+            "a process that is killed and fills the memory again, taken for a collector", "countdown::what_was_used_up_before_is_told_again";
+        /// Minimum fall from a quarter of a window to the next one, as a share of the mean.
+        DANGER_EVENNESS: f64 = 0.35, "1",
+            "a fall that has ended, or a step", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
+        /// Minimum number of values in a quarter.
+        DANGER_VALUES: usize = 3, "values",
+            "a median that is none", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
+        /// Time without any such pace, but not at rest, for which a danger is told on.
+        DANGER_PAUSE: Duration = Duration::from_secs(10), "duration",
+            "dangers that come and go", "countdown::a_limit_is_told_once_it_is_near";
+        /// Bounds of the rest after which a danger is over.
+        DANGER_REST: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)], "durations",
+            "a pace that is told on when the growth has stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
+        /// This rest as a share of the window of the pace.
+        DANGER_REST_SHARE: f64 = 1.0 / 16.0, "1",
+            "a danger that is over with every breath of slow growth", "countdown::a_limit_is_told_once_it_is_near";
+        /// Maximum share of its pace at which it rests.
+        DANGER_REST_PACE: f64 = 0.2, "1",
+            "a pace that is told on when the growth has stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
         /// Number of hosts of a fleet from which on they are told of together.
         MIN_HOSTS: usize = 3, "hosts",
             "two hosts that are as well told of one by one", "agreement::what_is_called";

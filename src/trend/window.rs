@@ -8,11 +8,11 @@
 use std::cell::OnceCell;
 
 use crate::trend::finding::{Finding, confidence, min_growth};
-use crate::trend::fit::{Fit, PreparedRow, lowest};
-use crate::trend::floors::{Floors, span_seconds};
+use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds};
 use crate::trend::parameters::{
-    CLEAR_CURVATURE, DAY, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK,
-    MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, SHORTEST_WINDOW, WINDOWS,
+    CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS,
+    MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, MIN_TEETH,
+    SHORTEST_WINDOW, SPANS, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
@@ -107,7 +107,9 @@ impl<'a> Look<'a> {
         let moves = self
             .windows()
             .find_map(|(horizon, count)| self.moves(&self.examine(horizon, count)?));
-        moves.unwrap_or_else(|| {
+        let warms = moves.as_ref().is_some_and(|moves| moves.verdict == Verdict::Warming);
+        let lasts = warms.then(|| self.grows_for_days()).flatten();
+        lasts.or(moves).unwrap_or_else(|| {
             let is_known = self
                 .windows()
                 .any(|(horizon, count)| self.window(horizon, count).is_some());
@@ -120,6 +122,15 @@ impl<'a> Look<'a> {
                 reasons: None,
             }
         })
+    }
+
+    /// Returns the growth in the shortest window of a day and more that grows without levelling off: what a shorter window
+    /// takes for a warm-up is then the load of an hour on top of it.
+    fn grows_for_days(&self) -> Option<Finding> {
+        self.windows()
+            .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= DAY)
+            .filter_map(|(horizon, count)| self.moves(&self.examine(horizon, count)?))
+            .find(|moves| moves.verdict == Verdict::Growing)
     }
 
     fn moves(&self, movement: &Movement<'_>) -> Option<Finding> {
@@ -142,7 +153,64 @@ impl<'a> Look<'a> {
         let windows = self
             .windows()
             .filter(move |window| is_long(window) && self.floors.is_dense(window.0));
-        windows.filter_map(|(horizon, count)| self.leaks_in(&self.examine(horizon, count)?))
+        windows.filter_map(|(horizon, count)| {
+            let plain = self
+                .examine(horizon, count)
+                .and_then(|movement| self.leaks_in(&movement));
+            plain.or_else(|| (count == SPANS).then(|| self.leaks_below_teeth(horizon))?)
+        })
+    }
+
+    /// Returns the leak that the floors below teeth show, where the teeth are longer than a span: each floor is then the lowest
+    /// of several spans.
+    fn leaks_below_teeth(&self, horizon: usize) -> Option<Finding> {
+        let floors = self.eroded(horizon)?;
+        let quarter = |i: usize| lowest(&floors[i * FLOORS_BELOW_TEETH / 4..(i + 1) * FLOORS_BELOW_TEETH / 4]);
+        let quarters: [f64; 4] = std::array::from_fn(quarter);
+        let by = quarters[3] - quarters[0];
+        let least = by / 3.0 * MIN_QUARTER_SHARE;
+        let is_even = by > 0.0 && quarters.windows(2).all(|pair| pair[1] - pair[0] >= least);
+        if !is_even
+            || self.falls(horizon) < MIN_TEETH * by
+            || quarters[3] < MIN_ABOVE_PEAK.mul_add(by, self.floors.earlier_peak_below_teeth(horizon))
+        {
+            return None;
+        }
+        let levels_off = (horizon..(horizon + LONGER_WINDOWS).min(self.floors.used())).any(|horizon| {
+            self.eroded(horizon).is_some_and(|floors| {
+                let fit = Fit::new(&floors);
+                fit.curvature < -MIN_CURVATURE && fit.slows_down(self.params.level_off)
+            })
+        });
+        let movement = Movement {
+            horizon,
+            window: &floors,
+            from: quarters[0],
+            by,
+        };
+        self.leaks_in(&movement).filter(|_| !levels_off)
+    }
+
+    /// Returns the sum of what the floors of a horizon fell by, each beside the one before.
+    fn falls(&self, horizon: usize) -> f64 {
+        let row = self.floors.row(horizon);
+        let falls = row.iter().flat_map(|row| row.windows(2)).map(|pair| pair[0] - pair[1]);
+        falls.filter(|fall| *fall > 0.0).sum()
+    }
+
+    /// Returns the lowest of every few floors in a row of a horizon; `None` where not all of them are known.
+    fn eroded(&self, horizon: usize) -> Option<[f64; FLOORS_BELOW_TEETH]> {
+        let row = self.floors.row(horizon)?;
+        let mut floors = [0.0; FLOORS_BELOW_TEETH];
+        for (i, floor) in floors.iter_mut().enumerate() {
+            *floor = row[i..i + ERODED_SPANS]
+                .iter()
+                .fold(f64::NAN, |low, floor| low.min(*floor));
+            if floor.is_nan() {
+                return None;
+            }
+        }
+        Some(floors)
     }
 
     fn leaks_in(&self, movement: &Movement<'_>) -> Option<Finding> {

@@ -7,29 +7,24 @@
 
 mod coldness;
 mod frame;
-mod messages;
-mod pending;
-mod prove;
-mod reply;
 mod selection;
 mod signal;
 mod tunable;
 
 pub use coldness::ColdnessDialog;
 pub(super) use coldness::request as request_looks;
-pub use pending::PendingActions;
-pub(super) use prove::prove;
-pub(super) use reply::on_reply;
 pub use selection::Selection;
+use selection::{not_pinned, outcome, performed};
 pub use signal::SignalDialog;
 pub use tunable::TunableDialog;
 
-use super::app::App;
-use super::event::Effect;
-use super::fleet::REFUSED;
-use crate::act::{Command, ProcessAction, Tunable};
-use crate::group::GroupBy;
-use crate::history::coldness::MAX_ASKED;
+use crate::act::{Command, ProcessAction, Reply, RequestId, Tunable};
+use crate::history::mappings::MAX_ASKED;
+use crate::model::{Missing, ProcessSample};
+use crate::text;
+use crate::tui::app::{App, PendingAction};
+use crate::tui::event::Effect;
+use crate::tui::fleet::REFUSED;
 
 /// Opens the dialog that sends a signal.
 pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
@@ -66,30 +61,12 @@ pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
     })
 }
 
-/// Opens the dialog that sets a tunable.
-pub(super) fn open_tunable_dialog(app: &mut App, tunable: Tunable) -> Vec<Effect> {
+/// Opens the dialog that sets a tunable, with its present value and `step` more.
+pub(super) fn open_tunable_dialog(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
     select(app, |app, selection| {
         let pin = selection.pin();
-        app.open(TunableDialog::new(tunable, selection));
+        app.open(TunableDialog::new(tunable, selection, step));
         vec![Effect::Act(pin)]
-    })
-}
-
-/// Changes a tunable by one step, without a question: it ends nothing and is as easily taken back.
-pub(super) fn step(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
-    let of_groups = app.query.scope.grouped_by().is_some_and(|by| by != GroupBy::Mapping);
-    if of_groups && !app.config.settings.ui.readonly {
-        app.screen
-            .fail("steps are for single processes: open the group, or press i to set all of it");
-        return Vec::new();
-    }
-    select(app, |app, selection| {
-        app.requests.acts.add(selection.to_pending());
-        let request = selection.request;
-        let perform = Command::Perform(request, ProcessAction::Step(tunable, step));
-        [selection.pin(), perform, Command::Release(request)]
-            .map(Effect::Act)
-            .into()
     })
 }
 
@@ -109,4 +86,111 @@ fn select(app: &mut App, act: impl FnOnce(&mut App, Selection) -> Vec<Effect>) -
             Vec::new()
         }
     }
+}
+
+// Asks by itself what a process touches once it is called a leak, where the config wants that.
+
+/// Clears the referenced bits of one process that is called a leak and that nobody asked about. Each is asked about
+/// once; those that the user asked about are never displaced.
+pub(in crate::tui) fn prove(app: &mut App) -> Vec<Effect> {
+    let settings = &app.config.settings;
+    let looked_at = app.data.coldness.looks().count();
+    if !settings.suspects.prove || settings.ui.readonly || looked_at >= MAX_ASKED {
+        return Vec::new();
+    }
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return Vec::new();
+    };
+    app.requests
+        .proved
+        .retain(|(id, exec)| snapshot.row(*id).is_some_and(|row| row.exec == *exec));
+    let is_new = |sample: &&ProcessSample| {
+        app.data.coldness.get(sample).err() == Some(Missing::NotAsked)
+            && !app.requests.proved.contains(&(sample.id, sample.exec))
+    };
+    let leaks = app.engine.leaks().filter(|suspect| !suspect.is_held());
+    let leaks = leaks.filter_map(|suspect| suspect.key.process());
+    let Some(sample) = leaks.filter_map(|id| snapshot.row(id)).find(is_new) else {
+        return Vec::new();
+    };
+    app.requests.proved.push((sample.id, sample.exec));
+    let request = app.requests.acts.next_request();
+    app.requests.acts.add(PendingAction {
+        request,
+        name: format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15)),
+        processes: vec![sample.id],
+    });
+    let perform = Command::Perform(request, ProcessAction::ClearReferenced);
+    [Command::Pin(request, vec![sample.id]), perform]
+        .map(Effect::Act)
+        .into()
+}
+
+// Replies of the worker.
+
+/// Takes in a reply. One for a dialog that is no longer open changes no other dialog.
+pub(in crate::tui) fn on_reply(app: &mut App, reply: Reply) -> Option<Effect> {
+    match reply {
+        Reply::Pinned(request, values) => {
+            let selection = selection_of(app, request)?;
+            if values.iter().all(Result::is_err) {
+                let text = not_pinned(&selection.name(), &values);
+                app.screen.fail(text);
+                return app.close();
+            }
+            selection.values = Some(values);
+            app.modal_mut::<TunableDialog>()?.prefill();
+        }
+        Reply::Exited(request, exited) => selection_of(app, request)?.exited = exited,
+        Reply::Performed(request, action, results) => {
+            let pending = app.requests.acts.get(request)?;
+            let message = performed(&pending.name, action, &results);
+            if action == ProcessAction::ClearReferenced {
+                let cleared = pending.processes.iter().zip(&results);
+                let cleared = cleared.filter(|(_, result)| result.is_ok()).map(|(id, _)| *id);
+                coldness::on_cleared(app, &cleared.collect::<Vec<_>>());
+            }
+            let outcome_follows = matches!(action, ProcessAction::Signal(_)) && results.iter().any(Result::is_ok);
+            if !outcome_follows {
+                app.requests.acts.remove(request);
+            }
+            let dialog = app.modal_mut::<TunableDialog>();
+            let dialog = dialog.filter(|dialog| dialog.selection.request == request);
+            let is_open = dialog.is_some();
+            if let Some(dialog) = dialog {
+                dialog.is_pending = false;
+                if message.bad {
+                    // It stays open, so that another number can be tried.
+                    dialog.error = Some(message.text);
+                    return None;
+                }
+            }
+            app.screen.message = Some(message);
+            return if is_open { app.close() } else { None };
+        }
+        Reply::Outcome {
+            request,
+            signal,
+            exited,
+            running,
+        } => {
+            let sent = app.requests.acts.get(request)?;
+            let message = outcome(sent, signal, exited, running);
+            app.requests.acts.remove(request);
+            app.screen.message = Some(message?);
+        }
+    }
+    None
+}
+
+/// Returns the selection of the open dialog, if it made that request.
+fn selection_of(app: &mut App, request: RequestId) -> Option<&mut Selection> {
+    let selection = if app.modal::<SignalDialog>().is_some() {
+        app.modal_mut::<SignalDialog>().map(|dialog| &mut dialog.selection)
+    } else if app.modal::<ColdnessDialog>().is_some() {
+        app.modal_mut::<ColdnessDialog>().map(|dialog| &mut dialog.selection)
+    } else {
+        app.modal_mut::<TunableDialog>().map(|dialog| &mut dialog.selection)
+    };
+    selection.filter(|selection| selection.request == request)
 }

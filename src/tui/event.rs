@@ -7,12 +7,11 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
 use crate::config::UiSettings;
-use crate::history::coldness::{Coldness, Look};
-use crate::model::callers::Callers;
+use crate::history::mappings::{Coldness, Look};
+use crate::model::kernel::Callers;
 use crate::model::mapping::Mapping;
-use crate::model::{Identity, Reading};
+use crate::model::{FleetStatus, Identity, Reading};
 use crate::sampler::mappings::Mappings;
-use crate::tui::fleet::FleetStatus;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -54,7 +53,6 @@ pub enum Event {
 /// A process whose mappings are to be read again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inspect {
-    /// The process.
     pub id: Identity,
     /// Somebody looks at it; otherwise it is read seldom, at next to no cost.
     pub closely: bool,
@@ -84,7 +82,6 @@ pub enum Effect {
     Trace(Option<u64>),
     /// Gives a text to the terminal for the clipboard.
     Copy(String),
-    /// Acts on processes.
     Act(act::Command),
     /// Writes settings to the config file.
     Save(Box<UiSettings>),

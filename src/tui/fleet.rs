@@ -1,21 +1,8 @@
 //! A fleet in place of this machine: how asking for it goes, and what cannot be done with what is elsewhere.
 
-use std::time::Duration;
-
 use crate::config::Action;
-use crate::model::Fleet;
+use crate::model::{Fleet, FleetStatus};
 use crate::units;
-
-/// The state of asking for the rows of a fleet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FleetStatus {
-    /// Why the last question has no answer, as it goes on after "Prometheus"; safe to print.
-    pub fault: Option<String>,
-    /// The time since the last answer; `None` before the first.
-    pub age: Option<Duration>,
-    /// Remarks on what is missing or doubtful in the last answer, safe to print.
-    pub remarks: Vec<String>,
-}
 
 impl FleetStatus {
     /// Returns what went wrong: `Prometheus does not answer: connection refused; figures are 42s old`.
@@ -25,6 +12,14 @@ impl FleetStatus {
             Some(age) => format!("Prometheus {fault}; figures are {} old", units::span(age)),
             None => format!("Prometheus {fault}"),
         })
+    }
+}
+
+impl FleetStatus {
+    /// Returns what is said on the first line: the first remark, or what is not known of the past.
+    pub fn remark(&self) -> Option<&str> {
+        let lacks = self.past.as_ref().and_then(|past| past.as_deref());
+        self.remarks.first().map(String::as_str).or(lacks)
     }
 }
 

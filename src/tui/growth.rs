@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::history::mapping_diff::{MappingGrowth, MappingTotals, diff};
+use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 
@@ -21,7 +21,6 @@ pub struct GrowthTracker {
     processes: VecDeque<TrackedProcess>,
 }
 
-/// Readings of one process.
 #[derive(Debug)]
 pub struct TrackedProcess {
     id: Identity,

@@ -7,11 +7,10 @@
 
 use ratatui::layout::Position;
 
-use super::app::{App, Hint, Page, ScanProgress};
-use super::page;
-use super::scope::Scope;
-use super::widgets::StatusLine;
 use crate::config::{Action, Context};
+use crate::tui::app::{App, Hint, Page, ScanProgress, Scope};
+use crate::tui::widgets::StatusLine;
+use crate::tui::{page, update};
 
 /// The keys of the table, the most needed first.
 const TABLE_KEYS: &[Hint] = &[
@@ -49,7 +48,6 @@ const BAR_WIDTH: usize = 20;
 /// The key that a part of the line stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Button {
-    /// The key of an action.
     Action(Action),
     /// A character that is bound to nothing.
     Char(char),
@@ -105,6 +103,8 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 let label = match action {
                     _ if app.page().is_some() => label,
                     Action::NextGroups if app.query.scope == Scope::Processes && !app.is_narrow() => "sum by program",
+                    Action::Open if app.selected_fold().is_some() && !picks(app) => "each process",
+                    Action::Fold if app.selected_fold().is_some() => "unfold",
                     Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",
@@ -152,12 +152,14 @@ const fn picks(app: &App) -> bool {
 }
 
 /// Returns true if an action does nothing with the rows that are shown.
-const fn is_idle(app: &App, action: Action) -> bool {
+fn is_idle(app: &App, action: Action) -> bool {
     let scope = &app.query.scope;
     match action {
-        Action::Fold => !app.query.shows_tree(),
+        Action::Fold => {
+            !app.query.shows_tree() && app.selected_fold().is_none() && update::unfolded_siblings(app).is_none()
+        }
         Action::Open => !matches!(scope, Scope::Groups(_)) && !scope.lists_processes(),
-        Action::Panel => !matches!(scope, Scope::Groups(_)),
+        Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => !app.query.shows_mappings(),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings(),

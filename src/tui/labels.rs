@@ -28,7 +28,7 @@ pub(super) fn may_be_earlier(app: &App, since: Duration) -> bool {
 
 /// Says since when something goes on: `since 09:14 (at least 32m)`, and on a narrow screen ` for at least 32m`.
 pub(super) fn since(app: &App, snapshot: &Snapshot, at: Duration) -> String {
-    let ago = snapshot.monotonic.saturating_sub(at);
+    let ago = app.engine.history.elapsed_since(at);
     let long = units::span(ago);
     match clock(app, snapshot, ago, false) {
         Some(time) if !app.is_narrow() && may_be_earlier(app, at) => {
@@ -39,7 +39,7 @@ pub(super) fn since(app: &App, snapshot: &Snapshot, at: Duration) -> String {
     }
 }
 
-/// Returns the time of the day so long ago, with its date if that is more than a day; `None` where the clock cannot tell it.
+/// Returns the time of the day so long ago, suspends included, with its date if that is more than a day; `None` where the clock cannot tell it.
 pub(super) fn clock(app: &App, snapshot: &Snapshot, ago: Duration, has_seconds: bool) -> Option<String> {
     let time = Timestamp::try_from(snapshot.time.checked_sub(ago)?).ok()?;
     let format = match ago.as_secs() {

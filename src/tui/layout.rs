@@ -20,15 +20,12 @@ use ratatui::layout::Rect;
 /// The areas of one screen; an area without height is not drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The whole screen.
     pub screen: Rect,
     /// Host, counts, own cost.
     pub title: Rect,
     /// Memory bar.
     pub mem: Rect,
-    /// Swap bar.
     pub swap: Rect,
-    /// Pressure and faults.
     pub pressure: Rect,
     /// The graph of the machine's memory; without height where there is none.
     pub graph: Rect,
@@ -67,7 +64,6 @@ pub struct Parts {
     pub totals: bool,
     /// The sum of the tagged rows.
     pub tagged: bool,
-    /// The line about swap.
     pub swap: bool,
     /// The line about what cannot be read.
     pub unread: bool,

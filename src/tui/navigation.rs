@@ -1,13 +1,17 @@
 //! Going from processes to groups and mappings, and back.
 
-use super::app::App;
-use super::event::Effect;
-use super::panel;
-use super::rows::rebuild;
-use super::scope::Scope;
-use crate::config::Action;
+use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
+use crate::history::Marks;
 use crate::model::Identity;
+use crate::query::{Query, RowRef, address_spaces};
+use crate::sampler::mappings::{Mappings, Shared};
+use crate::text;
+use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
+use crate::tui::event::Effect;
+use crate::tui::panel;
+use crate::tui::rows::{self, rebuild};
+use crate::tui::widgets::from_cursor;
 
 /// Shows other rows and selects one of them; the first one if there is no such row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
@@ -93,8 +97,11 @@ fn selected_process(app: &App) -> Option<Identity> {
     Some(largest.id)
 }
 
-/// Opens the selected group; of a process, opens or closes the panel.
+/// Opens the selected group, or equal siblings; of a process, opens or closes the panel.
 fn open(app: &mut App) {
+    if let Some(key) = app.selected_fold().map(|fold| fold.group.key.clone()) {
+        return show_scope(app, Scope::Members(key), None);
+    }
     if app.query.scope.lists_processes() {
         return panel::toggle(app);
     }
@@ -124,7 +131,200 @@ fn cancel(app: &mut App) -> Option<Effect> {
 fn back(app: &mut App) {
     match app.query.scope.clone() {
         Scope::Processes | Scope::Groups(_) => {}
+        Scope::Members(key) if key.by == GroupBy::Siblings => {
+            show_scope(app, Scope::Processes, Some(&RowKey::Group(key)));
+        }
         Scope::Members(key) => show_scope(app, Scope::Groups(key.by), Some(&RowKey::Group(key))),
         Scope::Mappings(from) => show_scope(app, *from, None),
+    }
+}
+
+// Reading the mappings of all processes: once, on request, while everything else goes on.
+
+/// Asks for the mappings of the processes that the filter's words choose; where a group is opened, of its processes
+/// alone.
+pub(super) fn start_scan(app: &mut App) -> Option<Effect> {
+    let snapshot = app.engine.snapshot.clone().filter(|_| app.requests.scan.is_none())?;
+    let query = Query {
+        filter: &app.query.process_filter().filter,
+        ..rows::query(app)
+    };
+    let ids = address_spaces(&app.row_source(&snapshot), &query);
+    app.requests.scans += 1;
+    let number = app.requests.scans;
+    app.requests.scan = Some(ScanProgress {
+        number,
+        done: 0,
+        all: ids.len(),
+        began: snapshot.monotonic,
+    });
+    Some(Effect::ScanMappings(number, ids))
+}
+
+/// Takes in how many processes were read.
+pub(super) fn on_scan_progress(app: &mut App, number: u64, done: usize) {
+    if let Some(scan) = app.requests.scan.as_mut().filter(|scan| scan.number == number) {
+        scan.done = done;
+    }
+}
+
+pub(super) fn on_scan_failed(app: &mut App, number: u64) {
+    app.requests.scan = app.requests.scan.filter(|scan| scan.number != number);
+}
+
+/// Takes in what was read, and shows it.
+pub(super) fn on_scan_done(app: &mut App, number: u64, found: &Mappings) {
+    let Some(scan) = app.requests.scan.take_if(|scan| scan.number == number) else {
+        return;
+    };
+    app.data.mappings = Some(MappingScan {
+        groups: found.shared.iter().cloned().map(Shared::into_group).collect(),
+        read: found.read,
+        missing: found.missing.len(),
+        at: scan.began,
+    });
+    if app.query.shows_mappings() {
+        return rebuild(app);
+    }
+    let from = Box::new(app.query.scope.clone());
+    show_scope(app, Scope::Mappings(from), None);
+}
+
+// Marks: moments that changes are shown since.
+
+/// Sets a mark at the last snapshot.
+pub(super) fn set_mark(app: &mut App) {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return;
+    };
+    app.data.marks.set(&snapshot);
+    if let Some(id) = app.panel_process() {
+        app.data.growth.mark(id);
+    }
+    show_marks(app);
+}
+
+/// Chooses or removes the mark that counts.
+pub(super) fn change_mark(app: &mut App, change: impl FnOnce(&mut Marks)) {
+    if app.data.marks.is_empty() {
+        return app.screen.say("no mark is set");
+    }
+    change(&mut app.data.marks);
+    show_marks(app);
+}
+
+/// Shows what changed since: the column of changes comes with the first mark and goes with the last.
+fn show_marks(app: &mut App) {
+    app.apply_columns();
+    rebuild(app);
+}
+
+// Searching for a command, or for what the open page lists.
+
+/// Returns true if the (lower-cased) search finds a row.
+pub(super) fn is_match(app: &App, row: &RowRef, search: &str) -> bool {
+    if search.is_empty() {
+        return false;
+    }
+    if let Some(fold) = app.fold(row) {
+        return fold.group.members.iter().any(|at| matches_process(app, *at, search));
+    }
+    if let Some(key) = row.key.group() {
+        return text::safe(key.label()).to_lowercase().contains(search);
+    }
+    matches_process(app, row.index, search)
+}
+
+/// Returns true if the search finds the process at that place.
+fn matches_process(app: &App, at: usize, search: &str) -> bool {
+    let Some(sample) = app.engine.snapshot.as_ref().and_then(|s| s.rows().get(at)) else {
+        return false;
+    };
+    text::safe(&sample.facts.command()).to_lowercase().contains(search)
+        || text::safe(&sample.facts.comm).to_lowercase().contains(search)
+        || sample.id.pid.to_string() == search
+}
+
+/// Selects the next match, `first` rows from the selection on and then every `step` rows, round and round.
+pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
+    let Some(search) = app.query.search.clone() else { return };
+    if app.page().is_some() {
+        if !app.with_page(|page, app| page.find(app, &search, (first, step))) {
+            say_none(app, &search);
+        }
+        return;
+    }
+    let table = app.tables.current();
+    let found = from_cursor(table.rows.len(), table.list.cursor, first, step)
+        .find(|at| is_match(app, &table.rows[*at], &search));
+    if let Some(at) = found {
+        let height = app.rows_shown();
+        app.tables.current_mut().select_index(at, height);
+        unfold_found(app, &search);
+    } else {
+        say_none(app, &search);
+    }
+}
+
+/// Unfolds the selected equal siblings where the search finds some of them and not all, and selects the first that it finds.
+fn unfold_found(app: &mut App, search: &str) {
+    let Some(fold) = app.selected_fold() else { return };
+    let found = |at: &&usize| matches_process(app, **at, search);
+    let members = &fold.group.members;
+    let first = members.iter().find(found).copied();
+    if members.iter().all(|at| found(&at)) {
+        return;
+    }
+    let snapshot = app.engine.snapshot.as_ref();
+    let Some(id) = first.and_then(|at| Some(snapshot?.rows().get(at)?.id)) else {
+        return;
+    };
+    let key = fold.group.key.clone();
+    app.query.unfolded.insert(key);
+    rebuild(app);
+    app.select_row(Some(&RowKey::Process(id)));
+}
+
+fn say_none(app: &mut App, search: &str) {
+    let shown = text::truncate(&text::safe(search.as_bytes()), 40);
+    app.screen.say(format!("no match for {shown}"));
+}
+
+// The beginning: what the first screen says.
+
+/// The reason that the monitor is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// To look, as often before.
+    Usual,
+    /// To look, for the first time.
+    First,
+    /// To choose a process with Enter, which ends the monitor.
+    Pick,
+}
+
+/// The keys to begin with, and what they do.
+const KEYS: [(Action, &str); 3] = [
+    (Action::Filter, "filters"),
+    (Action::Open, "shows details"),
+    (Action::Help, "helps"),
+];
+
+impl App {
+    /// Opens the screen. The first time a line says, until the next key or for half a minute, what is on it.
+    pub fn begin(&mut self, opening: Opening) {
+        self.screen.picking = opening == Opening::Pick;
+        if opening != Opening::First {
+            return;
+        }
+        let what = self.query.scope.grouping().map_or("process", |by| by.id());
+        let keys = KEYS.iter().filter_map(|(action, does)| {
+            let key = self.config.keymap.shown_key(Context::Table, *action)?;
+            Some(format!("{key} {does}"))
+        });
+        let keys: Vec<String> = keys.collect();
+        self.screen
+            .say(format!("Memory by {what}, largest first: {}", keys.join(", ")));
+        self.screen.greets = true;
     }
 }

@@ -1,15 +1,15 @@
 //! The pages beside the tables of processes, and the keys that are the same on all of them.
 //!
 //! A page is a file here with a type that implements [`Page`] and its layout drawn in the file's doc comment, its `mod` line,
-//! its line in `PAGES`, and its key: an [`Action`] with an entry in the keymap. [`table::PageTable`] is a table with a
-//! selection, an order and a filter for it.
+//! its line in `PAGES`, and its key: an [`Action`] with an entry in the keymap.
 
 pub mod kernel;
 pub mod memory;
-pub mod table;
 
 use super::app::{App, Page};
 use super::event::Effect;
+use super::popup::menus::SortMenu;
+use super::prompt::{Prompt, PromptKind};
 use crate::config::{Action, Context};
 
 /// A page: the action that opens it, its name in the last line, and how it is made.
@@ -55,11 +55,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     let searches = matches!(action, Action::Search | Action::SearchNext | Action::SearchPrevious);
     // What is under way is stopped before anything is left.
     let stops = action == Action::Cancel && app.requests.scan.is_some();
-    if is_common(action) || stops || (searches && page.takes(action)) {
+    if is_common(action) || stops || searches {
         return None;
     }
-    if page.takes(action) {
-        return Some(app.with_page(|page, app| page.on_action(app, action)));
+    if page.performs(action) {
+        return Some(app.with_page(|page, app| perform(page, app, action)));
     }
     if action == Action::Cancel {
         if !app.with_page(Page::back) {
@@ -73,6 +73,19 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     Some(Vec::new())
 }
 
+fn perform(page: &mut dyn Page, app: &mut App, action: Action) -> Vec<Effect> {
+    if page.move_selection(app, action) || page.change_order(app, action) {
+        return Vec::new();
+    }
+    match action {
+        Action::Filter => app.open(Prompt::new(PromptKind::Filter, &page.table().filter.text)),
+        Action::ClearFilter => page.set_filter(app, ""),
+        Action::SortMenu => app.open_popup(SortMenu::of_page(page)),
+        action => return page.on_action(app, action),
+    }
+    Vec::new()
+}
+
 /// Asks for the trace that the open page shows; ends it where none does, or nothing is to be read.
 pub(super) fn request_trace(app: &mut App) -> Option<Effect> {
     let is_wanted = app.page().is_some_and(Page::traces) && !app.requests.paused;
@@ -83,7 +96,7 @@ pub(super) fn request_trace(app: &mut App) -> Option<Effect> {
 pub fn takes(app: &App, action: Action) -> bool {
     let is_page = action == Action::ProcessesPage || PAGES.iter().any(|(own, ..)| *own == action);
     app.page()
-        .is_none_or(|page| is_page || is_common(action) || action == Action::Cancel || page.takes(action))
+        .is_none_or(|page| is_page || is_common(action) || action == Action::Cancel || page.performs(action))
 }
 
 /// Returns true if an action is the same on each page.

@@ -16,27 +16,24 @@
 //!
 //! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
 
-pub(super) mod chart;
-mod group;
-mod growth;
-mod held;
 mod process;
 
-use chart::Charted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::app::App;
-use super::event::{Effect, Inspect};
-use super::value_axis;
-use super::widgets::{StatusLine, draw_line, line};
-use crate::columns::Row;
+use crate::columns::{Row, cell, layout};
 use crate::config::Action;
-use crate::group::RowKey;
-use crate::history::RowHistory;
+use crate::group::{Group, GroupBy, RowKey};
 use crate::model::{Identity, Snapshot};
 use crate::trend::{Judgement, Verdict};
-use crate::units::Units;
+use crate::tui::app::App;
+use crate::tui::chart::chart_width;
+use crate::tui::chart::draw::{Charted, Past, draw_chart};
+use crate::tui::event::{Effect, Inspect};
+use crate::tui::labels;
+use crate::tui::panel::process::{at_least, parts};
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, line};
+use crate::{order, text, units};
 
 /// Maximum number of growing processes whose mappings are tracked: each costs a read of `smaps` now and then.
 const MAX_TRACKED: usize = 8;
@@ -114,7 +111,6 @@ pub(super) fn step_cursor(app: &mut App, action: Action) {
     }
 }
 
-/// Draws the panel.
 pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
@@ -123,17 +119,12 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     buf.set_style(line(area, 0), theme.heading);
     let Some(snapshot) = &app.engine.snapshot else { return };
     if let Some(group) = app.selected_group() {
-        group::draw(app, snapshot, group, area, buf);
+        draw_group(app, snapshot, group, area, buf);
     } else if let Some(sample) = app.selected_sample(snapshot) {
         process::draw(app, snapshot, sample, area, buf);
     } else {
         draw_line(buf, area, " nothing selected", theme.heading);
     }
-}
-
-/// Returns how many columns a chart has on a screen of that width: beside the axis, a space is left at the right edge.
-pub(super) fn chart_width(width: u16, units: Units) -> usize {
-    usize::from(width.saturating_sub(1 + value_axis::width(width, units)))
 }
 
 /// Draws lines below the heading and a chart below them; returns what is left of the area for the rest, or nothing
@@ -142,7 +133,7 @@ fn draw_facts(
     app: &App,
     snapshot: &Snapshot,
     mut facts: Vec<StatusLine>,
-    chart: Option<(&RowHistory, Row<'_>)>,
+    chart: Option<(Past<'_>, Row<'_>)>,
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
@@ -175,7 +166,7 @@ fn draw_facts(
     let height = chart_height(left);
     if let Some((history, row)) = chart.filter(|_| height > 0) {
         let place = Rect { height, ..below(y) };
-        chart::draw(app, snapshot, &Charted::of_row(app, history, &row), place, buf);
+        draw_chart(app, snapshot, &Charted::of_row(app, history, &row), place, buf);
         y += height;
     }
     Some(below(y)).filter(|rest| rest.height > 0)
@@ -189,5 +180,107 @@ fn chart_height(left: u16) -> u16 {
         7 => 3,
         // Four are the least that has room for the axis.
         _ => (left * 2 / 5).clamp(4, 12),
+    }
+}
+
+// The panel of a group: what it holds together, its chart, and which of its processes grew.
+//
+//  worker  12 processes                                                                              by command
+//  PSS 334M ██████████████████████████▒▒▒░  anon 300M file 34M shmem 0  ·  USS 310M  RSS 480M  swap 0
+//  footprint over 5 min: 214M to 334M  ·  ▲ leaking 7.0M/min for at least 32m30, 99% sure that it grows
+//                              ▁▂▃▄▅▆▇████████████████████████████
+//  its processes, by growth
+//     GROWTH   PSS TREND               PID COMMAND
+//   +10.0K/s 27.8M ▲ 600K/min 97%     1042 /usr/sbin/worker
+
+fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let mut heading = StatusLine::default();
+    let name = text::safe_prefix(group.name(), 60);
+    heading.text(90, format!(" {name}"), theme.heading_sorted);
+    heading.text(80, format!("  {}", labels::process_count(app, group)), theme.heading);
+    let by = match group.key.by {
+        GroupBy::Siblings => "equal processes of one parent ".into(),
+        by => format!("by {} ", by.id()),
+    };
+    heading.text_right(50, by, theme.heading);
+    heading.draw(area, buf);
+
+    let mut facts = vec![match &group.totals.memory {
+        Ok(memory) => process::memory_line(app, memory, area.width),
+        Err(why) => StatusLine::of(format!(" PSS: {why}"), theme.dim),
+    }];
+    if let Some(figures) = &group.cgroup {
+        let figures = labels::cgroup_figures(figures, app.screen.units);
+        facts.push(StatusLine::of(format!(" {figures}"), theme.text));
+    }
+    if let Some(figures) = group.totals.held.ok().filter(|held| held.total() > 0 || held.vram > 0) {
+        let bytes = |n| units::bytes(n, app.screen.units);
+        let parts = parts(&figures, bytes).join("  ");
+        let mut line = StatusLine::of(
+            format!(
+                " they hold {}{} beside their PSS",
+                at_least(&figures),
+                bytes(figures.total())
+            ),
+            theme.text,
+        );
+        line.text(60, format!("  ·  {parts}"), theme.text);
+        if figures.vram > 0 {
+            line.text(50, format!("  ·  and {} of VRAM", bytes(figures.vram)), theme.text);
+        }
+        facts.push(line);
+    }
+    if !group.whole && group.key.by != GroupBy::Siblings {
+        let text = " the chart is of the whole group, without the filter";
+        facts.push(StatusLine::of(text, theme.dim));
+    }
+    let history = app.engine.history.of_group(group, snapshot);
+    let source = app.row_source(snapshot);
+    let fold = app.selected_fold();
+    let pasts: Vec<_> = fold.into_iter().flat_map(|fold| fold.pasts(&source)).collect();
+    let chart = match fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
+        Some((fold, trend)) => Some((Past::Sum(&pasts, trend), source.fold(fold))),
+        None => history.map(|history| (history.into(), source.group(group))),
+    };
+    let rest = draw_facts(app, snapshot, facts, chart, area, buf);
+    // Without room for a row a heading is of no use.
+    if let Some(rest) = rest.filter(|rest| rest.height > 2) {
+        draw_members(app, snapshot, group, rest, buf);
+    }
+}
+
+/// Draws the processes of the group, the one that grows fastest first.
+fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let rows = snapshot.rows();
+    let growth = |at: usize| {
+        let change = rows.get(at).and_then(|sample| app.engine.change(sample.id));
+        change.and_then(|change| change.growth).unwrap_or(0.0)
+    };
+    let mut members: Vec<(f64, usize)> = group.members.iter().map(|at| (growth(*at), *at)).collect();
+    order::sort_by(&mut members, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+
+    let (columns, heading) = if app.fleet.is_some() {
+        (layout::FLEET_MEMBERS, " its groups on each host, by growth")
+    } else {
+        (layout::GROUP_MEMBERS, " its processes, by growth")
+    };
+    let columns: Vec<_> = columns.iter().map(|id| id.get()).collect();
+    let layout = columns.iter().map(|column| ColumnLayout {
+        grows: column.grows,
+        ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
+    });
+    let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
+    draw_line(buf, area, heading, theme.text);
+    grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
+    for (y, (_, member)) in (2..area.height).zip(members) {
+        let Some(sample) = rows.get(member) else { continue };
+        let row = app.row_source(snapshot).process(sample);
+        grid.draw_row(buf, y, |at| {
+            let width = usize::from(area.width);
+            let cell = cell(&(columns[at].value)(&row), app.screen.units, width);
+            (cell.text, cell_style(theme, cell.style))
+        });
     }
 }

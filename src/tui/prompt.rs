@@ -12,13 +12,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::{Clear, Widget};
 
-use super::app::{App, FilterState, Modal, Response};
-use super::rows::rebuild;
-use super::search;
-use super::widgets::{TextInput, draw_line, draw_text};
 use crate::config::settings::{MAX_INTERVAL, MIN_INTERVAL};
 use crate::config::{Action, Context};
 use crate::text::{self, Align};
+use crate::tui::app::{App, FilterState, Modal, Response};
+use crate::tui::navigation::select_match;
+use crate::tui::rows::rebuild;
+use crate::tui::widgets::{TextInput, draw_line, draw_text};
 use crate::units;
 
 /// The kind of text that is edited.
@@ -32,12 +32,9 @@ pub enum PromptKind {
     Interval,
 }
 
-/// The open prompt.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The kind of text.
     pub kind: PromptKind,
-    /// The text.
     pub input: TextInput,
     /// The text before, for Esc.
     before: String,
@@ -65,7 +62,7 @@ impl Prompt {
             PromptKind::Filter => set_filter(app, text),
             PromptKind::Search => {
                 app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
-                search::select_match(app, 0, 1);
+                select_match(app, 0, 1);
             }
             PromptKind::Interval => {}
         }
@@ -112,11 +109,8 @@ impl Prompt {
             (PromptKind::Filter, Some(error), _) => (error.to_string(), true),
             (_, _, Some(message)) => (message.text.clone(), message.bad),
             (PromptKind::Filter, ..) => {
-                let own = app.page().and_then(|page| page.filter(app));
-                (
-                    format!("{} match", own.map_or(app.rows.matching, |(_, rows)| rows)),
-                    false,
-                )
+                let rows = app.page().map_or(app.rows.matching, |page| page.keys(app).len());
+                (format!("{rows} match"), false)
             }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
@@ -148,8 +142,7 @@ impl Prompt {
 
 /// Returns the filter that is edited: that of the open page, or of the processes.
 fn filter(app: &App) -> &FilterState {
-    let own = app.page().and_then(|page| page.filter(app));
-    own.map_or(&app.query.filter, |(filter, _)| filter)
+    app.page().map_or(&app.query.filter, |page| &page.table().filter)
 }
 
 fn set_filter(app: &mut App, text: &str) {
@@ -172,14 +165,14 @@ impl Modal for Prompt {
             Action::Accept => return self.accept(app),
             Action::Cancel => return self.cancel(app),
             Action::Up | Action::Down | Action::PageUp | Action::PageDown if app.page().is_some() => {
-                app.with_page(|page, app| page.on_action(app, action));
+                app.with_page(|page, app| page.move_selection(app, action));
             }
             Action::Up => app.move_selection(-1),
             Action::Down => app.move_selection(1),
             Action::PageUp => app.page_selection(false),
             Action::PageDown => app.page_selection(true),
-            Action::SearchNext => search::select_match(app, 1, 1),
-            Action::SearchPrevious => search::select_match(app, -1, -1),
+            Action::SearchNext => select_match(app, 1, 1),
+            Action::SearchPrevious => select_match(app, -1, -1),
             action => self.edit(app, |input| input.on_action(action)),
         }
         Response::stay()

@@ -1,21 +1,25 @@
 //! An event and the state before give the state after, and what is to be done outside.
 
-mod mouse;
 mod table;
 
+pub(super) use table::unfolded_siblings;
+
 use std::collections::HashSet;
+use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
 
-use super::app::{App, Response};
-use super::event::{Effect, Event};
-use super::refresh::refresh;
-use super::rows::{plan, rebuild};
-use super::{act, fleet, mappings, page, panel};
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::text;
+use crate::tui::app::{App, Response};
+use crate::tui::event::{Effect, Event};
+use crate::tui::hints::{Button, button_at};
+use crate::tui::navigation::{on_scan_done, on_scan_failed, on_scan_progress};
+use crate::tui::rows::{plan, rebuild, refresh};
+use crate::tui::{act, fleet, page, panel};
 
 /// Snapshots for which the line of the first start is shown to who presses no key.
 const GREETED: u64 = 20;
@@ -25,7 +29,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match event {
         Event::Key(key) => effects = on_key(app, key),
-        Event::Mouse(mouse, at) => effects = mouse::on_mouse(app, mouse, at),
+        Event::Mouse(mouse, at) => effects = on_mouse(app, mouse, at),
         Event::Paste(text) => {
             app.with_modal(|modal, app| {
                 modal.on_paste(app, &text);
@@ -43,10 +47,10 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 effects = act::prove(app);
             }
         }
-        Event::ScanProgress(number, done) => mappings::on_progress(app, number, done),
-        Event::ScanDone(number, found) => mappings::on_found(app, number, &found),
+        Event::ScanProgress(number, done) => on_scan_progress(app, number, done),
+        Event::ScanDone(number, found) => on_scan_done(app, number, &found),
         Event::ScanFailed(number, text) => {
-            mappings::on_failed(app, number);
+            on_scan_failed(app, number);
             app.screen.fail(text);
         }
         Event::Inspected(id, read) => {
@@ -159,4 +163,109 @@ fn on_snapshot(app: &mut App) {
         app.apply_columns();
     }
     app.with_page(|page, app| page.follow(app));
+}
+
+// The wheel and clicks.
+
+/// Rows that a notch of the wheel moves, as in most programs.
+const ROWS_PER_NOTCH: isize = 3;
+/// Time within which a second click on a row opens it, as on most desktops.
+const DOUBLE_CLICK: Duration = Duration::from_millis(400);
+
+/// Takes in a mouse event.
+fn on_mouse(app: &mut App, mouse: MouseEvent, now: Duration) -> Vec<Effect> {
+    let at = Position::new(mouse.column, mouse.row);
+    match mouse.kind {
+        MouseEventKind::ScrollUp => on_wheel(app, at, false),
+        MouseEventKind::ScrollDown => on_wheel(app, at, true),
+        MouseEventKind::Down(MouseButton::Left) => on_click(app, at, now),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns true if the mouse is for what is open over the tables.
+fn is_for_modal(app: &App) -> bool {
+    app.modal.as_ref().is_some_and(|modal| modal.takes_mouse())
+}
+
+fn on_wheel(app: &mut App, at: Position, down: bool) -> Vec<Effect> {
+    if is_for_modal(app) {
+        return app.with_modal(|modal, app| {
+            modal.on_wheel(app, down);
+            Response::stay()
+        });
+    }
+    let rows = if down { ROWS_PER_NOTCH } else { -ROWS_PER_NOTCH };
+    if app.page().is_some() {
+        app.with_page(|page, app| page.step(app, rows));
+        return Vec::new();
+    }
+    if let Some(active) = table_at(app, at) {
+        app.tables.active = active;
+    }
+    app.move_selection(rows);
+    Vec::new()
+}
+
+/// Returns the index of the table that lies there.
+fn table_at(app: &App, at: Position) -> Option<usize> {
+    app.layout().tables.iter().position(|area| area.contains(at))
+}
+
+/// Presses the key whose hint was clicked, sorts by the column whose heading was, or selects the row, or opens it.
+fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
+    let button = button_at(app, at);
+    app.screen.message = None;
+    let last = app.tables.clicked.take();
+    match button {
+        Some(Button::Action(action)) => return perform(app, action),
+        Some(Button::Char(c)) => return app.with_modal(|modal, app| modal.on_char(app, c)),
+        None => {}
+    }
+    if is_for_modal(app) {
+        return app.with_modal(|modal, app| modal.on_click(app, at));
+    }
+    if app.page().is_some() {
+        return app.with_page(|page, app| page.click(app, at));
+    }
+    let Some(active) = table_at(app, at) else {
+        return Vec::new();
+    };
+    let area = app.layout().tables[active];
+    app.tables.active = active;
+    if at.y == area.y {
+        sort_by_heading(app, at.x - area.x, area.width);
+        return Vec::new();
+    }
+    let row = app.tables.current().list.offset + usize::from(at.y - area.y - 1);
+    if row >= app.tables.current().rows.len() {
+        return Vec::new();
+    }
+    let height = app.rows_shown();
+    app.tables.current_mut().select_index(row, height);
+    let selected = app.tables.current().selected.clone();
+    let is_second =
+        last.is_some_and(|(key, then)| selected.as_ref() == Some(&key) && now.saturating_sub(then) <= DOUBLE_CLICK);
+    if !is_second {
+        app.tables.clicked = selected.map(|key| (key, now));
+        return Vec::new();
+    }
+    // What is open already stays so.
+    if app.shows_panel() && app.query.scope.lists_processes() && app.selected_fold().is_none() {
+        return Vec::new();
+    }
+    perform(app, Action::Open)
+}
+
+/// Sorts by the column whose heading is at a place of the current table.
+fn sort_by_heading(app: &mut App, x: u16, width: u16) {
+    let columns = app.place_columns(app.tables.current(), width);
+    let hit = columns
+        .into_iter()
+        .find(|c| (c.x..c.x.saturating_add(c.width)).contains(&x));
+    if let Some(column) = hit.and_then(|c| app.tables.current().columns.get(c.index).copied()) {
+        app.tables.frozen = false;
+        app.tables.current_mut().sort_by(column);
+        rebuild(app);
+    }
 }

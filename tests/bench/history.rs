@@ -22,7 +22,7 @@ use zmtop::history::History;
 use zmtop::history::kept::{Kept, pack};
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::tui::app::Privilege;
-use zmtop::tui::scope::Scope;
+use zmtop::tui::app::Scope;
 use zmtop::tui::{App, Event, rows, update};
 
 fn main() {

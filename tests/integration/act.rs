@@ -47,7 +47,7 @@ fn stat(pid: u32) -> Vec<u8> {
 
 fn identity(pid: u32) -> Identity {
     let bytes = stat(pid);
-    let glance = zmtop::proc::stat::parse(&bytes, 4096).unwrap();
+    let glance = zmtop::proc::pid::stat(&bytes, 4096).unwrap();
     Identity {
         pid,
         starttime: glance.starttime,
@@ -74,7 +74,7 @@ fn a_signal_reaches_the_pinned_process() {
     assert_eq!(pinned.id(), child.id());
     pinned.signal(Signal::STOP).unwrap();
     let pid = child.0.id();
-    let state = || zmtop::proc::stat::parse(&stat(pid), 4096).unwrap().stat.state;
+    let state = || zmtop::proc::pid::stat(&stat(pid), 4096).unwrap().stat.state;
     until("it stops", || state() == b'T');
     pinned.signal(Signal::CONT).unwrap();
     until("it goes on", || state() == b'S');

@@ -6,7 +6,7 @@ mod flapping;
 mod groups;
 mod leaks;
 mod parts;
-mod program;
+pub(crate) mod program;
 mod queue;
 mod rules;
 mod screen;

@@ -4,10 +4,10 @@ mod command;
 pub(crate) mod live;
 mod pages;
 mod perf;
-mod report;
+pub(crate) mod report;
 mod sums;
 
-use zmtop::proc::tracefs::event::Decoder;
+use zmtop::proc::tracefs::Decoder;
 
 /// A file of `tests/fixtures/tracefs`, captured from kernel 6.18.
 fn fixture(name: &str) -> Vec<u8> {

@@ -201,7 +201,7 @@ fn what_does_not_work_is_refused_with_code_2() {
         ("ps --count 3", "--every"),
         (
             "--interval 2 ps",
-            "--interval <TIME> before `ps` is an option of the monitor; options of `ps` stand after it",
+            "--interval <TIME> before `ps` is an option of the monitor; options of `ps` go after it",
         ),
         ("--proc-root /p ps", "--proc-root <DIR> before `ps` is"),
         ("--no-color mem --format json", "--no-color before `mem` is"),

@@ -10,7 +10,6 @@ mod settings;
 mod show;
 mod theme;
 mod trust;
-mod web;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 mod csv;
 mod json;
-mod made;
+pub(crate) mod made;
 mod python;
 mod record;
 mod source;
@@ -10,7 +10,7 @@ mod system_account;
 
 use zmtop::columns::Row;
 use zmtop::model::Snapshot;
-use zmtop::output::row_table::{DataRow, RowTable};
+use zmtop::output::table::{DataRow, RowTable};
 
 /// A table of these rows, without sums.
 fn row_table<'a>(snapshot: &'a Snapshot, rows: impl IntoIterator<Item = Row<'a>>) -> RowTable<'a> {

@@ -2,6 +2,7 @@
 
 mod configs;
 mod gap;
+mod homes;
 mod limits;
 mod names;
 mod newcomers;

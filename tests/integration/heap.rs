@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::run::heap::GiveBack;
+use zmtop::run::process::GiveBack;
 
 #[test]
 fn memory_goes_back_once_most_have_ended() {

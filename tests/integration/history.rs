@@ -14,6 +14,7 @@ mod parts;
 mod processes;
 mod rests;
 mod slab;
+mod suspends;
 mod time_series;
 mod verdicts;
 mod view;

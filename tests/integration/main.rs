@@ -30,6 +30,7 @@ mod proc;
 mod programs;
 mod pty;
 mod sampler;
+mod schema;
 mod screens;
 mod serve;
 mod sharers;

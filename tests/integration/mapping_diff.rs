@@ -1,10 +1,10 @@
 //! The difference between mappings at two moments.
 
-use zmtop::history::mapping_diff::{MappingTotals, Presence, diff, total_growth};
+use crate::support::rows::{MIB, walk};
+
+use zmtop::history::mappings::{MappingTotals, Presence, diff, total_growth};
 use zmtop::model::mapping::{Mapping, MappingKind, MappingName};
 use zmtop::model::{Memory, Missing};
-
-use crate::support::rows::{MIB, walk};
 
 fn mapping(name: &[u8], mib: u64, swap: u64) -> Mapping {
     Mapping {

@@ -7,7 +7,7 @@ mod scan;
 
 use zmtop::model::mapping::Area;
 use zmtop::model::{Memory, Reading};
-use zmtop::proc::areas::Areas;
+use zmtop::proc::smaps::Areas;
 
 const KB: u64 = 1024;
 

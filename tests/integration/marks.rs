@@ -83,7 +83,7 @@ fn the_columns_are_empty_without_a_mark() {
             assert!(matches!((column.value)(&row), Value::Blank));
             let row = row.with_mark(Some(&mark));
             let value = (column.value)(&row);
-            assert!(matches!(value, Value::Delta(n) if n == bytes), "{id}: {value:?}");
+            assert!(matches!(value, Value::Delta(n, _) if n == bytes), "{id}: {value:?}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod accounting;
 mod available;
 mod command;
 mod real;
+mod scope;
 
 use zmtop::account::ProcessTotals;
 use zmtop::model::{Missing, SystemSample};

@@ -6,7 +6,7 @@ mod changes;
 mod chosen;
 mod formats;
 mod groups;
-mod leaks;
+pub(crate) mod leaks;
 mod program;
 mod prove;
 mod rows;

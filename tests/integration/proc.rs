@@ -9,6 +9,7 @@ mod kmsg;
 mod limits;
 mod mounts;
 mod objects;
+mod privilege;
 mod smaps;
 mod stat;
 mod statm;
@@ -16,7 +17,8 @@ mod system;
 
 use proptest::prelude::*;
 use zmtop::proc::system::{Machine, SystemFile};
-use zmtop::proc::{cgroup as groups, smaps as maps, stat as stats, status, users};
+use zmtop::proc::{cgroup as groups, pid, smaps as maps};
+use zmtop::sampler::users;
 
 /// Bytes that look like `/proc`'s now and then: whole lines, cut and mixed.
 fn proc_like() -> impl Strategy<Value = Vec<u8>> {
@@ -48,14 +50,14 @@ proptest! {
     #[test]
     fn no_bytes_panic_a_parser(bytes in proc_like(), at in any::<prop::sample::Index>(), uid in any::<u32>()) {
         let _ = maps::rollup(&bytes);
-        let _ = stats::parse(&bytes, 4096);
-        let _ = stats::name_digest(&bytes);
-        let _ = status::uid(&bytes);
-        let _ = zmtop::proc::statm::parse(&bytes, 4096);
+        let _ = pid::stat(&bytes, 4096);
+        let _ = pid::name_digest(&bytes);
+        let _ = pid::uid(&bytes);
+        let _ = pid::statm(&bytes, 4096);
         let _ = groups::parse(&bytes);
         let _ = users::find(&bytes, uid);
-        let _ = zmtop::proc::exe::parse(&bytes);
-        let _ = groups::mounts::parse(&bytes).map(|m| m.directory(&bytes));
+        let _ = pid::exe_link(&bytes);
+        let _ = groups::mounts(&bytes).map(|m| m.directory(&bytes));
         let _ = groups::figures::limit(&bytes);
         let mut machine = Machine::default();
         for part in SystemFile::ALL {
@@ -74,11 +76,11 @@ proptest! {
         let mut bytes = b"7 (".to_vec();
         bytes.extend_from_slice(&comm);
         bytes.extend_from_slice(stat::TAIL);
-        let glance = stats::parse(&bytes, 4096).unwrap();
+        let glance = pid::stat(&bytes, 4096).unwrap();
         prop_assert_eq!((glance.pid, glance.comm, glance.starttime), (7, &*comm, 22));
         // Cut anywhere it is refused, or says the same.
         bytes.truncate(cut);
-        if let Ok(part) = stats::parse(&bytes, 4096)
+        if let Ok(part) = pid::stat(&bytes, 4096)
             && part.comm == comm
         {
             prop_assert_eq!(part.starttime, 22);

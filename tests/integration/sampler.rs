@@ -7,7 +7,7 @@ mod changes;
 mod close_looks;
 mod estimate;
 mod facts;
-mod held;
+pub(crate) mod held;
 mod kernel_tables;
 mod life;
 mod margin;

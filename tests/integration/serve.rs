@@ -1,6 +1,7 @@
 //! `zmtop serve`: what is exported, how requests are answered, and what Prometheus makes of it.
 
 mod access;
+mod crowd;
 mod dashboard;
 mod exported;
 mod families;
@@ -13,3 +14,4 @@ mod server;
 mod text;
 mod tls;
 mod unit;
+mod web;

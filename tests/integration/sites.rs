@@ -1,13 +1,13 @@
 //! The kernel's own account of allocations: `allocinfo` of both versions and damaged, and `zmtop kernel sites`.
 
-use serde_json::Value;
-use zmtop::model::Missing;
-use zmtop::model::allocinfo::{AllocFigures, AllocSite};
-use zmtop::proc::allocinfo::parse;
-
 use crate::support::tree::ProcTree;
+use serde_json::Value;
 
-const FILE: &str = "allocinfo - version: 2.0\n\
+use zmtop::model::Missing;
+use zmtop::model::kernel::{AllocFigures, AllocSite};
+use zmtop::proc::kernel::allocinfo;
+
+pub(crate) const FILE: &str = "allocinfo - version: 2.0\n\
     #     <size>  <calls> <tag info>\n\
     \x20   127664128    31168 mm/page_ext.c:270 func:alloc_page_ext\n\
     \x20       81920       20 drivers/net/veth.c:1234 [veth] func:veth_newlink\n\
@@ -17,7 +17,7 @@ const FILE: &str = "allocinfo - version: 2.0\n\
 
 #[test]
 fn a_line_is_a_site() {
-    let found = parse(FILE.as_bytes()).unwrap();
+    let found = allocinfo(FILE.as_bytes()).unwrap();
     assert_eq!((found.sites.len(), found.malformed), (5, 0));
     let veth = AllocSite {
         place: (*b"drivers/net/veth.c:1234").into(),
@@ -35,7 +35,7 @@ fn a_line_is_a_site() {
     // The first version, which marks nothing, and a later one that says more.
     let first = FILE.replace("2.0", "1.0").replace(" accurate:no", "");
     assert!(
-        parse(first.as_bytes())
+        allocinfo(first.as_bytes())
             .unwrap()
             .sites
             .iter()
@@ -44,7 +44,7 @@ fn a_line_is_a_site() {
     let later = FILE
         .replace("2.0", "3.1")
         .replace("func:alloc_page_ext", "func:alloc_page_ext node:1");
-    assert_eq!(parse(later.as_bytes()).unwrap().sites, found.sites);
+    assert_eq!(allocinfo(later.as_bytes()).unwrap().sites, found.sites);
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn lines_that_do_not_fit_are_counted() {
         "1 2 mm/slub.c:1 f\n",
         "1 2 mm/slub.c:1 func:cut",
     ] {
-        let found = parse((FILE.to_owned() + bad).as_bytes()).unwrap();
+        let found = allocinfo((FILE.to_owned() + bad).as_bytes()).unwrap();
         assert_eq!((found.sites.len(), found.malformed), (5, 1), "{bad}");
     }
     for file in ["", "1 2 mm/slub.c:1 func:f\n"] {
-        assert_eq!(parse(file.as_bytes()), Err(Missing::Malformed), "{file}");
+        assert_eq!(allocinfo(file.as_bytes()), Err(Missing::Malformed), "{file}");
     }
-    let whole = parse(FILE.as_bytes()).unwrap().sites;
+    let whole = allocinfo(FILE.as_bytes()).unwrap().sites;
     for cut in 30..FILE.len() {
-        let found = parse(&FILE.as_bytes()[..cut]).unwrap().sites;
+        let found = allocinfo(&FILE.as_bytes()[..cut]).unwrap().sites;
         assert_eq!(found[..], whole[..found.len()], "{cut}");
     }
 }

@@ -3,14 +3,14 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use zmtop::model::Missing;
-use zmtop::model::slab::{SlabCache, SlabFigures};
-use zmtop::proc::slabinfo::parse;
-
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
 use crate::support::{cannot, long};
+use serde_json::Value;
+
+use zmtop::model::Missing;
+use zmtop::model::kernel::{SlabCache, SlabFigures};
+use zmtop::proc::kernel::slabinfo;
 
 const HEADING: &str = "slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> <objperslab> \
                        <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> \
@@ -24,7 +24,7 @@ fn line(name: &str, active: u64, objects: u64, size: u64, per_slab: u64, pages: 
 fn a_line_is_a_cache() {
     let file =
         HEADING.to_owned() + &line("dentry", 100, 105, 192, 21, 1, 5) + &line("task_struct", 0, 0, 4096, 7, 8, 0);
-    let found = parse(file.as_bytes(), 4096).unwrap();
+    let found = slabinfo(file.as_bytes(), 4096).unwrap();
     let dentry = SlabCache {
         name: (*b"dentry").into(),
         object_size: 192,
@@ -54,7 +54,7 @@ fn names_are_whatever_a_module_chose() {
         "dentry(2:a : slabdata b)",
     ] {
         let file = HEADING.to_owned() + &line(name, 1, 2, 8, 512, 1, 1);
-        let found = parse(file.as_bytes(), 4096).unwrap();
+        let found = slabinfo(file.as_bytes(), 4096).unwrap();
         assert_eq!(found.malformed, 0, "{name}");
         assert_eq!(found.caches[0].name, name.as_bytes().into(), "{name}");
         assert_eq!(found.caches[0].figures.objects, 2, "{name}");
@@ -75,11 +75,11 @@ fn lines_that_do_not_fit_are_counted() {
         "1 2 8 512 1 : tunables 0 0 0 : slabdata 1 1 0\n",
         "bad 1 2 8 512 1 : tunables 0 0 0 : slabdata 1 12",
     ] {
-        let found = parse((HEADING.to_owned() + &good + bad).as_bytes(), 4096).unwrap();
+        let found = slabinfo((HEADING.to_owned() + &good + bad).as_bytes(), 4096).unwrap();
         assert_eq!((found.caches.len(), found.malformed), (1, 1), "{bad}");
     }
     for file in ["", "slabinfo - version: 1.1\n", "dentry 1 2 8 512 1\n"] {
-        assert_eq!(parse(file.as_bytes(), 4096), Err(Missing::Malformed), "{file}");
+        assert_eq!(slabinfo(file.as_bytes(), 4096), Err(Missing::Malformed), "{file}");
     }
 }
 
@@ -87,9 +87,9 @@ fn lines_that_do_not_fit_are_counted() {
 fn any_cut_of_a_file_gives_whole_caches_alone() {
     let file =
         HEADING.to_owned() + &line("dentry", 100, 105, 192, 21, 1, 5) + &line("inode_cache", 12, 13, 600, 13, 2, 1);
-    let whole = parse(file.as_bytes(), 4096).unwrap();
+    let whole = slabinfo(file.as_bytes(), 4096).unwrap();
     for cut in HEADING.len()..file.len() {
-        let found = parse(&file.as_bytes()[..cut], 4096).unwrap();
+        let found = slabinfo(&file.as_bytes()[..cut], 4096).unwrap();
         assert_eq!(found.caches[..], whole.caches[..found.caches.len()], "{cut}");
     }
 }
@@ -99,7 +99,7 @@ fn slab(tree: &ProcTree, line: &str) -> (Option<i32>, String, String) {
     tree.zmtop(&format!("kernel slab {line}"))
 }
 
-fn machine() -> ProcTree {
+pub(crate) fn machine() -> ProcTree {
     let tree = ProcTree::new();
     let caches = [
         line("dentry", 100_000, 105_000, 192, 21, 1, 5000),

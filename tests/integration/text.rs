@@ -2,6 +2,7 @@
 
 mod lossless;
 mod safe;
+mod shell;
 mod units;
 
 #[test]

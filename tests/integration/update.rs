@@ -3,6 +3,7 @@
 mod act;
 mod ahead;
 mod chart;
+mod equal;
 mod find;
 mod groups;
 mod input;

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use super::codec::{Reader, Writer};
-use super::series;
-use crate::history::evaluation::Latest;
-use crate::history::figures::MemorySample;
-use crate::history::growth_log::GrowthLog;
-use crate::history::live_set::LiveSet;
-use crate::history::row::RowHistory;
+use crate::history::evaluation::{GrowthLog, Latest};
+use crate::history::kept::codec::{Reader, Writer};
+use crate::history::kept::series;
+use crate::history::process::LiveSet;
+use crate::history::row::{MemorySample, RowHistory};
 use crate::history::time_series::TimeSeries;
 use crate::trend::{Judgement, Mark, Metric, Reasons, Standing, Verdict};
 

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::codec::{Reader, Writer};
-use crate::history::runs::{CurrentValue, Run};
-use crate::history::time_series::{Past, TimeSeries};
+use crate::history::kept::codec::{Reader, Writer};
+use crate::history::time_series::{CurrentValue, Past, Run, TimeSeries};
 
 /// The least bytes that a run takes.
 const MIN_RUN: usize = 5;

@@ -1,10 +1,10 @@
 //! Parts of the RAM that leak; of unreclaimable slab with the cache that grows.
 
-use super::{Cause, Suspect, held, is_suspect};
 use crate::account::headroom::machine_headroom;
 use crate::group::{PartKey, RowKey};
 use crate::history::History;
-use crate::history::parts::{SLAB, rule};
+use crate::history::kernel::{SLAB, rule};
+use crate::history::suspects::{Cause, Suspect, held, is_suspect};
 use crate::model::snapshot::Snapshot;
 use crate::trend::Verdict;
 

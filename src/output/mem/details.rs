@@ -1,4 +1,4 @@
-//! The tables below the account: a name, a figure, and what it means.
+//! The tables below the account. Each row is a name, a figure and its meaning.
 
 use super::MemReport;
 use crate::account::{arithmetic, overview};
@@ -7,7 +7,7 @@ use crate::model::{Missing, Reading};
 use crate::output::text_table::{TextTable, word};
 use crate::text::{Align, safe};
 
-/// Returns the tables, from the top.
+/// Returns the tables from top to bottom.
 pub(super) fn tables(mem: &MemReport<'_>) -> impl Iterator<Item = TextTable> {
     let tables = [
         Some(processes(mem)),
@@ -35,14 +35,14 @@ impl Figures {
     }
 }
 
-/// Returns the sums over processes, beside what the kernel says of them.
+/// Returns the sums over processes, next to the kernel's figures.
 fn processes(mem: &MemReport<'_>) -> TextTable {
     let (userland, system) = (&mem.processes, &mem.snapshot.system);
     let mut figures = Figures::new("PROCESSES");
     let (readable, all, partial) = (userland.readable, userland.total, partial(mem));
     let count = format!("of {readable} of {all} processes{partial}");
     figures.push("sum of PSS", mem.bytes(userland.pss), count);
-    // It exceeds what is used by that much.
+    // By this amount the sum exceeds what is used.
     let cache = "page cache, which USED above leaves out";
     figures.push("  of it files", mem.bytes(userland.pss_file), cache);
     figures.push(
@@ -63,10 +63,10 @@ const fn partial(mem: &MemReport<'_>) -> &'static str {
     if mem.processes.partial() { ", partial" } else { "" }
 }
 
-/// File systems in memory that get a line of their own.
+/// Maximum number of in-memory file systems with a line of their own.
 const MAX_MOUNTS: usize = 12;
 
-/// Returns shared memory and tmpfs by mount; `None` where nothing of it is known.
+/// Returns shared memory and tmpfs by mount, or `None` if nothing is known.
 fn shared(mem: &MemReport<'_>) -> Option<TextTable> {
     let shmem = &mem.shmem;
     let mut table = TextTable::titled([
@@ -80,7 +80,7 @@ fn shared(mem: &MemReport<'_>) -> Option<TextTable> {
         Err(Missing::Unsupported) if shmem.sysv.is_err() => return None,
         Err(why) => table.push(&[word("tmpfs"), mem.bytes(Err(*why)), none(), word(why.to_string())]),
         Ok(mounts) => {
-            // Empty ones are no news; of those that tell nothing others may lie over them.
+            // Omit empty file systems. File systems without figures may be hidden by other mounts.
             let telling = mounts
                 .iter()
                 .filter(|mount| !matches!(mount.used, Ok(0) | Err(Missing::Unsupported)));
@@ -120,7 +120,7 @@ fn shared(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(table)
 }
 
-/// Returns the pools of huge pages; `None` where all are empty.
+/// Returns the pools of huge pages, or `None` if all are empty.
 fn huge_pools(mem: &MemReport<'_>) -> Option<TextTable> {
     let pools = mem.snapshot.accounting.huge.as_deref().ok()?;
     let mut table = TextTable::titled([
@@ -135,7 +135,7 @@ fn huge_pools(mem: &MemReport<'_>) -> Option<TextTable> {
     pools.iter().any(|pool| pool.total > 0).then_some(table)
 }
 
-/// Returns what was reclaimed since boot; `None` where the kernel does not say.
+/// Returns the memory reclaimed since boot, or `None` if the kernel does not report it.
 fn reclaim(mem: &MemReport<'_>) -> Option<TextTable> {
     let s = &mem.snapshot.system;
     let rows = [
@@ -175,7 +175,7 @@ fn reclaim(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(figures.0)
 }
 
-/// Returns the owners of the swap that is used; `None` where there is no swap.
+/// Returns the owners of the used swap, or `None` if there is no swap.
 fn swap(mem: &MemReport<'_>) -> Option<TextTable> {
     let (swap, system) = (&mem.swap, &mem.snapshot.system);
     if system.swap_total == Ok(0) {
@@ -220,7 +220,7 @@ fn swap(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(figures.0)
 }
 
-/// Returns how much of the time tasks waited for memory; `None` where the kernel does not say.
+/// Returns how much of the time tasks waited for memory, or `None` if the kernel does not report it.
 fn pressure(mem: &MemReport<'_>) -> Option<TextTable> {
     let pressure = mem.snapshot.accounting.pressure.ok()?;
     let mut table = TextTable::titled([
@@ -236,7 +236,7 @@ fn pressure(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(table)
 }
 
-/// Returns the other figures, without those that this kernel does not have.
+/// Returns the other figures that this kernel reports.
 fn others(mem: &MemReport<'_>) -> TextTable {
     let (system, inputs) = (&mem.snapshot.system, &*mem.snapshot.accounting);
     let mut figures = Figures::new("ALSO");
@@ -265,7 +265,7 @@ fn others(mem: &MemReport<'_>) -> TextTable {
     push("huge pages of anonymous memory", system.anon_huge, mode);
     push("huge pages of shared memory", system.shmem_huge, String::new());
     push("huge pages of files", system.file_huge, String::new());
-    // A balloon that took nothing is not worth a line.
+    // Omit a balloon that took nothing.
     let balloon = system
         .ballooned()
         .and_then(|n| if n == 0 { Err(Missing::Unsupported) } else { Ok(n) });
@@ -283,7 +283,7 @@ fn others(mem: &MemReport<'_>) -> TextTable {
         let note = format!("saved by {} of merged pages", mem.bytes(Ok(ksm.shared)).text);
         push("KSM", Ok(ksm.saved), note);
     }
-    if let Some((limit, own)) = system.container() {
+    if let Some((limit, own)) = system.own_limit().filter(|_| system.scope.is_none()) {
         let note = format!("of a limit of {}", mem.bytes(Ok(limit)).text);
         push("this cgroup", own.current, note);
     }

@@ -1,4 +1,4 @@
-//! The account as text: tables below each other.
+//! The account as text: several tables.
 //!
 //! ```text
 //!       TOTAL   USED   FREE  SHARED  CACHE  AVAILABLE
@@ -21,6 +21,7 @@ use std::io::{self, Write};
 use super::{MemReport, details};
 use crate::account::{Part, overview};
 use crate::columns::{Cell, Value};
+use crate::model::system::{Scope, ScopeKind};
 use crate::model::{Missing, Reading};
 use crate::output::text_table::{TextTable, value_cell, word};
 use crate::text::{Align, safe};
@@ -30,7 +31,9 @@ pub(super) fn write(mem: &MemReport<'_>, out: &mut dyn Write) -> io::Result<()> 
     let (account, unsupported) = account(mem);
     totals(mem).write(out, &mem.style)?;
     let formula = overview::available_formula(&mem.snapshot.system);
-    if formula != "MemAvailable" {
+    if let Some(scope) = &mem.snapshot.system.scope {
+        write_scope(mem, scope, out)?;
+    } else if formula != "MemAvailable" {
         let formula = formula.replace('−', "-");
         let text = format!("AVAILABLE = {formula}; USED = MemTotal - AVAILABLE");
         write_wrapped(out, &text, mem.style.width)?;
@@ -55,9 +58,34 @@ fn write_tables(
     })
 }
 
-/// Writes ASCII words of our own on as many lines as it takes.
+/// Writes whose memory is shown, its limits, and the host's memory.
+fn write_scope(mem: &MemReport<'_>, scope: &Scope, out: &mut dyn Write) -> io::Result<()> {
+    let bytes = |reading| mem.bytes(reading).text;
+    let limit = |reading: Reading<Option<u64>>| match reading {
+        Ok(Some(limit)) => bytes(Ok(limit)),
+        Ok(None) => "none".into(),
+        Err(why) => why.to_string(),
+    };
+    let whose = match scope.kind {
+        ScopeKind::Container => "the container's cgroup",
+        ScopeKind::Chosen => "cgroup",
+    };
+    writeln!(out, "{whose} {}", safe(&scope.path))?;
+    let text = format!(
+        "limit {}, soft limit {}, charged {}; the host: {} of {} used, {} available",
+        limit(scope.limit),
+        limit(scope.high),
+        bytes(scope.current),
+        bytes(scope.host_used()),
+        bytes(scope.host_total),
+        bytes(scope.host_available),
+    );
+    write_wrapped(out, &text, mem.style.width)
+}
+
+/// Writes zmtop's own ASCII text, wrapped.
 fn write_wrapped(out: &mut dyn Write, text: &str, width: Option<usize>) -> io::Result<()> {
-    // Longer lines are hard to read on a wide terminal.
+    // Limit lines to 100 columns, since longer ones are hard to read.
     let width = width.unwrap_or(100).min(100);
     let mut line = String::new();
     for word in text.split(' ') {
@@ -74,12 +102,12 @@ fn write_wrapped(out: &mut dyn Write, text: &str, width: Option<usize>) -> io::R
 }
 
 impl MemReport<'_> {
-    /// Returns a cell of bytes in the units asked for.
+    /// Returns a cell of bytes in the requested units.
     pub(super) fn bytes(&self, reading: Reading<u64>) -> Cell {
         value_cell(&Value::bytes(reading), self.style.units, 16)
     }
 
-    /// Returns a cell of bytes that may be less than nothing.
+    /// Returns a cell of bytes that may be negative.
     pub(super) fn signed_bytes(&self, reading: Reading<i64>) -> Cell {
         let size = self.bytes(reading.map(i64::unsigned_abs));
         match reading {
@@ -89,7 +117,7 @@ impl MemReport<'_> {
     }
 }
 
-/// Returns the titles of a column of names and of figures after it, which stand on the right.
+/// Returns the titles of a column of names and of the right-aligned columns of figures after it.
 fn titles<const N: usize>(
     name: &'static str,
     figures: [&'static str; N],
@@ -118,13 +146,14 @@ fn totals(mem: &MemReport<'_>) -> TextTable {
     };
     let system = &mem.snapshot.system;
     let (ram, swap) = (overview::ram(system), overview::swap(system));
-    table.push(&cells("RAM", &ram));
+    let is_cgroup = system.scope.is_some();
+    table.push(&cells(if is_cgroup { "cgroup" } else { "RAM" }, &ram));
     table.push(&cells("swap", &swap));
     table.push_totals(&cells("both", &overview::both(&ram, &swap)), "");
     table
 }
 
-/// Returns zswap and zram; `None` where there is none.
+/// Returns zswap and zram, or `None` if there is neither.
 fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
     let figures = ["STORED", "SAME-FILLED", "IN RAM", "RATIO", "LIMIT", "ON DISK", "SIZE"];
     let mut table = TextTable::titled(titles("COMPRESSED", figures));
@@ -132,7 +161,7 @@ fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
     for item in overview::compressed(&mem.snapshot.system, &mem.snapshot.accounting) {
         let is_zswap = &*item.name == "zswap";
         let idle = item.stored.unwrap_or(0) == 0;
-        // Switched off, or a device that was never given a size.
+        // Skip disabled zswap, and devices that never got a size.
         if idle && ((is_zswap && mem.snapshot.accounting.zswap_on != Ok(true)) || item.size == Ok(0)) {
             continue;
         }
@@ -159,7 +188,7 @@ fn compressed(mem: &MemReport<'_>) -> Option<TextTable> {
     any.then_some(table)
 }
 
-/// Returns the areas of swap; `None` where there are none.
+/// Returns the swap areas, or `None` if there are none.
 fn swap_areas(mem: &MemReport<'_>) -> Option<TextTable> {
     let areas = mem.snapshot.system.swaps.as_deref().ok().filter(|a| !a.is_empty())?;
     let mut table = TextTable::titled([
@@ -182,8 +211,7 @@ fn swap_areas(mem: &MemReport<'_>) -> Option<TextTable> {
     Some(table)
 }
 
-/// Returns where the RAM is, without parts that hold nothing; and the names of parts that this kernel does not
-/// report.
+/// Returns where the RAM is, without empty parts, and the names of the parts that this kernel does not report.
 fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
     let account = &mem.account;
     let mut table = TextTable::titled(titles("WHERE THE RAM IS", ["BYTES", "%"]).chain([("", Align::Left)]));
@@ -194,7 +222,7 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
     let mut unsupported: Vec<&'static str> = Vec::new();
     let hidden = counted((mem.processes.total - mem.processes.readable) as u64, "process");
     let mut push = |part: &Part, indent: &str, whole: bool| match part.bytes {
-        // A machine without ZFS has none of its cache.
+        // Do not mention the ZFS cache on a machine without ZFS.
         Err(Missing::Unsupported) if whole && part.id != "arc" => unsupported.push(part.title),
         Ok(0) | Err(Missing::Unsupported) => {}
         reading => {
@@ -224,10 +252,12 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
         Err(_) => table.push(&[word("not accounted for"), size]),
     }
     let total = share(account.total.unwrap_or(0) as f64);
-    table.push_totals(&[word("MemTotal"), mem.bytes(account.total), total], "");
-    table.push(&[
-        word("outside it: kernel image, page structs, firmware"),
-        mem.bytes(account.reserved),
-    ]);
+    table.push_totals(&[word(account.total_title), mem.bytes(account.total), total], "");
+    if mem.snapshot.system.scope.is_none() {
+        table.push(&[
+            word("outside it: kernel image, page structs, firmware"),
+            mem.bytes(account.reserved),
+        ]);
+    }
     (table, unsupported)
 }

@@ -1,29 +1,48 @@
-//! The memory controller's figures of a cgroup.
+//! Reads the memory controller's figures of a cgroup.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::mounts::{self, Mounts, Version};
+use super::{Mounts, Version, charged, each_id};
 use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
-use crate::proc::parse::number;
+use crate::proc::parse::{number, words};
 
-/// A v1 limit from here on means no limit: `PAGE_COUNTER_MAX`, the greatest multiple of a page that fits
-/// into 63 bits, for pages of up to 64 KiB.
-const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
+/// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
+/// fits into 63 bits, for pages of up to 64 KiB.
+pub(super) const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
 
-/// Reads where the memory controller is mounted, as `self` sees it. In a captured tree only mounts within its
-/// own sysfs count.
+/// Reads the mount points of the memory controller, as `self` sees them. In a captured tree, only mounts within its own
+/// sysfs count. If only cgroups above zmtop's cgroup namespace are mounted (`unshare --cgroup`), searches them for the
+/// namespace's root, which contains zmtop.
 pub fn mounts(roots: &Roots) -> Reading<Mounts> {
-    let path = roots.proc.join("self/mountinfo");
-    let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, files::MAX_MOUNTINFO);
-    let mounts = mounts::parse(&bytes.map_err(files::optional_reason)?)?;
+    let mounts = super::mounts(&files::mountinfo(roots).map_err(files::optional_reason)?)?;
     if roots.is_own() {
-        return Ok(mounts);
+        return Ok(resolved(mounts));
     }
     let sys = roots.sys.as_deref().map(Path::as_os_str).ok_or(Missing::Unsupported)?;
     Ok(mounts.within(sys.as_encoded_bytes()))
+}
+
+/// Finds the root of zmtop's own cgroup namespace by zmtop's pid.
+fn resolved(mounts: Mounts) -> Mounts {
+    let (version, own) = (mounts.version, std::process::id());
+    let mut buf = [0; 4096];
+    let path = files::slurp(b"/proc/self/cgroup", &mut buf).map_err(files::reason);
+    let Ok(path) = path.and_then(|bytes| charged(bytes, version).map(<[u8]>::to_vec)) else {
+        return mounts;
+    };
+    let children = |directory: &[u8]| {
+        let mut names = Vec::new();
+        let _ = files::directories(directory, |name| names.push(name.to_vec()));
+        names
+    };
+    mounts.resolved(children, |directory| {
+        let file = [directory, path.strip_suffix(b"/").unwrap_or(&path), b"/cgroup.procs"].concat();
+        let mut found = false;
+        each_id(&file, &mut [0; 4096], |pid| found |= pid == own).is_ok() && found
+    })
 }
 
 macro_rules! define_reading {
@@ -42,8 +61,12 @@ cgroup_figures!(define_reading);
 fn read_v1(dir: &OwnedFd) -> CgroupFigures {
     let current = u64::read(dir, b"memory.usage_in_bytes");
     let both = u64::read(dir, b"memory.memsw.usage_in_bytes");
-    let limit = Option::read(dir, b"memory.limit_in_bytes");
-    let limit_of_both = Option::read(dir, b"memory.memsw.limit_in_bytes");
+    let limit_of_both = match read_file(dir, b"memory.memsw.limit_in_bytes", limit) {
+        // The kernel does not account swap.
+        Err(Missing::Unsupported) => Ok(None),
+        other => other,
+    };
+    let limit = read_file(dir, b"memory.limit_in_bytes", limit);
     CgroupFigures {
         current,
         swap: both.and_then(|both| Ok(both.saturating_sub(current?))),
@@ -52,19 +75,38 @@ fn read_v1(dir: &OwnedFd) -> CgroupFigures {
     }
 }
 
-/// Reads the figures of the cgroup at `path`, with its own limits only.
+/// Reads the figures of the cgroup at `path`, with its own limits only. At the root of a cgroup namespace, the visible
+/// limits above it count too.
 pub fn read(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
-    let directory = mounts.directory(path).ok_or(Missing::Unsupported);
-    match directory.and_then(|d| files::open_dir(&d).map_err(files::optional_reason)) {
-        Ok(dir) if mounts.version == Version::V1 => read_v1(&dir),
+    let Some(directory) = mounts.directory(path) else {
+        return CgroupFigures::missing(Missing::OutOfView);
+    };
+    let own = read_directory(mounts.version, &directory);
+    let outer = if path == b"/" { &mounts.above[..] } else { &[] };
+    outer.iter().fold(own, |figures, directory| {
+        figures.below(&read_directory(mounts.version, directory))
+    })
+}
+
+/// Reads the figures of the cgroup in this directory, with its own limits only.
+pub(super) fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
+    match open_directory(directory) {
+        Ok(dir) if version == Version::V1 => read_v1(&dir),
         Ok(dir) => read_v2(&dir),
         Err(why) => CgroupFigures::missing(why),
     }
 }
 
-/// A value that a file of the memory controller holds.
+/// Opens the directory of a cgroup. If it does not exist, the cgroup is mounted elsewhere or hidden by another mount.
+pub(super) fn open_directory(directory: &[u8]) -> Reading<OwnedFd> {
+    files::open_dir(directory).map_err(|errno| match files::optional_reason(errno) {
+        Missing::Unsupported => Missing::OutOfView,
+        other => other,
+    })
+}
+
+/// A value read from a file of the memory controller.
 trait Value: Sized {
-    /// Reads the file `name` in the cgroup's directory.
     fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self>;
 }
 
@@ -77,47 +119,52 @@ impl Value for u64 {
 impl Value for Option<u64> {
     fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self> {
         match read_file(dir, name, limit) {
-            // A cgroup without the file, such as the root, sets no limit of its own.
-            Err(Missing::Unsupported) => Ok(None),
+            // Among cgroups with the controller, only the root lacks the file.
+            Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
             other => other,
         }
     }
 }
 
-/// Reads the one value of a file.
-fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Reading<T>) -> Reading<T> {
+/// Returns true if a cgroup of the unified hierarchy has the memory controller.
+fn has_memory(dir: &OwnedFd) -> bool {
+    let mut buf = [0; 256];
+    let fd = files::open_at(dir, b"cgroup.controllers");
+    fd.and_then(|fd| files::read_record(fd, &mut buf))
+        .is_ok_and(|len| words(&buf[..len]).any(|word| word == b"memory"))
+}
+
+pub(super) fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Reading<T>) -> Reading<T> {
     let mut buf = [0; 64];
     let fd = files::open_at(dir, name).map_err(files::optional_reason)?;
     let len = files::read_record(fd, &mut buf).map_err(files::reason)?;
     parse(buf[..len].trim_ascii())
 }
 
-/// Reads the figures of the cgroup with the lowest limit, among the one at `path` and those above it; of the one
-/// at `path` if none has a limit.
+/// Reads the figures of the cgroup with the lowest limit, from the cgroup at `path` up to the root. If none has a
+/// limit, returns the figures of the cgroup at `path`.
 pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
-    let mut found = read(mounts, path);
-    let mut at = path;
-    while let Some(up) = mounts::above(at).filter(|up| mounts.directory(up).is_some()) {
-        at = up;
-        let above = read(mounts, at);
-        let less = match (above.limit, found.limit) {
+    let levels = mounts.levels(path);
+    let mut all = levels.iter().map(|directory| read_directory(mounts.version, directory));
+    let Some(own) = all.next() else {
+        return CgroupFigures::missing(Missing::OutOfView);
+    };
+    all.fold(own, |found, above| {
+        let is_less = match (above.limit, found.limit) {
             (Ok(Some(above)), Ok(Some(least))) => above < least,
-            (Ok(Some(_)), _) => true,
+            // A cgroup without the controller is charged to its parent.
+            (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) => true,
             _ => false,
         };
-        if less {
-            found = above;
-        }
-    }
-    found
+        if is_less { above } else { found }
+    })
 }
 
-/// Parses a figure.
 pub fn figure(text: &[u8]) -> Reading<u64> {
     number(text).ok_or(Missing::Malformed)
 }
 
-/// Parses a limit: a number; for no limit `max` (v2) or a number too great to be one (v1).
+/// Parses a limit: a number, or "no limit", which is `max` in v2 and a very large number in v1.
 pub fn limit(text: &[u8]) -> Reading<Option<u64>> {
     if text == b"max" {
         return Ok(None);
@@ -125,7 +172,7 @@ pub fn limit(text: &[u8]) -> Reading<Option<u64>> {
     Ok(Some(figure(text)?).filter(|n| *n < NO_LIMIT))
 }
 
-/// Returns the limit on swap that a v1 limit on memory and swap together leaves.
+/// Derives the limit on swap alone from the v1 limit on memory and swap together.
 pub fn swap_limit(both: Reading<Option<u64>>, memory: Reading<Option<u64>>) -> Reading<Option<u64>> {
     Ok(match (both?, memory?) {
         (Some(both), memory) => Some(both.saturating_sub(memory.unwrap_or(0))),

@@ -1,20 +1,22 @@
-//! The payload of an alert event: what its program gets.
+//! The payload of an alert event, which is passed to its program.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::alert::{AlertEvent, Figure, Target, Transition};
+use crate::alert::{AlertEvent, Details, Figure, Target, Transition};
 use crate::columns::Unit;
 use crate::group::RowKey;
+use crate::model::Identity;
 use crate::output::json;
 use crate::record::time_text;
+use crate::schema::{self, Field, Schema, Shape};
 use crate::text::lossless;
 use crate::trend::Verdict;
 
-/// The payload: one object, schema `zmtop-alert/1`. Names are foreign bytes made text by [`lossless`]; figures
-/// are in bytes, bytes a second, shares of the whole, or seconds, and are those of the moment at which the alert
-/// fired, also when it is resolved.
+/// The payload: one JSON object with schema `zmtop-alert/1`. Names, which may be any bytes, are converted to text by
+/// [`lossless`]. Figures are in bytes, bytes per second, shares of 1, or seconds. They are as of the moment at which
+/// the alert fired, even after it clears.
 ///
 /// ```text
 /// {"schema":"zmtop-alert/1","event":"fired","flapping":false,"why":null,"alert":"big","on":"process","when":"pss>4G",
@@ -31,8 +33,103 @@ pub struct Payload<'a> {
 /// The prefix of environment variables.
 const PREFIX: &str = "ZMTOP_";
 
+/// A field of the payload: its name, its meaning and shape, and its value, with none where it is absent.
+type PayloadField = (
+    &'static str,
+    &'static str,
+    fn() -> Shape,
+    fn(&Payload<'_>) -> Option<Value>,
+);
+
+/// The fields before the labels and the figures, in order.
+const FIELDS: &[PayloadField] = &[
+    ("schema", "The name of this schema.", schema::text, |_| {
+        Some(SCHEMA.into())
+    }),
+    (
+        "event",
+        "fired or cleared.",
+        || schema::one_of(["fired", "cleared"]),
+        |p| Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into()),
+    ),
+    (
+        "flapping",
+        "It came and went so often that nothing more is sent until it stays.",
+        schema::switch,
+        |p| Some(p.event.flapping.into()),
+    ),
+    (
+        "why",
+        "Why it cleared.",
+        || schema::text().null("it fired"),
+        |p| Some(p.resolved().into()),
+    ),
+    ("alert", "The name of the rule.", schema::text, |p| {
+        Some((*p.event.name).into())
+    }),
+    ("on", "What the rule is on.", schema::text, |p| {
+        Some(p.event.target_kind.id().into())
+    }),
+    ("when", "The condition of the rule.", schema::text, |p| {
+        Some(p.condition.into())
+    }),
+    ("time", "When it fired or cleared.", schema::time, |p| {
+        Some(time_text(p.event.time).into())
+    }),
+    ("host", "The name of the host.", schema::foreign, |p| {
+        Some(p.host.clone().into())
+    }),
+    ("for_s", "How long the condition has been true.", schema::seconds, |p| {
+        Some(p.event.lasted.as_secs_f64().into())
+    }),
+    (
+        "pid",
+        "Its pid.",
+        || schema::id().absent("unless it is a process"),
+        |p| Some(p.process()?.pid.into()),
+    ),
+    (
+        "starttime",
+        "When it started, in ticks since boot.",
+        || schema::id().absent("unless it is a process"),
+        |p| Some(p.process()?.starttime.into()),
+    ),
+    (
+        "part",
+        "The id of a part of the RAM, as in zmtop-mem/1.",
+        || schema::text().absent("unless it is a part"),
+        |p| match &p.event.target {
+            Target::Row(RowKey::Part(key)) => Some(key.id.into()),
+            _ => None,
+        },
+    ),
+];
+
+/// The schema's name. Fields are only ever added.
+const SCHEMA: &str = "zmtop-alert/1";
+
+/// Returns what the payload consists of.
+pub(in crate::run) fn schema() -> Schema {
+    let mut fields: Vec<Field> = FIELDS
+        .iter()
+        .map(|(name, help, shape, _)| Field::new(*name, help, shape()))
+        .collect();
+    fields.extend(
+        Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("where it has none"))),
+    );
+    let figure = schema::any_of(vec![schema::number(), schema::text()]).null("unknown");
+    let help = "Figures at the moment when it fired, by the ids of columns: first those of the condition. In bytes, bytes a \
+                second, shares of the whole or seconds, a verdict by its name.";
+    fields.push(Field::new("figures", help, schema::map(figure)));
+    Schema {
+        name: SCHEMA,
+        help: "An event of an alert. Given to the alert's program on standard input.",
+        fields,
+    }
+}
+
 impl<'a> Payload<'a> {
-    /// Creates the payload of an event of a rule with that condition, on that host.
+    /// Creates the payload of an event. `condition` is the rule's condition.
     pub fn new(event: &'a AlertEvent, condition: &'a str, host: &[u8]) -> Self {
         Self {
             event,
@@ -41,8 +138,8 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Returns environment variables: `ZMTOP_` and the upper-case name of each field and figure. Unknown figures
-    /// have none. No value holds a NUL, which would end it.
+    /// Returns the environment variables: `ZMTOP_` plus the upper-case name of each field and figure. Unknown figures
+    /// have none. Values contain no NUL, which would end them.
     pub fn environment(&self) -> Vec<(String, String)> {
         let fields = self.fields().into_iter().filter(|(id, _)| *id != "schema");
         let variables = fields.chain(self.figures()).filter_map(|(id, value)| {
@@ -59,41 +156,36 @@ impl<'a> Payload<'a> {
     /// Returns the object, followed by a newline.
     pub fn json(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        // Writing to a vector cannot fail, and every key is a string.
+        // Writing to a vector cannot fail, and all keys are strings.
         let written = json::line(&mut out, self);
         debug_assert!(written.is_ok(), "{written:?}");
         out
     }
 
-    /// Returns every field but the figures.
+    /// Returns all fields except the figures.
     fn fields(&self) -> Vec<(&'static str, Value)> {
-        let event = self.event;
-        let (transition, reason) = match event.transition {
-            Transition::Fired => ("fired", None),
-            Transition::Resolved(reason) => ("cleared", Some(reason.id())),
-        };
-        let mut fields = vec![
-            ("schema", "zmtop-alert/1".into()),
-            ("event", transition.into()),
-            ("flapping", event.flapping.into()),
-            ("why", reason.into()),
-            ("alert", (*event.name).into()),
-            ("on", event.target_kind.id().into()),
-            ("when", self.condition.into()),
-            ("time", time_text(event.time).into()),
-            ("host", self.host.clone().into()),
-            ("for_s", event.lasted.as_secs_f64().into()),
-        ];
-        if let Target::Row(RowKey::Process(id)) = &event.target {
-            fields.push(("pid", id.pid.into()));
-            fields.push(("starttime", id.starttime.into()));
+        let fixed = FIELDS
+            .iter()
+            .filter_map(|(name, .., value)| Some((*name, value(self)?)));
+        let labels = self.event.details.labels.iter();
+        fixed
+            .chain(labels.map(|(id, bytes)| (*id, lossless(bytes).into())))
+            .collect()
+    }
+
+    /// Returns the process that it is about.
+    fn process(&self) -> Option<Identity> {
+        match &self.event.target {
+            Target::Row(key) => key.process(),
+            Target::System => None,
         }
-        if let Target::Row(RowKey::Part(key)) = &event.target {
-            fields.push(("part", key.id.into()));
+    }
+
+    fn resolved(&self) -> Option<&'static str> {
+        match self.event.transition {
+            Transition::Fired => None,
+            Transition::Resolved(reason) => Some(reason.id()),
         }
-        let labels = event.details.labels.iter();
-        fields.extend(labels.map(|(id, bytes)| (*id, lossless(bytes).into())));
-        fields
     }
 
     fn figures(&self) -> impl Iterator<Item = (&'static str, Value)> {
@@ -117,9 +209,9 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// Returns a figure as JSON: a whole number without a decimal point, a verdict by its name.
+/// Converts a figure to JSON: whole numbers without a decimal point, verdicts by name.
 fn number(figure: &Figure) -> Value {
-    /// 2⁵³: up to here an `f64` holds every whole number.
+    /// 2⁵³: an `f64` represents every whole number up to this.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match figure.value {
         Some(x) if figure.unit == Unit::Verdict => Verdict::from_rank(x).map(Verdict::id).into(),

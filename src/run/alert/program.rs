@@ -1,4 +1,4 @@
-//! A program of an alert, from its start to its end.
+//! Runs a program of an alert, from start to exit.
 
 use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,9 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal, setrlimit};
 
 use super::Shared;
+use crate::config::env::SECRETS;
 use crate::config::fault::shown;
+use crate::config::program::{self, Unfit};
 use crate::sampler;
 use crate::units::span_exact;
 
@@ -20,31 +22,40 @@ use crate::units::span_exact;
 pub(super) struct Invocation {
     /// The program and its arguments.
     pub(super) argv: Vec<String>,
-    /// Variables that are added to zmtop's own environment.
+    /// Variables added to zmtop's environment. The program inherits the rest, except the secrets.
     pub(super) environment: Vec<(String, String)>,
     /// Its standard input.
     pub(super) stdin: Vec<u8>,
-    /// The time after which it is killed.
+    /// The time after which the program is killed.
     pub(super) timeout: Duration,
 }
 
-/// Runs a program and waits until it exits.
+/// Runs a program and waits for it to exit.
 ///
 /// # Errors
-/// It cannot be started, fails or is killed; the text is safe to print.
+/// The program cannot be started, can be changed by others, fails or is killed. The text is safe to print.
 pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String> {
-    let Some((program, arguments)) = invocation.argv.split_first() else {
+    let Some((called, arguments)) = invocation.argv.split_first() else {
         return Ok(());
     };
-    let name = shown(program);
-    let mut command = Command::new(program);
+    let name = shown(called);
+    // Check again: since the config was read, the name may lead to another file, and the file's mode may have changed.
+    let found = program::find(called, std::env::var_os("PATH").as_deref()).map_err(|unfit| match unfit {
+        Unfit::Absent(error) => format!("cannot run {name}: {error}"),
+        Unfit::Distrusted(why) => format!("{name} is not run: {why}"),
+    })?;
+    let mut command = Command::new(found);
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
     command
+        .arg0(called)
         .args(arguments)
         .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A group of its own, so that what the program starts is killed with it.
+        // Use a separate process group, so that its descendants are killed with it.
         .process_group(0);
     restore_limit(&mut command);
     let mut child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
@@ -74,25 +85,25 @@ pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String
             killed = true;
         }
         if killed {
-            // Nothing is left to wait for but its exit.
+            // Only the exit is left to wait for.
             left = Duration::from_secs(1);
         }
         wait(pidfd.as_ref(), &mut stdin, left);
     }
 }
 
-/// Gives the program the limit on open files that zmtop was started with.
+/// Gives the program the open-file limit that zmtop was started with.
 fn restore_limit(command: &mut Command) {
     let Some(limit) = sampler::initial_open_files_limit() else {
         return;
     };
     let restore = move || {
-        // Where the limits were changed from outside meanwhile, the program gets those.
+        // If another process changed the limits meanwhile, the program gets those.
         let _ = setrlimit(Resource::Nofile, limit);
         Ok(())
     };
-    // SAFETY: between fork and exec only what is safe in a signal handler may be done. This is one system call: it
-    // takes no lock and allocates nothing.
+    // SAFETY: between fork and exec only async-signal-safe operations are allowed. This is one system call. It takes no
+    // lock and allocates nothing.
     #[expect(
         unsafe_code,
         reason = "a limit of the child alone can be set only by itself, before it runs"
@@ -106,8 +117,8 @@ fn kill(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
 
-/// Returns the status, once the program has exited. It is reaped under the lock, so that no other thread kills a
-/// process group whose number was reused.
+/// Returns the exit status if the program has exited. Reaps it under the lock, so that no other thread can kill a
+/// process group with a reused number.
 fn try_reap(child: &mut Child, leader: Pid, shared: &Shared) -> Result<Option<ExitStatus>, String> {
     let mut state = shared.lock();
     let status = child.try_wait();
@@ -125,10 +136,10 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Waits until the program exits, can take more input, or the time is over.
+/// Waits until the program exits, can accept more input, or `timeout` is over.
 fn wait(pidfd: Option<&OwnedFd>, stdin: &mut StdinWriter<'_>, mut timeout: Duration) {
     if pidfd.is_none() {
-        // Before Linux 5.3 there is nothing to wait for: the caller asks again in a moment.
+        // Before Linux 5.3 there is no descriptor to wait for. The caller polls.
         timeout = timeout.min(Duration::from_millis(50));
     }
     let timeout = Timespec {
@@ -148,7 +159,7 @@ fn wait(pidfd: Option<&OwnedFd>, stdin: &mut StdinWriter<'_>, mut timeout: Durat
     }
 }
 
-/// The part of the standard input that is not written yet. A program that does not read it blocks nobody.
+/// The rest of the standard input to write. A program that does not read it blocks nothing.
 struct StdinWriter<'a> {
     pipe: Option<ChildStdin>,
     rest: &'a [u8],
@@ -166,7 +177,7 @@ impl<'a> StdinWriter<'a> {
         }
     }
 
-    /// Writes as much as the pipe takes; closes it after the last byte, or when nobody reads any more.
+    /// Writes as much as the pipe accepts. Closes it after the last byte, or when it has no reader any more.
     fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write(self.rest) {

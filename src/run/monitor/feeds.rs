@@ -1,99 +1,100 @@
-//! The tasks that pass on to the screen what is typed, and to the engine what is seen.
+//! What reaches the screen: typed input, and notices of snapshots; and the tasks that pass snapshots to the engine.
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::background::{AnswerPicker, Picked};
+use super::decoder::{Decoder, Typed};
 use super::{End, Input, tell, terminal_gone};
-use crate::engine::Engine;
+use crate::alert::AlertEvent;
+use crate::engine::{Engine, SharedState};
 use crate::history::HistoryConfig;
-use crate::model::Snapshot;
-use crate::run::fleet::{self, Link};
+use crate::model::{FleetStatus, Snapshot};
+use crate::run::alert::Notifier;
+use crate::run::process::GiveBack;
 use crate::run::terminal;
 use crate::sampler::{self, Handle, Options, Wanted};
 use crate::tui::Event;
 
-/// Time for which the first frame waits for the terminal to tell its background, so that it does not change colours at
-/// once: a terminal at hand answers within milliseconds. A later answer is heeded, too.
+/// How long the first frame waits for the terminal to report its background, so that the colours do not change right
+/// after. A local terminal answers within milliseconds. A later answer is still applied.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(100);
 
-/// The source of a fleet's snapshots, which begins once there is an engine; nothing for this machine, whose sampler runs by
-/// itself.
-pub(super) struct Feed(Option<(Link, Publish, watch::Receiver<Wanted>)>);
+/// The ends of the channels between the monitor and the task that publishes a fleet's snapshots.
+#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "only the fleet uses it"))]
+pub(in crate::run) struct Ends {
+    pub(in crate::run) publish: Publish,
+    pub(in crate::run) wanted: watch::Receiver<Wanted>,
+    /// The engine's state, which receives the past.
+    pub(in crate::run) state: SharedState,
+    /// The configuration of its history.
+    pub(in crate::run) history: HistoryConfig,
+    /// Shows how the queries go.
+    pub(in crate::run) tell: Box<dyn Fn(FleetStatus) + Send>,
+}
 
 type Publish = watch::Sender<Option<Arc<Snapshot>>>;
 
-/// Starts the sampler, or makes what stands in for it.
-pub(super) fn start(fleet: Option<Link>, options: Options, runtime: &Runtime) -> (Handle, Feed) {
-    let Some(link) = fleet else {
+/// Starts the task. The monitor itself knows no network.
+pub(in crate::run) type StartFleet = Box<dyn FnOnce(&Runtime, Ends)>;
+
+/// The source of a fleet's snapshots, which starts once there is an engine. `None` for this machine, whose sampler runs
+/// on its own.
+pub(super) struct Feed(Option<(StartFleet, Publish, watch::Receiver<Wanted>)>);
+
+/// Starts the sampler of this machine, or creates a stand-in for a fleet.
+pub(super) fn start(fleet: Option<StartFleet>, options: Options, runtime: &Runtime) -> (Handle, Feed) {
+    let Some(start) = fleet else {
         return (sampler::spawn(options, runtime.handle()), Feed(None));
     };
     let (publish, snapshots) = watch::channel(None);
     let (wanted, changes) = watch::channel(Wanted::every(options.interval));
-    (Handle { snapshots, wanted }, Feed(Some((link, publish, changes))))
+    (Handle { snapshots, wanted }, Feed(Some((start, publish, changes))))
 }
 
 impl Feed {
-    /// Begins to ask for the fleet.
+    /// Starts querying the fleet, if there is one.
     pub(super) fn begin(self, runtime: &Runtime, engine: &Engine, history: HistoryConfig, send: &SyncSender<Input>) {
-        let Some((link, publish, wanted)) = self.0 else { return };
-        let ends = fleet::Ends {
+        let Some((start, publish, wanted)) = self.0 else { return };
+        let send = send.clone();
+        let ends = Ends {
             publish,
             wanted,
             state: engine.shared(),
             history,
+            tell: Box::new(move |status| tell(&send, Event::Fleet(status))),
         };
-        let send = send.clone();
-        runtime.spawn(fleet::run(link, ends, move |status| {
-            tell(&send, Event::Fleet(status));
-        }));
+        start(runtime, ends);
     }
 }
 
-/// Passes on what is typed, on a thread of its own: a task would wait for the tick of the sampler that has its worker.
-pub(super) fn events(send: &SyncSender<Input>) -> io::Result<()> {
-    use crossterm::event::poll;
-    // The reader of keys cannot be set up on a terminal that is gone. This sets it up.
-    poll(Duration::ZERO).map_err(|error| {
-        if terminal::is_hung_up(Duration::ZERO) {
-            rustix::io::Errno::IO.into()
-        } else {
-            error
-        }
-    })?;
+/// Passes on typed input from its own thread, since a task would have to wait while a tick of the sampler occupies the
+/// only worker. `is_awaiting` is true if the background was queried.
+pub(super) fn events(send: &SyncSender<Input>, is_awaiting: bool) -> io::Result<()> {
     let send = send.clone();
     let keys = std::thread::Builder::new().name("zmtop-keys".into());
     keys.stack_size(256 << 10).spawn(move || {
-        pass_on_events(&send);
+        pass_on_events(&send, Decoder::new(is_awaiting));
         let _ = send.try_send(Input::End(End::Hangup));
     })?;
     Ok(())
 }
 
-/// Passes on what is typed until the terminal is gone.
-fn pass_on_events(send: &SyncSender<Input>) {
-    use crossterm::event::{Event as Raw, read};
-    let mut failures = 0;
+/// Passes on typed input until the terminal is gone.
+fn pass_on_events(send: &SyncSender<Input>, mut decoder: Decoder) {
     let begun = Instant::now();
-    let mut answers = AnswerPicker::default();
+    let mut failures = 0;
+    let mut buffer = [0; 4096];
     loop {
-        let event = match read() {
-            Ok(Raw::Key(key)) => {
-                failures = 0;
-                for input in inputs(answers.take(key)) {
-                    let _ = send.try_send(input);
-                }
-                continue;
-            }
-            Ok(Raw::Mouse(mouse)) => Event::Mouse(mouse, begun.elapsed()),
-            Ok(Raw::Paste(text)) => Event::Paste(text),
-            Ok(Raw::Resize(width, height)) => Event::Resize(width, height),
-            Ok(Raw::FocusGained | Raw::FocusLost) => continue,
+        let wait = decoder.deadline().map(|at| at.saturating_sub(begun.elapsed()));
+        let typed = match terminal::read(&mut buffer, wait) {
+            Ok(Some(read)) => decoder.feed(&buffer[..read], begun.elapsed()),
+            Ok(None) => decoder.expire(begun.elapsed()),
             Err(error) => {
                 tracing::warn!(%error, "reading the terminal failed");
                 failures += 1;
@@ -105,19 +106,19 @@ fn pass_on_events(send: &SyncSender<Input>) {
             }
         };
         failures = 0;
-        let _ = send.try_send(Input::Event(event));
+        for typed in typed {
+            let input = match typed {
+                Typed::Key(key) => Input::Event(Event::Key(key)),
+                Typed::Mouse(mouse) => Input::Event(Event::Mouse(mouse, begun.elapsed())),
+                Typed::Paste(text) => Input::Event(Event::Paste(text)),
+                Typed::IsLight(is_light) => Input::Background(is_light),
+            };
+            let _ = send.try_send(input);
+        }
     }
 }
 
-/// Returns what was typed, or told by the terminal, as inputs.
-fn inputs(picked: Picked) -> Vec<Input> {
-    match picked {
-        Picked::Keys(keys) => keys.into_iter().map(|key| Input::Event(Event::Key(key))).collect(),
-        Picked::IsLight(is_light) => vec![Input::Background(is_light)],
-    }
-}
-
-/// Waits for the terminal to tell its background, if it was asked; returns all that came until then.
+/// If the background was queried, waits for the answer. Returns all inputs that arrived until then.
 pub(super) fn until_background(inputs: &Receiver<Input>, is_asked: bool) -> Vec<Input> {
     let mut early = Vec::new();
     if !is_asked {
@@ -132,4 +133,34 @@ pub(super) fn until_background(inputs: &Receiver<Input>, is_asked: bool) -> Vec<
         }
     }
     early
+}
+
+/// Notices from the engine's thread to the screen. They do not accumulate if the screen is stuck.
+#[derive(Debug, Default)]
+pub(super) struct Notices {
+    /// True while the notice of a new snapshot is queued among the inputs.
+    pub(super) pending: AtomicBool,
+    /// Ring the bell with the next frame.
+    pub(super) bell: AtomicBool,
+}
+
+/// Returns the engine's callback for each snapshot. It notifies of alerts and wakes the screen.
+pub(super) fn on_snapshot(
+    notifier: Notifier,
+    send: SyncSender<Input>,
+    notices: Arc<Notices>,
+) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
+    let mut memory = GiveBack::default();
+    move |snapshot, events| {
+        memory.count(snapshot.rows().len(), snapshot.monotonic);
+        for event in events {
+            if notifier.notify(event, &snapshot.host) {
+                notices.bell.store(true, Ordering::SeqCst);
+            }
+        }
+        // Queue at most one notice. The screen reads the latest snapshot anyway.
+        if !notices.pending.swap(true, Ordering::SeqCst) && send.try_send(Input::Snapshot).is_err() {
+            notices.pending.store(false, Ordering::SeqCst);
+        }
+    }
 }

@@ -1,81 +1,97 @@
-//! Keeps the history in the state folder, so that the next start shows the past at once.
+//! The writes that must finish before zmtop ends: settings saved with `W`, and the history.
 //!
-//! A thread of its own writes it every few minutes and in the end; the state is held only while it is made into bytes. A
-//! disk that hangs stops nothing, and what cannot be kept is said once.
+//! The history is kept in the state folder, so that the next start shows the past at once.
+//!
+//! A separate thread writes it every few minutes and at the end. It holds the state only while serializing it, so a
+//! hanging disk blocks nothing. A failure is reported once.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Input, tell};
 use crate::config::{atomic, state};
 use crate::engine::SharedState;
 use crate::history::History;
 use crate::history::kept::{self, Kept};
+use crate::run::terminal;
 use crate::text;
 use crate::tui::Event;
 
-/// Time between two writes: all that a kill or a power failure loses.
+/// Interval between writes. At most this much history is lost by a kill or a power failure.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// Time that ending waits for the last write; with all that ends before, less than a second.
-const DEADLINE: Duration = Duration::from_millis(500);
 
-/// The place where the history is kept.
+/// The place where the history is kept, and whether a failure was reported.
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,
     namespaces: String,
-    /// It was said that it cannot be kept, or what was kept not be read.
+    /// True if a failure to write or read the history was already reported.
     is_told: bool,
 }
 
-/// The thread that writes. It ends once `stop` is dropped.
-#[derive(Debug)]
-pub(super) struct Running {
-    stop: Sender<()>,
-    /// The reason that the last write failed for, if that is new.
-    failed: Receiver<String>,
-}
-
 impl Keeper {
-    /// Goes on from what was kept. `None` where nothing can be kept, as it cannot be told what pids mean.
-    pub(super) fn open(file: PathBuf, history: &mut History, send: &SyncSender<Input>) -> Option<Self> {
-        let namespaces = namespaces()?;
-        let read = state::read(&file, 2 * kept::MAX_BYTES as u64).and_then(|bytes| {
-            let read = bytes.map(|bytes| Kept::read(&bytes, &namespaces));
-            read.transpose().map(Option::flatten).map_err(io::Error::other)
-        });
-        let is_told = read.is_err();
-        match read {
-            Ok(Some(kept)) => history.resume(kept),
-            Ok(None) => {}
-            Err(error) => tell(send, Event::Failed(describe("history not read back", &file, &error))),
-        }
-        Some(Self {
+    /// Resumes the history from the file. Adds problems to `warnings`. `None` if no history can be kept, because the
+    /// namespace of the pids is unknown.
+    pub(super) fn open(file: PathBuf, history: &mut History, warnings: &mut Vec<String>) -> Option<Self> {
+        let mut keeper = Self {
             file,
-            namespaces,
-            is_told,
-        })
+            namespaces: namespaces()?,
+            is_told: true,
+        };
+        let file = text::safe(keeper.file.as_os_str().as_encoded_bytes());
+        match keeper.read() {
+            Err(error) => {
+                let reason = error.to_string();
+                let reason = text::safe(reason.as_bytes());
+                warnings.push(format!("nothing is kept: {file}: {reason}; it is left alone"));
+            }
+            Ok(bytes) => match bytes.map(|bytes| Kept::read(&bytes, &keeper.namespaces)).transpose() {
+                Err(error) => warnings.push(format!("history not read back: {file}: {error}")),
+                Ok(kept) => {
+                    kept.flatten().into_iter().for_each(|kept| history.resume(kept));
+                    keeper.is_told = false;
+                }
+            },
+        }
+        Some(keeper)
     }
 
-    /// Starts to keep the history of that state.
+    /// Reads the file; `None` if it does not exist. Its content may be damaged.
+    ///
+    /// # Errors
+    /// The file must not be overwritten: it cannot be read, is not trusted, or is not a history of this version.
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        state::check(&self.file)?;
+        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?;
+        if let Some(bytes) = &bytes {
+            kept::check_version(bytes).map_err(io::Error::other)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Starts a thread that keeps the history of that state. Dropping the returned sender triggers the last write.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start(mut self, state: SharedState, send: SyncSender<Input>) -> io::Result<Running> {
+    pub(super) fn start(
+        mut self,
+        state: SharedState,
+        send: SyncSender<Input>,
+        last: Failures,
+    ) -> io::Result<Sender<()>> {
         let (stop, stopped) = mpsc::channel::<()>();
-        let (fail, failed) = mpsc::channel();
         std::thread::Builder::new().name("zmtop-keep".into()).spawn(move || {
             loop {
                 let is_last = stopped.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout);
                 if let Err(error) = self.write(&state)
                     && !std::mem::replace(&mut self.is_told, true)
                 {
-                    let what = describe("history not kept", &self.file, &error);
+                    let what = self.describe(&error);
                     tracing::warn!("{what}");
                     if is_last {
-                        let _ = fail.send(what);
+                        last.report(what);
                     } else {
                         tell(&send, Event::Failed(what));
                     }
@@ -85,7 +101,7 @@ impl Keeper {
                 }
             }
         })?;
-        Ok(Running { stop, failed })
+        Ok(stop)
     }
 
     fn write(&self, state: &SharedState) -> io::Result<()> {
@@ -95,27 +111,85 @@ impl Keeper {
         drop(state);
         let Some(kept) = kept else { return Ok(()) };
         let bytes = kept::pack(&kept);
+        // Check again: meanwhile another version of zmtop, or something else, may have written its own file there.
+        self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }
-}
 
-impl Running {
-    /// Has it written for the last time; returns what is to be said of that.
-    pub(super) fn finish(self) -> Option<String> {
-        drop(self.stop);
-        self.failed.recv_timeout(DEADLINE).ok()
+    fn describe(&self, error: &io::Error) -> String {
+        let file = text::safe(self.file.as_os_str().as_encoded_bytes());
+        let reason = error.to_string();
+        format!("history not kept: {file}: {}", text::safe(reason.as_bytes()))
     }
 }
 
-/// Returns the namespaces that pids and clocks depend on; a kernel without time namespaces has none of these.
+/// Returns the namespaces that give pids and clocks their meaning. `None` if the pid namespace is unknown. A kernel
+/// without time namespaces has an empty name for it.
 fn namespaces() -> Option<String> {
     let name = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}"));
     let time = name("time").unwrap_or_default();
     Some(format!("{} {}", name("pid").ok()?.display(), time.display()))
 }
 
-fn describe(what: &str, file: &std::path::Path, error: &io::Error) -> String {
-    let file = text::safe(file.as_os_str().as_encoded_bytes());
-    let reason = error.to_string();
-    format!("{what}: {file}: {}", text::safe(reason.as_bytes()))
+/// How long to wait without a message.
+const SILENCE: Duration = Duration::from_millis(500);
+/// Maximum time to wait in total.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Reports the failures of a write. Each awaited write has one, and drops it when finished.
+#[derive(Clone, Debug)]
+pub(super) struct Failures(Sender<String>);
+
+impl Failures {
+    /// Reports a failure. `what` is safe to print.
+    pub(super) fn report(&self, what: String) {
+        // Sending fails only if the receiver has stopped waiting.
+        let _ = self.0.send(what);
+    }
+}
+
+/// Pending writes of one kind.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    /// A description of what is written.
+    name: &'static str,
+    /// The message if it takes too long.
+    lost: &'static str,
+    failures: Receiver<String>,
+}
+
+impl Awaited {
+    pub(super) fn new(name: &'static str, lost: &'static str) -> (Failures, Self) {
+        let (send, failures) = mpsc::channel();
+        (Failures(send), Self { name, lost, failures })
+    }
+
+    /// Waits for the writes and reports failures. Returns false if they have not finished by `until`.
+    fn wait(&self, until: Instant) -> bool {
+        loop {
+            match self
+                .failures
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
+                Ok(what) => terminal::complain(&what),
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
+    }
+}
+
+/// Waits until all writes have finished or the deadline is over. Reports what was not written.
+pub(super) fn finish(all: impl IntoIterator<Item = Awaited>) {
+    let begun = Instant::now();
+    for awaited in all {
+        if awaited.wait(begun + SILENCE) {
+            continue;
+        }
+        terminal::complain(&format!("writing {}; Ctrl-C ends without it", awaited.name));
+        if !awaited.wait(begun + DEADLINE) {
+            let waited = crate::units::span_exact(DEADLINE);
+            terminal::complain(&format!("{}: not written within {waited}", awaited.lost));
+        }
+    }
 }

@@ -1,32 +1,35 @@
-//! Reads mappings beside the screen, since that may take seconds, and one process may be stuck for ever.
+//! Reads mappings beside the screen, each kind of request on a thread of its own: reading may take seconds, and one process
+//! may be stuck for ever.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant};
 
 use super::Input;
-use super::inspect::Inspector;
-use crate::model::Identity;
+use crate::history::mappings::{Coldness, Look};
+use crate::model::mapping::Mapping;
+use crate::model::{Identity, Missing, Reading};
 use crate::sampler::Options;
-use crate::sampler::mappings::scan;
+use crate::sampler::mappings::{merged, scan};
 use crate::tui::Event;
 use crate::tui::event::Inspect;
 
-/// Time between reports of progress: more are not seen.
+/// Minimum time between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The readers of mappings.
 pub(super) struct Mappings {
     options: Options,
-    /// The number of the scan that is wanted; 0 for none.
+    /// The number of the current scan; 0 for none.
     current: Arc<AtomicU64>,
     inspector: Inspector,
 }
 
 impl Mappings {
-    /// Creates readers that read nothing yet.
+    /// Creates idle readers.
     pub(super) fn new(options: Options) -> Self {
         Self {
             inspector: Inspector::new(options.clone()),
@@ -35,7 +38,7 @@ impl Mappings {
         }
     }
 
-    /// Starts a scan, cancels the one before it, and sends what comes of it.
+    /// Starts a scan and sends its results. Cancels the previous scan.
     pub(super) fn read(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
         self.current.store(number, Ordering::SeqCst);
         let (options, current, to) = (self.options.clone(), self.current.clone(), send.clone());
@@ -54,7 +57,7 @@ impl Mappings {
                     ControlFlow::Continue(())
                 });
                 if current.load(Ordering::SeqCst) == number {
-                    // Waits for a screen that is stuck; ends with it.
+                    // Waits while the screen is stuck. Ends with it.
                     let _ = to.send(Input::Event(Event::ScanDone(number, Arc::new(found))));
                 }
             });
@@ -71,8 +74,199 @@ impl Mappings {
         self.inspector.turn_to(process, send);
     }
 
-    /// Cancels the scan: what was read is not sent.
+    /// Cancels the scan. Nothing read by it is sent.
     pub(super) fn cancel(&self) {
         self.current.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Minimum time between two reads of a process that is on display, and of one that is not.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(5);
+const UNWATCHED_INTERVAL: Duration = Duration::from_secs(15);
+/// Pause after a read, as a multiple of its duration: at most 5 % of a core, and 0.5 % for a process that is not on
+/// display.
+const WATCHED_REST: u32 = 20;
+const UNWATCHED_REST: u32 = 200;
+/// How long a selection must stay before it is read. Scrolling through a list thus reads nothing.
+const SETTLE: Duration = Duration::from_millis(150);
+
+/// A thread that repeatedly reads the mappings of one process.
+struct Inspector {
+    options: Options,
+    /// The channel to the thread, which is started when first needed.
+    requests: OnceCell<Sender<Option<Inspect>>>,
+}
+
+impl Inspector {
+    /// Creates an inspector without a process.
+    const fn new(options: Options) -> Self {
+        Self {
+            options,
+            requests: OnceCell::new(),
+        }
+    }
+
+    /// Reads this process from now on, or none. Sends each result.
+    fn turn_to(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
+        if process.is_none() && self.requests.get().is_none() {
+            return;
+        }
+        let requests = self.requests.get_or_init(|| {
+            let (requests, inbox) = channel();
+            let (options, to) = (self.options.clone(), send.clone());
+            let work = move || inspect(&options, &inbox, &to);
+            let started = std::thread::Builder::new().name("zmtop-inspect".into()).spawn(work);
+            if let Err(error) = started {
+                let text = format!("mappings not read: {error}");
+                let _ = send.try_send(Input::Event(Event::Failed(text)));
+            }
+            requests
+        });
+        let _ = requests.send(process);
+    }
+}
+
+fn inspect(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<Input>) {
+    let mut target: Option<Inspect> = None;
+    // The earliest time of the next read: of a process on display, and of another.
+    let mut watched_from = Instant::now();
+    let mut unwatched_from = watched_from;
+    let mut next = watched_from;
+    loop {
+        let request = match target {
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(_) => inbox.recv_timeout(next.saturating_duration_since(Instant::now())),
+        };
+        match (request, target) {
+            (Ok(wanted), _) => {
+                target = wanted;
+                let closely = wanted.is_none_or(|inspect| inspect.closely);
+                next = watched_from.max(Instant::now() + SETTLE);
+                if !closely {
+                    next = next.max(unwatched_from);
+                }
+            }
+            (Err(RecvTimeoutError::Timeout), Some(Inspect { id, closely })) => {
+                let began = Instant::now();
+                let read = read(options, id);
+                let took = began.elapsed();
+                let now = began + took;
+                watched_from = now + took.saturating_mul(WATCHED_REST);
+                unwatched_from = now + UNWATCHED_INTERVAL.max(took.saturating_mul(UNWATCHED_REST));
+                next = if closely {
+                    watched_from.max(now + WATCHED_INTERVAL)
+                } else {
+                    unwatched_from
+                };
+                // Waits while the screen is stuck. Ends with it.
+                let event = Event::Inspected(id, Arc::new(read));
+                if send.send(Input::Event(event)).is_err() {
+                    return;
+                }
+            }
+            (Err(RecvTimeoutError::Timeout), None) => {}
+            (Err(RecvTimeoutError::Disconnected), _) => return,
+        }
+    }
+}
+
+/// Reads the mappings of that process. It counts as gone if its pid was reused.
+fn read(options: &Options, id: Identity) -> Reading<Vec<Mapping>> {
+    let found = merged(options, &[id.pid]).pop().unwrap_or(Err(Missing::Gone))?;
+    if found.starttime == id.starttime {
+        Ok(found.what)
+    } else {
+        Err(Missing::Gone)
+    }
+}
+
+/// Pause before the process is read again, as a multiple of the read's duration: at most 0.5 % of a core for each
+/// process.
+const LOOK_REST: u32 = 200;
+
+/// A thread that checks processes in turn.
+pub(super) struct Looker {
+    options: Options,
+    /// The time from clearing to the first check, and between two checks.
+    interval: Duration,
+    /// The channel to the thread, which is started when first needed.
+    requests: OnceCell<Sender<(Vec<Look>, Instant)>>,
+}
+
+impl Looker {
+    /// Creates a looker without processes.
+    pub(super) const fn new(options: Options, interval: Duration) -> Self {
+        Self {
+            options,
+            interval,
+            requests: OnceCell::new(),
+        }
+    }
+
+    /// Checks these processes from now on. The time of new ones counts from this call, which is after they were
+    /// cleared, so that the reported time is never too long.
+    pub(super) fn turn_to(&self, looks: Vec<Look>, send: &SyncSender<Input>) {
+        let requests = self.requests.get_or_init(|| {
+            let (requests, inbox) = channel();
+            let (options, interval, to) = (self.options.clone(), self.interval, send.clone());
+            let work = move || look(&options, interval, &inbox, &to);
+            let started = std::thread::Builder::new().name("zmtop-coldness".into()).spawn(work);
+            if let Err(error) = started {
+                let text = format!("cannot look at what is touched: {error}");
+                let _ = send.try_send(Input::Event(Event::Failed(text)));
+            }
+            requests
+        });
+        let _ = requests.send((looks, Instant::now()));
+    }
+}
+
+/// A process that is checked.
+struct Watched {
+    look: Look,
+    cleared: Instant,
+    next: Instant,
+}
+
+fn look(options: &Options, interval: Duration, inbox: &Receiver<(Vec<Look>, Instant)>, send: &SyncSender<Input>) {
+    let mut watched: Vec<Watched> = Vec::new();
+    loop {
+        let next = watched.iter().map(|watched| watched.next).min();
+        let request = match next {
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(next) => inbox.recv_timeout(next.saturating_duration_since(Instant::now())),
+        };
+        match request {
+            Ok((looks, now)) => {
+                let known = std::mem::take(&mut watched);
+                let mut known: Vec<Option<Watched>> = known.into_iter().map(Some).collect();
+                watched.extend(looks.into_iter().map(|look| {
+                    let old = known
+                        .iter_mut()
+                        .find(|old| old.as_ref().is_some_and(|old| old.look == look));
+                    old.and_then(Option::take).unwrap_or(Watched {
+                        look,
+                        cleared: now,
+                        next: now + interval,
+                    })
+                }));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let Some(due) = watched.iter_mut().min_by_key(|watched| watched.next) else {
+                    continue;
+                };
+                let began = Instant::now();
+                // Pages without a referenced bit at this moment were not touched until now.
+                let since = began.saturating_duration_since(due.cleared);
+                let found = read(options, due.look.id).map(|mappings| Coldness::new(&mappings, since));
+                let took = began.elapsed();
+                due.next = began + took + interval.max(took.saturating_mul(LOOK_REST));
+                // Waits while the screen is stuck. Ends with it.
+                if send.send(Input::Event(Event::Looked(due.look, found))).is_err() {
+                    return;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Signals to zmtop itself, and a terminal that goes away.
+//! Handles signals to zmtop itself, and the loss of its terminal.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,28 @@ use super::{End, Input};
 use crate::run::terminal;
 use crate::sampler::callers;
 
-/// Time that the screen has to leave before the program is ended without it.
+/// How long the screen may take to leave before the program is ended without it.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// Ends the program although the main thread may be stuck in a write.
+/// The signals that end a program by default and are not raised by faults, except SIGPIPE, which Rust ignores. The
+/// real-time signals also belong to these.
+const ENDING: [libc::c_int; 13] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGALRM,
+    libc::SIGIO,
+    libc::SIGPROF,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGVTALRM,
+    libc::SIGXCPU,
+];
+
+/// Ends the program even if the main thread is stuck in a write.
 fn force(ended: &AtomicBool, code: i32) {
     if !ended.load(Ordering::SeqCst) {
         terminal::leave();
@@ -25,27 +43,30 @@ fn force(ended: &AtomicBool, code: i32) {
     }
 }
 
-/// Ends, stops and continues the monitor as signals ask.
+/// Ends, stops and continues the monitor on signals.
 pub(super) fn watch(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
-    for kind in [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ] {
+    terminal::leave_on_faults()?;
+    // A write beyond the file size limit then fails instead of ending the program.
+    let _handled = signal(SignalKind::from_raw(libc::SIGXFSZ))?;
+    for number in ENDING.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
         let (send, ended) = (send.clone(), ended.clone());
-        let number = kind.as_raw_value();
-        on_signal(runtime, signal(kind)?, move || {
-            let (send, ended) = (send.clone(), ended.clone());
-            async move {
-                let _ = send.try_send(Input::End(End::Signal(number)));
+        let is_typed = [libc::SIGINT, libc::SIGQUIT].contains(&number);
+        on_signal(runtime, signal(SignalKind::from_raw(number))?, move || {
+            if is_typed && ended.load(Ordering::SeqCst) {
+                // The screen is gone, and only the last writes are awaited.
+                std::process::exit(128 + number);
+            }
+            let _ = send.try_send(Input::End(End::Signal(number)));
+            let ended = ended.clone();
+            tokio::spawn(async move {
                 tokio::time::sleep(GRACE).await;
                 force(&ended, 128 + number);
-            }
+            });
         });
     }
     // Their numbers differ between architectures.
-    let pass_on: [(_, fn() -> Input); 2] = [
+    let pass_on: [(_, fn() -> Input); 3] = [
+        (rustix::process::Signal::WINCH, || Input::Measure),
         (rustix::process::Signal::TSTP, || Input::Stop),
         (rustix::process::Signal::CONT, || Input::Continued),
     ];
@@ -54,26 +75,21 @@ pub(super) fn watch(runtime: &Runtime, send: &SyncSender<Input>, ended: &Arc<Ato
         let kind = SignalKind::from_raw(kind.as_raw());
         on_signal(runtime, signal(kind)?, move || {
             let _ = send.try_send(input());
-            std::future::ready(())
         });
     }
     Ok(())
 }
 
-fn on_signal<F, Fut>(runtime: &Runtime, mut signal: Signal, mut act: F)
-where
-    F: FnMut() -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send,
-{
+fn on_signal(runtime: &Runtime, mut signal: Signal, mut act: impl FnMut() + Send + 'static) {
     runtime.spawn(async move {
         while signal.recv().await.is_some() {
-            act().await;
+            act();
         }
     });
 }
 
-/// Watches that the terminal is still there. A hang-up need not come as a signal, and the reader of keys
-/// may spin on a dead terminal without ever saying so.
+/// Watches for the loss of the terminal. A hang-up does not always raise a signal, and the key reader may spin on a
+/// dead terminal without reporting it.
 pub(super) fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) -> io::Result<()> {
     let (send, ended) = (send.clone(), ended.clone());
     std::thread::Builder::new()
@@ -83,7 +99,7 @@ pub(super) fn watch_hangup(send: &SyncSender<Input>, ended: &Arc<AtomicBool>) ->
             while !terminal::wait_hung_up() {}
             let _ = send.try_send(Input::End(End::Hangup));
             std::thread::sleep(GRACE);
-            // As if SIGHUP had come.
+            // Act as on SIGHUP.
             force(&ended, 128 + 1);
         })?;
     Ok(())

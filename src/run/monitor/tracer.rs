@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 
 use super::Input;
 use crate::proc::files::Roots;
-use crate::run::callers::on_thread;
+use crate::run::kernel::on_thread;
 use crate::sampler::callers::{self, Refusal};
 use crate::tui::Event;
 
-/// Held while one is traced: the instance of one must be gone before the next makes its own.
+/// Held during a trace. The next trace may create its instance only after the previous one is removed.
 static TRACING: Mutex<()> = Mutex::new(());
-/// Time that a trace has to end in before the program stops or ends: the kernel may hold it up.
+/// How long to wait for a trace to end before the program stops or ends. The kernel may delay it.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A thread that traces, if one is wanted.
+/// A thread that traces on request.
 pub(super) struct Tracer {
     roots: Roots,
-    /// The number of the trace, and what ends it when it is dropped.
+    /// The number of the trace, and a sender that ends it when dropped.
     current: Option<(u64, Sender<()>)>,
 }
 
 impl Tracer {
-    /// Creates one that traces nothing yet. What a run before left behind, which still traces, is removed beside it: another
-    /// tool may hold the kernel's lock.
+    /// Creates an idle tracer. A separate thread removes the leftovers of a previous run, which still trace. It may
+    /// have to wait, because another tool may hold the kernel's lock.
     pub(super) fn new(roots: Roots) -> Self {
         let left = roots.clone();
         if left.is_own() {
-            // Where there is no thread, the next trace does it.
+            // If no thread can be started, the next trace removes them.
             let _ = std::thread::Builder::new().spawn(move || {
                 let _tracing = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
                 callers::remove_leftovers(&left);
@@ -37,7 +37,7 @@ impl Tracer {
         Self { roots, current: None }
     }
 
-    /// Traces from now on, and reports by that number; or no more.
+    /// Starts a trace that reports with this number, or ends tracing.
     pub(super) fn turn_to(&mut self, number: Option<u64>, send: &SyncSender<Input>) {
         self.current = None;
         let Some(number) = number else { return };
@@ -49,11 +49,11 @@ impl Tracer {
                 return;
             }
             let mut report = |found| {
-                // One that finds the queue full is followed by another.
+                // If the queue is full, drop the report. Another follows.
                 let _ = to.try_send(Input::Event(Event::Traced(number, Arc::new(found))));
             };
             let ended = callers::trace(&roots, Duration::MAX, &stopped, Some(&mut report));
-            // It was ended from here, by a signal to stop.
+            // [`Refusal::Ended`] means that this program ended the trace, because of a signal to stop.
             if let Some(why) = ended.err().filter(|why| *why != Refusal::Ended) {
                 let _ = to.send(Input::Event(Event::TraceRefused(number, why.to_string())));
             }
@@ -67,7 +67,7 @@ impl Tracer {
         }
     }
 
-    /// Ends it at once, since the program stops or ends; returns the number, with which it may go on.
+    /// Ends the trace at once because the program stops or ends. Returns its number, so that tracing can resume.
     pub(super) fn halt(&mut self) -> Option<u64> {
         let current = self.current.take().map(|(number, _)| number);
         remove();
@@ -75,7 +75,7 @@ impl Tracer {
     }
 }
 
-/// Removes what a trace left that was told to end, also where that is just being set up, and is not known yet.
+/// Removes the instance of a trace that was told to end, even if it is only just being set up.
 pub(super) fn remove() {
     callers::remove();
     let until = Instant::now() + PATIENCE;

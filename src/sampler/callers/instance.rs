@@ -1,7 +1,7 @@
-//! A private instance of the kernel's tracing: a directory `instances/zmtop-PID` with events and buffers of its own.
+//! A private instance of the kernel's tracing: a directory `instances/zmtop-PID` with its own events and buffers.
 //!
-//! Nothing outside of it is written to, so who else traces is not disturbed. However the program ends it is to be removed:
-//! by [`remove`], or after a SIGKILL by the next start.
+//! Nothing outside of it is written to, so other tracers are not disturbed. It must be removed however the program
+//! ends: by [`remove`], or after a SIGKILL by the next start.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,28 +14,28 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::refusal::Refusal;
+use super::Refusal;
 use crate::proc::files;
 use crate::proc::parse::number;
 use crate::proc::tracefs;
-use crate::proc::tracefs::event::{Decoder, EVENTS};
-use crate::proc::tracefs::page::PageLayout;
+use crate::proc::tracefs::PageLayout;
+use crate::proc::tracefs::{Decoder, EVENTS};
 
-/// The names of instances begin with that; the pid follows.
+/// The prefix of the names of instances, which the pid follows.
 const NAME: &str = "zmtop-";
-/// Times that removing is tried while a file of the instance is still open, and the pause between: a thread that is switching
-/// an event on has it open for long on a busy machine, and somebody else may look at it.
+/// Maximum number of attempts to remove an instance while one of its files is still open, and the pause between them.
+/// On a busy machine, a thread that enables an event keeps a file open for long, and another program may read one.
 const TRIES: (usize, Duration) = (100, Duration::from_millis(20));
-/// Maximum size of the small files of tracefs, in bytes: the longest is the format of an event with all its flags.
+/// Maximum size of the small files of tracefs, in bytes. The longest is the format of an event with all its flags.
 const MAX_FILE: usize = 64 << 10;
 
-/// The instance of this program, to be removed from any thread at any time.
+/// The instance of this program. Any thread may remove it at any time.
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct Open {
     directory: PathBuf,
-    /// The buffers of the CPUs. While one is open the kernel does not remove the instance.
+    /// The buffers of the CPUs. The kernel does not remove the instance while one is open.
     pipes: Vec<OwnedFd>,
 }
 
@@ -43,15 +43,15 @@ fn lock() -> MutexGuard<'static, Option<Open>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes this program's instance, if there is one. Safe to call from any thread, any number of times, and from the panic
-/// hook: nobody holds the lock longer than a read takes that does not wait, or than removing does. So after any call it is
-/// removed.
+/// Removes this program's instance, if there is one. It may be called from any thread, any number of times, and from
+/// the panic hook: the lock is only held during a non-blocking read or a removal. The instance is gone after any
+/// call.
 pub fn remove() {
     let mut open = lock();
     let Some(Open { directory, pipes }) = open.take() else {
         return;
     };
-    // Switched off first, in case somebody looks at it and it has to stay.
+    // Switch it off first, because an open file may keep the instance from being removed.
     let _ = write(&directory.join("tracing_on"), "0");
     let _ = write(&directory.join("events/enable"), "0");
     drop(pipes);
@@ -74,10 +74,9 @@ impl Drop for Directory {
 }
 
 impl Directory {
-    /// Makes it.
     fn new(instances: &Path) -> Result<Self, Refusal> {
         let path = instances.join(format!("{NAME}{}", std::process::id()));
-        // Who ends the program meanwhile waits until there is something to remove.
+        // With the lock held, a thread that ends the program waits until there is something to remove.
         let mut open = lock();
         fs::create_dir(&path).map_err(|error| Refusal::io(&path, &error))?;
         *open = Some(Open {
@@ -98,7 +97,7 @@ impl Directory {
         write(&path, value).map_err(|error| unless_ended(Refusal::io(&path, &error)))
     }
 
-    /// Opens the buffers, and returns the numbers of their CPUs: also those that are offline, which may come.
+    /// Opens the buffers, and returns the numbers of their CPUs, including offline ones, which may come online.
     fn open_pipes(&self) -> Result<Vec<u32>, Refusal> {
         let directory = self.0.join("per_cpu");
         let entries = fs::read_dir(&directory).map_err(|error| unless_ended(Refusal::io(&directory, &error)))?;
@@ -112,7 +111,7 @@ impl Directory {
         for cpu in &cpus {
             let path = directory.join(format!("cpu{cpu}/trace_pipe_raw"));
             let flags = OFlags::NONBLOCK.bits().cast_signed();
-            // Opened within the lock: [`remove`] would wait in vain for one that waits for the lock.
+            // Hold the lock, so that [`remove`] never runs while a pipe is open that is not in its list.
             let mut open = lock();
             let open = open.as_mut().ok_or(Refusal::Ended)?;
             let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
@@ -123,11 +122,10 @@ impl Directory {
     }
 }
 
-/// This program's instance.
 #[derive(Debug)]
 pub(super) struct Instance {
     directory: Directory,
-    /// The layout of its pages.
+    /// The layout of its buffer pages.
     pub(super) layout: PageLayout,
     /// The numbers of the CPUs that have a buffer.
     pub(super) cpus: Vec<u32>,
@@ -141,7 +139,7 @@ pub(super) fn decoder(tracefs: &Path) -> Result<Decoder, Refusal> {
     for (name, taken) in EVENTS {
         let path = events.join(name).join("format");
         match files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf) {
-            // Newer kernels have no events for nodes; the others are there on all.
+            // Newer kernels have no separate events for nodes. All kernels have the others.
             Err(Errno::NOENT) if name.ends_with("_node") => {}
             Err(Errno::NOENT) => return Err(Refusal::NoEvents(events)),
             Err(errno) => return Err(Refusal::file(&path, errno)),
@@ -152,14 +150,14 @@ pub(super) fn decoder(tracefs: &Path) -> Result<Decoder, Refusal> {
 }
 
 impl Instance {
-    /// Makes the instance, with its events switched on; nothing is traced before [`Instance::start`].
+    /// Creates the instance and enables its events. Nothing is traced before [`Instance::start`].
     pub(super) fn new(tracefs: &Path, proc: &Path) -> Result<Self, Refusal> {
         const HEADER: &str = "events/header_page";
         let instances = tracefs.join("instances");
         remove_leftovers(&instances, proc);
         let directory = Directory::new(&instances)?;
         directory.set("tracing_on", "0")?;
-        // It counts events, and so puts those of all CPUs in one order, whatever their clocks say.
+        // This clock counts events, so it orders the events of all CPUs even if their clocks differ.
         directory.set("trace_clock", "counter")?;
         let mut buf = vec![0; MAX_FILE];
         let header = directory.slurp(HEADER, &mut buf)?;
@@ -177,17 +175,16 @@ impl Instance {
         })
     }
 
-    /// Begins to trace.
     pub(super) fn start(&self) -> Result<(), Refusal> {
         self.directory.set("tracing_on", "1")
     }
 
-    /// Ends tracing; what is in the buffers can still be read.
+    /// Stops tracing. The buffers can still be read.
     pub(super) fn stop(&self) -> Result<(), Refusal> {
         self.directory.set("tracing_on", "0")
     }
 
-    /// Reads a page of the CPU at this place of the list; the length is 0 if there is none.
+    /// Reads a page of the CPU at index `at` of `cpus`; returns length 0 if there is none.
     pub(super) fn read(&self, at: usize, page: &mut [u8]) -> Result<usize, Refusal> {
         let open = lock();
         let pipe = open
@@ -196,13 +193,13 @@ impl Instance {
             .ok_or(Refusal::Ended)?;
         match files::read_once(pipe, page) {
             Ok(length) => Ok(length),
-            // Nothing to read, or a CPU that has gone.
+            // Nothing to read, or a CPU that was removed.
             Err(Errno::AGAIN | Errno::NODEV) => Ok(0),
             Err(errno) => Err(Refusal::file(&self.directory.0.join("per_cpu"), errno)),
         }
     }
 
-    /// Returns how many events were lost on all CPUs.
+    /// Returns the number of events lost on all CPUs.
     pub(super) fn lost(&self) -> Option<u64> {
         let lost = |cpu: &u32| {
             let mut buf = [0; 4096];
@@ -224,18 +221,18 @@ impl Instance {
     }
 }
 
-/// Returns why a file of the instance could not be used: where it has been removed meanwhile, that is the reason.
+/// Returns [`Refusal::Ended`] if the instance was removed in the meantime, otherwise `why`.
 fn unless_ended(why: Refusal) -> Refusal {
     if lock().is_some() { why } else { Refusal::Ended }
 }
 
-/// Writes to a file that exists.
+/// Writes to an existing file.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Removes the instances of other runs of this program that have ended without doing so. The kernel itself refuses to remove
-/// one that is read; so one whose pid is of another namespace is safe, too.
+/// Removes the instances of earlier runs of this program that ended without removing them. The kernel does not remove
+/// an instance that is being read, so one whose pid belongs to another namespace is safe too.
 pub(super) fn remove_leftovers(instances: &Path, proc: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     let is_own = |pid: u32| pid == std::process::id();

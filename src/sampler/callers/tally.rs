@@ -1,21 +1,117 @@
-//! Sums what call sites allocate, and follows each allocation to its free. Pure, and of bounded size.
+//! Pure: merges the events of all CPUs in order of time, and sums them by call site, with each allocation matched with
+//! its free. Of bounded size.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use crate::model::callers::CallFigures;
-use crate::proc::tracefs::event::Event;
+use crate::model::kernel::CallFigures;
+use crate::proc::tracefs::Event;
 
-/// The most allocations that are followed at once: 6 MiB of table, and half of that again while it grows to it. At the
-/// 100,000 events a second of a busy machine nearly all are freed within the second.
+/// Pages read from one CPU in a row. More pages take more memory; fewer make reads of idle CPUs more frequent.
+const PAGES: usize = 8;
+
+/// The event queues of all CPUs.
+#[derive(Debug)]
+pub struct Merge<T> {
+    cpus: Vec<Cpu<T>>,
+    /// The oldest event of each queue that has any.
+    oldest: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The newest time read so far.
+    newest: u64,
+}
+
+#[derive(Debug)]
+struct Cpu<T> {
+    queue: VecDeque<(u64, T)>,
+    /// Lower bound on the time of events of this CPU that are not in the queue yet.
+    until: u64,
+}
+
+impl<T> Merge<T> {
+    /// Creates empty queues for `cpus` CPUs.
+    pub fn new(cpus: usize) -> Self {
+        let empty = || Cpu {
+            queue: VecDeque::new(),
+            until: 0,
+        };
+        Self {
+            cpus: (0..cpus).map(|_| empty()).collect(),
+            oldest: BinaryHeap::new(),
+            newest: 0,
+        }
+    }
+
+    /// Reads each CPU whose queue is empty, and passes to `take` all events that are older than any event still to
+    /// come.
+    ///
+    /// `read` appends a page of a CPU to its queue, and returns false if there was none. `step` returns false if
+    /// there is nothing to do until there are new events. All events have been passed on by then.
+    pub fn step(
+        &mut self,
+        mut read: impl FnMut(usize, &mut VecDeque<(u64, T)>) -> bool,
+        mut take: impl FnMut(usize, T),
+    ) -> bool {
+        let mut busy = false;
+        for at in 0..self.cpus.len() {
+            if self.cpus[at].queue.is_empty() {
+                busy |= self.fill(at, &mut read);
+            }
+        }
+        let empty = self.cpus.iter().filter(|cpu| cpu.queue.is_empty());
+        let mut until = empty.map(|cpu| cpu.until).min().unwrap_or(u64::MAX);
+        while let Some(Reverse((time, at))) = self.oldest.pop() {
+            if time > until {
+                self.oldest.push(Reverse((time, at)));
+                break;
+            }
+            let cpu = &mut self.cpus[at];
+            if let Some((_, event)) = cpu.queue.pop_front() {
+                take(at, event);
+                busy = true;
+            }
+            match cpu.queue.front() {
+                Some((next, _)) => self.oldest.push(Reverse((*next, at))),
+                None => until = until.min(cpu.until),
+            }
+        }
+        busy
+    }
+
+    /// Reads some pages of a CPU; returns true if there were any.
+    fn fill(&mut self, at: usize, read: &mut impl FnMut(usize, &mut VecDeque<(u64, T)>) -> bool) -> bool {
+        let cpu = &mut self.cpus[at];
+        let mut busy = false;
+        for _ in 0..PAGES {
+            // This CPU's buffer is empty, so its future events are newer than any event read so far.
+            let before = self.newest;
+            if !read(at, &mut cpu.queue) {
+                cpu.until = cpu.until.max(before);
+                break;
+            }
+            busy = true;
+            if let Some((time, _)) = cpu.queue.back() {
+                cpu.until = *time;
+                self.newest = self.newest.max(*time);
+            }
+        }
+        if let Some((time, _)) = cpu.queue.front() {
+            self.oldest.push(Reverse((*time, at)));
+        }
+        busy
+    }
+}
+
+/// Maximum number of live allocations tracked: a table of 6 MiB, and half of that in addition while it grows. At the
+/// 100,000 events a second of a busy machine, nearly all are freed within a second.
 pub const MAX_LIVE: usize = 7 << 15;
-/// The most call sites that are told apart: a kernel has some thousands.
+/// Maximum number of call sites counted separately. A kernel has some thousands.
 pub const MAX_SITES: usize = 16_384;
 
-/// The greatest address that stands for no memory: what is returned for a size of 0.
+/// The greatest address that stands for no memory. The kernel returns it for a size of 0.
 const NO_MEMORY: u64 = 16;
 
-/// The place that stands for what zmtop takes itself.
+/// The index that stands for zmtop's own allocations.
 const OWN: u32 = u32::MAX;
 
 /// An allocation that has not been freed.
@@ -26,30 +122,27 @@ struct Live {
     cpu: u32,
 }
 
-/// The sums.
 #[derive(Debug, Default)]
 pub struct Tally {
     sites: HashMap<u64, u32>,
     figures: Vec<(Option<u64>, CallFigures)>,
     live: HashMap<u64, Live>,
-    /// The threads of zmtop, in order.
+    /// The threads of zmtop, in ascending order.
     own_threads: Vec<u32>,
-    /// The sums of what they took, which is at no call site.
+    /// The sums of their allocations, which are not in any call site.
     pub own: CallFigures,
-    /// Events taken in.
     pub events: u64,
-    /// Allocations that failed.
     pub failed: u64,
-    /// Frees of what was allocated before.
+    /// Frees of memory that was allocated before the trace.
     pub older_frees: u64,
-    /// Allocations of what had not been freed as far as was seen.
+    /// Allocations at an address whose free was not seen.
     pub unseen_frees: u64,
-    /// Allocations that were not followed, for want of room.
+    /// Allocations not tracked because the table was full.
     pub unfollowed: u64,
 }
 
 impl Tally {
-    /// Takes in an event on a CPU. They come in the order of time, over all CPUs.
+    /// Adds an event on a CPU. Events must come in order of time over all CPUs.
     pub fn push(&mut self, cpu: u32, event: Event) {
         self.events += 1;
         match event {
@@ -77,8 +170,8 @@ impl Tally {
         }
     }
 
-    /// Takes the allocations of these threads from now on as zmtop's own. They are followed to their frees like all others,
-    /// so that neither seems to be somebody else's.
+    /// From now on, counts the allocations of these threads as zmtop's own. They are matched with their frees like
+    /// all others, so that neither counts as foreign.
     pub fn set_own(&mut self, mut threads: Vec<u32>) {
         threads.sort_unstable();
         self.own_threads = threads;
@@ -91,14 +184,13 @@ impl Tally {
         }
     }
 
-    /// Returns the figures of each call site; without an address those of all that there was no room for.
+    /// Returns the figures of each call site. The entry without an address sums all sites beyond the maximum.
     pub fn sites(&self) -> &[(Option<u64>, CallFigures)] {
         &self.figures
     }
 
-    /// Returns the place of a call site.
     fn site(&mut self, address: u64) -> u32 {
-        // The place behind the last one is for all that are too many.
+        // The index after the last one collects all sites beyond the maximum.
         let is_full = self.sites.len() >= MAX_SITES;
         let next = self.figures.len().min(MAX_SITES) as u32;
         let place = match self.sites.entry(address) {
@@ -115,7 +207,6 @@ impl Tally {
         place
     }
 
-    /// Remembers an allocation until its free.
     fn follow(&mut self, pointer: u64, live: Live) {
         let is_full = self.live.len() >= MAX_LIVE;
         match self.live.entry(pointer) {

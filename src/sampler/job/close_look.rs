@@ -1,4 +1,4 @@
-//! Reads the counters of a Java virtual machine, or a limit.
+//! Reads the counters of a Java virtual machine, or the address space limit of a process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,27 +6,25 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::ReaderContext;
-use crate::model::jvm::JvmHeap;
+use crate::model::snapshot::JvmHeap;
 use crate::model::{Identity, Missing, Reading};
-use crate::proc::{files, hsperfdata, limits, stat};
+use crate::proc::{files, hsperfdata, pid};
 
-/// Maximum size of `maps` that is looked through: some fifty thousand areas.
+/// Maximum number of bytes of `maps` that are searched: some 50,000 areas.
 const MAX_MAPS: usize = 8 << 20;
 
-/// A process to look at closely.
 pub(in crate::sampler) struct CloseLook {
     pub(in crate::sampler) id: Identity,
     pub(in crate::sampler) reads: CloseRead,
 }
 
-/// The thing to read of it.
+/// What to read of a process.
 pub(in crate::sampler) enum CloseRead {
-    /// The counters of a Java virtual machine, which are mapped under that name; it is looked for where it is not known.
+    /// The counters of a Java virtual machine, mapped under this name. If it is `None`, the name is searched for.
     Jvm(Option<Arc<[u8]>>),
     AddressSpaceLimit,
 }
 
-/// The thing that was read.
 pub(in crate::sampler) enum CloseResult {
     Jvm {
         mapping: Option<Arc<[u8]>>,
@@ -35,7 +33,7 @@ pub(in crate::sampler) enum CloseResult {
     AddressSpaceLimit(Reading<Option<u64>>),
 }
 
-/// Reads what is asked for. The process must be the same all along.
+/// Performs the read. Fails if the process was replaced by another one.
 pub(super) fn look(look: CloseLook, context: &ReaderContext, buf: &mut [u8]) -> (Identity, CloseResult) {
     let (id, proc) = (look.id, context.roots.proc.as_path());
     let result = match look.reads {
@@ -54,7 +52,7 @@ pub(super) fn look(look: CloseLook, context: &ReaderContext, buf: &mut [u8]) -> 
         }
         CloseRead::AddressSpaceLimit => {
             let limits = files::slurp(&path(proc, id.pid, "limits"), buf).map_err(files::reason);
-            let limit = limits.and_then(limits::address_space);
+            let limit = limits.and_then(pid::address_space_limit);
             let is_same = is_same(proc, id, context.page, buf);
             CloseResult::AddressSpaceLimit(limit.and_then(|limit| is_same.then_some(limit).ok_or(Missing::Gone)))
         }
@@ -67,10 +65,10 @@ fn path(proc: &Path, pid: u32, name: &str) -> Vec<u8> {
     path.into_os_string().into_encoded_bytes()
 }
 
-/// Returns true if the process of that pid is that one.
+/// Returns true if the process with that pid still has that identity.
 fn is_same(proc: &Path, id: Identity, page: u64, buf: &mut [u8]) -> bool {
     let read = files::slurp(&path(proc, id.pid, "stat"), buf);
-    read.is_ok_and(|bytes| stat::parse(bytes, page).is_ok_and(|glance| glance.starttime == id.starttime))
+    read.is_ok_and(|bytes| pid::stat(bytes, page).is_ok_and(|glance| glance.starttime == id.starttime))
 }
 
 /// Returns the name under which a process maps the counters of a Java virtual machine.

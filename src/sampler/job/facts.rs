@@ -1,57 +1,84 @@
-//! Reads the facts of processes: user, cgroup, program, command line.
+//! Reads the facts of processes: user, cgroup, program, shared address space; and any other small file.
 //!
-//! To add one that is read once per program, read it in [`look`] where that `is_full`.
+//! To add a fact that is read once per program, read it in [`look`] if `is_full`.
 
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw, statat};
+use rustix::io::Errno;
 
-use super::exe::{self, ExeFile};
-use super::files::{absent, read};
 use super::{ProcessRef, ReaderContext};
-use crate::model::{Missing, Reading};
-use crate::proc::cgroup::members::each_thread;
-use crate::proc::cgroup::mounts::Mounts;
-use crate::proc::{cgroup, clock, status};
+use crate::model::{Missing, Reading, Replaced};
+use crate::proc::cgroup::{self, Mounts, each_thread};
+use crate::proc::pid::{self, FileId, name_digest};
+use crate::proc::{clock, files};
+use crate::sampler::target::Target;
 
-/// The cgroup that a process is in, and what its path tells.
+/// Reads one of the process's files, up to the size of `buf`. If the file was opened by path, checks that the process
+/// is still the same.
+pub(super) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
+    let target = &*process.target;
+    let len = target
+        .open(proc, name)
+        .and_then(|fd| files::read_all(fd, buf))
+        .map_err(|e| absent(e, target, proc))?;
+    check_same(process, proc)?;
+    Ok(&buf[..len])
+}
+
+/// Checks that what was read by path belongs to this process: its pid was not reused.
+pub(super) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
+    let is_same = process.target.is_bound() || process.target.is_same(process.starttime, proc, &mut [0; 1024]);
+    is_same.then_some(()).ok_or(Missing::Gone)
+}
+
+/// Returns why a file could not be read. A file that is missing while its process exists is unsupported.
+pub(super) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
+    match files::reason(errno) {
+        Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
+        other => other,
+    }
+}
+
+/// The cgroup of a process, and the unit and the container that its path names.
 pub(in crate::sampler) struct CgroupMembership {
     pub(in crate::sampler) path: Arc<[u8]>,
     pub(in crate::sampler) unit: Option<Arc<[u8]>>,
     pub(in crate::sampler) container: Option<Arc<[u8]>>,
 }
 
-/// A process to look at.
 pub(in crate::sampler) struct FactsRequest {
     pub(in crate::sampler) process: ProcessRef,
-    /// Everything is read.
+    /// Read everything.
     pub(in crate::sampler) is_full: bool,
-    /// Reads what it can change itself, unless its CPU time still is `ran`.
+    /// Read what the process can change itself, unless its CPU time still equals `ran`.
     pub(in crate::sampler) reads_own: bool,
     pub(in crate::sampler) ran: Option<Duration>,
-    /// The cgroup is read.
+    /// Read the cgroup.
     pub(in crate::sampler) reads_cgroup: bool,
 }
 
-/// The facts read of a process. None of them can keep the reader waiting, as the command line can.
+/// The facts read of a process. Unlike the command line, none of them can block the reader.
 pub(in crate::sampler) struct FactsResult {
     pub(in crate::sampler) process: ProcessRef,
-    /// Its CPU time before that.
+    /// Its CPU time before the read.
     pub(in crate::sampler) ran: Option<Duration>,
-    /// The user; `None` where it cannot have changed, and the command line neither.
+    /// The user; `None` if neither it nor the command line can have changed.
     pub(in crate::sampler) uid: Option<Reading<u32>>,
     pub(in crate::sampler) cgroup: Option<Reading<CgroupMembership>>,
     pub(in crate::sampler) exe: Option<Reading<ExeFile>>,
 }
 
-/// The cgroup that some processes were in.
+/// The list of a cgroup in which some processes were.
 pub(in crate::sampler) struct CgroupList {
     pub(in crate::sampler) mounts: Arc<Mounts>,
     pub(in crate::sampler) path: Arc<[u8]>,
 }
 
-/// Returns those of `pids`, which are in order, that are not in the cgroup.
+/// Returns which of `pids`, in ascending order, are not in the cgroup.
 pub(super) fn strays(pids: &[u32], list: &CgroupList, buf: &mut [u8]) -> Vec<u32> {
     let mut is_listed = vec![false; pids.len()];
     let listed = each_thread(&list.mounts, &list.path, buf, |id| {
@@ -66,12 +93,11 @@ pub(super) fn strays(pids: &[u32], list: &CgroupList, buf: &mut [u8]) -> Vec<u32
     strays.map(|(pid, _)| *pid).collect()
 }
 
-/// Reads what is asked for.
 pub(super) fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8]) -> FactsResult {
     let FactsRequest { process, is_full, .. } = request;
     let proc = context.roots.proc.as_path();
     let looks_own = is_full || request.reads_own;
-    // Before all else: what it does meanwhile is then seen the next time.
+    // Read the clock first, so that changes during the read are seen the next time.
     let ran = (looks_own && context.has_own_pids).then(|| clock::process_time(process.pid));
     let ran = ran.flatten();
     let has_run = is_full || (looks_own && (ran.is_none() || ran != request.ran));
@@ -79,21 +105,21 @@ pub(super) fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8
         ran: if looks_own { ran } else { request.ran },
         uid: has_run.then(|| uid(&process, context, buf)),
         cgroup: (is_full || request.reads_cgroup).then(|| read(&process, proc, b"cgroup", buf).and_then(parse_cgroup)),
-        exe: is_full.then(|| exe::from_link(&process, context, buf)),
+        exe: is_full.then(|| exe_from_link(&process, context, buf)),
         process,
     }
 }
 
-/// Reads the effective user. It owns the directory in procfs (`pid_getattr` of `fs/proc/base.c`), which costs a tenth
-/// of `status`.
+/// Reads the effective user. It owns the process's directory in procfs (`pid_getattr` of `fs/proc/base.c`), which
+/// costs a tenth of a read of `status`.
 fn uid(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<u32> {
     let (proc, target) = (context.roots.proc.as_path(), &*process.target);
     if !context.open_files.is_procfs() {
-        return read(process, proc, b"status", buf).and_then(status::uid);
+        return read(process, proc, b"status", buf).and_then(pid::uid);
     }
     let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
     let uid = owner.map_err(|e| absent(e, target, proc))?.st_uid;
-    // The directory of one that is gone is root's, if it was opened before.
+    // If the directory was opened before the process ended, root owns it now.
     let is_sure = uid != 0 && target.is_bound();
     if !is_sure && !target.is_same(process.starttime, proc, buf) {
         return Err(Missing::Gone);
@@ -108,4 +134,137 @@ fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
         unit: found.unit.map(Into::into),
         container: found.container.map(Into::into),
     })
+}
+
+/// The executable of a process, as far as it is known.
+pub(in crate::sampler) struct ExeFile {
+    /// The digest of the link's text, to detect changes.
+    pub(in crate::sampler) digest: u64,
+    pub(in crate::sampler) path: Box<[u8]>,
+    pub(in crate::sampler) replaced: Option<Replaced>,
+    /// The kernel marks the file's name as deleted, so the file must be looked up.
+    pub(in crate::sampler) is_marked: bool,
+}
+
+/// Reads the link alone, which never blocks.
+pub(super) fn exe_from_link(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<ExeFile> {
+    let (digest, link) = link(process, &context.roots.proc, buf)?;
+    // A tree that is not procfs may come from another machine, so its files cannot be looked up.
+    let is_final = !context.open_files.is_procfs();
+    Ok(ExeFile {
+        digest,
+        path: link.path.into(),
+        replaced: (is_final && link.marked).then_some(Replaced::Deleted),
+        is_marked: link.marked && !is_final,
+    })
+}
+
+/// Reads the link and looks up its file, which may block on a file system that does not answer.
+pub(super) fn look_up_exe(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<ExeFile> {
+    let proc = context.roots.proc.as_path();
+    let target = &*process.target;
+    let (digest, link) = link(process, proc, buf)?;
+    let running = target.at(proc, b"exe", |dir, name| file_at(dir, name)).ok();
+    let root = root(target, proc);
+    let (path, replaced) = link.judge(running, |path| match &root {
+        Some(root) => file_below(root, path).ok(),
+        None => file_at(CWD, path).ok(),
+    });
+    check_same(process, proc)?;
+    Ok(ExeFile {
+        digest,
+        path: path.into(),
+        replaced,
+        is_marked: link.marked,
+    })
+}
+
+/// Returns pid and serial number of the processes whose link has changed or is marked as deleted.
+pub(super) fn changed_links(links: &[(ProcessRef, u64)], proc: &Path, buf: &mut [u8]) -> Vec<(u32, u64)> {
+    let mut is_changed = |process: &ProcessRef, digest: u64| {
+        let text = process
+            .target
+            .at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf));
+        text.is_ok_and(|len| name_digest(&buf[..len]) != digest || pid::exe_link(&buf[..len]).marked)
+    };
+    let changed = links.iter().filter(|(process, digest)| is_changed(process, *digest));
+    changed.map(|(process, _)| (process.pid, process.serial)).collect()
+}
+
+fn link<'a>(process: &ProcessRef, proc: &Path, buf: &'a mut [u8]) -> Reading<(u64, pid::ExeLink<'a>)> {
+    let target = &*process.target;
+    let len = target
+        .at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf))
+        .map_err(|e| match e {
+            // A plain file in a copied tree.
+            Errno::INVAL => Missing::Unsupported,
+            other => absent(other, target, proc),
+        })?;
+    check_same(process, proc)?;
+    let text = &buf[..len];
+    Ok((name_digest(text), pid::exe_link(text)))
+}
+
+/// Opens the root directory of the process's own mount namespace, to which the kernel's path is relative; `None` if
+/// zmtop is in the same namespace.
+fn root(target: &Target, proc: &Path) -> Option<OwnedFd> {
+    let own = file_at(CWD, b"/proc/self/ns/mnt").ok();
+    if own.is_some() && own == target.at(proc, b"ns/mnt", |dir, name| file_at(dir, name)).ok() {
+        return None;
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    target
+        .at(proc, b"root", |dir, name| openat(dir, name, flags, Mode::empty()))
+        .ok()
+}
+
+fn file_at(dir: impl AsFd, path: &[u8]) -> Result<FileId, Errno> {
+    statat(dir, path, AtFlags::NO_AUTOMOUNT).map(|s| file_id(&s))
+}
+
+/// Looks up an absolute path below `root`. Symbolic links cannot leave it since Linux 5.6; before, they can.
+fn file_below(root: &OwnedFd, path: &[u8]) -> Result<FileId, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    match openat2(root, path, flags, Mode::empty(), resolve) {
+        Ok(fd) => fstat(fd).map(|s| file_id(&s)),
+        Err(Errno::NOSYS) => file_at(root, path.strip_prefix(b"/").unwrap_or(path)),
+        Err(e) => Err(e),
+    }
+}
+
+const fn file_id(stat: &Stat) -> FileId {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// A process, and others whose address space may be the same. Their version counts their execs: after an exec a
+/// process has memory of its own.
+pub(in crate::sampler) struct MmCandidate {
+    pub(in crate::sampler) process: ProcessRef,
+    /// The likeliest first.
+    pub(in crate::sampler) others: [Option<ProcessRef>; 2],
+}
+
+/// Returns the candidates that share an address space, each with the other process. Returns nothing if the pids in
+/// the tree at `proc` differ from the pids of this program's system calls.
+pub(super) fn verify_shared_mm(
+    candidates: Vec<MmCandidate>,
+    proc: &Path,
+    buf: &mut [u8],
+) -> Vec<(ProcessRef, ProcessRef)> {
+    let own = proc.join("self");
+    let numbered = readlinkat_raw(CWD, own.as_os_str().as_encoded_bytes(), &mut *buf);
+    if !numbered.is_ok_and(|len| buf[..len] == *std::process::id().to_string().as_bytes()) {
+        return Vec::new();
+    }
+    candidates
+        .into_iter()
+        .filter_map(|MmCandidate { process, others }| {
+            let shares = |other: &ProcessRef| pid::same_memory(process.target.task(), other.target.task()) == Ok(true);
+            let other = others.into_iter().flatten().find(shares)?;
+            let mut is_same = |peer: &ProcessRef| peer.target.is_same(peer.starttime, proc, buf);
+            // Check that no pid was reused in between.
+            (is_same(&process) && is_same(&other)).then_some((process, other))
+        })
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! Glances at a process: reads `stat`, and what is read with it.
+//! Glances at a process: reads `stat` and the figures that go with it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,53 +6,50 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::ReaderContext;
-use super::files::absent;
+use super::facts::absent;
 use crate::model::{Missing, Reading, Stat};
-use crate::proc::{files, stat};
+use crate::proc::{files, pid};
 use crate::sampler::births::Signs;
 use crate::sampler::counters::KnownCounters;
 use crate::sampler::estimate::Counters;
-use crate::sampler::target::{OpenFiles, Target};
-use crate::sampler::thread;
+use crate::sampler::target::{self, OpenFiles, Target};
 
-/// A process to glance at.
 pub(in crate::sampler) struct GlanceRequest {
     pub(in crate::sampler) pid: u32,
     pub(in crate::sampler) serial: u64,
-    /// The files known; none of a pid not seen before.
+    /// The files held open; `None` for a new pid.
     pub(in crate::sampler) target: Option<Arc<Target>>,
-    /// The digest of the comm known.
+    /// The digest of the known comm.
     pub(in crate::sampler) comm: u64,
-    /// The counters known, where more than `stat` is asked for.
+    /// The known counters, if more than `stat` is needed.
     pub(in crate::sampler) known: Option<KnownCounters>,
-    /// Its files are to be held open.
+    /// Hold its files open.
     pub(in crate::sampler) holds: bool,
 }
 
-/// The result of a glance.
 pub(in crate::sampler) struct GlanceResult {
     pub(in crate::sampler) pid: u32,
     pub(in crate::sampler) serial: u64,
-    /// The files, where they are new.
+    /// The files, if they are new.
     pub(in crate::sampler) target: Option<Arc<Target>>,
     pub(in crate::sampler) glance: Reading<Glance>,
 }
 
-/// A glance at a process.
+/// The content of a glance.
 pub(in crate::sampler) struct Glance {
     pub(in crate::sampler) starttime: u64,
     pub(in crate::sampler) stat: Stat,
-    /// Its faults and those of the children it has waited for.
+    /// Its faults, including the children it has waited for.
     pub(in crate::sampler) faults: u64,
     /// The digest of the comm.
     pub(in crate::sampler) digest: u64,
-    /// The comm, where it is not the one known.
+    /// The comm, if it has changed.
     pub(in crate::sampler) comm: Option<Box<[u8]>>,
     pub(in crate::sampler) oom_score: Reading<u32>,
     pub(in crate::sampler) counters: Counters,
 }
 
-/// Reads `stat`, through the files known where they are still the process's; otherwise it is opened anew.
+/// Reads `stat` through the files held open, if they still belong to the process. Otherwise opens it anew.
 pub(super) fn glance(
     request: &GlanceRequest,
     oom_score: bool,
@@ -60,7 +57,7 @@ pub(super) fn glance(
     buf: &mut [u8],
 ) -> GlanceResult {
     let proc = context.roots.proc.as_path();
-    // Where descriptors ran short before, there may be room again.
+    // If descriptors were scarce before, open the files now that there is room.
     let is_kept = |target: &&Target| target.holds_any() || !request.holds || !context.open_files.has_room();
     let known = request.target.as_deref().filter(is_kept);
     let known = known.map(|target| (target, target.stat(proc, buf)));
@@ -105,7 +102,7 @@ fn glance_anew(
     }
 }
 
-/// Reads the signs of births and ends. Trees with pids of their own say nothing true.
+/// Reads the signs of births and ends; `None` in a tree with other pids, where they are meaningless.
 pub(super) fn signs(context: &ReaderContext, buf: &mut [u8]) -> Option<Signs> {
     if !context.has_own_pids {
         return None;
@@ -128,9 +125,9 @@ fn fault(errno: Errno, open_files: &OpenFiles) -> Missing {
 }
 
 fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext) -> Reading<Glance> {
-    let mut parsed = stat::parse(bytes, context.page)?;
-    thread::complete(&mut parsed.stat, target, &context.roots.proc, context.page)?;
-    let digest = stat::name_digest(parsed.comm);
+    let mut parsed = pid::stat(bytes, context.page)?;
+    target::complete_stat(&mut parsed.stat, target, &context.roots.proc, context.page)?;
+    let digest = pid::name_digest(parsed.comm);
     Ok(Glance {
         starttime: parsed.starttime,
         stat: parsed.stat,
@@ -142,7 +139,7 @@ fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext
     })
 }
 
-/// Adds the counters that are asked for.
+/// Adds the counters that are needed.
 fn complete(
     glance: &mut Reading<Glance>,
     request: &GlanceRequest,
@@ -158,7 +155,7 @@ fn complete(
     }
 }
 
-/// Adds `oom_score`, where it is wanted.
+/// Adds `oom_score` if it `is_wanted`.
 fn add_score(mut glance: Glance, target: &Target, proc: &Path, is_wanted: bool) -> Glance {
     if is_wanted {
         let mut buf = [0; 32];

@@ -1,4 +1,4 @@
-//! Reads what a process holds through its descriptors.
+//! Reads the memory that a process holds through its descriptors.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -8,33 +8,34 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use super::{ProcessRef, files as process_files};
+use super::{ProcessRef, facts as process_files};
 use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
-use crate::proc::mapped::{FileId, Mapped};
+use crate::proc::maps::{FileId, Mapped};
 use crate::proc::{clock, files};
 
-/// Bytes of a directory of descriptors that are read at once: some hundred of them.
+/// Bytes of a descriptor directory read at once: some 100 entries.
 const LIST_PIECE: usize = 4 << 10;
-/// The longest link that the kernel gives.
+/// Maximum length of a link's target.
 const MAX_LINK: usize = 4096;
-/// Descriptors after which the read counts as going on: each takes a few µs.
+/// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
 
-/// The types of file systems that keep their files in memory, by `include/uapi/linux/magic.h`: tmpfs, ramfs, hugetlbfs.
+/// The types of file systems that keep their files in memory, by `include/uapi/linux/magic.h`: tmpfs, ramfs,
+/// hugetlbfs.
 const IN_MEMORY: [rustix::fs::FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
-/// The identity of an object, the same for all that hold it.
+/// The identity of an object, the same for all its holders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sampler) enum ObjectKey {
-    /// Device and number of a client.
+    /// Device and number of a DRM client.
     Drm(Box<[u8]>, u64),
     BpfMap(u64),
     BpfProgram(u64),
     DmaBuf(u64),
     Uring(u64),
     File(FileId),
-    /// A descriptor of a process, of whose object the kernel tells no identity.
+    /// Pid and descriptor, for an object whose identity the kernel does not report.
     Descriptor(u32, u32),
 }
 
@@ -42,22 +43,21 @@ pub(in crate::sampler) enum ObjectKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sampler) struct OwnObject {
     pub(in crate::sampler) key: ObjectKey,
-    /// The whole of it.
+    /// The object in full, before it is divided among its holders.
     pub(in crate::sampler) object: HeldObject,
-    /// The bytes that the process maps of it, at most: they are in its PSS.
+    /// Upper bound on the bytes that the process maps of it, which are already in its PSS.
     pub(in crate::sampler) mapped: u64,
 }
 
-/// The result of a read.
 pub(in crate::sampler) struct HeldResult {
     pub(in crate::sampler) objects: Reading<Vec<OwnObject>>,
     /// The number of descriptors.
     pub(in crate::sampler) descriptors: u64,
-    /// Processor time.
+    /// CPU time.
     pub(in crate::sampler) cost: Duration,
 }
 
-/// Reads the objects that a process holds. `progress` is called between reads that may keep it waiting.
+/// Reads the objects that a process holds. Calls `progress` between reads that may block.
 pub(super) fn read(process: &ProcessRef, proc: &Path, buf: &mut [u8], progress: impl Fn()) -> HeldResult {
     let began = clock::thread_time();
     let mut reader = Reader {
@@ -76,7 +76,7 @@ pub(super) fn read(process: &ProcessRef, proc: &Path, buf: &mut [u8], progress: 
     }
 }
 
-/// Returns the number of a process's descriptors (Linux 6.2); `None` where it is not told.
+/// Returns the number of a process's descriptors (Linux 6.2); `None` if the kernel does not report it.
 pub(super) fn count(process: &ProcessRef, proc: &Path) -> Option<u64> {
     let stat = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
     let stat = process.target.at(proc, b"fd", stat).ok()?;
@@ -88,12 +88,12 @@ struct Reader<'a> {
     proc: &'a Path,
     objects: Vec<OwnObject>,
     places: HashMap<ObjectKey, usize>,
-    /// The places of rings, each with the addresses of its buffers.
+    /// The indices of `io_uring` rings in `objects`, each with the addresses of its buffers.
     rings: Vec<(usize, Vec<(u64, u64)>)>,
 }
 
 impl Reader<'_> {
-    /// Reads all; returns the number of descriptors.
+    /// Reads all descriptors; returns their number.
     fn read(&mut self, buf: &mut [u8], progress: impl Fn()) -> Reading<u64> {
         let target = &self.process.target;
         let absent = |e| process_files::absent(e, target, self.proc);
@@ -102,7 +102,7 @@ impl Reader<'_> {
         let mut fds = Vec::new();
         files::numbers(&dir, b".", LIST_PIECE, |fd| fds.push(fd)).map_err(absent)?;
         let mut link = [0; MAX_LINK];
-        // As a number, 0 names no process and is left out of such lists.
+        // `files::numbers` is made for pids, and skips 0.
         if rustix::fs::readlinkat_raw(&dir, "0", &mut link[..]).is_ok() {
             fds.push(0);
         }
@@ -113,7 +113,7 @@ impl Reader<'_> {
             let name = fd.to_string();
             let len = match rustix::fs::readlinkat_raw(&dir, name.as_str(), &mut link[..]) {
                 Ok(len) => len,
-                // The directory may be listed where its links may not be read.
+                // The directory may be listable even if its links are not readable.
                 Err(e @ (Errno::ACCESS | Errno::PERM)) => return Err(absent(e)),
                 Err(_) => continue,
             };
@@ -152,34 +152,34 @@ impl Reader<'_> {
         Some(at)
     }
 
-    /// Adds a file without a name, where it is kept in memory.
+    /// Adds an unlinked file if it is kept in memory.
     fn add_file(&mut self, dir: &OwnedFd, name: &str, link: &[u8]) {
         let find = || {
-            // Such a descriptor reaches no driver and no server.
+            // A descriptor opened with O_PATH reaches no driver and no server.
             let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-            // A file of a server that is gone would keep the reader waiting.
+            // Without this flag, a file on an unreachable server would block the reader.
             let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
             let told = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
-            // What has a device of its own is on that.
+            // A file on a block device has a major number, so it is not in memory.
             let is_candidate = told.stx_nlink == 0 && told.stx_dev_major == 0;
             let in_memory = is_candidate && IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type);
             Ok::<_, Errno>(in_memory.then_some(told))
         };
         if let Ok(Some(told)) = find() {
             let key = ObjectKey::File(((told.stx_dev_major, told.stx_dev_minor), told.stx_ino));
-            // `st_blocks` counts in units of 512 bytes everywhere.
+            // `st_blocks` counts in units of 512 bytes on every file system.
             let bytes = told.stx_blocks.saturating_mul(512);
             self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), Ok(bytes), 0);
         }
     }
 
-    /// Adds what its fdinfo describes.
+    /// Adds an object as its `fdinfo` describes it.
     fn add_described(&mut self, kind: Link, fd: u32, dir: &OwnedFd, buf: &mut [u8]) {
         let target = &self.process.target;
         let path = format!("fdinfo/{fd}");
         let read = target.open(self.proc, path.as_bytes());
         let read = read.and_then(|fd| files::read_all(fd, buf)).map_err(files::reason);
-        // It was closed meanwhile.
+        // The descriptor was closed in the meantime.
         if read == Err(Missing::Gone) {
             return;
         }
@@ -241,7 +241,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Leaves out the dma-bufs of drivers of which the process is a client: that counts them already.
+    /// Removes the dma-bufs of drivers of which the process is a client, because the client's figures include them.
     fn leave_out_drm_buffers(&mut self) {
         let drivers: Vec<Box<[u8]>> = self
             .objects
@@ -254,13 +254,13 @@ impl Reader<'_> {
         }
         self.objects.retain(|own| {
             let exporter = own.object.name.split(|b| *b == b' ').next().unwrap_or_default();
-            // `drm` is what the kernel's common code calls itself.
+            // `drm` is the name of the kernel's common code.
             let is_driver = exporter == b"drm" || drivers.iter().any(|driver| **driver == *exporter);
             own.object.kind != HeldKind::DmaBuf || !is_driver
         });
     }
 
-    /// Finds what the process maps of files and of registered buffers.
+    /// Determines how much the process maps of files and of registered buffers.
     fn subtract_mapped(&mut self, buf: &mut [u8]) {
         let has_files = self.objects.iter().any(|own| own.object.kind == HeldKind::Memfd);
         let has_buffers = self.rings.iter().any(|(_, buffers)| !buffers.is_empty());

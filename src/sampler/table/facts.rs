@@ -1,27 +1,31 @@
-//! The facts of one process, and when they are read: at first, after a sign of change, and in rotation.
+//! The facts of one process, and when to read them: at first, after a sign of change, and in rotation.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Facts, Missing, Reading, Stat};
-use crate::sampler::job::{CgroupMembership, ExeFile};
+use super::{Process, Table, batches};
+use crate::model::{Facts, Identity, Missing, Reading, Stat};
+use crate::proc::cgroup::{Mounts, Version};
+use crate::sampler::job::{CgroupList, CgroupMembership, ExeFile, FactsRequest, Job};
+use crate::sampler::rotation::{FOCUS_PERIOD, PERIOD, list_period};
 
-/// Time from which an old fact is no longer shown while it is being read again, the same within which a change is to be
-/// seen. A reader that waits for a moment makes no row blink.
+/// Time for which an old fact is still shown while it is being reread. It equals the time within which a change must
+/// be seen. So a row does not flicker if a reader waits for a moment.
 const HOLDS: Duration = Duration::from_secs(10);
 
-/// The facts of one process.
 pub(super) struct FactsCache {
     pub(super) facts: Arc<Facts>,
-    /// A counter of the programs that it ran.
+    /// The number of its execs.
     pub(super) version: u32,
-    /// Since when it is new, or another program; `None` if it was there at the first scan.
+    /// When it was first seen or ran exec; `None` if it existed at the first scan.
     pub(super) born: Option<Duration>,
-    /// Its CPU time when its own facts were read.
+    /// Its CPU time when the facts that it can change itself were read.
     pub(super) ran: Option<Duration>,
-    /// It is to be looked at in this tick: somebody looks at its row, or its turn is overdue.
+    /// Its facts must be read in this tick: it is in focus, or its turn is overdue.
     pub(super) is_near: bool,
-    /// All may have changed and are to be read.
+    /// All facts may have changed and must be read.
     is_dirty: bool,
     /// Since when they are being read.
     pending: Option<Duration>,
@@ -29,33 +33,33 @@ pub(super) struct FactsCache {
     pub(super) exe: ExeWatch,
 }
 
-/// The state of the command line, which is read by itself, and only after the CPU time was: else a title that is written
-/// between the two would never be seen.
+/// The state of the command line. It is read separately, and only after the CPU time: otherwise, a title written
+/// between the two reads would never be seen.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineState {
-    /// It may have changed and is to be read.
+    /// It may have changed and must be read.
     is_dirty: bool,
     /// Since when it is being read.
     pending: Option<Duration>,
-    /// It was empty when last read, though it had not been: a process that ends looks the same.
+    /// The last read was empty, although earlier ones were not. The same happens while a process exits.
     was_empty: bool,
 }
 
-/// The state of the link to the program's file.
+/// The state of the link to the executable.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ExeWatch {
     /// The digest of its text.
     pub(super) digest: u64,
-    /// It was marked as that of a file whose name is gone.
+    /// Its text was marked as deleted.
     pub(super) is_marked: bool,
-    /// It was read once.
+    /// It was read at least once.
     is_read: bool,
     /// The file is being looked up.
     is_pending: bool,
 }
 
 impl FactsCache {
-    /// Creates facts of which only the comm is known.
+    /// Creates facts with only the comm known.
     pub(super) fn new(comm: &[u8], born: Option<Duration>) -> Self {
         Self {
             facts: Arc::new(Facts::pending(comm)),
@@ -70,7 +74,7 @@ impl FactsCache {
         }
     }
 
-    /// Forgets all but the comm: the process runs another program.
+    /// Resets everything except the comm after an exec.
     pub(super) fn reset(&mut self, now: Duration) {
         self.facts = Arc::new(Facts::pending(&self.facts.comm));
         self.version = self.version.wrapping_add(1);
@@ -78,51 +82,29 @@ impl FactsCache {
         self.is_dirty = true;
     }
 
-    /// Takes in the differences that a glance shows.
+    /// Applies the changes that a glance shows.
     pub(super) fn glanced(&mut self, comm: Option<Box<[u8]>>, before: &Stat, now: &Stat) {
         if let Some(comm) = comm {
             Arc::make_mut(&mut self.facts).comm = comm;
-            // A kernel thread is renamed with every piece of work; nothing else of it changes.
+            // The comm of a kernel thread changes with every piece of work, and nothing else does.
             self.is_dirty |= !now.is_kernel_thread();
         }
-        // A dying process has no arguments any more; what it was called is still true.
+        // An exiting process has no arguments any more. The former ones are still shown.
         self.is_dirty |= now.argv != before.argv && now.argv != 0;
     }
 
-    /// Returns true if they are being read.
-    pub(super) const fn is_pending(&self) -> bool {
-        self.pending.is_some()
-    }
-
-    /// Returns true if anything is being read of which a row would say that it is late.
+    /// Returns true if a read is outstanding whose delay a row would show.
     pub(super) const fn waits(&self) -> bool {
         self.pending.is_some() || self.line.pending.is_some()
     }
 
-    /// Returns true if all are to be read.
-    pub(super) const fn is_dirty(&self) -> bool {
-        self.is_dirty
-    }
-
-    /// Returns true if all are to be read now, and takes note of that.
-    pub(super) const fn take_dirty(&mut self) -> bool {
-        std::mem::replace(&mut self.is_dirty, false)
-    }
-
-    /// Notes that they are being read.
-    pub(super) const fn start_read(&mut self, now: Duration) {
-        self.pending = Some(now);
-    }
-
-    /// Notes that what was asked for has come.
     pub(super) const fn answered(&mut self) {
         self.pending = None;
     }
 
-    /// Takes in the user.
     pub(super) fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
         self.is_dirty |= uid.is_err_and(is_passing);
-        // It is about to leave the list; who it was is still true.
+        // It is about to leave the list. Its former user is still valid.
         let is_gone = uid == Err(Missing::Gone) && self.facts.uid.is_ok();
         if !is_gone && (self.facts.uid != uid || self.facts.user != user) {
             let facts = Arc::make_mut(&mut self.facts);
@@ -130,7 +112,6 @@ impl FactsCache {
         }
     }
 
-    /// Takes in the cgroup, its path as it is kept.
     pub(super) fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
         self.is_dirty |= cgroup.as_ref().is_err_and(|why| is_passing(*why));
         if matches!(cgroup, Err(Missing::Gone)) && self.facts.cgroup.is_ok() {
@@ -147,7 +128,7 @@ impl FactsCache {
         }
     }
 
-    /// Returns true if the command line is to be read now, and takes it for pending then.
+    /// Returns true if the command line must be read now, and marks it as being read in that case.
     pub(super) fn start_line(&mut self, now: Duration) -> bool {
         let starts = self.line.is_dirty && self.line.pending.is_none();
         if starts {
@@ -156,12 +137,10 @@ impl FactsCache {
         starts
     }
 
-    /// Takes in that the command line may have changed.
     pub(super) const fn set_line_dirty(&mut self) {
         self.line.is_dirty = true;
     }
 
-    /// Takes in the command line.
     pub(super) fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
         self.line.pending = None;
         if version != self.version {
@@ -170,7 +149,7 @@ impl FactsCache {
         self.line.is_dirty |= cmdline.as_ref().is_err_and(|why| is_passing(*why));
         let is_known = self.facts.cmdline.as_ref().is_ok_and(|line| !line.is_empty());
         let is_empty = cmdline.as_ref().is_ok_and(|line| line.is_empty());
-        // One that ends has none any more: it is believed when it is read again.
+        // The process may be exiting. An empty command line is accepted if a second read confirms it.
         let is_doubtful = is_known && is_empty && !self.line.was_empty;
         self.line.was_empty = is_empty;
         self.line.is_dirty |= is_doubtful;
@@ -180,7 +159,7 @@ impl FactsCache {
         }
     }
 
-    /// Takes in the name of a user, if it is this process's; returns true if it is another than before.
+    /// Stores the name of a user, if this process has that user; returns true if the name has changed.
     pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
         let is_news = self.facts.uid == Ok(uid) && self.facts.user != *name;
         if is_news {
@@ -189,11 +168,10 @@ impl FactsCache {
         is_news
     }
 
-    /// Takes in the program's file, its path as it is kept.
     pub(super) fn set_exe(&mut self, exe: Reading<(ExeFile, Arc<[u8]>)>, stat: &Stat) {
         let (exe, path) = match exe {
             Ok(found) => found,
-            // On its way out it has no file any more; what it ran is still true.
+            // An exiting process has no executable any more. The former one is still valid.
             Err(_) if self.facts.exe.is_ok() => return,
             Err(why) => {
                 Arc::make_mut(&mut self.facts).exe = Err(stat.lacks_memory().unwrap_or(why));
@@ -210,8 +188,9 @@ impl FactsCache {
         }
     }
 
-    /// Makes what has not come in time say so: what was never known where its read is late, which is told of the
-    /// facts and of the command line, and what was known where nobody can say any more that it still is so.
+    /// Marks facts as timed out: those never known, if their read is late, and known ones, if a read has been
+    /// outstanding for too long to show them. `late` returns whether the reads of the facts and of the command line
+    /// are late.
     pub(super) fn time_out(&mut self, now: Duration, late: impl FnOnce() -> (bool, bool)) {
         if self.pending.is_none() && self.line.pending.is_none() {
             return;
@@ -228,7 +207,7 @@ impl FactsCache {
         let line = is_out(f.cmdline.as_ref().err(), line_late, line_old);
         let uid = is_out(f.uid.as_ref().err(), facts_late, facts_old);
         let cgroup = is_out(f.cgroup.as_ref().err(), facts_late, facts_old);
-        // Not to copy the facts at every tick.
+        // Avoid copying the facts in every tick.
         if !line && !uid && !cgroup {
             return;
         }
@@ -249,23 +228,331 @@ impl FactsCache {
 }
 
 impl ExeWatch {
-    /// Returns true if the file is to be looked up now, and takes it for pending then.
+    /// Returns true if the file may be looked up now, and marks it as being looked up.
     pub(super) fn start_look_up(&mut self) -> bool {
         !std::mem::replace(&mut self.is_pending, true)
     }
 
-    /// Notes that the file was looked up.
     pub(super) const fn looked_up(&mut self) {
         self.is_pending = false;
     }
 
-    /// Returns true if the link can be read again.
     pub(super) const fn can_be_checked(&self) -> bool {
         self.is_read && !self.is_pending
     }
 }
 
-/// Returns true if another attempt may fare better.
+/// Returns true if another attempt may succeed.
 const fn is_passing(why: Missing) -> bool {
     matches!(why, Missing::Gone | Missing::Errno(_))
+}
+
+/// Links to executables read in one job, at some 2 µs each.
+const EXE_LINKS_BATCH: usize = 64;
+/// Processes read in one job, at some 15 µs each for the first read.
+const BATCH: usize = 16;
+/// Number of lines of a cgroup's list that cost as much as one read of a process's cgroup.
+const LINES_PER_READ: u64 = 15;
+
+pub(in crate::sampler) struct LookOptions<'a> {
+    pub(in crate::sampler) now: Duration,
+    pub(in crate::sampler) focus: &'a HashSet<Identity>,
+    /// The clocks of processes were read, so it is known which ones ran.
+    pub(in crate::sampler) has_clocks: bool,
+    /// Time between two checks of a link to an executable, used if no clock determines the turns.
+    pub(in crate::sampler) exe_check_interval: Duration,
+    /// Only the command line can block a reader.
+    pub(in crate::sampler) is_procfs: bool,
+    /// The cgroup mounts, if the lists there contain the pids of this tree.
+    pub(in crate::sampler) mounts: Option<Arc<Mounts>>,
+}
+
+struct Turns {
+    /// The turn of the lists of all cgroups.
+    lists: bool,
+    /// The turn of all rows in focus.
+    focus: bool,
+    /// The processes to check, in ascending order.
+    pids: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Wants {
+    /// All facts that it can change itself.
+    own: bool,
+    place: bool,
+    /// Reading the list of its former cgroup suffices for that.
+    by_list: bool,
+}
+
+/// The processes of one cgroup to compare with its list.
+#[derive(Default)]
+struct Members {
+    threads: u64,
+    pids: Vec<u32>,
+}
+
+impl Table {
+    /// Returns the cgroups of all processes, as far as they are known. Consecutive duplicates are omitted.
+    pub(in crate::sampler) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        let mut last = None;
+        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
+        let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
+        all.filter(move |path| last.replace(*path) != Some(*path))
+    }
+
+    /// Returns jobs for the facts that are due, and for user names.
+    pub(in crate::sampler) fn facts_jobs(&mut self, options: &LookOptions<'_>) -> Vec<Job> {
+        let now = options.now;
+        let turns = self.turns(options);
+        let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
+        let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
+        // If readers are stuck, at most two checks of all processes are queued.
+        let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
+        for pid in &turns.pids {
+            let checks_link = checks_links && self.is_link_turn(*pid, options);
+            let wants = self.wants(*pid, &turns, options);
+            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+                continue;
+            };
+            let before = jobs.len() + single.len();
+            jobs.extend(process.line_job(now));
+            match process.facts.facts.cgroup.as_ref() {
+                Ok(path) if wants.by_list && !process.facts.is_dirty => {
+                    let members = cgroups.entry(Arc::clone(path)).or_default();
+                    members.threads += process.stat.threads;
+                    members.pids.push(*pid);
+                    let own = Wants { place: false, ..wants };
+                    single.extend(process.facts_request(now, own));
+                }
+                _ => single.extend(process.facts_request(now, wants)),
+            }
+            match checks_link.then(|| process.exe_check()).flatten() {
+                Some(Ok(link)) => links.push(link),
+                Some(Err(job)) => jobs.push(job),
+                None => {}
+            }
+            if jobs.len() + single.len() > before {
+                self.touch(*pid);
+            }
+        }
+        if turns.lists {
+            self.threads = cgroups
+                .iter()
+                .map(|(path, members)| (Arc::clone(path), members.threads))
+                .collect();
+        }
+        for (path, members) in cgroups {
+            let threads = self.threads.get(&path).copied();
+            match &options.mounts {
+                Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, members.pids.len())) => {
+                    jobs.push(Job::Members {
+                        pids: members.pids,
+                        list: CgroupList {
+                            mounts: Arc::clone(mounts),
+                            path,
+                        },
+                    });
+                }
+                _ => single.extend(members.pids.iter().filter_map(|pid| self.place_request(*pid, now))),
+            }
+        }
+        let batch = if options.is_procfs { BATCH } else { 1 };
+        jobs.extend(batches(single.into_iter(), batch).map(Job::Facts));
+        let before = jobs.len();
+        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
+        self.link_jobs += jobs.len() - before;
+        let processes = self.entries.values().filter_map(|e| e.process.as_deref());
+        let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
+        jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));
+        jobs
+    }
+
+    /// Returns the turns that have come. If the clocks are known, only processes that changed, are new, ran or are in
+    /// focus are checked. All are checked when the lists are read.
+    fn turns(&mut self, options: &LookOptions<'_>) -> Turns {
+        self.rotation.advance(options.now);
+        let lists = self.rotation.is_due(0, list_period(self.entries.len()));
+        let focus = options.now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
+        if focus {
+            self.focus_looked_at = options.now;
+        }
+        let pids = if lists || !options.has_clocks || options.mounts.is_none() {
+            self.pids()
+        } else {
+            let mut pids = self.buffers.touched.clone();
+            // Events after the last requests may require a read: a walk that shows an exec, or a failed read to
+            // repeat.
+            pids.extend_from_slice(&self.buffers.touched_before);
+            pids.extend(self.glances.recent());
+            pids.extend_from_slice(&self.glances.ran);
+            pids.extend_from_slice(&self.glances.links);
+            pids.extend(options.focus.iter().map(|id| id.pid));
+            pids.sort_unstable();
+            pids.dedup();
+            pids
+        };
+        self.glances.ran.sort_unstable();
+        self.glances.links.sort_unstable();
+        Turns { lists, focus, pids }
+    }
+
+    fn is_link_turn(&self, pid: u32, options: &LookOptions<'_>) -> bool {
+        if options.has_clocks {
+            self.glances.links.binary_search(&pid).is_ok()
+        } else {
+            self.rotation.is_due(pid.into(), options.exe_check_interval)
+        }
+    }
+
+    fn wants(&self, pid: u32, turns: &Turns, options: &LookOptions<'_>) -> Wants {
+        let Some(entry) = self.entries.get(&pid) else {
+            return Wants::default();
+        };
+        // A zombie's facts do not change.
+        let Some(process) = entry.process.as_deref().filter(|p| !p.stat.is_zombie()) else {
+            return Wants::default();
+        };
+        let is_near = process.facts.is_near || process.facts.born.is_some_and(|born| self.rotation.is_young(born));
+        let can_list = options.mounts.is_some();
+        let turn = self.rotation.is_due(pid.into(), PERIOD);
+        let own = if options.has_clocks {
+            self.glances.ran.binary_search(&pid).is_ok()
+        } else {
+            turn
+        };
+        let place = if options.has_clocks && can_list {
+            turns.lists
+        } else {
+            turn
+        };
+        let in_focus = turns.focus && options.focus.contains(&process.id);
+        // Its clock was read in this tick.
+        let has_run = !options.has_clocks || process.facts.ran != entry.clock;
+        Wants {
+            own: (is_near || own || (in_focus && has_run)) && !process.stat.is_kernel_thread(),
+            place: is_near || place || in_focus,
+            by_list: can_list && !is_near && (place || in_focus),
+        }
+    }
+
+    pub(super) fn place_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
+        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
+        let request = process.facts_request(
+            now,
+            Wants {
+                place: true,
+                ..Wants::default()
+            },
+        );
+        if request.is_some() {
+            self.touch(pid);
+        }
+        request
+    }
+}
+
+/// Returns true if one read of a list with this number of threads costs less than `reads` single reads. In the root
+/// of version 1, the list says nothing about the other hierarchies, which then determine the cgroup and the unit.
+fn is_worth_listing(mounts: &Mounts, path: &[u8], threads: u64, reads: usize) -> bool {
+    let says_all = mounts.version == Version::V2 || path != b"/";
+    says_all && threads + LINES_PER_READ < reads as u64 * LINES_PER_READ
+}
+
+impl Process {
+    /// Returns the request to read the wanted facts, or all facts if they may have changed. A pending request is not
+    /// repeated.
+    fn facts_request(&mut self, now: Duration, wants: Wants) -> Option<FactsRequest> {
+        let is_due = wants.own || wants.place;
+        if self.facts.pending.is_some() {
+            // Its turn comes as soon as the pending read has returned.
+            self.facts.is_near |= is_due;
+            return None;
+        }
+        self.facts.is_near = false;
+        let is_full = std::mem::take(&mut self.facts.is_dirty);
+        if !is_full && !is_due {
+            return None;
+        }
+        self.facts.pending = Some(now);
+        Some(FactsRequest {
+            is_full,
+            reads_own: wants.own,
+            ran: self.facts.ran,
+            reads_cgroup: wants.place,
+            process: self.reference(self.facts.version),
+        })
+    }
+
+    /// Returns the job to read its command line, if that may have changed and is not being read.
+    pub(super) fn line_job(&mut self, now: Duration) -> Option<Job> {
+        // A zombie has no command line any more.
+        let is_over = self.stat.is_zombie() && self.facts.facts.cmdline.is_ok();
+        (!is_over && self.facts.start_line(now)).then(|| Job::Cmdline(self.reference(self.facts.version)))
+    }
+}
+
+pub(super) struct SharedFacts {
+    recent: [Option<Arc<Facts>>; Self::SLOTS],
+    hasher: RandomState,
+}
+
+impl Default for SharedFacts {
+    fn default() -> Self {
+        Self {
+            recent: [const { None }; Self::SLOTS],
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl SharedFacts {
+    /// More than the number of kinds of workers started at the same time.
+    const SLOTS: usize = 64;
+
+    /// Replaces `facts` with equal ones stored recently, if there are any.
+    pub(super) fn share(&mut self, facts: &mut Arc<Facts>) {
+        let slot = self.hasher.hash_one(&**facts) as usize % Self::SLOTS;
+        match &mut self.recent[slot] {
+            Some(known) if *known == *facts => *facts = Arc::clone(known),
+            other => *other = Some(Arc::clone(facts)),
+        }
+    }
+}
+
+impl Table {
+    /// Shares the facts of a process, which may have changed, with processes that have equal ones.
+    pub(super) fn share_facts(&mut self, pid: u32) {
+        let process = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut());
+        if let Some(process) = process {
+            self.shared_facts.share(&mut process.facts.facts);
+        }
+    }
+}
+
+/// The paths in use, and at most about as many unused ones.
+#[derive(Default)]
+pub(super) struct SharedPaths {
+    all: HashSet<Arc<[u8]>>,
+    /// The number of paths at which unused ones are dropped.
+    limit: usize,
+}
+
+impl SharedPaths {
+    /// Minimum number of paths at which unused ones are searched for.
+    const LEAST: usize = 64;
+
+    pub(super) fn keep(&mut self, found: Reading<CgroupMembership>) -> Reading<CgroupMembership> {
+        let mut found = found?;
+        if let Some(known) = self.all.get(&found.path) {
+            found.path = Arc::clone(known);
+            return Ok(found);
+        }
+        if self.all.len() >= self.limit {
+            self.all.retain(|path| Arc::strong_count(path) > 1);
+            self.limit = self.all.len() * 2 + Self::LEAST;
+        }
+        self.all.insert(Arc::clone(&found.path));
+        Ok(found)
+    }
 }

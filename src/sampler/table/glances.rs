@@ -1,86 +1,82 @@
-//! Chooses the processes to glance at in a tick, as [`activity`] says.
+//! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in [`activity`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, btree_map};
 use std::time::Duration;
 
-use super::process::Process;
-use super::{Table, batches};
+use super::{Entry, Process, Table, batches};
 use crate::model::Identity;
 use crate::proc::clock;
+use crate::proc::pids::PidList;
 use crate::proc::system::PageEvents;
 use crate::sampler::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
 use crate::sampler::job::Job;
 use crate::sampler::rotation::part;
 
-/// The ways to glance at processes in a tick.
 pub(in crate::sampler) struct GlanceOptions<'a> {
     pub(in crate::sampler) now: Duration,
     pub(in crate::sampler) focus: &'a HashSet<Identity>,
     pub(in crate::sampler) oom_score: bool,
-    /// Glances in one job: those behind one that never returns wait with it.
+    /// Glances in one job. If one of them never returns, the rest of the job never runs.
     pub(in crate::sampler) batch: usize,
-    /// Processes can be asked for their CPU time. Otherwise all are glanced at.
+    /// The CPU time of processes can be read. Otherwise all are glanced at.
     pub(in crate::sampler) has_clocks: bool,
-    /// The machine's, as last read.
     pub(in crate::sampler) page_events: PageEvents,
-    /// The tasks of the machine, where that is known.
     pub(in crate::sampler) tasks: Option<u64>,
     pub(in crate::sampler) pace: Pace,
 }
 
-/// The processes that are to be glanced at.
 #[derive(Default)]
 pub(super) struct Glances {
     round: Round,
     unexplained: Unexplained,
-    /// The faults of all processes as last glanced at; it wraps around.
+    /// The faults of all processes as last glanced at. The sum wraps around.
     shown: u64,
-    /// Their threads, and of these the threads of processes found gone in this tick.
+    /// Their threads, and how many of these belong to processes found gone in this tick.
     threads: u64,
     gone: u64,
-    /// The processes asked in every tick, and until when: only their files are held open.
+    /// The processes checked in every tick, and until when. Only their files are held open.
     recent: BTreeMap<u32, Duration>,
-    /// The processes glanced at in the next tick, whatever their clock says: new ones, and pids that may be another's by now.
+    /// Processes to glance at in the next tick, whatever their clock says: new ones, and pids that may have been
+    /// reused.
     pub(super) unseen: Vec<u32>,
-    /// The processes of which a glance was asked for since the last snapshot.
+    /// Processes for which a glance was requested since the last snapshot.
     pub(super) asked: Vec<u32>,
-    /// The processes that ended, of which the children have another parent.
+    /// Processes that ended, so that their children have another parent.
     pub(super) ended: Vec<u32>,
-    /// The processes whose turn came in this tick and that ran since their last one: their own facts may have changed.
+    /// Processes whose turn came in this tick and that ran since the one before, so that they may have changed their
+    /// facts.
     pub(super) ran: Vec<u32>,
-    /// The processes whose link to the program's file is to be checked in this tick.
+    /// Processes whose link to the executable must be checked in this tick.
     pub(super) links: Vec<u32>,
 }
 
 impl Glances {
-    /// Notes that a process has changed, so that it probably goes on to.
+    /// Records that a process has changed and will probably change again.
     pub(super) fn set_recent(&mut self, pid: u32, now: Duration) {
         self.recent.insert(pid, now + RECENT);
     }
 
-    /// Notes that a process had faults, and has more, or ended.
+    /// Records the fault counts of a process before and after a glance; 0 after its end.
     pub(super) const fn set_faults(&mut self, before: u64, after: u64) {
         self.shown = self.shown.wrapping_sub(before).wrapping_add(after);
     }
 
-    /// Notes that a process had threads, and has more, or ended.
+    /// Records the thread counts of a process before and after a glance; 0 after its end.
     pub(super) const fn set_threads(&mut self, before: u32, after: u32) {
         self.threads = self.threads.wrapping_sub(before as u64).wrapping_add(after as u64);
     }
 
-    /// Returns those asked in every tick.
     pub(super) fn recent(&self) -> impl Iterator<Item = u32> {
         self.recent.keys().copied()
     }
 }
 
 impl Table {
-    /// Returns how many processes are listed.
     pub(in crate::sampler) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns jobs to glance at those processes that may have changed. A glance that has not returned is not repeated.
+    /// Returns jobs to glance at the processes that may have changed. A glance that has not returned is not repeated.
     pub(in crate::sampler) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
         let mut wanted = std::mem::take(&mut self.glances.unseen);
         self.glances.ran.clear();
@@ -123,9 +119,9 @@ impl Table {
         jobs.collect()
     }
 
-    /// Asks new processes for the first time.
+    /// Reads the clocks of new processes for the first time.
     fn start_turns(&mut self, pids: &[u32], now: Duration) {
-        // What was there before zmtop is let go at different times, so that nothing is done for all at once.
+        // Processes older than zmtop are released at different times, to spread out the work.
         let is_initial = self.list <= 1;
         self.glances.round.reserve(pids.len());
         for pid in pids {
@@ -138,7 +134,7 @@ impl Table {
                 RECENT
             };
             self.glances.recent.insert(*pid, now + until);
-            // A pid that may be another's has its turns already.
+            // A pid that may have been reused is in the round already.
             if entry.clock.is_none() {
                 entry.clock = clock::process_time(*pid);
                 self.glances.round.add(*pid, entry.serial, entry.clock, now);
@@ -146,7 +142,7 @@ impl Table {
         }
     }
 
-    /// Adds the children of those that ended: they have another parent, without having done anything.
+    /// Adds the children of ended processes. They have a new parent, although they did nothing themselves.
     fn add_orphans(&mut self, wanted: &mut Vec<u32>) {
         let mut ended = std::mem::take(&mut self.glances.ended);
         if ended.is_empty() {
@@ -160,7 +156,8 @@ impl Table {
         wanted.extend(orphans.map(|(pid, _)| *pid));
     }
 
-    /// Asks those in focus, and those that changed of late; lets go of the files of those that do no more.
+    /// Checks the processes in focus and those that changed recently. Closes the files of those that no longer
+    /// change.
     fn ask_recent(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
         let now = options.now;
         let mut recent = std::mem::take(&mut self.glances.recent);
@@ -195,7 +192,7 @@ impl Table {
         self.glances.recent = recent;
     }
 
-    /// Asks those whose turn has come.
+    /// Checks the processes whose turn has come.
     fn ask_round(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
         let (events, shown, mut pace) = (options.page_events, glances.shown, options.pace);
@@ -219,5 +216,70 @@ impl Table {
             links.extend(due.checks_link.then_some(due.pid));
             true
         });
+    }
+}
+
+impl Table {
+    /// Applies a list of processes. Removes those that are missing from the range that it covers. `reused` returns
+    /// true for pids that may have been reused since the list before.
+    pub(in crate::sampler) fn set_list(&mut self, list: &PidList, reused: impl Fn(u32) -> bool) {
+        self.list += 1;
+        for pid in &list.pids {
+            match self.entries.entry(*pid) {
+                btree_map::Entry::Occupied(_) if !reused(*pid) => continue,
+                btree_map::Entry::Occupied(_) => {}
+                btree_map::Entry::Vacant(slot) => {
+                    self.serial += 1;
+                    self.buffers.touched.push(*pid);
+                    self.glances.set_threads(0, 1);
+                    slot.insert(Entry::new(self.serial));
+                }
+            }
+            self.glances.unseen.push(*pid);
+        }
+        if self.list == 1 {
+            // If filled one by one in order of pid, its nodes stay half empty.
+            self.entries = std::mem::take(&mut self.entries).into_iter().collect();
+        }
+        let known = self.entries.range(list.range.clone()).map(|(pid, _)| *pid);
+        let gone: Vec<u32> = known.filter(|pid| list.pids.binary_search(pid).is_err()).collect();
+        for pid in gone {
+            self.forget(pid);
+        }
+    }
+
+    pub(super) fn forget(&mut self, pid: u32) {
+        let Some(entry) = self.entries.remove(&pid) else { return };
+        self.glances.set_faults(entry.faults, 0);
+        self.glances.set_threads(entry.threads, 0);
+        self.glances.ended.push(pid);
+        self.buffers.touched.push(pid);
+        if let Some(mut process) = entry.process {
+            process.sharing.leave(&mut self.sharing);
+        }
+    }
+
+    /// Returns the known pids, in ascending order.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.entries.keys().copied().collect()
+    }
+}
+
+impl Entry {
+    /// Creates the entry of a newly listed pid, which must be glanced at. It has at least one thread.
+    const fn new(serial: u64) -> Self {
+        Self {
+            serial,
+            is_glancing: false,
+            is_late: false,
+            fault: None,
+            process: None,
+            is_touched: true,
+            clock: None,
+            glanced_at: Duration::ZERO,
+            faults: 0,
+            threads: 1,
+            ppid: 0,
+        }
     }
 }

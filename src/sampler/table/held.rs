@@ -1,56 +1,54 @@
-//! Memory that processes hold through their descriptors: when each is read, and how an object is divided among those that
-//! hold it.
+//! Memory that processes hold through their descriptors: when to read it, and how to divide an object among its
+//! holders.
 //!
-//! A process that did not run has opened and closed nothing; of one that ran, the number of its descriptors is asked first,
-//! at 2 µs (Linux 6.2), and everything is read where that changed. One may close as many as it opens, and before 6.2 no number
-//! is told: so those that ran are read again after 10 s as well. What holds something is read more often, for an object
-//! grows without any descriptor changing.
+//! A process that did not run has opened and closed nothing. For one that ran, the number of its descriptors is read
+//! first, at 2 µs (Linux 6.2), and everything is read if that number changed. A process may close as many descriptors
+//! as it opens, and before 6.2 the kernel does not report the number. So processes that ran are also reread after 10
+//! s. Holders are read more often, because an object can grow without any descriptor changing.
 //!
 //! | process | read again |
 //! | --- | --- |
-//! | new, another program, or with another number of descriptors | at once |
+//! | new, after an exec, or with another number of descriptors | at once |
 //! | it holds something and ran | after 0.9 s |
-//! | it ran, or holds something that another may make grow | after 10 s |
+//! | it ran, or holds something that another process may grow | after 10 s |
 //! | the rest | never |
 //!
-//! None is read again before a hundred times what a read of it takes have passed.
+//! No process is reread before 100 times the duration of its last read have passed.
 //!
-//! All that comes from the two buckets of [`Buckets`], but for the first reads after it was asked for. A read of thirty
-//! descriptors takes some 60 µs.
+//! The two buckets of [`Buckets`] pay for all reads, except the first ones after this data was requested. A read of
+//! 30 descriptors takes some 60 µs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::held_watch::{EXPECTED, HeldWatch};
-use super::process::Process;
-use super::{Table, batches};
+use super::{Process, Table, batches};
 use crate::model::held::{self, Held};
-use crate::model::{HeldObject, Reading};
-use crate::sampler::job::{HeldResult, Job, ObjectKey, OwnObject};
+use crate::model::{HeldObject, Missing, Reading};
+use crate::sampler::job::{HeldResult, Job, JobKey, ObjectKey, OwnObject, RunningReads};
 
-/// Processes in one job that asks for numbers of descriptors.
+/// Processes in one job that counts descriptors.
 const COUNTS_BATCH: usize = 64;
-/// The parts of the budget of walks that may be used beside it: for what is new or changed, and for what may have.
+/// Additional shares of the walk budget: for new or changed processes, and for those that may have changed.
 const SHARES: [f64; 2] = [0.2, 0.04];
-/// Seconds' worth that may be saved up.
+/// Seconds of budget that may be saved.
 const BURST: f64 = 2.0;
 
-/// The processes whose descriptors are watched.
 #[derive(Default)]
 pub(super) struct HeldReads {
     is_on: bool,
-    /// Everything is to be read, whatever it costs: it was just asked for.
+    /// Everything must be read at any cost, because the data was just requested.
     is_initial: bool,
-    /// The processes of which something may be to be read.
+    /// Processes that may need a read.
     pending: BTreeSet<u32>,
     /// The processes that hold something, by pid, with their serial numbers.
     holders: BTreeMap<u32, u64>,
-    /// Some process holds other objects than when they were last divided.
+    /// A process holds other objects than when they were last divided.
     is_undivided: bool,
     buckets: Buckets,
 }
 
-/// Processor time that may be spent, in seconds: for what is new or changed, and for the rest.
+/// CPU time that may be spent, in seconds: for new or changed processes, and for the others.
 #[derive(Default)]
 struct Buckets {
     levels: [f64; 2],
@@ -69,7 +67,7 @@ impl Buckets {
         }
     }
 
-    /// Takes the expected cost; false where nothing is left.
+    /// Takes the expected cost from a bucket; returns false if the bucket is empty.
     fn take(&mut self, bucket: usize, cost: Duration) -> bool {
         let level = &mut self.levels[bucket];
         let is_allowed = *level > 0.0;
@@ -81,7 +79,6 @@ impl Buckets {
 }
 
 impl Table {
-    /// Begins or ends to read what processes hold.
     pub(in crate::sampler) fn set_held(&mut self, is_on: bool) {
         if is_on == self.held.is_on {
             return;
@@ -100,8 +97,8 @@ impl Table {
         }
     }
 
-    /// Returns the jobs to read what processes hold, and to ask how many descriptors those have that ran; a made tree does
-    /// not tell. Without the `budget` of walks everything is read that may have changed.
+    /// Returns the jobs to read what processes hold, and to count the descriptors of those that ran, which works only
+    /// in procfs. Without the `budget` of walks, everything that may have changed is read.
     pub(in crate::sampler) fn held_jobs(&mut self, now: Duration, budget: Option<f64>, is_procfs: bool) -> Vec<Job> {
         if !self.held.is_on {
             return Vec::new();
@@ -134,7 +131,7 @@ impl Table {
         jobs
     }
 
-    /// Returns the reads that are due and paid for, those of what changed first, then the oldest.
+    /// Returns the reads that are due and paid for: first of changed processes, then the oldest.
     fn due_reads(&mut self, now: Duration, is_free: bool) -> Vec<Job> {
         let mut pending = std::mem::take(&mut self.held.pending);
         let mut due = Vec::new();
@@ -169,7 +166,7 @@ impl Table {
         jobs
     }
 
-    /// Takes in the processes that have another number of descriptors; adds the jobs to read them.
+    /// Records which processes have another number of descriptors; adds the jobs to read them.
     pub(super) fn descriptors_changed(&mut self, changed: &[(u32, u64)], now: Duration, jobs: &mut Vec<Job>) {
         for (pid, serial) in changed {
             let Some(process) = self.process(*pid, *serial) else {
@@ -182,14 +179,13 @@ impl Table {
             let (exec, cost) = (watch.exec, watch.cost);
             let is_due = watch.due(now, exec).is_some();
             self.held.pending.insert(*pid);
-            // What is not paid for waits for its turn in the next ticks.
+            // If the bucket is empty, the read waits for a later tick.
             if is_due && self.held.buckets.take(0, cost) {
                 jobs.extend(self.process(*pid, *serial).and_then(|process| process.held_job(now)));
             }
         }
     }
 
-    /// Takes in what a process holds.
     pub(super) fn set_held_by(&mut self, pid: u32, serial: u64, version: u32, result: HeldResult) {
         let Some(process) = self.process(pid, serial) else {
             return;
@@ -220,7 +216,7 @@ impl Table {
         self.held.is_undivided |= is_news;
     }
 
-    /// Divides the objects among those that hold them, where any of that changed.
+    /// Divides the objects among their holders, if any of that has changed.
     pub(in crate::sampler) fn divide_held(&mut self) {
         let entries = &self.entries;
         let is_gone = |(pid, serial): (&u32, &u64)| {
@@ -249,7 +245,7 @@ impl Table {
                 .filter_map(|pid| entries.get(pid)?.process.as_deref());
             processes.filter_map(|process| Some((process.id.pid, process.held.as_deref()?)))
         };
-        // The number of holders, and the most that one of them maps.
+        // The number of holders, and the maximum that one of them maps.
         let mut sharers: HashMap<&ObjectKey, (u32, u64)> = HashMap::new();
         for own in watches().flat_map(|(_, watch)| &watch.objects) {
             let (holders, mapped) = sharers.entry(&own.key).or_default();
@@ -288,7 +284,7 @@ impl Table {
 }
 
 impl Process {
-    /// Returns the job to read what it holds; none while another is outstanding.
+    /// Returns the job to read what it holds; `None` if another one is outstanding.
     fn held_job(&mut self, now: Duration) -> Option<Job> {
         let exec = self.exec;
         let watch = self.held.as_deref_mut().filter(|watch| !watch.is_reading)?;
@@ -296,5 +292,72 @@ impl Process {
         (watch.read_at, watch.exec) = (Some(now), exec);
         let expected = watch.cost;
         Some(Job::Held(self.reference(exec), expected))
+    }
+}
+
+/// Time after which a process that ran is reread even if the number of its descriptors is unchanged. It may have
+/// closed one and opened another. At a tenth of this time, 1000 busy processes would take 1/20 of a core.
+const RECHECK: Duration = Duration::from_secs(10);
+/// Minimum time between two reads of a process that holds something: a little less than a tick of 1 s.
+const PAUSE: Duration = Duration::from_millis(900);
+/// Minimum time between two reads of a process, as a multiple of the read's cost: at most 1/100 of a core.
+const COST_PAUSE: u32 = 100;
+/// Expected CPU time of the first read of a process.
+pub(super) const EXPECTED: Duration = Duration::from_micros(60);
+
+pub(super) struct HeldWatch {
+    /// The exec count of the program that was read.
+    pub(super) exec: u32,
+    pub(super) descriptors: u64,
+    pub(super) read_at: Option<Duration>,
+    pub(super) cost: Duration,
+    pub(super) is_reading: bool,
+    pub(super) has_run: bool,
+    pub(super) is_changed: bool,
+    pub(super) objects: Vec<OwnObject>,
+    pub(super) shown: Arc<Reading<Held>>,
+}
+
+impl HeldWatch {
+    pub(super) fn new() -> Self {
+        Self {
+            exec: 0,
+            descriptors: 0,
+            read_at: None,
+            cost: EXPECTED,
+            is_reading: false,
+            has_run: true,
+            is_changed: true,
+            objects: Vec::new(),
+            shown: held::share(Err(Missing::Pending)),
+        }
+    }
+
+    /// Returns the bucket that pays for a read if one is due, otherwise `None`.
+    pub(super) fn due(&self, now: Duration, exec: u32) -> Option<usize> {
+        let Some(read_at) = self.read_at else {
+            return Some(0);
+        };
+        let age = now.saturating_sub(read_at);
+        if age < self.cost * COST_PAUSE {
+            return None;
+        }
+        if self.is_changed || self.exec != exec {
+            return Some(0);
+        }
+        let holds = !self.objects.is_empty();
+        let is_due = match (self.has_run, holds) {
+            (true, true) => age >= PAUSE,
+            (true, false) | (false, true) => age >= RECHECK,
+            (false, false) => false,
+        };
+        is_due.then_some(1)
+    }
+
+    pub(super) fn shown(&self, serial: u64, running: &RunningReads, deadline: Duration) -> Arc<Reading<Held>> {
+        if self.is_reading && running.is_late(JobKey::Held(serial), deadline) {
+            return held::share(Err(Missing::TimedOut));
+        }
+        Arc::clone(&self.shown)
     }
 }

@@ -1,26 +1,25 @@
-//! The rows of a snapshot: two buffers in turn, so that only rows of processes that were touched are made anew.
+//! The rows of a snapshot: two buffers in turn, so that only the rows of touched processes are rebuilt.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Table;
-use super::process::Process;
+use super::{Process, Table};
 use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat};
 use crate::sampler::job::{JobKey, RunningReads};
 
-/// The part of the rows for which room is made when more come: that many are there twice.
+/// Fraction of the rows for which room is reserved when rows are added. Both buffers have this room.
 const SPARE: usize = 16;
 
-/// The rows published last, and the processes of which they may differ by now.
+/// The last published rows, and the processes whose rows may have changed since.
 #[derive(Default)]
 pub(super) struct RowBuffers {
-    /// The processes of which a row may differ from the last one published: each once.
+    /// The processes whose rows may differ from the last published ones, without duplicates.
     pub(super) touched: Vec<u32>,
-    /// The processes whose rows the last snapshot made anew: the one before it lacks these.
+    /// The processes whose rows the last snapshot rebuilt. The buffer before it does not have these changes.
     pub(super) touched_before: Vec<u32>,
-    /// The last snapshot, and the one before, whose rows are taken back once nobody else holds it.
+    /// The last snapshot, and the one before, whose rows are reused once it has no other owner.
     last: Option<Arc<Snapshot>>,
     before: Option<Arc<Snapshot>>,
     /// The processes that share an address space.
@@ -30,16 +29,16 @@ pub(super) struct RowBuffers {
 }
 
 impl Table {
-    /// Notes that the row of a process may change. To be called by all that changes what [`Process::row`] tells,
-    /// or starts a read whose delay it tells; once too often does no harm.
+    /// Records that the row of a process may change. All code must call it that changes what [`Process::row`] shows,
+    /// or starts a read whose delay it shows. Extra calls do no harm.
     pub(super) fn touch(&mut self, pid: u32) {
         if let Some(entry) = self.entries.get_mut(&pid) {
             entry.touch(pid, &mut self.buffers.touched);
         }
     }
 
-    /// Returns a row for every process, in order of pid, and what differs from the last snapshot where that is known.
-    /// A read that has been under way for longer than `deadline` makes its figures say so.
+    /// Returns a row for every process, in ascending order of pid, and the differences from the last snapshot if they
+    /// are known. The figures of a read that takes longer than `deadline` are reported as timed out.
     pub(in crate::sampler) fn rows(
         &mut self,
         running: &RunningReads,
@@ -54,7 +53,7 @@ impl Table {
         let Some(last) = last.filter(|last| !last.rows().is_empty()) else {
             let pids = self.pids();
             self.buffers.touched.clear();
-            // No larger than needed: it is kept.
+            // No larger than needed, because the buffer is kept.
             rows = Vec::with_capacity(pids.len());
             rows.extend(pids.iter().filter_map(|pid| self.row(*pid, &first, running, deadline)));
             self.buffers.touched_before = pids;
@@ -85,7 +84,7 @@ impl Table {
             edit.put(&mut rows, pid, find(last, pid).map(|at| last[at].clone()));
         }
         edit.finish(&mut rows);
-        // What was listed by pid is told by place.
+        // Convert pids to row indices.
         changes.rows.retain_mut(|row| {
             let place = find(&rows, *row);
             *row = place.unwrap_or_default() as u32;
@@ -95,7 +94,7 @@ impl Table {
         (rows, Some(changes))
     }
 
-    /// Takes in the snapshot that was made of the rows, or that there are none.
+    /// Stores the snapshot made of the rows, or that there is none.
     pub(in crate::sampler) fn set_published(&mut self, snapshot: Option<&Arc<Snapshot>>) {
         if snapshot.is_none() {
             self.buffers.before = None;
@@ -104,7 +103,7 @@ impl Table {
         self.buffers.before = std::mem::replace(&mut self.buffers.last, snapshot.cloned());
     }
 
-    /// Returns the rows to change, the processes that were touched since these were made, and the last snapshot.
+    /// Returns the rows to update, the processes touched since they were built, and the last snapshot.
     fn take_buffer(&mut self) -> (Vec<ProcessSample>, Vec<u32>, Option<Arc<Snapshot>>) {
         let buffers = &mut self.buffers;
         let (before, last) = (buffers.before.take(), buffers.last.clone());
@@ -117,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Touches the processes of which a glance has not come in time: their rows say so until it has.
+    /// Touches the processes whose glance has not returned in time. Their rows show that until it has.
     fn touch_awaited(&mut self) {
         for pid in self.glances.asked.drain(..) {
             if let Some(entry) = self.entries.get_mut(&pid).filter(|entry| entry.is_glancing) {
@@ -126,12 +125,12 @@ impl Table {
         }
     }
 
-    /// Returns the first process of each address space that several share; touches them all, as their rows depend on
-    /// each other.
+    /// Returns the first process of each shared address space. Touches all processes that share one, because their
+    /// rows depend on each other.
     fn first_of_shared(&mut self) -> HashMap<u64, Identity> {
         let mut first = HashMap::new();
         let mut sharing = std::mem::take(&mut self.buffers.sharing);
-        // In order of pid: the first of an address space is the one the others are said to share with.
+        // In ascending order of pid. The others are shown as sharing with the first process of an address space.
         sharing.retain(|pid| {
             let Some(entry) = self.entries.get_mut(pid) else {
                 return false;
@@ -141,7 +140,7 @@ impl Table {
             let Some((process, mm)) = process.and_then(|p| Some((p, p.shared_mm?))) else {
                 return false;
             };
-            // A zombie has given its own back.
+            // A zombie has released its address space.
             if !process.stat.is_zombie() {
                 first.entry(mm).or_insert(process.id);
             }
@@ -151,8 +150,8 @@ impl Table {
         first
     }
 
-    /// Returns the row of one process; `None` where it is listed no more. Touches it again for the next snapshot
-    /// where something of it is still to come.
+    /// Returns the row of one process; `None` if it is no longer listed. If something of it is outstanding, touches
+    /// it again for the next snapshot.
     fn row(
         &mut self,
         pid: u32,
@@ -170,7 +169,7 @@ impl Table {
             return Some(row);
         };
         let mut row = process.row(entry.fault, running, deadline);
-        // It was to be asked what it did, and has not answered: its bound is of the time before.
+        // A glance was requested and has not returned, so the bound on its error is outdated.
         entry.is_late = entry.is_glancing;
         row.stale |= entry.is_late && row.walk.is_ok();
         if let Some(mm) = process.shared_mm.filter(|_| !row.stat.is_zombie()) {
@@ -183,7 +182,8 @@ impl Table {
     }
 }
 
-/// Changes of rows that are in order of pid: each is put in its place at once, as many would take as much room as all rows.
+/// Changes of rows that are sorted by pid. Replacements are applied at once, because a list of them could be as large
+/// as all rows.
 #[derive(Default)]
 struct Edit {
     gone: Vec<u32>,
@@ -191,7 +191,6 @@ struct Edit {
 }
 
 impl Edit {
-    /// Puts a row in the place of the one of that pid, or takes that one away.
     fn put(&mut self, rows: &mut [ProcessSample], pid: u32, row: Option<ProcessSample>) {
         match (rows.binary_search_by_key(&pid, |row| row.id.pid), row) {
             (Ok(at), Some(row)) => rows[at] = row,
@@ -201,7 +200,7 @@ impl Edit {
         }
     }
 
-    /// Takes away what is gone, and adds what is new; what comes before them stays where it is.
+    /// Removes and inserts rows. Rows before the first change stay in place.
     fn finish(mut self, rows: &mut Vec<ProcessSample>) {
         self.gone.sort_unstable();
         if let Some(first) = self.gone.first() {
@@ -238,7 +237,7 @@ impl Edit {
     }
 }
 
-/// Returns the row of a pid that is listed and cannot be glanced at: nothing is known of it but why.
+/// Returns the row of a listed pid that cannot be glanced at. It holds only the reason.
 fn unseen(pid: u32, why: Missing) -> ProcessSample {
     let id = Identity { pid, starttime: 0 };
     let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
@@ -250,7 +249,7 @@ fn unseen(pid: u32, why: Missing) -> ProcessSample {
 }
 
 impl Process {
-    /// Returns the part of it that a glance may change and that its row depends on.
+    /// Returns the state that a glance may change and that the row depends on.
     pub(super) fn glance_state(&self) -> impl PartialEq + use<> {
         (
             self.stat,
@@ -262,16 +261,16 @@ impl Process {
         )
     }
 
-    /// Returns what it asked for, as far as that was read.
+    /// Returns the size of its private writable address space, touched or not, if that was read.
     fn data(&self) -> Option<NonZero<u64>> {
         self.estimates.counters().resident.and_then(|kinds| kinds.data)
     }
 
-    /// Returns its row. A read that is late makes what it would have told say so; a walk is allowed twice what
-    /// the last one took, so that a huge process is not called stuck each time it is walked.
+    /// Returns its row. The figures of a late read are reported as timed out. A walk may take twice as long as the
+    /// last one, so that a huge process is not reported as stuck at each walk.
     pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
         let is_late = |key| running.is_late(key, deadline);
-        self.facts.time_out(running.now(), || {
+        self.facts.time_out(running.now, || {
             (
                 is_late(JobKey::Facts(self.serial)),
                 is_late(JobKey::Cmdline(self.serial)),

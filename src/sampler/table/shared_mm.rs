@@ -1,26 +1,32 @@
-//! Finds processes that share one address space (the kernel's `mm_struct`): made by `clone` with `CLONE_VM`,
-//! or by `vfork` and not yet another program.
+//! Finds processes that share one address space (the kernel's `mm_struct`): those created by `clone` with `CLONE_VM`,
+//! or by `vfork` and before an exec.
 //!
-//! The kernel is asked once for each new process, and again when it has become another program: by then it
-//! shares with nobody. What a glance shows tells nearly all apart first. Two that share have their program,
-//! arguments, and the size of their address space in the same places; and the other one is nearly always the
-//! parent. Only where the parent is another program altogether, so that the maker may have ended, a few
-//! processes started just before are asked about. So an idle worker of a thousand alike costs nothing,
-//! once it is seen that its parent's memory has another size.
+//! The kernel is asked once for each new process, and again after an exec, when it shares with no other process. The
+//! figures of a glance exclude nearly all candidates first. Two processes that share have the same addresses of
+//! program and arguments, and the same size of the address space, and the other one is nearly always the parent. If
+//! the parent runs another program, the creator may have ended. Only then are a few processes started just before
+//! checked. So an idle worker among 1000 equal ones costs nothing once the size of its parent's memory is seen to
+//! differ.
+//!
+//! # Twins
+//! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
+//! addresses in `stat` require `CAP_SYS_PTRACE`, while `CAP_PERFMON` suffices to read figures.
+//!
+//! If the address spaces of both end at the same address and have the same size, they are either one, or a copy made
+//! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
+//! one that counts it twice and says so.
 
-use super::Table;
-use super::process::Process;
-use super::twins::Twin;
+use super::{Process, Table, batches};
 use crate::model::Stat;
 use crate::sampler::job::{Job, MmCandidate, ProcessRef};
 
 /// Processes verified in one job, at some 2 µs each.
 const BATCH: usize = 32;
-/// Processes before it, in order of pid, that are compared where the parent is another program.
+/// Number of preceding processes, in order of pid, that are compared if the parent runs another program.
 const NEAR: usize = 32;
 
 impl Table {
-    /// Returns jobs to verify what the new processes share. Not to be called for a tree that is no procfs.
+    /// Returns jobs to verify which processes share with the new ones. The tree must be procfs.
     pub(in crate::sampler) fn shared_mm_jobs(&mut self) -> Vec<Job> {
         if !std::mem::take(&mut self.has_new_programs) {
             return Vec::new();
@@ -44,12 +50,10 @@ impl Table {
             let process = process.reference(process.exec);
             candidates.push(MmCandidate { process, others });
         }
-        super::batches(candidates.into_iter(), BATCH)
-            .map(Job::SharedMm)
-            .collect()
+        batches(candidates.into_iter(), BATCH).map(Job::SharedMm).collect()
     }
 
-    /// Returns those that may have the address space of process `pid`, the likeliest first.
+    /// Returns the processes that may share the address space of `pid`, the likeliest first.
     fn likely_peers(&self, pid: u32) -> [Option<ProcessRef>; 2] {
         let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
         let Some(one) = process(&pid).filter(|p| may_share(&p.stat)) else {
@@ -68,8 +72,8 @@ impl Table {
         std::array::from_fn(|_| alike.next().map(|p| p.reference(p.exec)))
     }
 
-    /// Judges those that may share their parent's address space where the kernel does not tell; returns how many stay
-    /// in doubt.
+    /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
+    /// number of doubtful cases.
     pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
         let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
         let buffers = &mut self.buffers;
@@ -110,7 +114,7 @@ impl Table {
         doubtful
     }
 
-    /// Takes in that these two share an address space, unless either is another program by now.
+    /// Records that two processes share an address space, unless one of them has run exec since.
     pub(super) fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
         let current = |table: &mut Self, peer: &ProcessRef| {
             let process = table.process(peer.pid, peer.serial);
@@ -132,12 +136,72 @@ impl Table {
     }
 }
 
-/// Returns true if it has an address space, and one that may be looked at.
+/// Returns true if it has an address space whose addresses are not hidden.
 const fn may_share(stat: &Stat) -> bool {
     stat.image != 0 && !stat.is_zombie() && !stat.is_kernel_thread()
 }
 
-/// Returns true if two have their program and arguments in the same places, as those do that have the same memory.
+/// Returns true if the addresses of program and arguments are equal, as they are for processes that share an address
+/// space.
 const fn is_same_program(a: &Stat, b: &Stat) -> bool {
     may_share(a) && a.image == b.image && a.argv == b.argv
+}
+
+/// Growth that counts as proof, in bytes. The kernel may count a few pages late.
+const GROWTH: u64 = 64 << 10;
+/// Number of consecutive checks with different sizes after which the proof is dropped. A process that maps memory
+/// between the two glances of one check makes them differ once.
+const MAX_UNEQUAL: u8 = 5;
+
+#[derive(Default)]
+pub(super) struct TwinWatch {
+    /// Both of them, when they had the same size. Nearly no process has any.
+    base: Option<Box<[Stat; 2]>>,
+    unequal: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Twin {
+    Apart,
+    /// Their sizes differed in this check.
+    Unequal,
+    /// There is no proof for one or two address spaces.
+    Doubtful,
+    Same,
+}
+
+impl TwinWatch {
+    pub(super) fn look(&mut self, now: [&Stat; 2]) -> Twin {
+        let [own, parent] = now;
+        if own.vsize != parent.vsize || own.rss != parent.rss {
+            self.base = None;
+            self.unequal = self.unequal.saturating_add(1);
+            return if self.unequal < MAX_UNEQUAL {
+                Twin::Unequal
+            } else {
+                Twin::Apart
+            };
+        }
+        self.unequal = 0;
+        if parent.state == b'D' {
+            // It waits for the child of a `vfork`. The child of a fork would lack the parent's file pages until it
+            // uses them, so their sizes would differ.
+            return Twin::Same;
+        }
+        let base = self.base.get_or_insert_with(|| Box::new([*own, *parent]));
+        if own.rss < base[0].rss + GROWTH {
+            return Twin::Doubtful;
+        }
+        let faulted = [(own, &base[0]), (parent, &base[1])].map(|(now, then)| faults(now) != faults(then));
+        if faulted[0] != faulted[1] {
+            // One has grown by the pages that only the other has touched.
+            return Twin::Same;
+        }
+        **base = [*own, *parent];
+        Twin::Doubtful
+    }
+}
+
+const fn faults(stat: &Stat) -> u64 {
+    stat.minflt.wrapping_add(stat.majflt)
 }

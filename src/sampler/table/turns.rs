@@ -1,51 +1,49 @@
-//! Finds the processes that may be walked, without a look at each in every tick.
+//! Finds the processes that may be walked, without checking every process in every tick.
 //!
-//! A process is *near* when its turn has come or something of it changed: the planner gets these alone. The rest wait in
-//! order of the time at which their turn comes. A bound also changes by what others do: after any such event all are looked
-//! at once, a part in each tick, those in focus always.
+//! A process is *near* if its turn has come or it has changed. Only near processes are passed to the planner. The
+//! others wait in order of the time of their next turn. Changes by other processes also change a bound. After any
+//! such event, all processes are checked: a part in each tick, and those in focus in every tick.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::Table;
-use super::process::Process;
+use super::{Process, Table};
 use crate::model::{Identity, Memory, Walk};
 use crate::sampler::plan::{self, Candidate, Policy, Purpose};
 
-/// Time on the clock above which a walk is slow: its memory lock is contended, or it is huge.
+/// Elapsed time above which a walk is slow: its memory lock is contended, or the process is huge.
 const SLOW: Duration = Duration::from_millis(100);
-/// Multiple of a slow walk's time for which the process is left alone, so that the lock is held a tenth of
-/// the time at most.
+/// Multiple of a slow walk's time for which the process is left alone, so that the lock is held at most a tenth of
+/// the time.
 const SLOW_REST: u32 = 10;
-/// Ticks over which all are looked at after an event, and the least that are in one tick.
+/// Number of ticks over which all processes are checked after an event, and the minimum number checked per tick.
 const SWEEP_TICKS: usize = 4;
 const MIN_SWEEP: usize = 256;
-/// Idle processes of one kind, those with the earliest turns, that the planner chooses from in a tick. Their shares pay for
-/// fewer.
+/// Maximum number of idle processes of one kind, those with the earliest turns, from which the planner chooses in a
+/// tick. Their shares pay for fewer.
 const MAX_RIPE: usize = 128;
 
-/// A time to come, with the process that it is a turn of, by pid and serial.
+/// The time of a turn, with the pid and serial number of its process.
 type Key = (Duration, u32, u64);
-/// The kinds of turns: idle processes by what a walk costs, so that those for which there is nothing left do not stand
-/// before others; and due ones.
+/// The kinds of turns: one for due processes, and several for idle ones, by the cost of a walk. So idle processes
+/// whose budget is used up do not block others.
 const KINDS: usize = Purpose::IDLE_KINDS + 1;
 const DUE: usize = KINDS - 1;
 
-/// The turns of all processes.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// Processes to be looked at in the next tick.
     near: BTreeSet<u32>,
-    /// The turns to come, of each kind.
+    /// The future turns of each kind.
     later: [BTreeSet<Key>; KINDS],
-    /// The count of events at which the last look at all began, the pid that it has got to, and true until it is through.
+    /// The event count when the last check of all processes started, the next pid to check, and true until the check
+    /// ends.
     events: u64,
     next: u32,
     is_sweeping: bool,
 }
 
 impl Turns {
-    /// Puts a process on the list of a kind at a time, or on none, in place of where it is.
+    /// Moves a process to the list of a kind at a time, or removes it from its list.
     fn put(&mut self, process: &mut Process, place: Option<(usize, Duration)>) {
         if process.turn == place {
             return;
@@ -60,7 +58,7 @@ impl Turns {
         process.turn = place;
     }
 
-    /// Adds to the near ones those whose turn has come.
+    /// Marks the processes whose turn has come as near.
     fn ripen(&mut self, now: Duration) {
         for (kind, later) in self.later.iter().enumerate() {
             let count = if kind == DUE { usize::MAX } else { MAX_RIPE };
@@ -71,7 +69,8 @@ impl Turns {
 }
 
 impl Table {
-    /// Returns what the policy may know of each process whose turn may have come, beside its pid; in order of pid.
+    /// Returns the pids of the processes whose turn may have come, in ascending order, each with its candidate for
+    /// the policy.
     pub(in crate::sampler) fn candidates(
         &mut self,
         now: Duration,
@@ -82,8 +81,8 @@ impl Table {
         if policy.budget.is_none() {
             turns.near.extend(self.entries.keys());
         }
-        // All that changes what the policy knows of a process touches it; what was touched since the last choice and
-        // before the last snapshot is in the second.
+        // Every change that affects the policy touches the process. `touched_before` holds those touched after the
+        // last choice and before the last snapshot.
         turns.near.extend(&self.buffers.touched);
         turns.near.extend(&self.buffers.touched_before);
         turns.near.extend(focus.iter().map(|id| id.pid));
@@ -126,7 +125,7 @@ impl Table {
         (pids, candidates)
     }
 
-    /// Looks what others did to a part of the processes, and adds to the near ones those to which that matters.
+    /// Updates the bounds on changes by others for a part of the processes. Those whose bound changed become near.
     fn sweep(&mut self, turns: &mut Turns) {
         if !turns.is_sweeping && turns.events != self.sharing.events() {
             turns.events = self.sharing.events();
@@ -148,7 +147,7 @@ impl Table {
         }
     }
 
-    /// Takes the turns of processes that have ended off the lists, once they are many.
+    /// Removes the turns of ended processes, once there are many.
     fn forget_ended(&self, turns: &mut Turns) {
         let count: usize = turns.later.iter().map(BTreeSet::len).sum();
         if count > 2 * self.entries.len() + MIN_SWEEP {
@@ -162,7 +161,7 @@ impl Table {
 }
 
 impl Process {
-    /// Returns what the policy may know. `is_glanced` is false where the last glance failed.
+    /// Returns the state for the policy. `is_glanced` is false if the last glance failed.
     pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
@@ -172,7 +171,7 @@ impl Process {
         Candidate {
             walkable: is_glanced && self.stat.lacks_memory().is_none(),
             outstanding: self.is_walking,
-            // Asked in vain it is no new process any more.
+            // After a failed walk, it is no longer a new process.
             age: walked_at.or(self.attempted_at).map(|at| now.saturating_sub(at)),
             waited: now.saturating_sub(self.known_since),
             cost: self.expected_cost(),
@@ -182,7 +181,7 @@ impl Process {
                 Duration::ZERO
             },
             bound: if self.is_program_doubtful() {
-                // However small it is: its names are another's too.
+                // Walk it however small it is, because its names may be outdated too.
                 u64::MAX
             } else {
                 self.error()
@@ -201,16 +200,15 @@ impl Process {
         }
     }
 
-    /// Returns the CPU time that its next walk is expected to take.
     pub(super) fn expected_cost(&self) -> Duration {
         self.cost.unwrap_or_else(|| plan::first_cost(self.stat.rss))
     }
 }
 
-/// Returns an upper bound on a PSS change caused by one process that comes or goes unseen, in bytes: the part that is
-/// shared now, which at most doubles when a sharer leaves, or the file-backed and shmem pages that others may yet map,
-/// whichever is more. Private anonymous pages stay private unless the process forks. `u64::MAX` where the kernel does not
-/// split PSS (before Linux 5.4).
+/// Returns an upper bound on a PSS change caused by one process that comes or goes unseen, in bytes. It is the larger
+/// of two values: the part that is shared now, which at most doubles when a sharer leaves, and the files and shmem
+/// that others may yet map. Private anonymous pages stay private unless the process forks. `u64::MAX` if the kernel
+/// does not split PSS (before Linux 5.4).
 fn externally_mutable(memory: &Memory) -> u64 {
     match (memory.pss_file, memory.pss_shmem) {
         (Ok(file), Ok(shmem)) => memory.pss.saturating_sub(memory.uss()).max(file.saturating_add(shmem)),

@@ -16,23 +16,21 @@
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 
-use super::frame::DialogLayout;
-use super::selection::Selection;
 use crate::act::{Command, ProcessAction, time_to_clear};
 use crate::config::{Action, Context};
-use crate::history::coldness::Look;
+use crate::history::mappings::Look;
 use crate::model::Identity;
 use crate::text::{Align, fit};
+use crate::tui::act::frame::DialogLayout;
+use crate::tui::act::selection::Selection;
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::event::Effect;
 use crate::tui::rows::rebuild;
 use crate::tui::widgets::{draw_line, line};
 use crate::units;
 
-/// The open dialog.
 #[derive(Debug)]
 pub struct ColdnessDialog {
-    /// The processes.
     pub selection: Selection,
 }
 

@@ -16,11 +16,9 @@ const WIDTH: u16 = 72;
 /// Maximum number of processes that are named one by one: the question below matters more.
 const MAX_NAMED: usize = 4;
 
-/// The parts of a dialog.
 pub(super) struct DialogLayout {
     /// All of it, the frame included.
     pub(super) area: Rect,
-    /// The processes.
     head: Rect,
     /// The list to choose from.
     pub(super) body: Rect,

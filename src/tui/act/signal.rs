@@ -28,10 +28,8 @@ use crate::tui::widgets::{ListState, StatusLine, draw_list};
 /// Number of signals on screen: few enough that some of the table is seen beside the dialog.
 const LISTED: u16 = 12;
 
-/// The open dialog.
 #[derive(Debug)]
 pub struct SignalDialog {
-    /// The processes.
     pub selection: Selection,
     /// The cursor in [`signals::ALL`].
     pub list: ListState,

@@ -1,5 +1,8 @@
 //! The dialog that sets a tunable.
 //!
+//! The keys that raise and lower the niceness open it with one step added to the present value, and add further steps in
+//! it. Where the values differ, the step is added to each.
+//!
 //! ```text
 //! ┌ Set the niceness ──────────────────────────────────────────────┐
 //! │ 27213 alice  python3 train.py --epochs 40                      │
@@ -10,30 +13,29 @@
 //! └────────────────────────────────────────────────────────────────┘
 //! ```
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 
-use super::frame::DialogLayout;
-use super::messages;
-use super::selection::Selection;
 use crate::act::{Command, ProcessAction, Tunable};
 use crate::config::{Action, Context};
 use crate::text::{Align, fit};
+use crate::tui::act::frame::DialogLayout;
+use crate::tui::act::selection::{Selection, value_range_text};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::event::Effect;
 use crate::tui::widgets::{TextInput, draw_line, line};
 
-/// The open dialog.
 #[derive(Debug)]
 pub struct TunableDialog {
-    /// The processes.
     pub selection: Selection,
-    /// The tunable that is set.
     pub tunable: Tunable,
     /// The number: as typed, or before that the present value.
     pub input: TextInput,
     /// Something was typed: the present value no longer replaces it.
     is_edited: bool,
+    /// Added to the present value, or to each present value where they differ. Typing ends it.
+    step: i32,
     /// The number was sent and its result is not known.
     pub is_pending: bool,
     /// The error of the number, or of setting it.
@@ -41,24 +43,61 @@ pub struct TunableDialog {
 }
 
 impl TunableDialog {
-    pub(super) fn new(tunable: Tunable, selection: Selection) -> Self {
-        Self {
+    pub(super) fn new(tunable: Tunable, selection: Selection, step: i32) -> Self {
+        let mut dialog = Self {
             selection,
             tunable,
             input: TextInput::default(),
             is_edited: false,
+            step,
             is_pending: false,
             error: None,
+        };
+        dialog.prefill();
+        dialog
+    }
+
+    /// Puts the present value and the steps into the input, if nothing was typed: as one number if all processes have the
+    /// same value.
+    pub(super) fn prefill(&mut self) {
+        if self.is_edited {
+            return;
+        }
+        if let Some(value) = self.common_value() {
+            let stepped = self.clamp(value.saturating_add(self.step));
+            self.step = stepped - value;
+            self.input = TextInput::new(&stepped.to_string());
+        } else if self.step != 0 {
+            self.input = TextInput::new(&format!("{:+} to each", self.step));
+        } else {
+            self.input = TextInput::default();
         }
     }
 
-    /// Puts the present value into the input, if all processes have the same and nothing was typed.
-    pub(super) fn prefill(&mut self) {
-        if let Some((lowest, highest)) = self.selection.value_range(self.tunable)
-            && lowest == highest
-            && !self.is_edited
-        {
-            self.input = TextInput::new(&lowest.to_string());
+    /// Returns the present value, if all processes have the same.
+    fn common_value(&self) -> Option<i32> {
+        let (lowest, highest) = self.selection.value_range(self.tunable)?;
+        (lowest == highest).then_some(lowest)
+    }
+
+    fn clamp(&self, value: i32) -> i32 {
+        let range = self.tunable.spec().range;
+        value.clamp(*range.start(), *range.end())
+    }
+
+    /// Adds a step to the number, but not while a result is awaited.
+    fn step(&mut self, step: i32) {
+        if self.is_pending || self.tunable != Tunable::Nice {
+            return;
+        }
+        self.error = None;
+        if !self.is_edited {
+            let range = self.tunable.spec().range;
+            let most = range.end() - range.start();
+            self.step = (self.step + step).clamp(-most, most);
+            self.prefill();
+        } else if let Ok(value) = self.value() {
+            self.input = TextInput::new(&self.clamp(value + step).to_string());
         }
     }
 
@@ -66,17 +105,33 @@ impl TunableDialog {
         DialogLayout::new(app, &self.selection, 0, 2, screen)
     }
 
-    /// Edits the number, but not while a result is awaited.
+    /// Edits the number, but not while a result is awaited. A step to several values is no number: typing replaces it.
     fn edit(&mut self, edit: impl FnOnce(&mut TextInput)) {
         if self.is_pending {
             return;
         }
         let before = self.input.text().to_owned();
+        if self.is_relative() {
+            self.input = TextInput::default();
+        }
         edit(&mut self.input);
         if before != self.input.text() {
             self.is_edited = true;
             self.error = None;
         }
+    }
+
+    /// Returns true if steps are added to values that differ, or are not known yet.
+    fn is_relative(&self) -> bool {
+        !self.is_edited && self.step != 0 && self.common_value().is_none()
+    }
+
+    /// Returns what the number asks for.
+    fn action(&self) -> Result<ProcessAction, String> {
+        if self.is_relative() {
+            return Ok(ProcessAction::Step(self.tunable, self.step));
+        }
+        Ok(ProcessAction::Set(self.tunable, self.value()?))
     }
 
     /// Returns the number that was typed.
@@ -93,12 +148,11 @@ impl TunableDialog {
         if self.is_pending {
             return Response::stay();
         }
-        match self.value() {
-            Ok(value) => {
+        match self.action() {
+            Ok(action) => {
                 self.is_pending = true;
                 self.error = None;
                 app.requests.acts.add(self.selection.to_pending());
-                let action = ProcessAction::Set(self.tunable, value);
                 Response::stay().with(Effect::Act(Command::Perform(self.selection.request, action)))
             }
             Err(error) => {
@@ -112,7 +166,7 @@ impl TunableDialog {
     fn hint(&self) -> String {
         let hint = self.tunable.spec().hint;
         match self.selection.value_range(self.tunable) {
-            Some(values) => format!("{hint}; now {}", messages::range(values)),
+            Some(values) => format!("{hint}; now {}", value_range_text(values)),
             None if self.selection.values.is_some() => format!("{hint}; now: unknown"),
             None => hint.to_owned(),
         }
@@ -135,12 +189,21 @@ impl Modal for TunableDialog {
         match action {
             Action::Cancel => return Response::close(),
             Action::Accept => return self.set(app),
+            Action::NiceUp => self.step(1),
+            Action::NiceDown => self.step(-1),
             action => self.edit(|input| input.on_action(action)),
         }
         Response::stay()
     }
 
-    fn on_char(&mut self, _app: &mut App, c: char) -> Response {
+    fn on_char(&mut self, app: &mut App, c: char) -> Response {
+        // The keys of the table that step the niceness do so here, too: none of them is part of a number.
+        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+        let is_of_number = c.is_ascii_digit() || matches!(c, '-' | '+');
+        let action = app.config.keymap.action(Context::Table, key);
+        if let Some(action @ (Action::NiceUp | Action::NiceDown)) = action.filter(|_| !is_of_number) {
+            return self.on_action(app, action);
+        }
         self.edit(|input| input.insert(c.encode_utf8(&mut [0; 4])));
         Response::stay()
     }

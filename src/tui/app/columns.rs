@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{App, Page};
 use crate::alert::Rule;
 use crate::columns::cell::WITHOUT_PACE;
 use crate::columns::{AppliesTo, Column, ColumnId, Label, Needs, Priority, TableKind, Unit, layout, needs_of_filter};
 use crate::group::GroupBy;
 use crate::text;
 use crate::trend::Verdict;
-use crate::tui::scope::Scope;
-use crate::tui::table::Table;
+use crate::tui::app::{App, Page, Scope, Table};
 use crate::tui::widgets::{ColumnLayout, PlacedColumn, place_columns};
 
 /// The width of a screen below which headings and sentences are short.
@@ -139,7 +137,7 @@ impl App {
         // The name of a unit or a path is of no use if only a few letters of it are seen; nor is `python3 …`.
         let min_name_width = match by {
             Some(GroupBy::User) => 0,
-            Some(GroupBy::Command | GroupBy::Family | GroupBy::Host) => 20,
+            Some(GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings) => 20,
             // Half a screen has room for the figures, or for it.
             None if width < 72 => 0,
             None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,

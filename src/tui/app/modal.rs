@@ -21,12 +21,10 @@ pub enum Hint {
     Key(&'static str, &'static str),
 }
 
-/// The response to an event.
 #[derive(Debug, Default)]
 pub struct Response {
     /// Effects to perform, in this order.
     pub effects: Vec<Effect>,
-    /// The modal is closed.
     pub close: bool,
 }
 
@@ -42,7 +40,6 @@ impl Response {
         Self { effects, close: true }
     }
 
-    /// Returns the response with an effect.
     #[must_use]
     pub fn with(mut self, effect: Effect) -> Self {
         self.effects.push(effect);
@@ -87,7 +84,6 @@ pub trait Modal: Any {
     /// Moves by one notch of the wheel.
     fn on_wheel(&mut self, _app: &mut App, _down: bool) {}
 
-    /// Takes a click.
     fn on_click(&mut self, _app: &mut App, _at: Position) -> Response {
         Response::stay()
     }

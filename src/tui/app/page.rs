@@ -1,5 +1,5 @@
 //! Pages: what the screen shows between its header and its last line. The first is the tables of processes; each other one
-//! is a [`Page`], with its state, its keys and its drawing.
+//! is a [`Page`]: one table with its columns and keys, and what is shown beside it.
 //!
 //! A page stays as it is while another one is open. Popups and prompts open over it as over the tables.
 
@@ -7,63 +7,85 @@ use std::any::Any;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 
 use super::{App, FilterState, Hint};
-use crate::columns::Needs;
+use crate::columns::{CellStyle, Column, Label, MenuColumn, Needs, Priority, TableKind, Unit, cell, order, sparklines};
 use crate::config::Action;
+use crate::filter::Filterable;
+use crate::text;
 use crate::tui::event::Effect;
+use crate::tui::widgets::{
+    ColumnLayout, ListState, TableGrid, cell_style, from_cursor, line, rows_in_sight, select_row, with_order,
+};
 
 /// A section of the help: its title, and terms with what they mean.
 pub type HelpSection = (&'static str, Vec<(String, String)>);
 
+/// Identifies a row of a page from one snapshot to the next.
+pub type PageKey = Vec<u8>;
+
 /// A page in place of the tables of processes.
 ///
-/// While it handles something it is not in the state that it is given.
+/// Here is what differs from page to page; what all have in common are the methods of `dyn Page`. While a page handles
+/// something it is not in the state that it is given.
 pub trait Page: Any {
-    /// Returns the keys that the last line names, those of the other pages aside.
+    /// Returns the keys that the last line names, except those of the other pages.
     fn hints(&self) -> &'static [Hint];
 
-    /// Returns true if it performs an action. Those that are the same on each page, as help and units, never reach it.
+    fn table(&self) -> &PageTable;
+
+    fn table_mut(&mut self) -> &mut PageTable;
+
+    /// Returns the rows that pass the filter, in order.
+    fn keys(&self, app: &App) -> Vec<PageKey>;
+
+    /// Returns the names of those rows, for a search.
+    fn names(&self, app: &App) -> Vec<String> {
+        let keys = self.keys(app);
+        keys.iter().map(|key| text::safe(key).into_owned()).collect()
+    }
+
+    /// Returns the columns that the rows can be sorted by.
+    fn columns(&self) -> Vec<MenuColumn>;
+
+    /// Parses what was typed as the filter.
+    fn parse_filter(&mut self, text: &str);
+
+    /// Returns the area of the heading and of so many rows.
+    fn area(&self, app: &App, rows: usize) -> Rect;
+
+    /// Returns the index of the column whose heading is there, in a table drawn in `area`.
+    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize>;
+
+    /// Returns true if it performs an action that is not one of every table.
     fn takes(&self, action: Action) -> bool;
 
     /// Performs an action that it takes.
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect>;
+
+    /// Returns true if a second click on a row performs [`Action::Open`].
+    fn opens_rows(&self) -> bool {
+        false
+    }
+
+    /// Handles a click outside the table; returns false if nothing is there.
+    fn on_click(&mut self, _app: &App, _at: Position) -> bool {
+        false
+    }
 
     /// Goes back one step, as Esc does; returns false if there is none, so that the page itself is left.
     fn back(&mut self, _app: &mut App) -> bool {
         false
     }
 
-    /// Moves the selection by rows, as the wheel does.
-    fn step(&mut self, app: &App, rows: isize);
-
-    /// Takes a click.
-    fn on_click(&mut self, app: &mut App, at: Position) -> Vec<Effect>;
-
-    /// Returns its filter, and how many rows pass it; `None` where it has none.
-    fn filter(&self, _app: &App) -> Option<(&FilterState, usize)> {
-        None
-    }
-
-    /// Parses what was typed as its filter.
-    fn set_filter(&mut self, _app: &App, _text: &str) {}
-
-    /// Sorts by the column at that place; the other way round if it is sorted by it already.
-    fn sort_by(&mut self, _app: &App, _column: usize) {}
-
-    /// Selects a row that a text is found in, `first` rows from the selection on and then every `step` rows; returns false
-    /// where there is none.
-    fn find(&mut self, _app: &App, _text: &str, _first: isize, _step: isize) -> bool {
-        false
-    }
-
-    /// Follows a new snapshot, or another size of the screen.
-    fn follow(&mut self, _app: &App) {}
+    /// Derives what it shows of a new snapshot.
+    fn refresh(&mut self, _app: &App) {}
 
     /// Returns the sections of the help about it: a title, and terms with what they mean.
     fn help(&self) -> Vec<HelpSection>;
 
-    /// Returns what must be read for it while it is open.
+    /// Returns the data that must be read for it while it is open.
     fn needs(&self) -> Needs;
 
     /// Returns true if it shows the call sites of the kernel's allocator, which are traced as long as it does.
@@ -71,8 +93,290 @@ pub trait Page: Any {
         false
     }
 
-    /// Draws it.
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer);
+}
+
+impl dyn Page {
+    /// Returns true if it performs an action. Those that are the same on each page, such as help and units, never reach it.
+    pub fn performs(&self, action: Action) -> bool {
+        let is_of_table = matches!(
+            action,
+            Action::Up
+                | Action::Down
+                | Action::PageUp
+                | Action::PageDown
+                | Action::First
+                | Action::Last
+                | Action::Filter
+                | Action::ClearFilter
+                | Action::Search
+                | Action::SearchNext
+                | Action::SearchPrevious
+                | Action::SortMenu
+                | Action::SortLeft
+                | Action::SortRight
+                | Action::Reverse
+        );
+        is_of_table || self.takes(action)
+    }
+
+    fn height(&self, app: &App, rows: usize) -> usize {
+        usize::from(self.area(app, rows).height.saturating_sub(1))
+    }
+
+    /// Selects the row at the index that `to` returns of the selected one and of the height of the table; the last at most.
+    fn select(&mut self, app: &App, to: impl FnOnce(usize, usize) -> usize) {
+        let keys = self.keys(app);
+        let height = self.height(app, keys.len());
+        let table = self.table_mut();
+        let at = to(table.list.cursor, height.max(1));
+        table.select(&keys, at, height);
+    }
+
+    /// Moves the selection by rows, as the wheel does.
+    pub fn step(&mut self, app: &App, rows: isize) {
+        self.select(app, |at, _| at.saturating_add_signed(rows));
+    }
+
+    /// Performs an action that moves the selection; returns false for another one.
+    pub fn move_selection(&mut self, app: &App, action: Action) -> bool {
+        match action {
+            Action::Up => self.step(app, -1),
+            Action::Down => self.step(app, 1),
+            Action::PageUp => self.select(app, usize::saturating_sub),
+            Action::PageDown => self.select(app, |at, page| at + page),
+            Action::First => self.select(app, |_, _| 0),
+            Action::Last => self.select(app, |_, _| usize::MAX),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Performs an action that changes the order; returns false for another one.
+    pub fn change_order(&mut self, app: &App, action: Action) -> bool {
+        match action {
+            Action::SortLeft => self.sort_beside(app, -1),
+            Action::SortRight => self.sort_beside(app, 1),
+            Action::Reverse => {
+                let table = self.table_mut();
+                table.sort = table.sort.map(|(at, descending)| (at, !descending));
+                self.follow(app);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Sorts by the column at that index; the other way round if it is sorted by it already.
+    pub fn sort_by(&mut self, app: &App, at: usize) {
+        let columns = self.columns();
+        let Some(column) = columns.iter().find(|column| column.at == at) else {
+            return;
+        };
+        let table = self.table_mut();
+        let descending = match table.sort {
+            Some((sorted, descending)) if sorted == at => !descending,
+            _ => !column.ascending,
+        };
+        table.sort = Some((at, descending)).filter(|_| at > 0 || !table.has_own_order);
+        self.follow(app);
+    }
+
+    /// Sorts by the column `step` places from the present one.
+    fn sort_beside(&mut self, app: &App, step: isize) {
+        let (columns, sorted) = (self.columns(), self.table().sort.map(|(at, _)| at));
+        let place = columns.iter().position(|column| Some(column.at) == sorted);
+        let last = columns.len().saturating_sub(1);
+        let to = place.unwrap_or(0).saturating_add_signed(step).min(last);
+        if let Some(column) = columns.get(to).filter(|column| Some(column.at) != sorted) {
+            self.sort_by(app, column.at);
+        }
+    }
+
+    /// Sets the filter; the last good one stays if the text does not parse.
+    pub fn set_filter(&mut self, app: &App, text: &str) {
+        self.parse_filter(text);
+        self.follow(app);
+    }
+
+    /// Selects a row whose name has the lower-cased text in it: `first` rows from the selection on, and then every `step`
+    /// rows. Returns false if there is none.
+    pub fn find(&mut self, app: &App, wanted: &str, (first, step): (isize, isize)) -> bool {
+        let names = self.names(app);
+        let mut places = from_cursor(names.len(), self.table().list.cursor, first, step);
+        let found = places.find(|at| names[*at].to_lowercase().contains(wanted));
+        if let Some(at) = found {
+            self.select(app, |_, _| at);
+        }
+        found.is_some()
+    }
+
+    /// Follows a new snapshot, another order, or another size of the screen.
+    pub fn follow(&mut self, app: &App) {
+        self.refresh(app);
+        let keys = self.keys(app);
+        let height = self.height(app, keys.len());
+        self.table_mut().follow(&keys, height);
+    }
+
+    /// Sorts by the heading that was clicked, or selects the row.
+    pub fn click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
+        if self.on_click(app, at) {
+            return Vec::new();
+        }
+        let keys = self.keys(app);
+        let area = self.area(app, keys.len());
+        if !area.contains(at) {
+            return Vec::new();
+        }
+        if at.y == area.y {
+            if let Some(column) = self.heading_at(app, area, at) {
+                self.sort_by(app, column);
+            }
+            return Vec::new();
+        }
+        let row = self.table().list.offset + usize::from(at.y - area.y - 1);
+        if row >= keys.len() {
+            return Vec::new();
+        }
+        let was_selected = self.table().selected.as_ref() == keys.get(row);
+        self.select(app, |_, _| row);
+        if was_selected && self.opens_rows() {
+            return self.on_action(app, Action::Open);
+        }
+        Vec::new()
+    }
+}
+
+/// The state of a page's table. The page makes the rows anew for each event and each frame, in the order that
+/// [`PageTable::arrange`] gives them.
+#[derive(Debug, Default)]
+pub struct PageTable {
+    pub selected: Option<PageKey>,
+    /// The index of the selected row, and of the first row on screen.
+    pub list: ListState,
+    /// The column sorted by, and whether the greatest comes first; `None` leaves the rows as they are.
+    pub sort: Option<(usize, bool)>,
+    /// Sorted by its first column, the rows are left as they are.
+    pub has_own_order: bool,
+    pub filter: FilterState,
+}
+
+impl PageTable {
+    /// Returns the indices of the rows that pass the filter, in order.
+    pub fn arrange<'a, T>(&self, columns: &[Column<T>], rows: &'a [T::Row<'a>]) -> Vec<usize>
+    where
+        T: TableKind,
+        T::Row<'a>: Filterable,
+    {
+        let passes = |at: &usize| self.filter.filter.matches(&rows[*at]);
+        let all: Vec<usize> = (0..rows.len()).filter(passes).collect();
+        let Some((at, descending)) = self.sort else { return all };
+        let Some(column) = columns.get(at) else { return all };
+        let keys: Vec<_> = all.iter().map(|at| column.order_key(&rows[*at])).collect();
+        order(&keys, descending).into_iter().map(|at| all[at]).collect()
+    }
+
+    fn select(&mut self, keys: &[PageKey], at: usize, height: usize) {
+        self.list.select(at, keys.len(), height);
+        self.selected = keys.get(self.list.cursor).cloned();
+    }
+
+    /// Finds the selection among new rows; if its row is gone it stays at its index.
+    fn follow(&mut self, keys: &[PageKey], height: usize) {
+        let found = keys.iter().position(|key| Some(key) == self.selected.as_ref());
+        self.select(keys, found.unwrap_or(self.list.cursor), height);
+    }
+
+    /// Places columns by their priorities; the one that names the rows stays. Without a mark, changes since one have no place.
+    pub fn grid<T: TableKind>(&self, app: &App, columns: &[Column<T>], area: Rect) -> TableGrid {
+        let layout = columns.iter().enumerate().map(|(at, column)| {
+            let is_sorted = self.sort.is_some_and(|(sorted, _)| sorted == at);
+            let heading = text::width(&app.heading(column)) + usize::from(is_sorted);
+            let is_idle = app.data.marks.is_empty() && column.needs.contains(Needs::MARK);
+            let width = column.width_in(app.screen.units).max(heading as u16);
+            let stays = column.label != Label::None || column.priority == Priority::Highest;
+            ColumnLayout {
+                width: if is_idle { 0 } else { width },
+                grows: column.grows,
+                priority: if stays {
+                    ColumnLayout::ALWAYS
+                } else {
+                    column.priority as u8
+                },
+                align: column.align(),
+            }
+        });
+        TableGrid::new(&layout.collect::<Vec<_>>(), area, 1)
+    }
+
+    /// Returns the index of the column whose heading is there.
+    pub fn heading_at<T: TableKind>(
+        &self,
+        app: &App,
+        columns: &[Column<T>],
+        area: Rect,
+        at: Position,
+    ) -> Option<usize> {
+        let grid = self.grid(app, columns, area);
+        (0..columns.len()).find(|index| grid.cell(0, *index).contains(at))
+    }
+
+    /// Draws the heading and the rows. `change` may draw a cell in another way: it is given the column, the row and the width.
+    pub fn draw<'a, T: TableKind>(
+        &self,
+        app: &App,
+        columns: &[Column<T>],
+        rows: impl ExactSizeIterator<Item = &'a T::Row<'a>>,
+        area: Rect,
+        buf: &mut Buffer,
+        change: impl Fn(&Column<T>, &'a T::Row<'a>, usize) -> Option<(String, Style)>,
+    ) {
+        if area.is_empty() {
+            return;
+        }
+        let theme = &app.config.theme;
+        let grid = self.grid(app, columns, area);
+        let height = usize::from(area.height - 1);
+        buf.set_style(line(area, 0), theme.heading);
+        let heading = |at: usize| {
+            let order = self.sort.filter(|(sorted, _)| *sorted == at).map(|(_, order)| order);
+            let style = order.map_or(theme.heading, |_| theme.heading_sorted);
+            let title = with_order(&app.heading(&columns[at]), order, columns[at].align());
+            (title, style)
+        };
+        grid.draw_row(buf, 0, heading);
+        let extent = rows_in_sight(self.list.offset, height, rows.len());
+        grid.draw_beside_headings(buf, |at| heading(at).0, &extent, theme.text);
+        let shown: Vec<_> = rows.skip(self.list.offset).take(height).collect();
+        let chart = columns.iter().position(|column| column.unit == Unit::Chart);
+        let charts = chart.map_or_else(Vec::new, |at| {
+            let values = shown.iter().map(|row| (columns[at].value)(row));
+            sparklines(values, grid.cell(0, at).width.into())
+        });
+        for (y, (at, row)) in (1..area.height).zip(shown.iter().enumerate()) {
+            let mut verdicts = Vec::new();
+            grid.draw_row(buf, y, |index| {
+                let column = &columns[index];
+                let place = grid.cell(y, index);
+                let width = usize::from(place.width);
+                change(column, row, width).unwrap_or_else(|| {
+                    let cell = cell(&(column.value)(row), app.screen.units, width);
+                    if column.unit.is_verdict() {
+                        verdicts.push((place, cell.style));
+                    }
+                    let text = match cell.style {
+                        CellStyle::Chart => charts[at].clone(),
+                        _ => cell.text,
+                    };
+                    (text, cell_style(theme, cell.style))
+                })
+            });
+            if self.list.offset + at == self.list.cursor {
+                select_row(buf, line(area, y), theme, &verdicts);
+            }
+        }
+    }
 }
 
 /// The pages that were opened so far, by the actions that open them, and the one that is open.
@@ -94,7 +398,7 @@ impl Pages {
 }
 
 impl App {
-    /// Opens the page of an action, made anew if it is for the first time.
+    /// Opens the page of an action; `make` makes it the first time.
     pub fn open_page(&mut self, action: Action, make: impl FnOnce() -> Box<dyn Page>) {
         self.pages.open = Some(action);
         if self.pages.position().is_none() {
@@ -110,20 +414,19 @@ impl App {
         }
     }
 
-    /// Returns the open page.
     pub fn page(&self) -> Option<&dyn Page> {
         let (_, page) = self.pages.all.get(self.pages.position()?)?;
         Some(&**page)
     }
 
-    /// Returns the open page if it is of that type, to change.
+    /// Returns the open page if it is of that type.
     pub fn page_mut<P: Page>(&mut self) -> Option<&mut P> {
         let at = self.pages.position()?;
         let page: &mut dyn Any = &mut *self.pages.all[at].1;
         page.downcast_mut()
     }
 
-    /// Has the open page handle something; returns nothing where none is open.
+    /// Has the open page handle something; returns nothing if none is open.
     pub fn with_page<T: Default>(&mut self, handle: impl FnOnce(&mut dyn Page, &mut Self) -> T) -> T {
         let Some(at) = self.pages.position() else {
             return T::default();

@@ -1,5 +1,5 @@
-//! Page 3: the kernel's own memory: its slab caches, who takes memory from its allocator, and the lines of its source
-//! that hold memory.
+//! Page 3: the kernel's own memory: its slab caches, the callers of its allocator, and the lines of its source that hold
+//! memory.
 //!
 //! ```text
 //!  slab  callers  sites
@@ -12,125 +12,132 @@
 //!
 //! ΔMARK is there while there is a mark.
 
-mod callers;
-mod sites;
-mod slab;
-mod view;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use self::view::{TableView, View};
-use super::table::PageTable;
-use crate::columns::Needs;
-use crate::columns::callers::CallSites;
-use crate::columns::sites::Sites;
-use crate::columns::slab::Slab;
+use crate::columns::callers::{CallSites, CallerRow, cost, own, unnamed};
+use crate::columns::kernel_table::{KernelRow, KernelTable};
+use crate::columns::sites::{self, STOPPED, SiteRow, Sites};
+use crate::columns::slab::{self, Slab, SlabRow, sums};
+use crate::columns::{Cell, Column, Label, MenuColumn, Needs, Priority, TableKind, cell, columns_help};
 use crate::config::Action;
+use crate::filter::{Filterable, TextField};
+use crate::history::kernel::TableHistories;
+use crate::model::kernel::{AllocSite, AllocSites, Callers, SlabCaches};
+use crate::model::{Missing, Reading};
 use crate::text;
-use crate::tui::app::{App, FilterState, HelpSection, Hint, Page};
+use crate::tui::app::{App, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::event::Effect;
-use crate::tui::popup::sort::SortMenu;
-use crate::tui::prompt::{Prompt, PromptKind};
-use crate::tui::widgets::{draw_line, draw_text, line};
+use crate::tui::widgets::{cell_style, draw_line, draw_text, line};
+use crate::units::counted;
 
-/// The fewest lines of the page with its sums, and with a note below them.
+/// Minimum height of the page for its sums, and for a note below them.
 const MIN_TOTAL: u16 = 4;
 const MIN_NOTE: u16 = 6;
-/// Lines of the note at most.
+/// Maximum number of lines of the note.
 const MAX_NOTE: usize = 3;
 
-/// The state of the page.
+/// The state of the page: a table for each view.
 pub struct KernelPage {
-    views: Vec<Box<dyn View>>,
-    /// The place of the view that is shown.
+    tables: [PageTable; 3],
+    /// The index of the view that is shown.
     open: usize,
 }
 
 impl Default for KernelPage {
     fn default() -> Self {
+        let largest_first = || PageTable {
+            sort: Some((0, true)),
+            ..PageTable::default()
+        };
         Self {
-            views: vec![
-                Box::<TableView<Slab>>::default(),
-                Box::<TableView<CallSites>>::default(),
-                Box::<TableView<Sites>>::default(),
-            ],
+            tables: std::array::from_fn(|_| largest_first()),
             open: 0,
         }
     }
 }
 
-/// The areas of the page.
+/// Evaluates an expression in which the kind of the rows of the open view has a name.
+macro_rules! view {
+    ($page:expr, $kind:ident => $value:expr) => {
+        view!(at $page.open, $kind => $value)
+    };
+    (at $at:expr, $kind:ident => $value:expr) => {
+        match $at {
+            0 => {
+                type $kind = Slab;
+                $value
+            }
+            1 => {
+                type $kind = CallSites;
+                $value
+            }
+            _ => {
+                type $kind = Sites;
+                $value
+            }
+        }
+    };
+}
+
 struct Areas {
     /// The names of the views.
-    views: Rect,
+    tabs: Rect,
     /// The heading and the rows.
     table: Rect,
     total: Rect,
     note: Rect,
 }
 
-impl Areas {
-    /// Divides the page, with a note of so many lines.
-    fn of(page: Rect, note: usize) -> Self {
-        let views = u16::from(page.height > 1);
+impl KernelPage {
+    /// Returns the lines below the table: what qualifies the figures.
+    fn note(&self, app: &App) -> Vec<String> {
+        let width = usize::from(app.layout().page.width.saturating_sub(2)).max(8);
+        let notes = view!(self, T => T::notes(app));
+        let mut lines = text::wrap(&notes.join("  ·  "), width);
+        lines.truncate(MAX_NOTE);
+        lines
+    }
+
+    fn areas(&self, app: &App) -> Areas {
+        let page = app.layout().page;
+        let tabs = u16::from(page.height > 1);
         let total = u16::from(page.height >= MIN_TOTAL);
-        let note = (note as u16).min((page.height + 1).saturating_sub(MIN_NOTE));
+        let note = self.note(app).len().max(1) as u16;
+        let note = note.min((page.height + 1).saturating_sub(MIN_NOTE));
         let cut = |y: u16, height: u16| Rect {
             y: page.y + y,
             height,
             ..page
         };
         let below = page.height - total - note;
-        Self {
-            views: cut(0, views),
-            table: cut(views, below - views),
+        Areas {
+            tabs: cut(0, tabs),
+            table: cut(tabs, below - tabs),
             total: cut(below, total),
             note: cut(below + total, note),
         }
     }
-}
 
-impl KernelPage {
-    fn view(&self) -> &dyn View {
-        &*self.views[self.open]
-    }
-
-    fn view_mut(&mut self) -> &mut dyn View {
-        &mut *self.views[self.open]
-    }
-
-    /// Returns the lines of what is to be known of the figures.
-    fn note(&self, app: &App) -> Vec<String> {
-        let width = usize::from(app.layout().page.width.saturating_sub(2)).max(8);
-        let mut lines = text::wrap(&self.view().notes(app).join("  ·  "), width);
-        lines.truncate(MAX_NOTE);
-        lines
-    }
-
-    fn areas(&self, app: &App) -> Areas {
-        Areas::of(app.layout().page, self.note(app).len().max(1))
-    }
-
-    fn height(&self, app: &App) -> usize {
-        usize::from(self.areas(app).table.height.saturating_sub(1))
-    }
-
-    /// Shows the view `step` places from the present one, round and round.
+    /// Shows the view `step` places from the present one, wrapping around.
     fn turn(&mut self, app: &App, step: isize) {
-        let views = self.views.len();
+        let views = self.tables.len();
         self.open = (self.open + views).saturating_add_signed(step) % views;
-        self.follow(app);
+        (self as &mut dyn Page).follow(app);
     }
 
-    /// Returns the columns of the screen that the name of each view takes.
-    fn tabs(&self, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
+    /// Returns the name of each view, and the area of its tab.
+    fn tabs(&self, area: Rect) -> impl Iterator<Item = (usize, &'static str, Rect)> {
         let mut x = area.x;
-        self.views.iter().enumerate().map(move |(at, view)| {
-            let width = (text::width(view.name()) as u16 + 2).min(area.right().saturating_sub(x));
+        (0..self.tables.len()).map(move |at| {
+            let name = view!(at at, T => T::NAME);
+            let width = (text::width(name) as u16 + 2).min(area.right().saturating_sub(x));
             let tab = Rect { x, width, ..area };
             x += width;
-            (at, tab)
+            (at, name, tab)
         })
     }
 }
@@ -150,13 +157,41 @@ impl Page for KernelPage {
         ]
     }
 
+    fn table(&self) -> &PageTable {
+        &self.tables[self.open]
+    }
+
+    fn table_mut(&mut self) -> &mut PageTable {
+        &mut self.tables[self.open]
+    }
+
+    fn keys(&self, app: &App) -> Vec<PageKey> {
+        view!(self, T => keys::<T>(app, self.table()))
+    }
+
+    fn columns(&self) -> Vec<MenuColumn> {
+        view!(self, T => MenuColumn::all(T::shown()))
+    }
+
+    fn parse_filter(&mut self, text: &str) {
+        let open = self.open;
+        let filter = &mut self.table_mut().filter;
+        view!(at open, T => filter.set_by(text, &T::COLUMNS));
+    }
+
+    fn area(&self, app: &App, _rows: usize) -> Rect {
+        self.areas(app).table
+    }
+
+    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
+        view!(self, T => self.table().heading_at(app, T::shown(), area, at))
+    }
+
     fn takes(&self, action: Action) -> bool {
-        PageTable::<()>::moves(action)
-            || PageTable::<()>::arranges(action)
-            || matches!(
-                action,
-                Action::NextGroups | Action::PreviousGroups | Action::Left | Action::Right | Action::Open
-            )
+        matches!(
+            action,
+            Action::NextGroups | Action::PreviousGroups | Action::Left | Action::Right | Action::Open
+        )
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
@@ -165,99 +200,48 @@ impl Page for KernelPage {
             Action::PreviousGroups | Action::Left => self.turn(app, -1),
             Action::Open if self.traces() => {
                 app.data.callers.by_site = !app.data.callers.by_site;
-                self.follow(app);
+                (self as &mut dyn Page).follow(app);
             }
-            Action::Open => {}
-            Action::Filter => {
-                let (filter, _) = self.view().filter(app);
-                let prompt = Prompt::new(PromptKind::Filter, &filter.text);
-                app.open(prompt);
-            }
-            Action::ClearFilter => self.set_filter(app, ""),
-            Action::SortMenu => {
-                let (columns, sorted) = self.view().columns();
-                app.open_popup(SortMenu::of_page(columns, sorted));
-            }
-            action => {
-                let height = self.height(app);
-                self.view_mut().on_action(app, action, height);
-            }
+            _ => {}
         }
         Vec::new()
     }
 
-    fn step(&mut self, app: &App, rows: isize) {
-        let height = self.height(app);
-        self.view_mut().step(app, rows, height);
-    }
-
-    fn on_click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
-        let areas = self.areas(app);
-        let tab = self.tabs(areas.views).find(|(_, tab)| tab.contains(at));
-        match tab {
-            Some((view, _)) => {
-                self.open = view;
-                self.follow(app);
-            }
-            None => self.view_mut().on_click(app, areas.table, at),
-        }
-        Vec::new()
-    }
-
-    fn filter(&self, app: &App) -> Option<(&FilterState, usize)> {
-        Some(self.view().filter(app))
-    }
-
-    fn set_filter(&mut self, app: &App, text: &str) {
-        self.view_mut().set_filter(text);
-        self.follow(app);
-    }
-
-    fn sort_by(&mut self, app: &App, column: usize) {
-        self.view_mut().sort_by(column);
-        self.follow(app);
-    }
-
-    fn find(&mut self, app: &App, text: &str, first: isize, step: isize) -> bool {
-        let height = self.height(app);
-        self.view_mut().find(app, text, (first, step), height)
-    }
-
-    fn follow(&mut self, app: &App) {
-        let height = self.height(app);
-        self.view_mut().follow(app, height);
+    fn on_click(&mut self, app: &App, at: Position) -> bool {
+        let tab = self.tabs(self.areas(app).tabs).find(|(.., tab)| tab.contains(at));
+        let Some((view, ..)) = tab else { return false };
+        self.open = view;
+        (self as &mut dyn Page).follow(app);
+        true
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        self.views.iter().map(|view| view.help()).collect()
+        let section = |at| view!(at at, T => (T::HELP, columns_help(T::shown())));
+        (0..self.tables.len()).map(section).collect()
     }
 
     fn needs(&self) -> Needs {
-        self.view().needs()
+        view!(self, T => T::NEEDS)
     }
 
     fn traces(&self) -> bool {
-        self.view().traces()
+        view!(self, T => T::TRACES)
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         let areas = self.areas(app);
         let cut = |inner: Rect| inner.intersection(area);
-        let tabs = cut(areas.views);
+        let tabs = cut(areas.tabs);
         buf.set_style(tabs, theme.dim);
-        for (at, tab) in self.tabs(tabs) {
-            let style = if at == self.open {
-                theme.heading_sorted
-            } else {
-                theme.dim
-            };
-            let name = format!(" {} ", self.views[at].name());
-            draw_text(buf, tab.x, tab.y, &name, usize::from(tab.width), style);
+        for (at, name, tab) in self.tabs(tabs) {
+            let is_open = at == self.open;
+            let style = if is_open { theme.heading_sorted } else { theme.dim };
+            draw_text(buf, tab.x, tab.y, &format!(" {name} "), usize::from(tab.width), style);
         }
         let table = cut(areas.table);
-        self.view().draw(app, table, cut(areas.total), buf);
-        if let Err(why) = self.view().state(app) {
+        view!(self, T => draw_rows::<T>(app, self.table(), table, cut(areas.total), buf));
+        if let Err(why) = view!(self, T => T::state(app)) {
             let width = usize::from(table.width.saturating_sub(2)).max(8);
             let room = table.height.saturating_sub(2);
             for (y, words) in (0..room).zip(text::wrap(&why, width)) {
@@ -268,5 +252,306 @@ impl Page for KernelPage {
         for (y, words) in (0..note.height).zip(self.note(app)) {
             draw_line(buf, line(note, y), &format!(" {words}"), theme.dim);
         }
+    }
+}
+
+/// A kind of rows, and where they come from.
+trait Source: TableKind {
+    /// The name of the view, and what a row is called.
+    const NAME: &'static str;
+    const NOUN: &'static str;
+    /// The title of its columns in the help.
+    const HELP: &'static str;
+    const NEEDS: Needs;
+    /// The kernel is traced for it.
+    const TRACES: bool = false;
+
+    /// Returns the columns of the page, the names last.
+    fn shown() -> &'static [Column<Self>];
+
+    /// Lends the rows to `f`.
+    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [Self::Row<'a>]) -> R) -> R;
+
+    /// Lends the sum of rows to `f`.
+    fn with_total(rows: &[&Self::Row<'_>], f: &mut dyn for<'a> FnMut(&'a Self::Row<'a>));
+
+    /// Returns why there are no rows, and what would make them readable.
+    fn state(app: &App) -> Result<(), String>;
+
+    /// Returns the number of malformed lines.
+    fn malformed(_app: &App) -> usize {
+        0
+    }
+
+    /// Returns what qualifies the figures.
+    fn notes(app: &App) -> Vec<String>;
+}
+
+/// Returns the names of the rows that pass the filter, in order.
+fn keys<T>(app: &App, table: &PageTable) -> Vec<PageKey>
+where
+    T: Source,
+    for<'a> T::Row<'a>: Filterable,
+{
+    T::with_rows(app, |rows| {
+        let name = |at: usize| rows[at].text(TextField::Group).unwrap_or_default().into_owned();
+        table.arrange(T::shown(), rows).into_iter().map(name).collect()
+    })
+}
+
+/// Draws the table, and its sums in an area of one line.
+fn draw_rows<T>(app: &App, table: &PageTable, area: Rect, total: Rect, buf: &mut Buffer)
+where
+    T: Source,
+    for<'a> T::Row<'a>: Filterable,
+{
+    let columns = T::shown();
+    T::with_rows(app, |rows| {
+        let order = table.arrange(columns, rows);
+        let shown: Vec<_> = order.iter().map(|at| &rows[*at]).collect();
+        table.draw(app, columns, shown.iter().copied(), area, buf, |_, _, _| None);
+        if total.is_empty() || rows.is_empty() {
+            return;
+        }
+        let theme = &app.config.theme;
+        buf.set_style(total, theme.totals);
+        let grid = table.grid(app, columns, total);
+        T::with_total(&shown, &mut |sum| {
+            grid.draw_row(buf, 0, |at| {
+                let column = &columns[at];
+                if column.label != Label::None {
+                    return (label::<T>(app, shown.len(), rows.len()), theme.totals);
+                }
+                let width = usize::from(grid.cell(0, at).width);
+                let Cell { text, style } = cell(&(column.value)(sum), app.screen.units, width);
+                (text, theme.totals.patch(cell_style(theme, style)))
+            });
+        });
+    });
+}
+
+/// Names the rows that are summed: `20 of 187 caches`.
+fn label<T: Source>(app: &App, passing: usize, all: usize) -> String {
+    let mut label = counted(all as u64, T::NOUN);
+    if passing < all {
+        label = format!("{passing} of {label}");
+    }
+    match T::malformed(app) {
+        0 => label,
+        malformed => format!("{label}, partial: {malformed} malformed"),
+    }
+}
+
+/// Chooses columns by their ids, separated by spaces, in order. The first stays on every screen, those in `low` are left out
+/// first, and the names of the rows take the width that is left, at least `name_width`.
+fn choose<T: TableKind + Copy>(ids: &str, tables: &[&[Column<T>]], low: &[&str], name_width: u16) -> Vec<Column<T>> {
+    let known = || tables.iter().copied().flatten();
+    let chosen = ids
+        .split(' ')
+        .filter_map(|id| known().find(|column| column.id == id).copied());
+    let mut columns: Vec<_> = chosen.collect();
+    for (at, column) in columns.iter_mut().enumerate() {
+        if at == 0 {
+            column.priority = Priority::Highest;
+        } else if low.contains(&column.id) {
+            column.priority = Priority::Low;
+        } else if column.label != Label::None {
+            (column.width, column.grows) = (name_width, true);
+        }
+    }
+    columns
+}
+
+/// Returns the rows of lines, with their past and, if lines were `marked`, their changes since; what is new since then counts
+/// whole.
+fn kernel_rows<'a, T: KernelTable>(
+    app: &App,
+    lines: impl IntoIterator<Item = &'a T::Line>,
+    marked: Option<&[T::Line]>,
+    histories: &'a TableHistories,
+) -> Vec<KernelRow<'a, T>> {
+    let span = app.screen.chart.span().time;
+    let size = |line| T::size(&T::figures(line)).cast_signed();
+    let marked: Option<HashMap<_, i64>> =
+        marked.map(|lines| lines.iter().map(|line| (T::key(line), size(line))).collect());
+    let row = |line| {
+        let key = T::key(line);
+        let then = marked.as_ref().map(|marked| marked.get(&key).copied().unwrap_or(0));
+        KernelRow {
+            history: histories.get(&key),
+            span,
+            since_mark: then.map(|then| size(line).saturating_sub(then)),
+            ..KernelRow::new(line)
+        }
+    };
+    lines.into_iter().map(row).collect()
+}
+
+fn total<'a, T: KernelTable>(rows: &[&KernelRow<'a, T>]) -> KernelRow<'a, T> {
+    let rows: Vec<_> = rows.iter().map(|row| **row).collect();
+    KernelRow::total(&rows)
+}
+
+fn caches(app: &App) -> Reading<&SlabCaches> {
+    let snapshot = app.engine.snapshot.as_ref().ok_or(Missing::Pending)?;
+    snapshot.kernel.slab.as_deref().map_err(|why| *why)
+}
+
+impl Source for Slab {
+    const NAME: &'static str = "slab";
+    const NOUN: &'static str = "cache";
+    const HELP: &'static str = "SLAB CACHES";
+    const NEEDS: Needs = Needs::SLAB;
+
+    fn shown() -> &'static [Column<Self>] {
+        static SHOWN: LazyLock<Vec<Column<Slab>>> = LazyLock::new(|| {
+            let ids = "size change since_mark history trend used waste use active objects object_size slabs reclaimable cache";
+            // Few names are longer.
+            choose(ids, &[Slab::COLUMNS, slab::OVER_TIME], &["slabs", "objects"], 18)
+        });
+        &SHOWN
+    }
+
+    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SlabRow<'a>]) -> R) -> R {
+        let Ok(found) = caches(app) else { return f(&[]) };
+        let marked = app.data.marks.current().map(|mark| &mark.kernel().slab);
+        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.caches[..]));
+        f(&kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
+    }
+
+    fn with_total(rows: &[&SlabRow<'_>], f: &mut dyn for<'a> FnMut(&'a SlabRow<'a>)) {
+        f(&total(rows));
+    }
+
+    fn state(app: &App) -> Result<(), String> {
+        match caches(app) {
+            Ok(_) => Ok(()),
+            Err(Missing::Pending) => Err("reading the slab caches …".into()),
+            Err(why @ Missing::Denied) => Err(format!(
+                "{}: sudo zmtop shows them, each with its growth",
+                slab::unread(why)
+            )),
+            Err(why) => Err(slab::unread(why)),
+        }
+    }
+
+    fn malformed(app: &App) -> usize {
+        caches(app).map_or(0, |found| found.malformed)
+    }
+
+    fn notes(app: &App) -> Vec<String> {
+        let snapshot = app.engine.snapshot.as_ref();
+        let sums = snapshot.and_then(|snapshot| sums(&snapshot.system, caches(app), app.screen.units));
+        sums.into_iter().collect()
+    }
+}
+
+fn callers(app: &App) -> Option<&Callers> {
+    app.data.callers.found.as_ref()?.as_deref().ok()
+}
+
+/// The callers are traced as long as they are shown.
+impl Source for CallSites {
+    const NAME: &'static str = "callers";
+    const NOUN: &'static str = "caller";
+    const HELP: &'static str = "CALLERS";
+    const NEEDS: Needs = Needs::NOTHING;
+    const TRACES: bool = true;
+
+    fn shown() -> &'static [Column<Self>] {
+        static SHOWN: LazyLock<Vec<Column<CallSites>>> = LazyLock::new(|| {
+            let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
+            // The names have some of the module in them.
+            choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
+        });
+        &SHOWN
+    }
+
+    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [CallerRow<'a>]) -> R) -> R {
+        let rows = callers(app).map(|found| CallerRow::of(found, !app.data.callers.by_site));
+        f(&rows.unwrap_or_default())
+    }
+
+    fn with_total(rows: &[&CallerRow<'_>], f: &mut dyn for<'a> FnMut(&'a CallerRow<'a>)) {
+        let seconds = rows.first().map_or(0.0, |row| row.seconds);
+        let rows: Vec<CallerRow<'_>> = rows.iter().map(|row| **row).collect();
+        f(&CallerRow::total(&rows, seconds));
+    }
+
+    fn state(app: &App) -> Result<(), String> {
+        match &app.data.callers.found {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(why)) => Err(why.clone()),
+            None if app.data.callers.runs => Err("starting the trace …".into()),
+            None => Err("no trace while sampling is paused".into()),
+        }
+    }
+
+    fn notes(app: &App) -> Vec<String> {
+        let Some(found) = callers(app) else { return Vec::new() };
+        let mut notes = vec![cost(&found.trace, app.screen.units)];
+        if !app.data.callers.runs {
+            notes.insert(0, "paused".into());
+        }
+        notes.extend(own(&found.trace, app.screen.units));
+        notes.extend(found.symbols.err().map(unnamed));
+        notes
+    }
+}
+
+fn alloc_sites(app: &App) -> Reading<&AllocSites> {
+    let snapshot = app.engine.snapshot.as_ref().ok_or(Missing::Pending)?;
+    snapshot.kernel.sites.as_deref().map_err(|why| *why)
+}
+
+impl Source for Sites {
+    const NAME: &'static str = "sites";
+    const NOUN: &'static str = "site";
+    const HELP: &'static str = "ALLOCATION SITES";
+    const NEEDS: Needs = Needs::SITES;
+
+    fn shown() -> &'static [Column<Self>] {
+        /// Width of the names of functions, and the least of those of files.
+        const NAME_WIDTH: u16 = 24;
+        static SHOWN: LazyLock<Vec<Column<Sites>>> = LazyLock::new(|| {
+            let ids = "size change since_mark history trend calls each accurate module function site";
+            let mut columns = choose(ids, &[Sites::COLUMNS, sites::OVER_TIME], &[], NAME_WIDTH);
+            if let Some(function) = columns.iter_mut().find(|column| column.id == "function") {
+                (function.width, function.priority) = (NAME_WIDTH, Priority::High);
+            }
+            columns
+        });
+        &SHOWN
+    }
+
+    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
+        let Ok(found) = alloc_sites(app) else { return f(&[]) };
+        // Most lines hold nothing, and never did.
+        let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
+        let marked = app.data.marks.current().map(|mark| &mark.kernel().sites);
+        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.sites[..]));
+        let used = found.sites.iter().filter(is_used);
+        f(&kernel_rows(app, used, marked, app.engine.history.sites()))
+    }
+
+    fn with_total(rows: &[&SiteRow<'_>], f: &mut dyn for<'a> FnMut(&'a SiteRow<'a>)) {
+        f(&total(rows));
+    }
+
+    fn state(app: &App) -> Result<(), String> {
+        match alloc_sites(app) {
+            Ok(_) => Ok(()),
+            Err(Missing::Pending) => Err("reading the allocation sites …".into()),
+            Err(why) => Err(sites::unread(why)),
+        }
+    }
+
+    fn malformed(app: &App) -> usize {
+        alloc_sites(app).map_or(0, |found| found.malformed)
+    }
+
+    fn notes(app: &App) -> Vec<String> {
+        let is_stopped = alloc_sites(app).is_ok_and(|found| !found.running);
+        is_stopped.then(|| STOPPED.to_owned()).into_iter().collect()
     }
 }

@@ -16,31 +16,30 @@
 //! ```
 
 mod beside;
-mod cells;
-mod detail;
 
 use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 
-use self::cells::{draw_total, part_cell};
-use super::table::PageTable;
 use crate::account::{Account, ProcessTotals, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
-use crate::columns::{Column, Needs, columns_help};
+use crate::columns::{Column, MenuColumn, Needs, cell, columns_help};
 use crate::config::Action;
-use crate::order;
-use crate::tui::app::{App, FilterState, HelpSection, Hint, Page};
+use crate::history::RowHistory;
+use crate::history::kernel::{Growth, REST, rule};
+use crate::model::Snapshot;
+use crate::trend::Judgement;
+use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
+use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::event::Effect;
 use crate::tui::panel;
-use crate::tui::popup::sort::{MenuColumn, SortMenu};
-use crate::tui::prompt::{Prompt, PromptKind};
-use crate::tui::widgets::line;
+use crate::tui::widgets::{StatusLine, draw_line, line};
+use crate::{order, text, units};
 
 /// The width from which on what is beside the account stands at its right.
 const WIDE: u16 = 150;
-/// The width of that.
 const BESIDE_WIDTH: u16 = 52;
 /// The fewest lines of the detail, and of what is below the account.
 const MIN_DETAIL: u16 = 9;
@@ -48,14 +47,27 @@ const MIN_BELOW: u16 = 4;
 /// Lines that the account keeps where the detail is open.
 const MIN_ROWS: u16 = 4;
 
-/// The state of the page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MemoryPage {
-    table: PageTable<&'static str>,
+    table: PageTable,
     /// The sums over the processes of the last snapshot.
     totals: Option<ProcessTotals>,
     /// The user opened or closed the detail; before that it is open where there is room.
     detail: Option<bool>,
+}
+
+impl Default for MemoryPage {
+    fn default() -> Self {
+        let table = PageTable {
+            has_own_order: true,
+            ..PageTable::default()
+        };
+        Self {
+            table,
+            totals: None,
+            detail: None,
+        }
+    }
 }
 
 /// The areas of the page.
@@ -80,24 +92,15 @@ static SHOWN: LazyLock<Vec<Column<Parts>>> = LazyLock::new(|| {
 /// The column of bars, which nothing is sorted by.
 const BAR: &str = "bar";
 
-/// Returns the columns that the parts can be sorted by, with their places.
-fn sortable() -> impl Iterator<Item = (usize, &'static Column<Parts>)> {
-    SHOWN.iter().enumerate().filter(|(_, column)| column.id != BAR)
-}
-
 /// Shows a part on the page, with its detail.
 pub fn show(app: &mut App, id: &'static str) {
     super::open(app, Action::MemoryPage);
     if let Some(page) = app.page_mut::<MemoryPage>() {
-        page.table.selected = Some(id);
+        page.table.selected = Some(id.into());
         page.table.filter = FilterState::default();
         page.detail = Some(true);
     }
     app.with_page(|page, app| page.follow(app));
-}
-
-fn keys(rows: &[PartRow<'_>]) -> Vec<&'static str> {
-    rows.iter().map(|row| row.id).collect()
 }
 
 impl MemoryPage {
@@ -130,13 +133,6 @@ impl MemoryPage {
             });
         }
         places
-    }
-
-    /// Changes the order. By the names it is the account's own.
-    fn sort(&mut self, app: &App, change: impl FnOnce(&mut PageTable<&'static str>)) {
-        change(&mut self.table);
-        self.table.sort = self.table.sort.filter(|(at, _)| *at > 0);
-        self.follow(app);
     }
 
     fn arrange(&self, app: &App, rows: usize) -> Areas {
@@ -183,10 +179,6 @@ impl MemoryPage {
             detail: cut(upper, detail),
         }
     }
-
-    fn height(&self, app: &App, rows: usize) -> usize {
-        usize::from(self.arrange(app, rows).table.height.saturating_sub(1))
-    }
 }
 
 impl Page for MemoryPage {
@@ -203,46 +195,58 @@ impl Page for MemoryPage {
         ]
     }
 
+    fn table(&self) -> &PageTable {
+        &self.table
+    }
+
+    fn table_mut(&mut self) -> &mut PageTable {
+        &mut self.table
+    }
+
+    fn keys(&self, app: &App) -> Vec<PageKey> {
+        self.rows(app).iter().map(|row| row.id.into()).collect()
+    }
+
+    fn names(&self, app: &App) -> Vec<String> {
+        self.rows(app).iter().map(|row| row.title.to_owned()).collect()
+    }
+
+    fn columns(&self) -> Vec<MenuColumn> {
+        let mut columns = MenuColumn::all(&SHOWN);
+        columns.retain(|column| SHOWN[column.at].id != BAR);
+        columns
+    }
+
+    fn parse_filter(&mut self, text: &str) {
+        self.table.filter.set_by(text, &COLUMNS);
+    }
+
+    fn area(&self, app: &App, rows: usize) -> Rect {
+        self.arrange(app, rows).table
+    }
+
+    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
+        self.table.heading_at(app, &SHOWN, area, at)
+    }
+
     fn takes(&self, action: Action) -> bool {
-        PageTable::<&str>::moves(action)
-            || PageTable::<&str>::arranges(action)
-            || matches!(
-                action,
-                Action::Open
-                    | Action::Panel
-                    | Action::CursorLeft
-                    | Action::CursorRight
-                    | Action::CursorLeftFast
-                    | Action::CursorRightFast
-            )
+        matches!(
+            action,
+            Action::Open
+                | Action::Panel
+                | Action::CursorLeft
+                | Action::CursorRight
+                | Action::CursorLeftFast
+                | Action::CursorRightFast
+        )
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
-        let keys = keys(&self.rows(app));
-        let height = self.height(app, keys.len());
-        if self.table.on_action(&keys, action, height) {
-            return Vec::new();
-        }
-        let is_open = self.arrange(app, keys.len()).detail.height > 0;
+        let is_open = self.arrange(app, self.rows(app).len()).detail.height > 0;
         match action {
-            Action::SortLeft | Action::SortRight | Action::Reverse => self.sort(app, |table| {
-                // What is drawn of a share is no order of its own.
-                while table.on_sort(&SHOWN, action) && table.sort.is_some_and(|(at, _)| SHOWN[at].id == BAR) {}
-            }),
-            Action::SortMenu => {
-                let columns = sortable().map(|(_, column)| MenuColumn::new(column)).collect();
-                let sorted = self.table.sort.map_or(0, |(at, _)| at);
-                let sorted = sortable().position(|(place, _)| place == sorted).unwrap_or(0);
-                app.open_popup(SortMenu::of_page(columns, sorted));
-            }
-            Action::Filter => {
-                let prompt = Prompt::new(PromptKind::Filter, &self.table.filter.text);
-                app.open(prompt);
-            }
-            Action::ClearFilter => self.set_filter(app, ""),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
-                self.follow(app);
+                (self as &mut dyn Page).follow(app);
             }
             _ if is_open => panel::step_cursor(app, action),
             _ => {}
@@ -250,66 +254,21 @@ impl Page for MemoryPage {
         Vec::new()
     }
 
+    fn opens_rows(&self) -> bool {
+        true
+    }
+
     fn back(&mut self, app: &mut App) -> bool {
         let is_open = self.detail == Some(true);
         if is_open && !app.screen.chart.remove_cursor() {
             self.detail = Some(false);
-            self.follow(app);
+            (self as &mut dyn Page).follow(app);
         }
         is_open
     }
 
-    fn step(&mut self, app: &App, by: isize) {
-        let keys = keys(&self.rows(app));
-        let height = self.height(app, keys.len());
-        self.table.step(&keys, by, height);
-    }
-
-    fn on_click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
-        let keys = keys(&self.rows(app));
-        let area = self.arrange(app, keys.len()).table;
-        match self.table.row_at(app, &SHOWN, keys.len(), area, at) {
-            Ok(row) => {
-                let is_second = self.table.selected.as_ref() == keys.get(row);
-                let height = usize::from(area.height.saturating_sub(1));
-                self.table.select(&keys, row, height);
-                if is_second {
-                    return self.on_action(app, Action::Open);
-                }
-            }
-            Err(Some(column)) if SHOWN[column].id != BAR => self.sort(app, |table| table.sort_by(&SHOWN, column)),
-            Err(_) => {}
-        }
-        Vec::new()
-    }
-
-    fn filter(&self, app: &App) -> Option<(&FilterState, usize)> {
-        Some((&self.table.filter, self.rows(app).len()))
-    }
-
-    fn set_filter(&mut self, app: &App, text: &str) {
-        self.table.filter.set_by(text, &COLUMNS);
-        self.follow(app);
-    }
-
-    fn sort_by(&mut self, app: &App, column: usize) {
-        if let Some((at, _)) = sortable().nth(column) {
-            self.sort(app, |table| table.sort_by(&SHOWN, at));
-        }
-    }
-
-    fn find(&mut self, app: &App, text: &str, first: isize, step: isize) -> bool {
-        let rows = self.rows(app);
-        let height = self.height(app, rows.len());
-        let name = |at: usize| rows[at].title.to_owned();
-        self.table.find(&keys(&rows), name, text, (first, step), height)
-    }
-
-    fn follow(&mut self, app: &App) {
+    fn refresh(&mut self, app: &App) {
         self.totals = app.engine.snapshot.as_ref().map(|snapshot| ProcessTotals::of(snapshot));
-        let keys = keys(&self.rows(app));
-        let height = self.height(app, keys.len());
-        self.table.follow(&keys, height);
     }
 
     fn help(&self) -> Vec<HelpSection> {
@@ -331,7 +290,7 @@ impl Page for MemoryPage {
                 part_cell(app, column, row, width)
             });
         if let (Some(account), Some(totals)) = (self.account(app), &self.totals) {
-            draw_total(app, &account, cut(areas.total), buf);
+            draw_total(app, &self.table, &account, cut(areas.total), buf);
             beside::draw(app, snapshot, totals, cut(areas.beside), buf);
         }
         let detail = cut(areas.detail);
@@ -339,8 +298,204 @@ impl Page for MemoryPage {
             buf.set_style(line(detail, 0), theme.heading);
             let selected = rows.get(self.table.list.cursor);
             if let Some(row) = selected {
-                detail::draw(app, snapshot, row, detail, buf);
+                draw_detail(app, snapshot, row, detail, buf);
             }
         }
+    }
+}
+
+// The cells of the account that are not written as in any other table, and the line below it.
+
+/// Returns a cell that is not written as in any other table.
+fn part_cell(app: &App, column: &Column<Parts>, row: &PartRow<'_>, width: usize) -> Option<(String, Style)> {
+    let theme = &app.config.theme;
+    match column.id {
+        "part" => {
+            let name_style = match row {
+                PartRow { id: REST, .. } => theme.title,
+                PartRow { is_within: true, .. } => theme.dim,
+                _ => theme.text,
+            };
+            let indent = if row.is_within { "  " } else { "" };
+            Some((format!("{indent}{}", row.title), name_style))
+        }
+        "bar" => Some(match row.bytes {
+            Ok(0..) => (bar(row, width), bar_style(app, row)),
+            Ok(_) => ("counted twice".into(), theme.dim),
+            Err(why) => (why.to_string(), theme.dim),
+        }),
+        // That there is more or less of it is neither good nor bad.
+        "change" if Growth::of(row.id) == Growth::Free && !row.is_within => {
+            let cell = cell(&(column.value)(row), app.screen.units, width);
+            Some((cell.text, theme.dim))
+        }
+        // Figures of different moments may sum to more than there is.
+        "bytes" if row.bytes.is_ok_and(|n| n < 0) => {
+            let cell = cell(&(column.value)(row), app.screen.units, width);
+            Some((format!("-{}", cell.text), theme.dim))
+        }
+        "bytes" if row.is_within => {
+            let cell = cell(&(column.value)(row), app.screen.units, width);
+            let mark = row.bound.map(|bound| bound.mark().to_string()).unwrap_or_default();
+            Some((mark + &cell.text, theme.dim))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the share of the RAM as a bar, in eighths of a column.
+fn bar(row: &PartRow<'_>, width: usize) -> String {
+    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let (Ok(bytes), Ok(total)) = (row.bytes, row.total) else {
+        return String::new();
+    };
+    let share = bytes.unsigned_abs() as f64 / total.max(1) as f64;
+    let eighths = (share * width as f64 * 8.0).round() as usize;
+    let (full, part) = ((eighths / 8).min(width), eighths % 8);
+    let mut bar = "█".repeat(full);
+    if full < width && part > 0 {
+        bar.push(PARTS[part]);
+    }
+    bar
+}
+
+/// Returns the style of a bar: that of the header's bar for the parts that stand there.
+fn bar_style(app: &App, row: &PartRow<'_>) -> Style {
+    let theme = &app.config.theme;
+    match row.id {
+        "anon" => theme.bar_anon,
+        "shmem" => theme.bar_shmem,
+        "files" | "buffers" => theme.bar_file,
+        "slab_reclaimable" | "slab_unreclaimable" => theme.bar_slab,
+        "free" | "free_lists" => theme.bar_free,
+        _ if row.is_within => theme.dim,
+        _ => theme.chart,
+    }
+}
+
+/// Draws what the parts sum to, and what is outside it.
+fn draw_total(app: &App, table: &PageTable, account: &Account, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let theme = &app.config.theme;
+    buf.set_style(area, theme.totals);
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let grid = table.grid(app, &SHOWN, area);
+    grid.draw_row(buf, 0, |at| {
+        let text = match (SHOWN[at].id, account.total) {
+            ("part", _) => account.total_title.into(),
+            ("bytes", Ok(total)) => bytes(total),
+            ("bytes", Err(_)) => "-".into(),
+            ("share", Ok(_)) => "100.0".into(),
+            _ => String::new(),
+        };
+        (text, theme.totals)
+    });
+    let share = SHOWN.iter().position(|column| column.id == "share").unwrap_or(0);
+    let from = grid.cell(0, share).right();
+    if let (Ok(reserved), true) = (account.reserved, from > area.x) {
+        let mut outside = StatusLine::default();
+        outside.text(90, format!("  and {} outside it", bytes(reserved)), theme.totals);
+        outside.text(50, ": kernel image, page structs, firmware", theme.totals);
+        let place = Rect {
+            x: from,
+            width: area.right().saturating_sub(from),
+            ..area
+        };
+        outside.draw(place, buf);
+    }
+}
+
+// The selected part: its source and formula, what its growth means, and its chart.
+//
+//  slab, unreclaimable  92M  0.4 % of RAM
+//  The kernel's other objects; … Kernel: SUnreclaim in meminfo.
+//  It may leak: only the code that took an object gives it back.
+//  size over 5 min: 80M to 92M  ·  △ growing 12M/min for at least 2m
+//   92M ┤          ▂▄▆█████
+//    0M └5 min ago ─── 4m ─── now
+
+/// Lines that a chart needs, its heading and its axis with it.
+const MIN_CHART: u16 = 4;
+/// Lines of text beside the chart at most.
+const MAX_TEXT: usize = 4;
+
+/// Draws the detail; its first line is a heading.
+fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let mut heading = StatusLine::default();
+    heading.text(90, format!(" {}", row.title), theme.heading_sorted);
+    match row.bytes {
+        Ok(bytes) => {
+            let size = units::bytes(bytes.unsigned_abs(), app.screen.units);
+            heading.text(80, format!("  {size}"), theme.heading);
+            if let Ok(total) = row.total {
+                let share = 100.0 * bytes as f64 / total.max(1) as f64;
+                heading.text(70, format!("  {share:.1} % of RAM"), theme.heading);
+            }
+        }
+        Err(why) => heading.text(80, format!("  {why}"), theme.heading),
+    }
+    heading.text_right(50, "Enter closes ", theme.heading);
+    heading.draw(line(area, 0), buf);
+
+    let width = usize::from(area.width.saturating_sub(2)).max(8);
+    let mut texts = text::wrap(row.help, width);
+    texts.extend(text::wrap(&meaning(row), width));
+    let history = row.history;
+    let judgement = history.filter(|_| is_judged(row)).map(RowHistory::trend);
+    let reasons = judgement.map_or_else(Vec::new, Judgement::texts);
+    let suspects = app.engine.living_suspects();
+    let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
+    if let Some(cause) = own.find_map(|suspect| suspect.cause.as_ref()) {
+        texts.extend(text::wrap(&format!("It grows in {}.", cause.text()), width));
+    }
+    if !reasons.is_empty() {
+        texts.extend(text::wrap(&reasons.join(", "), width));
+    }
+    let left = area.height.saturating_sub(1);
+    let for_text = usize::from(left.saturating_sub(MIN_CHART)).clamp(1, MAX_TEXT.max(usize::from(left / 3)));
+    texts.truncate(for_text);
+    let mut y = 1;
+    for words in texts {
+        if y < area.height {
+            draw_line(buf, line(area, y), &format!(" {words}"), theme.dim);
+            y += 1;
+        }
+    }
+    let rest = Rect {
+        y: area.y + y,
+        height: area.height.saturating_sub(y),
+        ..area
+    };
+    if let Some(history) = history.filter(|_| rest.height >= MIN_CHART) {
+        let charted = Charted {
+            name: "size",
+            chart: app.screen.chart,
+            history: history.into(),
+            eta: row.eta(),
+            started_at: None,
+            is_judged: is_judged(row),
+            style: None,
+        };
+        draw_chart(app, snapshot, &charted, rest, buf);
+    }
+}
+
+fn is_judged(row: &PartRow<'_>) -> bool {
+    Growth::of(row.id).is_judged() && !row.is_within
+}
+
+/// Says what the growth of a part means.
+fn meaning(row: &PartRow<'_>) -> String {
+    let Some((_, growth, _, reason)) = rule(row.id).filter(|_| !row.is_within) else {
+        return String::new();
+    };
+    match growth {
+        Growth::Leak => format!("Growth may be a leak: {reason}."),
+        Growth::Processes => format!("Growth is told of the processes: {reason}."),
+        Growth::Reclaimed => format!("Growth is never called a leak: {reason}."),
+        Growth::Free => String::new(),
     }
 }

@@ -2,26 +2,35 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
-use super::{draw_facts, growth, held};
-use crate::columns::{cell, layout};
-use crate::model::{Memory, Missing, ProcessSample, Snapshot};
+use crate::account::headroom::headroom;
+use crate::columns::held::{COLUMNS, HeldRow};
+use crate::columns::{CellStyle, Column, Value, cell, layout, style_of_change};
+use crate::history::RowHistory;
+use crate::history::held::HeldHistory;
+use crate::history::mappings::{Coldness, MappingGrowth, Presence, Resident, total_growth};
+use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot, tolerance};
+use crate::text::{self, Align};
+use crate::trend::Verdict;
 use crate::tui::app::App;
+use crate::tui::chart::draw::{Charted, draw_chart};
+use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
-use crate::tui::widgets::StatusLine;
-use crate::{text, units};
+use crate::tui::panel::draw_facts;
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
+use crate::units;
 
-/// Draws the panel.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     heading(app, snapshot, sample).draw(area, buf);
     // The facts have at most half of the room; the chart and what grew share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.engine.history.get(sample.id);
-    let chart = history.map(|history| (history, app.row_source(snapshot).process(sample)));
+    let chart = history.map(|history| (history.into(), app.row_source(snapshot).process(sample)));
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
-        let rest = held::draw(app, snapshot, sample, rest, buf);
+        let rest = draw_held(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
-            growth::draw(app, snapshot, sample, rest, buf);
+            draw_growth(app, snapshot, sample, rest, buf);
         }
     }
 }
@@ -267,4 +276,335 @@ fn wrap_bytes(bytes: &[u8], width: usize, most: usize) -> Vec<String> {
         rest = &rest[end..];
     }
     lines
+}
+
+// The objects that a process holds through its descriptors, that with the largest part first.
+//
+//  holds 13.1M beside its PSS  ·  ▲ leak 1.2M/min  ·  memfd 13.0M  bpf 128K
+//   SHARE WHOLE  BY FDS KIND   NAME
+//   12.0M 12.0M   1   1 memfd  /memfd:cache
+//    1.0M  2.0M   2   1 memfd  /dev/shm/ring
+//  held over 5 minutes: 8.1M to 13.1M  ·  ▲ leaking 1.2M/min for at least 18m
+//  …
+
+/// Lines of a list without which it is not begun: its heading, the titles, and an object.
+const LEAST: u16 = 3;
+/// Lines of the chart, with its axis; and of what grew in its mappings, which has them first while nothing held grows.
+const CHART: u16 = 5;
+const MAPPINGS: u16 = 6;
+
+/// Draws what the process holds in up to half of the area, and its past below that where there is room; returns the rest, all
+/// of it where it holds nothing.
+pub(super) fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) -> Rect {
+    let theme = &app.config.theme;
+    let held = match sample.held() {
+        Ok(held) => held,
+        // That its memory cannot be read is said above, and that it has none.
+        Err(_) if sample.held.is_none() || sample.walk.is_err() => return area,
+        Err(why) => {
+            StatusLine::of(format!(" held through descriptors: {why}"), theme.dim).draw(area, buf);
+            return below(area, 1);
+        }
+    };
+    if held.objects.is_empty() {
+        return area;
+    }
+    let history = app.engine.history.held().get(sample.id).map(HeldHistory::row);
+    summary(app, held, history).draw(area, buf);
+    let room = area.height.div_ceil(2);
+    if room < LEAST {
+        return below(area, 1);
+    }
+    let columns: Vec<&Column<_>> = COLUMNS
+        .iter()
+        .filter(|c| c.id != "vram" || held.figures.vram > 0)
+        .collect();
+    let last = columns.len() - 1;
+    let layout = columns.iter().enumerate().map(|(at, column)| {
+        if at == last {
+            ColumnLayout::rest()
+        } else {
+            ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
+        }
+    });
+    let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
+    buf.set_style(line(area, 1), theme.dim);
+    grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
+    let mut y = 2;
+    for object in held.objects.iter().take(usize::from(room - 2)) {
+        let row = HeldRow::Object(object);
+        grid.draw_row(buf, y, |at| {
+            if at == last {
+                return (String::new(), Style::default());
+            }
+            let value = (columns[at].value)(&row);
+            (cell(&value, app.screen.units, usize::from(area.width)).text, theme.text)
+        });
+        // The end of a path tells more than its beginning.
+        let place = grid.cell(y, last);
+        let width = usize::from(place.width);
+        let name = text::truncate_start(&text::safe(&object.name), width);
+        draw_text(buf, place.x, place.y, &name, width, theme.text);
+        y += 1;
+    }
+    let rest = below(area, y);
+    match history {
+        Some(history) => draw_held_chart(app, snapshot, sample, history, rest, buf),
+        None => rest,
+    }
+}
+
+/// Draws how much it held over time, unless what grew in its mappings needs the room; returns the rest.
+fn draw_held_chart(
+    app: &App,
+    snapshot: &Snapshot,
+    sample: &ProcessSample,
+    history: &RowHistory,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Rect {
+    let needed = if history.trend().verdict.is_growth() {
+        0
+    } else {
+        MAPPINGS
+    };
+    if area.height < CHART + needed {
+        return area;
+    }
+    let cgroup = sample.facts.cgroup.as_deref().ok();
+    let charted = Charted {
+        name: "held",
+        chart: app.screen.chart,
+        history: history.into(),
+        eta: history.trend().eta(headroom(snapshot, cgroup)),
+        started_at: app.engine.history.started_at(sample.id),
+        is_judged: true,
+        style: None,
+    };
+    let place = Rect { height: CHART, ..area };
+    draw_chart(app, snapshot, &charted, place, buf);
+    below(area, CHART)
+}
+
+fn below(area: Rect, lines: u16) -> Rect {
+    let lines = lines.min(area.height);
+    Rect {
+        y: area.y + lines,
+        height: area.height - lines,
+        ..area
+    }
+}
+
+/// Returns the line that sums it up.
+fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
+    let theme = &app.config.theme;
+    let mut line = StatusLine::default();
+    let bytes = |n| units::bytes(n, app.screen.units);
+    line.text(
+        90,
+        format!(
+            " holds {}{} beside its PSS",
+            at_least(&held.figures),
+            bytes(held.figures.total())
+        ),
+        theme.text,
+    );
+    if let Some(judged) = history
+        .map(RowHistory::trend)
+        .filter(|judged| judged.verdict.is_growth())
+    {
+        let told = cell(
+            &Value::Trend(*judged, None),
+            app.screen.units,
+            usize::from(layout::TREND.get().width),
+        );
+        let style = if judged.verdict == Verdict::Leaking {
+            theme.leak
+        } else {
+            theme.up
+        };
+        line.spans(85, vec![("  ·  ".into(), theme.dim), (told.text, style)]);
+    }
+    for (at, part) in parts(&held.figures, bytes).into_iter().enumerate() {
+        let between = if at == 0 { "  ·  " } else { "  " };
+        line.text(80 - at as u8, format!("{between}{part}"), theme.text);
+    }
+    if held.figures.vram > 0 {
+        line.text(60, format!("  ·  and {} of VRAM", bytes(held.figures.vram)), theme.text);
+    }
+    let all = held.objects.len() as u64 + held.unlisted;
+    let plural = if all == 1 { "" } else { "s" };
+    line.text(40, format!("  ·  {} object{plural}", units::count(all)), theme.dim);
+    line
+}
+
+/// Returns the kinds of which something is held, and how much.
+pub(super) fn parts(figures: &HeldFigures, bytes: impl Fn(u64) -> String) -> Vec<String> {
+    let is_told = |kind: &HeldKind| figures.of(*kind) > 0 || figures.is_partial(Some(*kind));
+    let told = HeldKind::ALL.into_iter().filter(is_told);
+    told.map(|kind| match (figures.of(kind), figures.is_partial(Some(kind))) {
+        (n, false) => format!("{} {}", kind.id(), bytes(n)),
+        (n, true) => format!("{} ≥{}", kind.id(), bytes(n)),
+    })
+    .collect()
+}
+
+/// Returns the words before a sum of which some could not be read.
+pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
+    if figures.is_partial(None) { "at least " } else { "" }
+}
+
+// Which mappings of a process grew, the one that grew most first.
+//
+//  what grew in 2m  ·  +120M in all  ·  read 3s ago
+//  GROWTH    NOW  AREAS KIND    MAPPING
+//   +118M   1.1G     41 anon    [anon]
+//     +2M    12M      1 file    /usr/lib/libpython3.13.so new
+//
+// Once the user asked what the process touches, COLD beside NOW says what it did not.
+
+const TITLES: [&str; 6] = ["GROWTH", "NOW", "COLD", "AREAS", "KIND", "MAPPING"];
+/// The index of the column of what was not touched, which is there only where the user asked.
+const COLD: usize = 2;
+
+/// Draws a line that says over which time, a heading, and as many mappings as there is room for.
+pub(super) fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+    let theme = &app.config.theme;
+    let tracked = app.data.growth.get(sample);
+    let mappings = tracked.and_then(TrackedProcess::growth);
+    growth_heading(app, snapshot, sample, tracked, mappings.as_deref()).draw(area, buf);
+    // Without room for a mapping the titles are of no use.
+    let Some(mappings) = mappings.filter(|_| area.height > 2) else {
+        return;
+    };
+    let bytes = app.screen.units.width();
+    let column = |index: usize, width: u16, align| ColumnLayout::fixed(width.max(TITLES[index].len() as u16), align);
+    let coldness = app.data.coldness.get(sample).ok();
+    let mut columns = vec![
+        column(0, bytes + 1, Align::Right),
+        column(1, bytes, Align::Right),
+        column(COLD, bytes, Align::Right),
+        column(3, 6, Align::Right),
+        column(4, 7, Align::Left),
+        ColumnLayout::rest(),
+    ];
+    if coldness.is_none() {
+        columns.remove(COLD);
+    }
+    // The index of a drawn column among all.
+    let index = |at: usize| at + usize::from(coldness.is_none() && at >= COLD);
+    let grid = TableGrid::new(&columns, area, 1);
+    buf.set_style(line(area, 1), theme.dim);
+    grid.draw_row(buf, 1, |at| (TITLES[index(at)].to_owned(), theme.dim));
+    for (y, mapping) in (2..area.height).zip(&by_growth(mappings)) {
+        grid.draw_row(buf, y, |at| match index(at) {
+            0 => growth(app, mapping),
+            1 => {
+                let held = mapping.now.map(|n| units::bytes(n, app.screen.units));
+                (held.unwrap_or_else(|_| "-".into()), Style::default())
+            }
+            COLD => (cold(app, coldness, mapping), Style::default()),
+            3 => (units::count(mapping.areas), Style::default()),
+            4 => (mapping.kind.id().to_owned(), Style::default()),
+            _ => (String::new(), Style::default()),
+        });
+        draw_name(app, mapping, grid.cell(y, columns.len() - 1), buf);
+    }
+}
+
+/// Returns what was not touched of a mapping.
+fn cold(app: &App, coldness: Option<&Coldness>, mapping: &MappingGrowth) -> String {
+    let found = coldness.and_then(|coldness| coldness.mapping(mapping.kind, &mapping.name));
+    let cold = found.and_then(|found| found.resident.ok()).map(Resident::cold);
+    cold.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units))
+}
+
+/// Sorts mappings: what grew, then what shrank, then what did neither by what it holds, then what is unknown.
+fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
+    let (mut grown, rest): (Vec<_>, Vec<_>) = mappings.into_iter().partition(|m| m.growth() > Some(0));
+    let (mut shrunk, still): (Vec<_>, Vec<_>) = rest.into_iter().partition(|m| m.growth() < Some(0));
+    shrunk.reverse();
+    let (unknown, shrunk): (Vec<_>, Vec<_>) = shrunk.into_iter().partition(|m| m.growth().is_none());
+    grown.extend(shrunk);
+    grown.extend(still);
+    grown.extend(unknown);
+    grown
+}
+
+/// Returns the cell of a mapping's growth.
+fn growth(app: &App, mapping: &MappingGrowth) -> (String, Style) {
+    let theme = &app.config.theme;
+    let Some(growth) = mapping.growth() else {
+        return ("-".into(), theme.missing);
+    };
+    let size = mapping.now.unwrap_or(0);
+    let style = match style_of_change(growth as f64, tolerance(size)) {
+        _ if growth == 0 => theme.zero,
+        CellStyle::Up => theme.up,
+        CellStyle::Down => theme.down,
+        _ => theme.text,
+    };
+    (units::delta(growth, app.screen.units), style)
+}
+
+/// Draws the name, whose end tells more than its beginning, and what became of the mapping.
+fn draw_name(app: &App, mapping: &MappingGrowth, area: Rect, buf: &mut Buffer) {
+    let presence = match mapping.presence {
+        Presence::Both => "",
+        Presence::New => " new",
+        Presence::Gone => " gone",
+    };
+    let width = usize::from(area.width);
+    let name_width = width.saturating_sub(presence.len());
+    let name = text::truncate_start(&text::safe(&mapping.name), name_width);
+    let x = draw_text(buf, area.x, area.y, &name, name_width, Style::default());
+    let left = usize::from(area.right().saturating_sub(x));
+    draw_text(buf, x, area.y, presence, left, app.config.theme.dim);
+}
+
+/// Returns the line that says over which time growth counts, how much it is in all and how old the figures are, or
+/// why nothing is known.
+fn growth_heading(
+    app: &App,
+    snapshot: &Snapshot,
+    sample: &ProcessSample,
+    tracked: Option<&TrackedProcess>,
+    mappings: Option<&[MappingGrowth]>,
+) -> StatusLine {
+    let theme = &app.config.theme;
+    let mut line = StatusLine::default();
+    let error = tracked.and_then(|t| t.error);
+    let span = tracked.and_then(|t| Some((t, t.span(snapshot)?)));
+    match (mappings, span) {
+        (Some(mappings), Some((tracked, (duration, age)))) => {
+            if duration.is_zero() {
+                line.text(90, " what it maps", theme.text);
+                line.text(50, "  ·  what grew shows with the next reading", theme.dim);
+            } else {
+                let since = if tracked.marked { " since the mark" } else { "" };
+                line.text(
+                    90,
+                    format!(" what grew in {}{since}", units::span(duration)),
+                    theme.text,
+                );
+                let sum = units::delta(total_growth(mappings), app.screen.units);
+                line.text(80, format!("  ·  {sum} in all"), theme.text);
+            }
+            line.text(60, format!("  ·  read {} ago", units::span(age)), theme.dim);
+            if app.requests.paused {
+                line.text(70, "  ·  paused", theme.warning);
+            }
+        }
+        _ if sample.stat.is_kernel_thread() => {
+            line.text(1, format!(" mappings: {}", Missing::KernelThread), theme.dim);
+        }
+        _ if error.is_some() => {}
+        _ if app.requests.paused => line.text(1, " mappings not read: paused", theme.dim),
+        _ if app.fleet.is_some() => line.text(1, " its mappings are on its host: run zmtop there", theme.dim),
+        _ => line.text(1, " reading its mappings …", theme.dim),
+    }
+    if let Some(why) = error.filter(|_| !sample.stat.is_kernel_thread()) {
+        line.text(85, format!(" mappings not read: {why}"), theme.warning);
+    }
+    line
 }

@@ -20,7 +20,6 @@ use crate::tui::app::App;
 use crate::tui::widgets::{ListState, draw_line, line};
 use crate::units;
 
-/// The open list.
 #[derive(Debug, Default)]
 pub struct AlertList {
     list: ListState,
@@ -64,7 +63,7 @@ fn lines(app: &App) -> Vec<(String, Style)> {
         // That there are none is no fault.
         *style = theme.dim;
     }
-    let now = app.engine.snapshot.as_ref().map(|s| s.monotonic).unwrap_or_default();
+    let history = &app.engine.history;
     // The newest event about a target says how it is with that one now.
     let mut seen = HashSet::new();
     lines.extend(alerts.events().iter().map(|event| {
@@ -78,7 +77,7 @@ fn lines(app: &App) -> Vec<(String, Style)> {
         let text = format!(
             " {} {:>5} ago  {what:<8} {}  {}",
             if is_firing { '!' } else { ' ' },
-            units::span(now.saturating_sub(event.monotonic)),
+            units::span(history.elapsed_since(event.monotonic)),
             fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
             event.summary(),
         );

@@ -1,4 +1,4 @@
-//! Diagnostics: what could be read, how old the figures are, and what zmtop costs.
+//! Diagnostics: what could be read, how old the figures are, and what zmtop costs; of a fleet the queries and their cost.
 //!
 //! ```text
 //! ┌ Diagnostics ─────────────────────────────────────────────────────────────┐
@@ -12,7 +12,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, wrap};
+use crate::model::{Fleet, FleetStatus, Snapshot};
+use crate::text;
 use crate::tui::app::App;
+use crate::tui::fleet::count;
 use crate::tui::widgets::{ListState, draw_text};
 use crate::units::{self, Units};
 
@@ -28,8 +31,90 @@ pub struct Diagnostics {
 /// Returns every line with its label, which only the first line of a figure has.
 fn lines(app: &App) -> Vec<(&'static str, String)> {
     let Some(snapshot) = &app.engine.snapshot else {
-        return vec![("Processes", "none read yet".into())];
+        let fault = app.fleet.as_ref().and_then(FleetStatus::fault_text);
+        return vec![match (&app.fleet, fault) {
+            (Some(_), Some(fault)) => ("Error", fault),
+            (Some(_), None) => ("Queries", "no answer yet".into()),
+            (None, _) => ("Processes", "none read yet".into()),
+        }];
     };
+    let mut figures = match (&app.fleet, &snapshot.fleet) {
+        (Some(status), Some(fleet)) => of_fleet(app, snapshot, status, fleet),
+        _ => of_machine(app, snapshot),
+    };
+    if let Some(short) = app.engine.history.shortfall().rows_text() {
+        figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
+    }
+    let left_out = app.engine.history.held().left_out();
+    if left_out > 0 {
+        let text = format!("{} more hold something", units::counted(left_out as u64, "process"));
+        figures.push(("Held, no history", text));
+    }
+    let width = app
+        .screen
+        .size
+        .0
+        .min(Diagnostics::WIDTH)
+        .saturating_sub(LABEL_WIDTH + 3);
+    let mut lines = Vec::new();
+    for (mut label, text) in figures {
+        for line in wrap(&text, usize::from(width)) {
+            lines.push((std::mem::take(&mut label), line));
+        }
+    }
+    lines
+}
+
+/// Returns what is said of a fleet: the queries, their cost and their faults.
+fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet) -> Vec<(&'static str, String)> {
+    let mut figures = vec![
+        (
+            "Prometheus",
+            text::safe_prefix(&snapshot.host, usize::from(Diagnostics::WIDTH)).into_owned(),
+        ),
+        ("Fleet", count(fleet)),
+        (
+            "Figures",
+            format!("sampled at most {} ago", units::span(app.rows.age(snapshot))),
+        ),
+        ("Interval", units::span_exact(app.requests.interval)),
+    ];
+    if let Some(asked) = &status.asked {
+        let text = format!(
+            "{} in the last round, {} failed; answers of {}, the rows after {} ms",
+            asked.queries,
+            asked.failed,
+            units::bytes(asked.bytes, Units::Auto),
+            asked.took.as_millis()
+        );
+        figures.push(("Queries", text));
+        if let Some((query, took)) = &asked.slowest {
+            let query = text::safe_prefix(query.as_bytes(), 200);
+            figures.push(("Slowest query", format!("{} ms: {query}", took.as_millis())));
+        }
+    }
+    figures.extend(status.fault_text().map(|fault| ("Error", fault)));
+    let remarks = status.remarks.iter().map(|remark| ("Remark", remark.clone()));
+    figures.extend(remarks);
+    let past = match &status.past {
+        None => "being asked for",
+        Some(None) => "known for the last hour, as far as the server has it",
+        Some(Some(lacks)) => lacks,
+    };
+    figures.push(("Time before", past.into()));
+    figures.extend(own_cost(app, snapshot));
+    figures
+}
+
+/// Returns what zmtop costs.
+fn own_cost(app: &App, snapshot: &Snapshot) -> Option<(&'static str, String)> {
+    let cpu = app.engine.history.system().own_cpu? * 100.0;
+    let rss = units::bytes(snapshot.own.ok()?.rss, Units::Auto);
+    Some(("zmtop itself", format!("{cpu:.1} % of a core, {rss} of RSS")))
+}
+
+/// Returns what is said of this machine.
+fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let (sampling, coverage) = (&snapshot.sampling, &app.rows.coverage);
     let interval = units::span_exact(app.requests.interval);
     let hidden = coverage.hidden - coverage.pending;
@@ -73,10 +158,7 @@ fn lines(app: &App) -> Vec<(&'static str, String)> {
         );
         figures.push(("Cost of walks", text));
     }
-    if let (Some(cpu), Ok(own)) = (system.own_cpu, snapshot.own) {
-        let rss = units::bytes(own.rss, Units::Auto);
-        figures.push(("zmtop itself", format!("{:.1} % of a core, {rss} of RSS", cpu * 100.0)));
-    }
+    figures.extend(own_cost(app, snapshot));
     figures.push((
         "Reads",
         format!(
@@ -88,27 +170,7 @@ fn lines(app: &App) -> Vec<(&'static str, String)> {
         let text = format!("{} processes: grant CAP_SYS_PTRACE", sampling.doubtful);
         figures.push(("May count twice", text));
     }
-    if let Some(short) = app.engine.history.shortfall().rows_text() {
-        figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
-    }
-    let left_out = app.engine.history.held().left_out();
-    if left_out > 0 {
-        let text = format!("{} more hold something", units::counted(left_out as u64, "process"));
-        figures.push(("Held, no history", text));
-    }
-    let width = app
-        .screen
-        .size
-        .0
-        .min(Diagnostics::WIDTH)
-        .saturating_sub(LABEL_WIDTH + 3);
-    let mut lines = Vec::new();
-    for (mut label, text) in figures {
-        for line in wrap(&text, usize::from(width)) {
-            lines.push((std::mem::take(&mut label), line));
-        }
-    }
-    lines
+    figures
 }
 
 impl Popup for Diagnostics {

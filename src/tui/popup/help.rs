@@ -28,7 +28,6 @@ pub struct Help {
     pub list: ListState,
 }
 
-/// A line of the help.
 enum HelpLine {
     Heading(&'static str),
     /// A term, and a line about it.
@@ -83,8 +82,8 @@ fn commands(privilege: &Privilege) -> Vec<(String, String)> {
     let capability = capability.to_lowercase();
     let grant = capability.trim_start_matches("cap_");
     // As file capabilities zmtop refuses them: it would open with them what its user names.
-    let ambient =
-        format!("sudo setpriv --reuid \"$USER\" --init-groups --inh-caps +{grant} --ambient-caps +{grant} {program}");
+    let user = r#"--reuid "$USER" --regid "$(id -g "$USER")" --init-groups"#;
+    let ambient = format!("sudo setpriv {user} --ambient-caps +{grant} --inh-caps +{grant} {program}");
     vec![
         ("as root".into(), format!("sudo {program}")),
         ("as yourself".into(), ambient),

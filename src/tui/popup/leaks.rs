@@ -15,30 +15,27 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Popup;
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{AppliesTo, CellStyle, Column, Priority, Unit};
 use crate::group::RowKey;
-use crate::history::mapping_diff::MappingGrowth;
-use crate::history::parts::rule;
+use crate::history::kernel::rule;
+use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{Metric, Verdict};
-use crate::tui::app::{App, Response};
+use crate::tui::app::{App, Response, Scope};
 use crate::tui::navigation::show_scope;
 use crate::tui::page;
+use crate::tui::popup::Popup;
 use crate::tui::rows::rebuild;
-use crate::tui::scope::Scope;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 use crate::{text, units};
 
 /// Columns that the name of a suspect needs beside what grew in it.
 const MIN_NAME_WIDTH: usize = 14;
 
-/// The open list.
 #[derive(Debug)]
 pub struct LeakList {
-    /// The cursor.
     pub list: ListState,
     /// The suspects as listed, so that the cursor stays with its own when they change places.
     keys: Vec<SuspectKey>,
@@ -48,7 +45,6 @@ pub struct LeakList {
 type SuspectKey = (RowKey, bool);
 
 impl LeakList {
-    /// Returns a list of the suspects there are.
     pub fn new(app: &App) -> Self {
         Self {
             list: ListState::default(),
@@ -153,6 +149,12 @@ impl Popup for LeakList {
         app.close_page();
         app.screen.panel_open = true;
         show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(&key));
+        if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
+            // It is among them.
+            app.query.unfolded.insert(fold);
+            rebuild(app);
+            app.select_row(Some(&key));
+        }
         if app.tables.current().selected.as_ref() != Some(&key) {
             // A filter holds it back, or it is folded away.
             app.query.filter.set("");

@@ -9,18 +9,19 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::columns::{CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, sparklines};
+use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, newest, sparklines_of};
 use crate::config::{Action, Context};
-use crate::group::{Group, Totals};
-use crate::model::Missing;
+use crate::group::{Group, GroupBy, RowKey, Totals};
+use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::query::RowRef;
-use crate::text;
 use crate::trend::Verdict;
-use crate::tui::app::App;
-use crate::tui::scope::Scope;
-use crate::tui::table::Table;
-use crate::tui::widgets::{PlacedColumn, draw_beside_headings, draw_line, line, rows_in_sight, select_row, with_order};
-use crate::tui::{labels, search};
+use crate::tui::app::{App, Scope, Table};
+use crate::tui::labels;
+use crate::tui::navigation::is_match;
+use crate::tui::widgets::{
+    PlacedColumn, StatusLine, draw_beside_headings, draw_line, line, rows_in_sight, select_row, with_order,
+};
+use crate::{text, units};
 
 /// Draws the heading and the rows.
 pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
@@ -44,7 +45,16 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         .find(|placed| table.columns[placed.index].get().unit == Unit::Chart);
     let charts = chart.map_or_else(Vec::new, |placed| {
         let value = table.columns[placed.index].get().value;
-        sparklines(rows.iter().map(|(.., values)| value(values)), placed.width.into())
+        let width = usize::from(placed.width);
+        let values = rows.iter().map(|(_, _, row, values)| match app.fold(row) {
+            Some(fold) => app
+                .bands_of(snapshot, fold, width)
+                .into_iter()
+                .map(|band| Some(band?.last))
+                .collect(),
+            None => newest(&value(values), width),
+        });
+        sparklines_of(&values.collect::<Vec<_>>())
     });
     for (index, (at, y, row, values)) in rows.iter().enumerate() {
         let place = line(area, *y);
@@ -89,15 +99,19 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
 }
 
-/// Returns the style of a whole row.
 fn row_style(app: &App, row: &RowRef) -> Style {
     let theme = &app.config.theme;
     let search = app.query.search.as_deref();
-    if app.tables.tags.contains(&row.key) {
+    let of_members = |has: &dyn Fn(&RowKey) -> bool| match (app.fold(row), &app.engine.snapshot) {
+        (Some(fold), Some(snapshot)) => fold.ids(snapshot).any(|id| has(&RowKey::Process(id))),
+        _ => has(&row.key),
+    };
+    let tags = &app.tables.tags;
+    if !tags.is_empty() && of_members(&|key| tags.contains(key)) {
         theme.tagged
-    } else if search.is_some_and(|search| search::matches(app, row, search)) {
+    } else if search.is_some_and(|search| is_match(app, row, search)) {
         theme.found
-    } else if app.engine.has_alert(&row.key) {
+    } else if app.engine.alerts.firing() > 0 && of_members(&|key| app.engine.has_alert(key)) {
         theme.alert
     } else {
         theme.text
@@ -146,8 +160,15 @@ fn draw_cell(
     let of_command = id == layout::COMMAND && placed.skip == 0;
     let read = if of_command { width.saturating_mul(4) } else { width };
     let mut cell = cell(&(column.value)(values), app.screen.units, read);
-    if let (CellStyle::Chart, Some(chart)) = (cell.style, chart) {
-        chart.clone_into(&mut cell.text);
+    let fold = app.fold(row);
+    if let (true, Some(chart)) = (
+        cell.style == CellStyle::Chart || column.unit == Unit::Chart && fold.is_some(),
+        chart,
+    ) {
+        cell = Cell {
+            text: chart.into(),
+            style: CellStyle::Chart,
+        };
     }
     // A row whose memory is hidden shows what is known of it, and no dash for each of the rest.
     if cell.style == CellStyle::Missing && values.counted_rss.is_some() {
@@ -161,7 +182,9 @@ fn draw_cell(
             _ => {}
         }
     }
-    if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
+    if let Some(fold) = fold.filter(|_| column.label == Label::Process) {
+        cell.text = format!("{}×{} {}", row.guide, fold.group.members.len(), cell.text);
+    } else if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
         cell.text = in_tree(row, values, &cell.text);
     }
     if of_command {
@@ -312,4 +335,126 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
         let place = PlacedColumn { width, ..run[0] };
         place.draw_at(buf, area, 0, label, theme.totals);
     }
+}
+
+// The selected row in full, on one line.
+//
+//  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
+//  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  oldest 4s
+
+/// A command is never cut to less: the rest of the line goes first.
+const MIN_COMMAND_WIDTH: usize = 20;
+
+/// Draws the line.
+pub(super) fn draw_detail(app: &App, area: Rect, buf: &mut Buffer) {
+    buf.set_style(area, app.config.theme.dim);
+    let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
+        return;
+    };
+    let width = usize::from(area.width);
+    if let Some(group) = app.selected_group() {
+        group_line(app, snapshot, group, width).draw(area, buf);
+    } else if let Some(sample) = app.selected_sample(snapshot) {
+        process_line(app, sample, width).draw(area, buf);
+    }
+}
+
+fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
+    let theme = &app.config.theme;
+    let facts = &sample.facts;
+    // That it is not the user's to read is said once, above.
+    let is_said = sample.walk == Err(Missing::Denied) && app.hides_memory();
+    let reasons = if is_said {
+        String::new()
+    } else {
+        labels::missing_reasons(sample)
+    };
+    let container = facts.container.as_deref();
+    let place = container
+        .map(|c| format!("container {}", text::safe_prefix(c, 16)))
+        .or_else(|| facts.unit.as_deref().map(|u| text::safe_prefix(u, 32).into_owned()));
+    // The pid, and a separator before each of the others.
+    let rest = text::width(&reasons) + place.as_deref().map_or(0, text::width) + 12;
+    let command_width = width.saturating_sub(rest).max(MIN_COMMAND_WIDTH);
+    let command = text::truncate(&text::safe_prefix(&facts.command(), command_width), command_width);
+    let mut line = StatusLine::default();
+    if let Some(host) = &facts.host {
+        let host = text::safe_prefix(host, MIN_COMMAND_WIDTH * 2);
+        line.text(60, format!(" {command}"), theme.text);
+        line.text(90, format!(" on {host}"), theme.text);
+    } else {
+        line.text(90, format!(" {} ", sample.id.pid), theme.text);
+        line.text(60, command, theme.text);
+    }
+    if let Some(place) = place {
+        line.text(40, format!("  ·  {place}"), theme.dim);
+    }
+    if !reasons.is_empty() {
+        let style = if sample.walk == Err(Missing::Denied) {
+            theme.dim
+        } else {
+            theme.warning
+        };
+        line.text(80, format!("  ·  {reasons}"), style);
+    }
+    line
+}
+
+fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> StatusLine {
+    let theme = &app.config.theme;
+    let count = labels::process_count(app, group);
+    let count = match group.key.by {
+        GroupBy::Mapping => format!("mapped by {count}"),
+        _ if group.totals.partial => format!("{count}, {} readable", group.readable),
+        _ => count,
+    };
+    let mut parts = vec![(80, format!("  ·  {count}"), theme.dim)];
+    if let Some((what, count)) = group.replaced {
+        let what = labels::replaced(what);
+        parts.push((85, format!(", {count} to start anew ({what})"), theme.warning));
+    }
+    let memory = memory_parts(app, group).into_iter();
+    parts.extend(memory.map(|(priority, text)| (priority, text, theme.dim)));
+    if let Some(cgroup) = &group.cgroup {
+        let figures = labels::cgroup_figures(cgroup, app.screen.units);
+        parts.push((75, format!("  ·  {figures}"), theme.dim));
+    }
+    if let Some(at) = group.walked {
+        let age = units::span(snapshot.monotonic.saturating_sub(at));
+        parts.push((50, format!("  ·  oldest {age}"), theme.dim));
+    }
+    // The name has what the others leave; before it is cut to less than a third, some of them go.
+    let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();
+    let name_width = width.saturating_sub(rest + 1).max(width / 3);
+    let mut line = StatusLine::default();
+    let name = match group.key.by {
+        GroupBy::Siblings => text::truncate(&text::safe_prefix(group.name(), name_width), name_width),
+        _ => labels::group_name(&group.key, name_width),
+    };
+    line.text(90, format!(" {name}"), theme.text);
+    for (priority, text, style) in parts {
+        line.text(priority, text, style);
+    }
+    line
+}
+
+/// Returns the figures of a group's memory, each with its priority.
+fn memory_parts(app: &App, group: &Group) -> Vec<(u8, String)> {
+    let memory = match &group.totals.memory {
+        Ok(memory) => memory,
+        Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
+        Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
+    };
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let pss = (70, format!("  ·  PSS {}", bytes(memory.pss)));
+    if app.engine.is_partial() {
+        return vec![pss];
+    }
+    let shared = memory.pss.saturating_sub(memory.uss());
+    vec![
+        pss,
+        (62, format!("  USS {}", bytes(memory.uss()))),
+        (60, format!("  shared {}", bytes(shared))),
+        (65, format!("  swap {}", bytes(memory.swap))),
+    ]
 }

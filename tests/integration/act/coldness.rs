@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use zmtop::act::{ActError, Command, Pinned, ProcessAction, Reply};
-use zmtop::history::coldness::{Coldness, Resident};
-use zmtop::model::mapping::MappingKind;
-use zmtop::sampler::{Options, mappings};
-
 use super::worker::{LONG, next, worker};
 use super::{Own, identity, pin, until};
 use crate::truth::child::{self, Child};
+
+use zmtop::act::{ActError, Command, Pinned, ProcessAction, Reply};
+use zmtop::history::mappings::{Coldness, Resident};
+use zmtop::model::mapping::MappingKind;
+use zmtop::sampler::{Options, mappings};
 
 const MIB: u64 = 1 << 20;
 const NAME: &str = "act::coldness::what_it_touches_again_is_hot_and_the_rest_is_cold";

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::alert::{AlertEvent, Rule, TargetKind};
-use zmtop::config::{Settings, alerts};
-use zmtop::model::slab::{SlabCache, SlabCaches, SlabFigures};
-
 use super::{Evaluator, outline, rule};
 use crate::support::rows::{MIB, snapshot};
+
+use zmtop::alert::{AlertEvent, Rule, TargetKind};
+use zmtop::config::{Settings, alerts};
+use zmtop::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 
 /// A machine of 1000 MiB, of which so much is not accounted for, and so much is unreclaimable slab.
 fn machine(rest: u64, slab: u64) -> zmtop::model::Snapshot {

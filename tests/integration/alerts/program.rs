@@ -18,7 +18,7 @@ use crate::support::rows::with_facts;
 const HOSTILE: &[u8] = b"/bin/x\0$(touch /tmp/no); `id` \"'\x1b]0;t\x07\xff\n";
 
 /// Returns events about a process with a hostile name.
-fn events() -> Vec<AlertEvent> {
+pub(crate) fn events() -> Vec<AlertEvent> {
     let mut evaluator = Evaluator::new([rule("process", "pss>100M swap>=0", 0, 0)]);
     let hostile = with_facts(process_with(7, 200), |f| f.cmdline = Ok(HOSTILE.into()));
     let mut all = evaluator.advance(1.0, vec![hostile]);
@@ -202,7 +202,7 @@ fn one_that_fails_or_is_missing_says_so_and_no_more() {
             &["/bin/sh", "-c", "kill -SEGV $$"],
             "alert big: /bin/sh was ended by signal 11",
         ),
-        (&["/"], "alert big: cannot run /: Permission denied (os error 13)"),
+        (&["/"], "alert big: cannot run /: is a directory"),
     ] {
         let harness = Harness::new(run, 10);
         harness.fire();
@@ -311,4 +311,33 @@ fn a_huge_name_still_fits() {
     assert!(facts.json().len() < 16 << 10, "{}", facts.json().len());
     assert!(facts.environment().iter().all(|(_, v)| v.len() < 8 << 10));
     assert!(fired.summary().len() < 400, "{}", fired.summary());
+}
+
+#[test]
+fn one_that_others_can_change_is_not_run_whenever_that_began() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let set_mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    std::fs::create_dir(at("bin")).unwrap();
+    crate::support::copy_program("/bin/touch", &at("bin/touch"));
+    symlink("bin/touch", at("link")).unwrap();
+    let (link, ran) = (at("link").display().to_string(), at("ran").display().to_string());
+    let harness = Harness::new(&[&link, &ran], 10);
+    harness.fire();
+    harness.wait_until_idle();
+    assert_eq!(harness.errors(), [""; 0]);
+    assert!(at("ran").exists());
+    std::fs::remove_file(at("ran")).unwrap();
+    for (path, mode) in [("bin/touch", 0o777), ("bin", 0o775)] {
+        let before = std::fs::metadata(at(path)).unwrap().permissions().mode();
+        set_mode(&at(path), mode);
+        let harness = Harness::new(&[&link, &ran], 10);
+        harness.fire();
+        harness.wait_until_idle();
+        let why = format!("others can write to {}", at(path).display());
+        assert_eq!(harness.errors(), [format!("alert big: {link} is not run: {why}")]);
+        set_mode(&at(path), before);
+    }
+    assert!(!at("ran").exists());
 }

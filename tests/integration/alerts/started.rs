@@ -1,6 +1,6 @@
 //! What the program of an alert inherits: what zmtop was started with, not what zmtop made of it.
 
-use crate::support::pty::Pty;
+use crate::support::pty::{Pty, ZMTOP};
 
 #[test]
 fn the_limits_and_the_niceness_are_those_that_zmtop_was_started_with() {
@@ -30,6 +30,37 @@ fn the_limits_and_the_niceness_are_those_that_zmtop_was_started_with() {
     assert_eq!(before.lines().count(), 2, "{before}");
     // `ls` itself has its directory open.
     assert_eq!(out, format!("256\n4096\n3\n{before}1\n"));
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+}
+
+#[test]
+fn the_secrets_in_zmtop_s_environment_are_not_passed_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let config = format!(
+        "[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nhold = 0\nrun = ['/bin/sh', '-c', '''{script}''', '{}']\n",
+        path("out"),
+        script = "env > \"$0.new\"; mv \"$0.new\" \"$0\""
+    );
+    std::fs::write(path("config.toml"), config).unwrap();
+    let secrets = [
+        "ZMTOP_PROMETHEUS_TOKEN",
+        "ZMTOP_PROMETHEUS_PASSWORD",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    ];
+    let secrets = secrets.map(|name| (name, "hunter2"));
+    let env: Vec<_> = secrets.into_iter().chain([("OTHER", "kept")]).collect();
+    let mut pty = Pty::run((110, 30), ZMTOP, &["--config", &path("config.toml")], &env);
+    pty.wait_for_table();
+    pty.wait("the program ran", |_| std::path::Path::new(&path("out")).exists());
+    let out = std::fs::read_to_string(path("out")).unwrap();
+    assert!(
+        out.contains("OTHER=kept\n") && out.contains("ZMTOP_EVENT=fired\n"),
+        "{out}"
+    );
+    assert!(!out.contains("hunter2"), "{out}");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }

@@ -1,6 +1,5 @@
 //! The checks can fail: made sources with arrows of every shape.
 
-use super::docs::misworded;
 use super::graph::{Graph, module};
 use super::layers;
 
@@ -254,24 +253,4 @@ fn what_is_no_circle_is_none() {
 #[should_panic(expected = "a module is a file")]
 fn modules_within_a_file_are_refused() {
     Graph::new([("a.rs", "mod inner { use super::X; }")]);
-}
-
-#[test]
-fn words_are_found_at_the_beginning_of_doc_comments_only() {
-    for line in [
-        "/// What it was.",
-        "//! How it is.",
-        "    /// Whether so.",
-        "/// Whoever it is",
-        "/// Of many",
-        "/// One's own",
-    ] {
-        assert_eq!(misworded(line), [line.trim()]);
-        assert_eq!(misworded(&format!("fn f() {{}}\n{line}\n/// More.")), [line.trim()]);
-    }
-    assert_eq!(misworded("//! A room.\n/// What\n"), ["/// What"]);
-    assert_eq!(
-        misworded("/// Returns\n/// What it was.\n// What\nlet x = \"/// What\"; /// Officer\n/// Ones"),
-        Vec::<&str>::new()
-    );
 }

@@ -5,16 +5,16 @@ use super::graph::Graph;
 /// Returns the layer of a top-level module; `None` for one that the design does not name.
 fn layer(module: &str) -> Option<u8> {
     Some(match module {
-        "units" | "text" | "order" => 0,
+        "units" | "text" | "order" | "schema" => 0,
         "model" => 1,
         "account" | "group" | "trend" => 2,
         "filter" | "history" => 3,
         "columns" => 4,
         "alert" | "query" => 5,
         "engine" | "proc" | "record" => 6,
-        "act" | "sampler" | "source" => 7,
+        "act" | "fleet" | "http" | "sampler" | "source" => 7,
         "config" => 8,
-        "tui" | "output" | "export" => FACES,
+        "tui" | "output" | "serve" => FACES,
         "cli" | "run" | "main" | "lib" | "manual" => 10,
         _ => return None,
     })

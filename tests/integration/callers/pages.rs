@@ -1,8 +1,8 @@
 //! Formats and raw pages, captured and made, whole and damaged.
 
-use zmtop::proc::tracefs::event::{Decoder, Event};
-use zmtop::proc::tracefs::format::{Field, Format, FormatError};
-use zmtop::proc::tracefs::page::{Missed, PageLayout, Record, Torn};
+use zmtop::proc::tracefs::{Decoder, Event};
+use zmtop::proc::tracefs::{Field, Format, FormatError};
+use zmtop::proc::tracefs::{Missed, PageLayout, Record, Torn};
 use zmtop::proc::tracefs::{lost, mounts};
 
 use super::{decoder, fixture};

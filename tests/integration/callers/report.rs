@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use zmtop::columns::callers::{COLUMNS, CallSites, find};
-use zmtop::columns::layout;
+use zmtop::columns::callers::{COLUMNS, CallSites, CallerRow};
+use zmtop::columns::{TableKind, layout};
 use zmtop::filter::Filter;
 use zmtop::model::Missing;
-use zmtop::model::callers::{CallFigures, CallSite, Callers, Symbol, Trace};
-use zmtop::output::callers::CallersReport;
+use zmtop::model::kernel::{CallFigures, CallSite, Callers, Symbol, Trace};
+use zmtop::output::kernel::callers_report;
 use zmtop::output::report_layout::ReportLayout;
 use zmtop::output::{Format, OutputStyle, write};
 
@@ -76,6 +76,16 @@ fn callers() -> Callers {
     }
 }
 
+/// The report of all call sites, as JSON.
+pub(crate) fn of_all() -> String {
+    written(
+        &callers(),
+        "",
+        |layout| layout.columns = COLUMNS.iter().collect(),
+        Format::Json,
+    )
+}
+
 type Layout = ReportLayout<CallSites>;
 
 fn written(callers: &Callers, filter: &str, change: impl FnOnce(&mut Layout), format: Format) -> String {
@@ -91,20 +101,19 @@ fn written_by(
 ) -> String {
     let mut layout = Layout {
         columns: layout::callers(),
-        sort: find("allocated").unwrap(),
+        sort: CallSites::find("allocated").unwrap(),
         descending: true,
         top: None,
         style: OutputStyle::default(),
     };
     change(&mut layout);
     let filter = Filter::parse(filter, &COLUMNS).unwrap();
+    let rows = CallerRow::of(callers, by_symbol).into_iter();
+    let rows: Vec<_> = rows.filter(|row| filter.matches(row)).collect();
+    let total = CallerRow::total(&rows, callers.trace.time.as_secs_f64());
+    let report = callers_report(callers, by_symbol, (&rows, &total), layout);
     let mut out = Vec::new();
-    write(
-        &mut out,
-        &CallersReport::new(callers, by_symbol, &filter, layout),
-        format,
-    )
-    .unwrap();
+    write(&mut out, &report, format).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -122,9 +131,9 @@ fn call_sites_as_a_table() {
     let chosen = |layout: &mut Layout| {
         layout.columns = ["frag", "frees", "freed", "cross_cpu", "module", "caller"]
             .iter()
-            .filter_map(|id| find(id))
+            .filter_map(|id| CallSites::find(id))
             .collect();
-        layout.sort = find("caller").unwrap();
+        layout.sort = CallSites::find("caller").unwrap();
         layout.descending = false;
         layout.top = Some(2);
     };

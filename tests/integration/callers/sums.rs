@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use zmtop::model::Missing;
-use zmtop::model::callers::{CallFigures, Symbol};
+use zmtop::model::kernel::{CallFigures, Symbol};
 use zmtop::proc::kallsyms::Lookup;
-use zmtop::proc::tracefs::event::Event;
-use zmtop::sampler::callers::merge::Merge;
+use zmtop::proc::tracefs::Event;
+use zmtop::sampler::callers::tally::Merge;
 use zmtop::sampler::callers::tally::{MAX_LIVE, MAX_SITES, Tally};
 
 /// Numbers that look random, the same each time.

@@ -108,13 +108,22 @@ fn every_kind_of_value() {
     let table = [
         (Value::Bytes(0), "0", CellStyle::Zero),
         (Value::Bytes(120 * MIB), "120M", CellStyle::Plain),
-        (Value::Delta(0), "0", CellStyle::Zero),
-        (Value::Delta(12 << 20), "+12.0M", CellStyle::Up),
-        (Value::Delta(-4096), "-4.0K", CellStyle::Down),
+        (Value::Delta(0, 0), "0", CellStyle::Zero),
+        (Value::Delta(12 << 20, 0), "+12.0M", CellStyle::Up),
+        // Below 1 MiB, or 1 % of what changed, a change is noise.
+        (Value::Delta(1024, 0), "+1.0K", CellStyle::Plain),
+        (Value::Delta(-4096, 0), "-4.0K", CellStyle::Plain),
+        (Value::Delta(900 << 10, 5 << 20), "+900K", CellStyle::Plain),
+        (Value::Delta(1 << 20, 100 << 20), "+1.0M", CellStyle::Up),
+        (Value::Delta(-(1 << 20), 100 << 20), "-1.0M", CellStyle::Down),
+        (Value::Delta(99 << 20, 10_000 << 20), "+99.0M", CellStyle::Plain),
+        (Value::Delta(-(100 << 20), 10_000 << 20), "-100M", CellStyle::Down),
         (Value::Growth(0.0), "0", CellStyle::Zero),
         (Value::Growth(1e-9), "0", CellStyle::Zero),
-        (Value::Growth(2048.0), "+2.0K/s", CellStyle::Up),
-        (Value::Growth(-2048.0), "-2.0K/s", CellStyle::Down),
+        // 1 MiB a minute is 17.1 KiB a second.
+        (Value::Growth(2048.0), "+2.0K/s", CellStyle::Plain),
+        (Value::Growth(20480.0), "+20.0K/s", CellStyle::Up),
+        (Value::Growth(-20480.0), "-20.0K/s", CellStyle::Down),
         (Value::PerSecond(0.04), "0", CellStyle::Zero),
         (Value::PerSecond(3.21), "3.2", CellStyle::Plain),
         (Value::PerSecond(123_456.7), "123k", CellStyle::Plain),
@@ -271,7 +280,7 @@ proptest! {
         let n = n >> shift;
         for (value, columns) in [
             (Value::Bytes(n), 5),
-            (Value::Delta(n.cast_signed()), 6),
+            (Value::Delta(n.cast_signed(), x as u64), 6),
             (Value::Growth(x * x * x), 10),
             (Value::PerSecond(x * x), 5),
             (Value::Share(x), 7),

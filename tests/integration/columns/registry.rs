@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::rows::{process, snapshot, walk, with_facts};
 use unicode_width::UnicodeWidthStr;
+
 use zmtop::columns::{
     COLUMNS, Column, ColumnId, Needs, Row, SortKey, TableKind, Unit, Value, find, mapping, needs_of_filter, suspect,
     system,
@@ -12,14 +14,12 @@ use zmtop::columns::{
 use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
-use zmtop::history::coldness::{Coldness, ColdnessTable};
+use zmtop::history::mappings::{Coldness, ColdnessTable};
 use zmtop::history::{History, Mark, RowHistory};
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
 use zmtop::units::Units;
-
-use crate::support::rows::{process, snapshot, walk, with_facts};
 
 #[test]
 fn ids_titles_and_metrics_are_unique() {
@@ -239,7 +239,7 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
     matches!(
         (column.unit, value),
         (Unit::Bytes, Value::Bytes(_))
-            | (Unit::Delta, Value::Delta(_))
+            | (Unit::Delta, Value::Delta(..))
             | (Unit::Growth, Value::Growth(_))
             | (Unit::PerSecond, Value::PerSecond(_))
             | (Unit::Share, Value::Share(_))

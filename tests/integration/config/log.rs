@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use zmtop::config::log;
+use zmtop::config::state::open_log;
 
 #[test]
 fn it_is_made_private_and_appended_to() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("z.log");
-    log::open(&path).unwrap().write_all(b"one\n").unwrap();
+    open_log(&path).unwrap().write_all(b"one\n").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-    log::open(&path).unwrap().write_all(b"two\n").unwrap();
+    open_log(&path).unwrap().write_all(b"two\n").unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
 }
@@ -20,7 +20,7 @@ fn it_is_made_private_and_appended_to() {
 fn what_could_lead_it_astray_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let refusal = |name: &str| log::open(&at(name)).unwrap_err().to_string();
+    let refusal = |name: &str| open_log(&at(name)).unwrap_err().to_string();
     std::fs::write(at("target"), "untouched").unwrap();
 
     symlink(at("target"), at("link")).unwrap();
@@ -48,7 +48,7 @@ fn what_could_lead_it_astray_is_refused() {
 
     std::fs::create_dir(at("dir")).unwrap();
     assert!(refusal("dir").contains("directory"), "{}", refusal("dir"));
-    assert!(log::open("/dev/full".as_ref()).is_err());
+    assert!(open_log("/dev/full".as_ref()).is_err());
     assert_eq!(std::fs::read_to_string(at("target")).unwrap(), "untouched");
 }
 
@@ -61,5 +61,5 @@ fn the_file_of_another_user_is_refused() {
     let path = dir.path().join("z.log");
     std::fs::write(&path, "").unwrap();
     std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-    assert_eq!(log::open(&path).unwrap_err().to_string(), "belongs to another user");
+    assert_eq!(open_log(&path).unwrap_err().to_string(), "belongs to another user");
 }

@@ -21,6 +21,7 @@ fn chosen() -> UiSettings {
         filter: "user:root | \u{1b}\"x\"".into(),
         units: Units::M,
         tree: true,
+        fold: false,
         two_tables: true,
         kernel_threads: true,
         span: "1h".into(),
@@ -39,6 +40,7 @@ fn expected(mut settings: Settings) -> Settings {
     settings.ui.units = saved.units;
     settings.ui.descending = false;
     settings.ui.tree = true;
+    settings.ui.fold = false;
     settings.ui.two_tables = true;
     settings.ui.kernel_threads = true;
     settings.ui.span = "1h".into();
@@ -125,6 +127,7 @@ descending = false
 filter = "user:root | \U0000001b\"x\""
 units = "m"
 tree = true
+fold = false
 two_tables = true
 graph = "low"
 kernel_threads = true
@@ -261,16 +264,70 @@ fn a_place_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn a_file_left_behind_does_not_stand_in_the_way_and_is_not_written_to() {
+fn what_was_left_behind_is_taken_away_and_not_written_to() {
+    type Case = (&'static str, fn(&Path, &Path));
+    let cases: [Case; 4] = [
+        ("half a file", |at, _| std::fs::write(at, "half").unwrap()),
+        ("a link", |at, victim| symlink(victim, at).unwrap()),
+        ("a second name", |at, victim| std::fs::hard_link(victim, at).unwrap()),
+        ("a FIFO", |at, _| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mkfifoat(rustix::fs::CWD, at, mode).unwrap();
+        }),
+    ];
+    for (what, leave) in cases {
+        let home = Home::new();
+        let path = home.write("config.toml", "");
+        let victim = home.write("victim", "untouched");
+        leave(&home.path(".config.toml.new"), &victim);
+        save(&path, &chosen()).unwrap();
+        assert_eq!(std::fs::read_to_string(victim).unwrap(), "untouched", "{what}");
+        assert_eq!(read(&path), expected(Settings::default()), "{what}");
+        assert_eq!(lines_of(&home), ["config.toml", "themes", "victim"], "{what}");
+    }
+}
+
+#[test]
+fn what_another_user_left_in_a_shared_folder_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if !rustix::process::geteuid().is_root() {
+        return; // only root can give a file away
+    }
+    let home = Home::new();
+    std::fs::set_permissions(home.path(""), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let trap = home.write(".config.toml.new", "");
+    chown(&trap, Some(65534), Some(65534)).unwrap();
+    // Its owner keeps nobody waiting.
+    let held = std::fs::File::open(&trap).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = save(&home.path("config.toml"), &chosen()).unwrap_err().to_string();
+    assert!(
+        error.contains(".config.toml.new, which belongs to another user"),
+        "{error}"
+    );
+    assert!(!home.path("config.toml").exists());
+}
+
+#[test]
+fn writers_at_once_wait_for_each_other() {
     let home = Home::new();
     let path = home.write("config.toml", "");
-    let victim = home.write("victim", "untouched");
-    let trap = home.path(&format!(".config.toml.{}.0.new", std::process::id()));
-    symlink(&victim, &trap).unwrap();
-    save(&path, &chosen()).unwrap();
-    assert_eq!(std::fs::read_to_string(victim).unwrap(), "untouched");
-    assert_eq!(read(&path), expected(Settings::default()));
-    assert!(trap.symlink_metadata().unwrap().is_symlink());
+    let text = |tag: usize| format!("# {}\n", tag.to_string().repeat(100_000));
+    std::thread::scope(|scope| {
+        for tag in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let own = text(tag);
+                    let write = |f: &mut std::fs::File| own.as_bytes().chunks(4096).try_for_each(|c| f.write_all(c));
+                    atomic::replace(path, write).unwrap();
+                    let found = std::fs::read_to_string(path).unwrap();
+                    assert!((0..4).any(|tag| found == text(tag)), "{} bytes", found.len());
+                }
+            });
+        }
+    });
+    assert_eq!(lines_of(&home), ["config.toml", "themes"]);
 }
 
 #[test]

@@ -102,6 +102,7 @@ theme = "light"
 charset = "ascii"
 mouse = false
 tree = true
+fold = false
 two_tables = true
 totals = false
 graph = "low"

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use zmtop::config::{Config, Env, Settings, log, save};
+use zmtop::config::state::open_log;
+use zmtop::config::{Config, Env, Settings, save};
 
 use crate::support::pty::{Pty, ZMTOP, have};
 
@@ -102,7 +103,7 @@ impl Place {
         assert!(config.settings.ui.tree);
         let runs = config.settings.alerts.iter().any(|alert| !alert.run.is_empty());
         assert!(config.warnings.is_empty() || !runs && config.settings.log.file.is_none());
-        let settings = Settings::load(None, &self.env()).unwrap();
+        let (settings, _) = Settings::load(None, &self.env()).unwrap();
         assert_eq!(settings.alerts, config.settings.alerts);
         let dir = format!("{}/", self.dir.path().display());
         config.warnings.iter().map(|w| w.replace(&dir, "")).collect()
@@ -280,7 +281,7 @@ fn nothing_is_written_where_a_link_of_others_leads() {
         assert!(error.contains("others can change the symbolic link "), "{error}");
     }
     assert!(save(&place.at("home/dangling"), &ui).is_err());
-    let error = log::open(&place.at("home/dir/z.log")).unwrap_err().to_string();
+    let error = open_log(&place.at("home/dir/z.log")).unwrap_err().to_string();
     assert!(error.starts_with("others can change the symbolic link "), "{error}");
     assert_eq!(std::fs::read(place.at("other/real.toml")).unwrap(), b"");
     assert_eq!(std::fs::read_dir(place.at("other")).unwrap().count(), 1);
@@ -300,4 +301,106 @@ fn a_keymap_and_a_theme_cannot_name_a_program() {
         "{faults}"
     );
     assert!(faults.contains("unknown action in table `/bin/true`"), "{faults}");
+}
+
+/// Loads a config whose alert runs a program of that name, with `home/bin` first on the path; what it warns of.
+fn warnings_of_program(place: &Place, name: &str) -> Vec<String> {
+    let alert = format!("ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\nrun = ['{name}', 'a']\n");
+    std::fs::write(place.config(), alert).unwrap();
+    let env = Env {
+        path: Some(format!("{}:/usr/bin:/bin", place.at("home/bin").display()).into()),
+        ..place.env()
+    };
+    let config = Config::load(None, &env).unwrap();
+    let runs = config.settings.alerts.iter().any(|alert| !alert.run.is_empty());
+    assert_eq!(runs, config.warnings.is_empty(), "{:?}", config.warnings);
+    let dir = format!("{}/", place.dir.path().display());
+    config.warnings.iter().map(|w| w.replace(&dir, "")).collect()
+}
+
+#[test]
+fn a_program_that_others_can_change_is_refused_as_the_config_is() {
+    let place = || {
+        let place = Place::new("");
+        create_dir(place.at("home/bin")).unwrap();
+        std::fs::write(place.at("home/bin/tell-me"), "#!/bin/sh\n").unwrap();
+        set_mode(&place.at("home/bin/tell-me"), 0o755);
+        symlink("bin/tell-me", place.at("home/link")).unwrap();
+        place
+    };
+    let whole = |place: &Place, path: &str| place.at(path).display().to_string();
+    let sound = place();
+    for name in [
+        whole(&sound, "home/bin/tell-me"),
+        whole(&sound, "home/link"),
+        "tell-me".into(),
+        "sh".into(),
+        "/bin/sh".into(),
+        // What is not there is said when it is to run.
+        "/nowhere/at/all".into(),
+        "tell-nobody".into(),
+    ] {
+        assert_eq!(warnings_of_program(&sound, &name), [""; 0], "{name}");
+    }
+    let cases: [Case; 4] = [
+        ("others can write to home/bin/tell-me", |p| {
+            set_mode(&p.at("home/bin/tell-me"), 0o777);
+        }),
+        ("others can write to home/bin", |p| set_mode(&p.at("home/bin"), 0o775)),
+        ("home/bin/tell-me belongs to user 65534", |p| {
+            give(&p.at("home/bin/tell-me"), NOBODY);
+        }),
+        ("home/bin belongs to user 65534", |p| give(&p.at("home/bin"), NOBODY)),
+    ];
+    for (why, change) in cases {
+        if why.contains("belongs") && !is_root() {
+            continue; // only root can give a file away
+        }
+        let place = place();
+        change(&place);
+        for name in [
+            whole(&place, "home/bin/tell-me"),
+            whole(&place, "home/link"),
+            "tell-me".into(),
+        ] {
+            let expected = format!("the program of alert x is not run: {why}");
+            assert_eq!(warnings_of_program(&place, &name), [expected], "{name}");
+        }
+    }
+}
+
+#[test]
+fn config_check_and_the_start_name_a_program_that_others_can_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("tell-me"), format!("#!/bin/sh\ntouch {}\n", at("ran").display())).unwrap();
+    set_mode(&at("tell-me"), 0o777);
+    let config = at("config.toml");
+    let text = format!(
+        "[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nhold = 0\nrun = ['{}']\n",
+        at("tell-me").display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut check = Command::new(ZMTOP);
+    let checked = check
+        .args(["config", "check", "--config"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(checked.stderr).unwrap();
+    let expected = format!(
+        "the program of alert x is not run: others can write to {}",
+        at("tell-me").display()
+    );
+    assert!(checked.status.code() == Some(2) && said.contains(&expected), "{said}");
+    let mut pty = Pty::run((150, 30), ZMTOP, &["--config", config.to_str().unwrap()], &[]);
+    pty.wait("the alert and the word", |s| {
+        s.contains("! 1 alert") && s.contains("the program of alert x")
+    });
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+    pty.wait("the word on stderr", |s| {
+        !s.contains("COMMAND") && s.contains("is not run")
+    });
+    assert!(!at("ran").exists(), "the program was run");
 }

@@ -163,6 +163,73 @@ fn warnings_doubles_and_clocks_are_told() {
 }
 
 #[test]
+fn a_clock_that_steps_back_neither_stops_the_screen_nor_is_passed_over() {
+    let server = Server::start(Series::new(&["web1:9464"]));
+    let pty = fleet(&server, &[]);
+    pty.wait("the rows", |text| {
+        text.contains("web1:9464") && text.contains("2 groups")
+    });
+    server.change(|series| {
+        series.ahead = -3600.0;
+        series.hosts[0].1[0].1 = 777;
+    });
+    pty.wait("what is new", |text| {
+        text.contains("777M") && text.contains("its clock was set back by 1h00") && text.contains("up to 1s old")
+    });
+    // It is set right again.
+    server.change(|series| {
+        series.ahead = 0.0;
+        series.hosts[0].1[0].1 = 555;
+    });
+    pty.wait("what is newer", |text| {
+        text.contains("555M") && text.contains("up to 1s old")
+    });
+    quit(pty);
+}
+
+#[test]
+fn the_past_that_failed_is_asked_for_again_while_rows_are_told() {
+    let mut series = Series::new(&["web1:9464"]);
+    series.failing = 2;
+    let server = Server::start(series);
+    let mut pty = fleet(&server, &[]);
+    pty.wait("what is lacking", |text| {
+        text.contains("1h00 of the last 1h00 are not known yet: it answers 500")
+    });
+    // One question of a later part fails, too: what is known stays.
+    pty.send("\r");
+    pty.wait("the last minutes", |text| text.contains("150M to 300M"));
+    server.change(|series| series.failing = 1);
+    pty.wait("all", |text| !text.contains("not known yet"));
+    pty.send("D");
+    pty.wait("that all is known", |text| text.contains("known for the last hour"));
+    pty.send("q");
+    pty.wait("no popup", |text| !text.contains("Diagnostics"));
+    quit(pty);
+}
+
+#[test]
+fn diagnostics_of_a_fleet_are_of_queries() {
+    let server = Server::start(Series::new(&["web1:9464"]));
+    let mut pty = fleet(&server, &[]);
+    pty.wait_for("web1:9464");
+    pty.send("D");
+    pty.wait("the queries", |text| {
+        text.contains("in the last round, 0 failed; answers of")
+            && text.contains("Slowest query")
+            && !text.contains("smaps_rollup")
+            && !text.contains("alks ")
+    });
+    server.change(|series| series.reply = Reply::Error("500 Internal Server Error", "oops"));
+    pty.wait("the fault", |text| {
+        text.contains("Error") && text.contains("answers 500")
+    });
+    pty.send("q");
+    pty.wait("no popup", |text| !text.contains("Diagnostics"));
+    quit(pty);
+}
+
+#[test]
 fn labels_never_reach_the_terminal_raw() {
     let hostile = "\x1b]0;title\x07\x1b[31mred\nline\u{202e}rtl";
     let mut series = Series::new(&[hostile]);

@@ -83,6 +83,10 @@ fn two_exporters_are_two_hosts() {
         let has = |name: &str, host: &str| text.lines().any(|line| line.contains(name) && line.contains(host));
         text.contains("2 hosts") && has("api", &hosts[0]) && has("redis", &hosts[1])
     });
+    // Of the made machines; the sum of all, and the pressure of the one that waits most.
+    pty.wait("the pressure", |text| {
+        text.contains("some 1.5") && text.contains("full 0.2")
+    });
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::alert::Alerts;
 use zmtop::columns::{self, Row, Value};
 use zmtop::engine::State;
+use zmtop::fleet::{Answer, AnswerError, Field, FleetSource, HostLabel, Past};
 use zmtop::group::{GroupBy, RowKey, groups};
+use zmtop::history::History;
 use zmtop::model::{Missing, Snapshot};
-use zmtop::source::prometheus::{Answer, AnswerError, Field, FleetSource, HostLabel, Past};
 use zmtop::trend::Verdict;
 
 use crate::support::rows::MIB;
@@ -36,8 +38,11 @@ impl Rounds {
         Self(FleetSource::new("prometheus", HostLabel::default()))
     }
 
+    /// Takes in an answer that was asked for at its own time.
     fn take(&mut self, field: Field, text: &str) {
-        self.0.take(field, &Answer::read(text.as_bytes()).unwrap());
+        let answer = Answer::read(text.as_bytes()).unwrap();
+        let asked = answer.evaluated.unwrap_or_default();
+        self.0.take(field, &answer, asked);
     }
 
     /// Rows of so many MiB, and other answers.
@@ -127,15 +132,308 @@ fn answers_that_are_none() {
     }
 }
 
+/// A server whose clock is so far ahead, in seconds; its samples are ten seconds old.
+struct Replica(i64);
+
+impl Replica {
+    /// Answers at this elapsed time of the machine that asks.
+    fn answer(&self, source: &mut FleetSource, elapsed: u64, mib: u64) -> Option<Arc<Snapshot>> {
+        let now = (5_000_000 + elapsed).saturating_add_signed(self.0);
+        source.begin();
+        let api = group("web", "api");
+        let figures = answer(now, &[(api.as_str(), (mib * MIB) as f64)]);
+        let seen = answer(now, &[(r#""instance":"web""#, (now - 10) as f64)]);
+        let fields = [Field::Pss, Field::Uss, Field::Rss].map(|field| (field, &figures));
+        for (field, text) in fields.into_iter().chain([(Field::Seen, &seen)]) {
+            let answer = Answer::read(text.as_bytes()).unwrap();
+            source.take(field, &answer, Duration::from_secs(elapsed));
+        }
+        source.finish(INTERVAL, Err(Missing::Pending))
+    }
+}
+
+/// The age of the only row's figures, in seconds.
+fn age(snapshot: &Snapshot) -> u64 {
+    let walk = snapshot.rows()[0].walk.unwrap();
+    snapshot.monotonic.saturating_sub(walk.at).as_secs()
+}
+
 #[test]
-fn time_is_that_of_the_answers_and_never_runs_back() {
-    let mut rounds = Rounds::new();
-    let one = [("web", "api", 3)];
-    let first = rounds.round(5_000_000, &one, &[]).unwrap();
-    assert_eq!(first.monotonic, Duration::from_secs(5_000_000));
-    assert!(rounds.round(5_000_000, &one, &[]).is_none());
-    assert!(rounds.round(4_999_999, &one, &[]).is_none());
-    assert!(rounds.round(5_000_001, &one, &[]).is_some());
+fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
+    let remark = |source: &FleetSource| source.remarks().into_iter().next().unwrap_or_default();
+    let hour = 3600;
+    for (ahead, how) in [
+        (-hour, "set back by 1h00"),
+        (hour, "set ahead by 1h00"),
+        (-20 * hour, "set back by 20h"),
+    ] {
+        let mut source = FleetSource::new("prometheus", HostLabel::default());
+        let first = Replica(0).answer(&mut source, 100, 3).unwrap();
+        assert_eq!((age(&first), remark(&source)), (10, String::new()));
+        for round in 0..30 {
+            let snapshot = Replica(ahead).answer(&mut source, 115 + 15 * round, 4 + round).unwrap();
+            assert_eq!(age(&snapshot), 10, "{how}, round {round}");
+            assert_eq!(rows(&snapshot), [row("web", "api", 4 + round, false)]);
+            let passed = snapshot.monotonic.saturating_sub(first.monotonic);
+            assert_eq!(passed.as_secs(), 15 + 15 * round, "{how}");
+            // It is said for five minutes; from then on this clock is the only one.
+            assert_eq!(
+                remark(&source).contains(how),
+                15 * (round + 1) < 300,
+                "{how}: {}",
+                remark(&source)
+            );
+        }
+    }
+    // Two replicas in turns.
+    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    for round in 0..20 {
+        let replica = Replica(if round % 3 == 1 { hour } else { 0 });
+        let snapshot = replica.answer(&mut source, 100 + 15 * round, 3 + round).unwrap();
+        assert_eq!(age(&snapshot), 10, "round {round}");
+        assert_eq!(rows(&snapshot), [row("web", "api", 3 + round, false)]);
+        let said = remark(&source);
+        assert!(
+            round < 2 || said.contains("in turns whose clocks are 1h00 apart"),
+            "{round}: {said}"
+        );
+    }
+    let snapshot = Replica(0).answer(&mut source, 2000, 1).unwrap();
+    assert_eq!((age(&snapshot), remark(&source)), (10, String::new()));
+    // A clock that is set by seconds is nothing to be said of.
+    let snapshot = Replica(-20).answer(&mut source, 2015, 2).unwrap();
+    assert_eq!((age(&snapshot), remark(&source)), (10, String::new()));
+}
+
+#[test]
+fn a_sample_keeps_its_time_however_long_answers_take() {
+    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    // The clock differs by as long as the question took to arrive.
+    let late = [9, 0, 4, 1];
+    let mut taken = Vec::new();
+    for (round, late) in (0..).zip(late) {
+        source.begin();
+        let now = 7_000_000 + 5 * round + late;
+        let api = group("web", "api");
+        let figures = answer(now, &[(api.as_str(), MIB as f64)]);
+        let seen = answer(now, &[(r#""instance":"web""#, 6_999_995.0)]);
+        for (field, text) in [(Field::Pss, &figures), (Field::Seen, &seen)] {
+            let answer = Answer::read(text.as_bytes()).unwrap();
+            source.take(field, &answer, Duration::from_secs(100 + 5 * round));
+        }
+        let snapshot = source.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+        taken.push(snapshot.fleet.as_ref().unwrap().hosts[0].seen);
+    }
+    assert!(taken.iter().all(|at| *at == taken[0]), "{taken:?}");
+}
+
+#[test]
+fn numbers_that_are_none_do_no_harm_and_are_said() {
+    let good = group("web", "api");
+    for bad in ["1e19", "-1", "1e300", "4294967296", "-1e-9", "253402300800"] {
+        // One of several series: the others count.
+        let text = format!(
+            r#"{{"status":"success","data":{{"result":[
+                {{"metric":{{{}}},"value":[{bad},"1"]}},
+                {{"metric":{{{good}}},"value":[1000,"{MIB}"]}},{{"metric":{{{}}},"value":[1000,"{MIB}"]}}]}}}}"#,
+            group("web", "bad"),
+            group("db", "pg"),
+        );
+        let mut rounds = Rounds::new();
+        rounds.0.begin();
+        rounds.take(Field::Pss, &text);
+        for field in [Field::Uss, Field::Rss] {
+            rounds.take(field, &text);
+        }
+        let snapshot = rounds.0.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+        assert_eq!(
+            rows(&snapshot),
+            [row("db", "pg", 1, false), row("web", "api", 1, false)],
+            "{bad}"
+        );
+        assert_eq!(snapshot.monotonic, Duration::from_secs(1000), "{bad}");
+        let said = rounds.0.remarks();
+        assert!(said[0].contains("3 values with an invalid time"), "{bad}: {said:?}");
+        // The only one: no snapshot, and no panic.
+        let text =
+            format!(r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"value":[{bad},"1"]}}]}}}}"#);
+        let mut rounds = Rounds::new();
+        rounds.0.begin();
+        rounds.take(Field::Pss, &text);
+        assert!(rounds.0.finish(INTERVAL, Err(Missing::Pending)).is_none(), "{bad}");
+        // A range.
+        let matrix = format!(
+            r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"values":[[{bad},"1"],[900,"{MIB}"]]}}]}}}}"#
+        );
+        let mut rounds = Rounds::new();
+        rounds.round(1000, &[("web", "api", 1)], &[]).unwrap();
+        let mut past = Past::new(rounds.0.clock().unwrap());
+        past.take(&rounds.0, Field::Pss, &Answer::read(matrix.as_bytes()).unwrap());
+        assert_eq!(past.snapshots(&rounds.0).len(), 1, "{bad}");
+    }
+}
+
+#[test]
+fn figures_beyond_all_bounds_do_no_harm() {
+    const FIELDS: [Field; 17] = [
+        Field::Pss,
+        Field::Uss,
+        Field::Rss,
+        Field::Swap,
+        Field::SwapPss,
+        Field::Processes,
+        Field::Anon,
+        Field::File,
+        Field::Shmem,
+        Field::Verdict,
+        Field::Steady,
+        Field::Slope,
+        Field::Confidence,
+        Field::GrowingFor,
+        Field::Seen,
+        Field::System,
+        Field::Pressure,
+    ];
+    let metrics = [
+        "memory_total",
+        "memory_available",
+        "memory_free",
+        "swap_total",
+        "swap_free",
+        "anon",
+        "cached",
+    ];
+    let mut names: Vec<_> = metrics.map(|name| format!("zmtop_system_{name}_bytes")).to_vec();
+    names.extend(["some", "full"].map(|name| format!("zmtop_system_stalled_{name}_ratio")));
+    for bad in [1e19, -1.0, 1e300, -1e300, 18_446_744_073_709_551_615.0, 1e-300, 9e15] {
+        let mut rounds = Rounds::new();
+        let mut state = State::default();
+        for at in [1000, 1015, 1030] {
+            rounds.0.begin();
+            for field in FIELDS {
+                let mut labels: Vec<_> = ["web", "db"].map(|host| group(host, "api")).to_vec();
+                labels.extend(names.iter().map(|name| format!(r#""__name__":"{name}""#)));
+                // Of one host all is well, at the second time.
+                let series: Vec<_> = labels.iter().map(|labels| (labels.as_str(), bad)).collect();
+                let well = [(labels[0].as_str(), 5.0)];
+                rounds.take(field, &answer(at, if at == 1015 { &well } else { &series }));
+            }
+            let snapshot = rounds.0.finish(INTERVAL, Err(Missing::Pending)).unwrap();
+            state.push(Arc::clone(&snapshot));
+            for sample in snapshot.rows() {
+                let row = Row::of_process(sample, state.history.get(sample.id), &snapshot);
+                for column in columns::ColumnId::all() {
+                    columns::cell(&(column.get().value)(&row), zmtop::units::Units::Auto, 8);
+                }
+            }
+            groups(&snapshot, GroupBy::Host, |_| true, |_| None);
+        }
+    }
+}
+
+#[test]
+fn sums_and_pressures_of_hosts_are_told_apart() {
+    let sums = r#"{"status":"success","data":{"result":[
+        {"metric":{"__name__":"zmtop_system_memory_total_bytes"},"value":[1000,"1048576"]}]}}"#;
+    let pressures = r#"{"status":"success","data":{"result":[
+        {"metric":{"__name__":"zmtop_system_stalled_some_ratio"},"value":[1000,"0.25"]},
+        {"metric":{"__name__":"zmtop_system_stalled_full_ratio"},"value":[1000,"0.5"]}]}}"#;
+    let both = [(Field::System, sums), (Field::Pressure, pressures)];
+    for order in [both, [both[1], both[0]]] {
+        let more = order.map(|(field, text)| (field, text.to_owned()));
+        let snapshot = Rounds::new().round(1000, &[("web", "api", 3)], &more).unwrap();
+        let psi = snapshot.system.psi.unwrap();
+        assert_eq!((psi.some_avg10, psi.full_avg10), (25.0, 50.0));
+        assert_eq!(snapshot.system.mem_total, Ok(1 << 20));
+    }
+}
+
+/// The changes over ten seconds of a program that grows by 8 MiB in ten seconds, as shown at each round. Its hosts are scraped
+/// at times of their own.
+fn changes(interval: u64, scraped_every: u64, hosts: &[&str]) -> Vec<[Option<i64>; 3]> {
+    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    // As shipped: the heading says ten seconds.
+    let mut state = State::new(History::new(Duration::from_secs(10)), Alerts::default());
+    let mut shown = Vec::new();
+    for elapsed in (0..=300).step_by(interval as usize) {
+        let now = 1_000_000 + elapsed;
+        let (mut figures, mut seen) = (Vec::new(), Vec::new());
+        for (nth, host) in (0..).zip(hosts) {
+            let sampled = now - (now + nth * 7) % scraped_every;
+            // In KiB, which divide by the seconds.
+            figures.push((group(host, "api"), ((sampled - 900_000) * 4096 / 5 * 1024) as f64));
+            seen.push((format!(r#""instance":"{host}""#), sampled as f64));
+        }
+        source.begin();
+        let text = |series: &[(String, f64)]| {
+            let series: Vec<_> = series.iter().map(|(labels, value)| (labels.as_str(), *value)).collect();
+            answer(now, &series)
+        };
+        let (figures, seen) = (text(&figures), text(&seen));
+        let fields = [Field::Pss, Field::Uss, Field::Rss].map(|field| (field, &figures));
+        let none = answer(now, &[]);
+        for (field, text) in fields.into_iter().chain([(Field::Seen, &seen), (Field::Swap, &none)]) {
+            let answer = Answer::read(text.as_bytes()).unwrap();
+            source.take(field, &answer, Duration::from_secs(elapsed));
+        }
+        let snapshot = source
+            .finish(Duration::from_secs(interval), Err(Missing::Pending))
+            .unwrap();
+        state.push(Arc::clone(&snapshot));
+        let row = state.history.get(snapshot.rows()[0].id).unwrap();
+        let group = |by, name: &[u8]| {
+            let key = zmtop::group::GroupKey {
+                by,
+                name: Some(name.into()),
+            };
+            state.history.group(&key).and_then(|row| row.change().pss)
+        };
+        let by_command = group(GroupBy::Command, b"api");
+        let of_user = state
+            .history
+            .get(snapshot.rows().last().unwrap().id)
+            .unwrap()
+            .change()
+            .pss;
+        shown.push([row.change().pss, by_command, of_user]);
+    }
+    shown
+}
+
+#[test]
+fn a_change_is_a_rate_of_samples_at_any_interval() {
+    let of_one = 8 * MIB.cast_signed();
+    for (interval, scraped_every) in [
+        (60, 15),
+        (15, 15),
+        (5, 15),
+        (1, 15),
+        (60, 60),
+        (5, 60),
+        (15, 10),
+        (5, 5),
+        (7, 30),
+    ] {
+        let what = format!("every {interval} s of samples every {scraped_every} s");
+        let shown = changes(interval, scraped_every, &["a", "b", "c"]);
+        // Unknown until there are samples of two times; then right at every round, but for whole KiB.
+        assert_eq!(shown[0], [None; 3], "{what}");
+        let first = shown.iter().position(|changes| changes[0].is_some()).unwrap();
+        assert!(
+            first as u64 * interval <= scraped_every.max(interval),
+            "{what}: {shown:?}"
+        );
+        let settled = (scraped_every.max(interval) + 10).div_ceil(interval) as usize + 1;
+        assert!(shown.len() > settled + 1, "{what}");
+        for changes in &shown[settled..] {
+            let near = |got: Option<i64>, want: i64| (got.unwrap() - want).abs() <= want / 50;
+            let [row, by_command, last] = *changes;
+            assert!(
+                near(row, of_one) && near(last, of_one) && near(by_command, 3 * of_one),
+                "{what}: {changes:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -327,7 +625,7 @@ fn the_past_comes_before_the_first_snapshot() {
         values(&|_| 4),
         group("db", "ended"),
     );
-    let mut past = Past::default();
+    let mut past = Past::new(rounds.0.clock().unwrap());
     past.take(&rounds.0, Field::Pss, &Answer::read(matrix.as_bytes()).unwrap());
     let snapshots = past.snapshots(&rounds.0);
     assert_eq!(snapshots.len(), 20);

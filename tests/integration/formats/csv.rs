@@ -8,7 +8,7 @@ use zmtop::columns::{COLUMNS, Column, DataValue, Row, Unit, find};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
 use zmtop::output::data::DataTable;
-use zmtop::output::row_table::{DataRow, RowTable};
+use zmtop::output::table::{DataRow, RowTable};
 use zmtop::output::{csv, json};
 use zmtop::record::Record;
 

@@ -7,7 +7,7 @@ use zmtop::columns::{Column, DataValue, Row, find};
 use zmtop::group::Totals;
 use zmtop::history::History;
 use zmtop::output::json;
-use zmtop::output::row_table::{DataRow, RowTable};
+use zmtop::output::table::{DataRow, RowTable};
 use zmtop::record::Record;
 
 use super::made::{hostile, small};

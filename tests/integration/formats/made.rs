@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::system_account;
+use crate::support::rows::{process, snapshot, walk, with_facts};
 use proptest::prelude::*;
+
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
-use zmtop::model::jvm::JvmHeap;
+use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing, ProcessSample, Reading,
     Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
-
-use super::system_account;
-use crate::support::rows::{process, snapshot, walk, with_facts};
 
 /// Names that anyone could have chosen.
 pub(crate) const HOSTILE: [&[u8]; 12] = [
@@ -105,6 +105,7 @@ pub(crate) fn small() -> Snapshot {
             name: "zram0".into(),
             stored: 300,
             compressed: 200,
+            limit: Some(400),
             is_swap: true,
         }],
         swaps: Ok(vec![SwapArea {

@@ -185,3 +185,62 @@ fn a_huge_number_is_malformed_not_a_panic() {
         }
     }
 }
+
+/// Calls `each` with every number of a value, as a place to write another one.
+fn numbers(value: &mut serde_json::Value, path: &mut Vec<String>, each: &mut impl FnMut(&str, &mut serde_json::Value)) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                path.push(name.clone());
+                numbers(field, path, each);
+                path.pop();
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().take(2).for_each(|item| numbers(item, path, each)),
+        serde_json::Value::Number(_) => each(&path.join("."), value),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_number_beyond_all_bounds_in_any_place_does_no_harm() {
+    let good: serde_json::Value = serde_json::from_slice(&written(&small())).unwrap();
+    let mut places = 0;
+    numbers(&mut good.clone(), &mut Vec::new(), &mut |_, _| places += 1);
+    assert!(places > 40, "{places}");
+    let bad = [
+        "1e19",
+        "1.8446744073709550e19",
+        "18446744073709551615",
+        "-1",
+        "1e300",
+        "4294967295",
+    ];
+    for (place, text) in (0..places).flat_map(|place| bad.map(|text| (place, text))) {
+        let (mut value, mut at) = (good.clone(), 0);
+        numbers(&mut value, &mut Vec::new(), &mut |_, number| {
+            if at == place {
+                *number = serde_json::from_str(text).unwrap();
+            }
+            at += 1;
+        });
+        let Ok(recorded) = record::read(value.to_string().as_bytes()) else {
+            continue;
+        };
+        let mut state = zmtop::engine::State::default();
+        for (at, snapshot) in [
+            read(&written(&small())),
+            recorded.clone().at(recorded.monotonic().unwrap_or_default(), 2),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            state.push(std::sync::Arc::new(snapshot.clone()));
+            let snapshot = recorded
+                .clone()
+                .at(snapshot.monotonic.saturating_add(Duration::from_secs(at as u64 + 1)), 3);
+            told(&snapshot);
+            state.push(std::sync::Arc::new(snapshot));
+        }
+    }
+}

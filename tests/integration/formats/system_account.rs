@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use zmtop::model::Missing;
-use zmtop::model::oom::{OomKill, OomVictim};
-use zmtop::model::system::AccountingInputs;
-use zmtop::model::system::accounting::{HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
+use zmtop::model::snapshot::{OomKill, OomVictim};
+use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
 
 /// Inputs of every kind, some of them missing.
 pub(super) fn inputs() -> AccountingInputs {
@@ -55,7 +54,11 @@ pub(super) fn inputs() -> AccountingInputs {
 
 /// A kill whose victim is known, and one whose is not.
 pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
-    let kill = |victim| OomKill { time, victim };
+    let kill = |victim| OomKill {
+        time,
+        monotonic_ms: Ok(1234),
+        victim,
+    };
     let victim = OomVictim {
         pid: 7,
         comm: (*b"ev\xffil) (").into(),

@@ -155,6 +155,7 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
         cgroups: Arc::default(),
         jvms: Arc::default(),
         address_limits: Arc::default(),
+        repeats: Arc::default(),
         ..snap.clone()
     };
     let group = one(&unasked, GroupBy::Unit);

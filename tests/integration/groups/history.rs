@@ -338,10 +338,10 @@ fn a_storm_of_names_is_bounded_and_what_lives_is_kept() {
 }
 
 #[test]
-fn a_longer_interval_stretches_the_window() {
+fn a_change_at_a_longer_interval_is_a_rate_over_the_window() {
     let mut history = History::new(WINDOW);
     for minute in 0..5 {
-        let mut slow = snapshot(Duration::from_secs(minute * 60), vec![nginx(7, 10 + minute)]);
+        let mut slow = snapshot(Duration::from_secs(minute * 60), vec![nginx(7, 10 + 6 * minute)]);
         slow.interval = Duration::from_secs(60);
         history.push(&slow);
         assert_eq!(delta(&history), (minute > 0).then_some(1), "minute {minute}");

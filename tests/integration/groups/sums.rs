@@ -75,7 +75,7 @@ fn plainly(rows: &[ProcessSample], row: &ProcessSample, by: GroupBy) -> Option<V
                 _ => Some([command(row), format!(" {}", row.id.pid).into_bytes()].concat()),
             }
         }
-        GroupBy::Mapping => None,
+        GroupBy::Siblings | GroupBy::Mapping => None,
     }
 }
 

@@ -121,3 +121,41 @@ fn a_closed_pipe_is_no_failure_and_a_full_disk_is() {
         "{said}"
     );
 }
+
+#[test]
+fn a_standard_output_that_is_closed_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |line: &str| {
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", line]).env("ZMTOP", ZMTOP).env("HOME", home.path());
+        let done = command.current_dir(home.path()).stdin(Stdio::null()).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    for arguments in [
+        "ps",
+        "mem",
+        "config show",
+        "config default",
+        "config path",
+        "man",
+        "completions bash",
+        "--version",
+    ] {
+        let (code, said) = run(&format!("$ZMTOP {arguments} >&-"));
+        assert_eq!(code, Some(4), "{arguments}: {said}");
+        assert_eq!(said, "zmtop: cannot write: standard output is closed\n", "{arguments}");
+        // A device that swallows all is no closed output, however it is open: Python's and Node's is open for reading, too.
+        for null in ["> /dev/null", "1<> /dev/null"] {
+            let (code, said) = run(&format!("$ZMTOP {arguments} {null}"));
+            assert_eq!(code, Some(0), "{arguments} {null}: {said}");
+        }
+    }
+    // What writes nothing there needs none. A signal may come before it is heeded, so that its exit code says nothing.
+    let served = "$ZMTOP serve --listen 127.0.0.1:0 2> err >&- & \
+        while ! grep -q . err; do sleep 0.05; done; kill $!; wait $!; cat err >&2";
+    let (_, said) = run(served);
+    assert!(said.contains("listening at "), "{said}");
+    let mut pty = Pty::run((80, 24), "sh", &["-c", "$ZMTOP --pick >&-"], &[]);
+    assert_eq!(pty.exit_code(), 4);
+    pty.wait_for("standard output is closed");
+}

@@ -23,8 +23,10 @@ fn stuck(file: &str, count: u32) -> (ProcTree, Pty) {
     }
     let root = tree.root();
     let args = ["--interval", "200ms", "--proc-root", root.to_str().unwrap()];
-    let pty = Pty::zmtop((120, 40), &args);
+    let mut pty = Pty::zmtop((120, 40), &args);
     pty.wait_for_table();
+    // They are equal: a row for each.
+    pty.send("f");
     (tree, pty)
 }
 

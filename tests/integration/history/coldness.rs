@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use zmtop::history::coldness::{Coldness, ColdnessTable, Look, MAX_ASKED, Resident};
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+use zmtop::history::mappings::{Coldness, ColdnessTable, Look, MAX_ASKED, Resident};
 use zmtop::model::mapping::{Extent, Mapping, MappingKind, MappingName};
 use zmtop::model::{Missing, Reading};
-
-use crate::support::rows::{MIB, process, snapshot, walk};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

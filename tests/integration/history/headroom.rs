@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::account::headroom::headroom;
+use zmtop::account::headroom::{headroom, machine_headroom};
 use zmtop::columns::Row;
 use zmtop::group;
 use zmtop::group::GroupBy;
-use zmtop::model::{CgroupFigures, ProcessSample, Snapshot};
+use zmtop::model::system::{AccountingInputs, SwapArea, Zram};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
@@ -51,7 +52,7 @@ fn the_machine_has_what_is_available_and_what_swap_is_free() {
     assert_eq!(headroom(&snap, None), Some(1000 * MIB));
     snap.system.swap_free = Ok(24 * MIB);
     assert_eq!(headroom(&snap, Some(b"/a/b")), Some(1024 * MIB));
-    snap.system.mem_available = Err(zmtop::model::Missing::Unsupported);
+    snap.system.mem_available = Err(Missing::Unsupported);
     assert_eq!(headroom(&snap, None), None);
 }
 
@@ -99,4 +100,133 @@ fn a_group_is_bounded_where_all_of_it_is_in_one_cgroup() {
         Row::of_process(&snap.rows()[2], None, &snap).limiting_cgroup(),
         Some(&b"/a/bc"[..])
     );
+}
+
+/// A machine with 1000 MiB available of 8000, and 3000 MiB of anonymous memory.
+fn with_swap(free: u64, areas: &[(&str, u64, u64)], set: impl FnOnce(&mut Snapshot)) -> u64 {
+    let mut snap = machine(&[]);
+    let system = &mut snap.system;
+    system.mem_total = Ok(8000 * MIB);
+    system.anon_pages = Ok(3000 * MIB);
+    system.swap_free = Ok(free * MIB);
+    let area = |(path, size, used): &(&str, u64, u64)| SwapArea {
+        path: path.as_bytes().into(),
+        kind: "partition".into(),
+        size: size * MIB,
+        used: used * MIB,
+        priority: Ok(1),
+    };
+    system.swaps = Ok(areas.iter().map(area).collect());
+    set(&mut snap);
+    machine_headroom(&snap).unwrap() / MIB
+}
+
+fn zram(stored: u64, compressed: u64, limit: Option<u64>) -> Vec<Zram> {
+    vec![Zram {
+        name: "zram0".into(),
+        stored: stored * MIB,
+        compressed: compressed * MIB,
+        limit: limit.map(|limit| limit * MIB),
+        is_swap: true,
+    }]
+}
+
+#[test]
+fn swap_that_takes_memory_adds_what_it_saves() {
+    let disk = ("/dev/sda2", 2000, 500);
+    let on_zram = |used: u64| ("/dev/zram0", 4000, used);
+    // Name, SwapFree, areas, devices; MiB beside the 1000 that are available.
+    let cases = [
+        ("on a disk", 1500, vec![disk], vec![], 1500),
+        (
+            "nothing stored: two to one",
+            4000,
+            vec![on_zram(0)],
+            zram(0, 0, None),
+            2000,
+        ),
+        ("too little stored", 3990, vec![on_zram(10)], zram(10, 1, None), 1995),
+        ("three to one", 2800, vec![on_zram(1200)], zram(1200, 400, None), 1866),
+        (
+            "no ratio of zeros lasts",
+            2800,
+            vec![on_zram(1200)],
+            zram(1200, 12, None),
+            2100,
+        ),
+        (
+            "does not compress",
+            2800,
+            vec![on_zram(1200)],
+            zram(1200, 1250, None),
+            0,
+        ),
+        (
+            "a limit of its RAM",
+            2800,
+            vec![on_zram(1200)],
+            zram(1200, 400, Some(700)),
+            600,
+        ),
+        (
+            "at that limit",
+            2800,
+            vec![on_zram(1200)],
+            zram(1200, 400, Some(400)),
+            0,
+        ),
+        (
+            "a device whose figures are not known",
+            2800,
+            vec![on_zram(1200)],
+            vec![],
+            1400,
+        ),
+        // All that there is, swapped.
+        (
+            "more swap than memory",
+            30_000,
+            vec![("/dev/zram0", 30_000, 0)],
+            zram(0, 0, None),
+            4000,
+        ),
+        (
+            "both",
+            4300,
+            vec![disk, on_zram(1200)],
+            zram(1200, 400, None),
+            1500 + 1866,
+        ),
+    ];
+    for (name, free, areas, devices, added) in cases {
+        let room = with_swap(free, &areas, |snap| snap.system.zram = devices);
+        assert_eq!(room, 1000 + added, "{name}");
+    }
+}
+
+#[test]
+fn what_zswap_may_still_take_is_not_left() {
+    // Enabled, its percentage, its pool and what is in it; of 1500 MiB of free swap on a disk so much counts.
+    let unknown = Err(Missing::Pending);
+    let cases = [
+        ("off", Ok(false), Ok(20), 0, 0, 1500),
+        ("not known, and empty", unknown, Err(Missing::Pending), 0, 0, 1500),
+        ("empty", Ok(true), Ok(20), 0, 0, 750),
+        ("empty and small", Ok(true), Ok(5), 0, 0, 1100),
+        ("three to one", Ok(true), Ok(20), 100, 300, 1000),
+        ("at its limit", Ok(true), Ok(5), 400, 1200, 1500),
+        ("not known, but used", unknown, Err(Missing::Pending), 1500, 4500, 1400),
+    ];
+    for (name, is_on, percent, pool, stored, counts) in cases {
+        let room = with_swap(1500, &[("/dev/sda2", 8000, 6500)], |snap| {
+            snap.system.zswap = Ok(pool * MIB);
+            snap.system.zswapped = Ok(stored * MIB);
+            snap.accounting = Arc::new(AccountingInputs {
+                zswap_on: is_on,
+                zswap_percent: percent,
+                ..AccountingInputs::missing(Missing::Pending)
+            });
+        });
+        assert_eq!(room, 1000 + counts, "{name}");
+    }
 }

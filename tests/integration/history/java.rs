@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::rows::{MIB, process, snapshot, walk};
+
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::suspects::{SuspectQuery, suspects};
-use zmtop::model::jvm::JvmHeap;
+use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::{Missing, Snapshot};
 use zmtop::trend::{Judgement, Metric, Verdict};
-
-use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// One minute's figures of a heap of at most 1000 MiB: held memory, committed heap, use of the old generation, collections
 /// of it.

@@ -286,6 +286,6 @@ fn the_title_says_what_has_no_history() {
     assert!(processes > 100, "{processes}");
     session.line(&format!("  {processes} processes without history"));
     // The chart of one of them does not claim that it is only too early to tell.
-    session.keys("G Enter");
+    session.keys("f G Enter");
     session.line("its past is not kept");
 }

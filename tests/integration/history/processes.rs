@@ -163,7 +163,7 @@ fn without_swap_pss_the_line_shows_pss() {
 fn snapshots_further_apart_than_the_window_still_have_a_change() {
     let mut history = History::new(WINDOW);
     for tick in 0..10 {
-        let mut slow = snap(tick * 60, 10 + tick, 0, 0);
+        let mut slow = snap(tick * 60, 10 + 6 * tick, 0, 0);
         slow.interval = Duration::from_secs(60);
         history.push(&slow);
         let want = (tick > 0).then_some(MIB.cast_signed());
@@ -277,4 +277,73 @@ fn what_a_history_takes_of_its_own_process_is_not_judged() {
     let (taken, judged) = (history.bytes() as u64, history.get(ID).unwrap().trend().floor);
     assert!(taken > MIB, "{taken}");
     assert!((judged + taken).abs_diff(held(599)) < MIB / 4, "{judged} {taken}");
+}
+
+#[test]
+fn a_change_over_more_than_the_window_is_scaled_to_it() {
+    // Seconds between snapshots, and the change over ten seconds of what grows by 6 MiB a minute.
+    for every in [60, 30, 20, 15, 12, 4] {
+        let mut history = History::new(WINDOW);
+        for second in (0..600).step_by(every) {
+            let mut snap = snap(second, 0, 0, 0);
+            snap.interval = Duration::from_secs(every as u64);
+            let Ok([sample]) = snap.processes.as_deref_mut() else {
+                panic!()
+            };
+            sample.walk = Ok(walk(second * (MIB / 10), 0));
+            history.push(&snap);
+        }
+        let change = history.get(ID).unwrap().change().pss.unwrap();
+        assert!((change - MIB.cast_signed()).abs() <= 16, "every {every} s: {change}");
+    }
+}
+
+#[test]
+fn an_earlier_history_is_put_before_a_later_one() {
+    let value = |second: u64| match second {
+        0..400 => 50,
+        400..700 => 50 + second * second % 97,
+        700..2000 => 300,
+        _ => 300 + second / 10 % 50,
+    };
+    let fed = |from: u64, to: u64| {
+        let mut history = History::new(WINDOW);
+        for second in (from..to).step_by(2) {
+            history.push(&snap(second, value(second), 0, 0));
+        }
+        history
+    };
+    for seam in [2, 300, 398, 400, 552, 700, 1200, 2100] {
+        let (whole, mut earlier, mut later) = (fed(0, 4000), fed(0, seam), fed(seam, 4000));
+        while later.put_before(&mut earlier, 1) {}
+        let group = |history: &History| {
+            let key = zmtop::group::GroupKey {
+                by: zmtop::group::GroupBy::Command,
+                name: Some((*b"postgres").into()),
+            };
+            history.group(&key).unwrap().footprint_series().start()
+        };
+        assert!(group(&later) < Some(Duration::from_secs(seam.max(10))), "{seam}");
+        let rows = [&whole, &later].map(|history| history.get(ID).unwrap());
+        let [of_whole, of_both] = rows.map(RowHistory::footprint_series);
+        assert_eq!(
+            (of_both.start(), later.since()),
+            (of_whole.start(), whole.since()),
+            "{seam}"
+        );
+        for level in 0..zmtop::history::time_series::TimeSeries::RESOLUTIONS {
+            // One run may be told as two.
+            let seconds = |series: &zmtop::history::time_series::TimeSeries| {
+                let mut all = Vec::new();
+                for point in series.points_since(level, Duration::ZERO) {
+                    let step = zmtop::history::time_series::TimeSeries::resolution(level).0.as_secs();
+                    let steps = (point.from.as_secs()..=point.to.as_secs()).step_by(step as usize);
+                    all.extend(steps.map(|at| (at, point.min, point.last, point.max)));
+                }
+                all
+            };
+            assert_eq!(seconds(of_both), seconds(of_whole), "level {level}, {seam}");
+        }
+        assert_eq!(rows[0].change(), rows[1].change(), "{seam}");
+    }
 }

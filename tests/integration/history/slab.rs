@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::rows::{MIB, snapshot};
+
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kernel::site_name;
 use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, suspects};
-use zmtop::model::allocinfo::{AllocFigures, AllocSite, AllocSites};
-use zmtop::model::kernel_tables::KernelTables;
-use zmtop::model::slab::{SlabCache, SlabCaches, SlabFigures};
+use zmtop::model::kernel::{AllocFigures, AllocSite, AllocSites, KernelTables, SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::{Missing, Snapshot};
 use zmtop::trend::Verdict;
-
-use crate::support::rows::{MIB, snapshot};
 
 fn cache(name: &str, reclaimable: Option<bool>, size: u64) -> SlabCache {
     SlabCache {

@@ -67,6 +67,27 @@ fn an_empty_one_knows_nothing() {
 }
 
 #[test]
+fn values_rarer_than_columns_leave_no_gaps_and_a_gap_stays_one() {
+    // Once a minute up to half an hour ago, from then on every 15 s; asked for every 5 s.
+    let rare = (0..30).map(|n| n * 60).chain((0..120).map(|n| 1800 + n * 15));
+    let mut drawn = Drawn::new(5000, []);
+    // None came for some minutes, twice with a value between.
+    let is_gap = |at: u64| (600..840).contains(&at) || (900..1140).contains(&at);
+    for at in rare.filter(|at| !is_gap(*at)) {
+        drawn.push(Duration::from_secs(at), Some((100 + at) * MIB));
+    }
+    drawn.now = Duration::from_secs(3600);
+    let bands = drawn.view().over(Duration::from_secs(3600)).recent(360);
+    let gaps: Vec<_> = (0..354).filter(|at| bands[*at].is_none()).map(|at| at * 10).collect();
+    // A column is ten seconds.
+    let in_gap = |at: &usize| (540..840).contains(at) || (840..1140).contains(at);
+    assert!(gaps.iter().all(in_gap), "{gaps:?}");
+    for (from, to) in [(550, 830), (850, 1130)] {
+        assert!((from..to).step_by(10).all(|at| gaps.contains(&at)), "{from}: {gaps:?}");
+    }
+}
+
+#[test]
 fn a_column_has_the_lowest_the_last_and_the_highest_of_its_time() {
     let saw = Drawn::new(1000, (0..=300_u64).map(|s| Some((100 + s % 5) * MIB)));
     let bands = saw.view().recent(60);

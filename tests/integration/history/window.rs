@@ -11,7 +11,7 @@ fn ms(n: u64) -> Duration {
 
 /// The change after each of these values, a second apart, over ten seconds.
 fn changes(values: &[Option<u64>]) -> Vec<Option<i64>> {
-    let mut window = ChangeWindow::new(ms(10_000));
+    let mut window = ChangeWindow::new(ms(10_000), ms(10_000));
     (1000..)
         .step_by(1000)
         .zip(values)
@@ -24,7 +24,7 @@ fn changes(values: &[Option<u64>]) -> Vec<Option<i64>> {
 
 #[test]
 fn one_value_is_no_change() {
-    assert_eq!(ChangeWindow::new(ms(10_000)).change(), None);
+    assert_eq!(ChangeWindow::new(ms(10_000), ms(10_000)).change(), None);
     assert_eq!(changes(&[Some(5)]), [None]);
     assert_eq!(changes(&[None, Some(5), Some(9)]), [None, None, Some(4)]);
     assert_eq!(changes(&[Some(5), None, Some(9), None]), [None, None, Some(4), None]);
@@ -47,7 +47,7 @@ fn a_change_reaches_back_the_whole_window_and_no_further() {
 
 #[test]
 fn several_values_in_a_slot() {
-    let mut window = ChangeWindow::new(ms(10_000));
+    let mut window = ChangeWindow::new(ms(10_000), ms(10_000));
     for tick in 0..300_u64 {
         window.push(ms(tick * 100), Some(tick * 4096));
         match window.change() {
@@ -63,7 +63,7 @@ fn several_values_in_a_slot() {
 
 #[test]
 fn a_stop_of_a_minute_is_a_gap() {
-    let mut window = ChangeWindow::new(ms(10_000));
+    let mut window = ChangeWindow::new(ms(10_000), ms(10_000));
     for second in 0..20 {
         window.push(ms(second * 1000), Some(1 << 20));
     }
@@ -75,14 +75,14 @@ fn a_stop_of_a_minute_is_a_gap() {
 
 #[test]
 fn a_clock_that_stands_or_turns_back_does_no_harm() {
-    let mut window = ChangeWindow::new(ms(10_000));
+    let mut window = ChangeWindow::new(ms(10_000), ms(10_000));
     for at in [50_000, 50_000, 40_000, 0, 50_500] {
         window.push(ms(at), Some(at));
     }
     assert_eq!(window.change(), Some(500));
     window.push(Duration::MAX, Some(1));
     assert_eq!(window.change(), None);
-    let mut least = ChangeWindow::new(Duration::ZERO);
+    let mut least = ChangeWindow::new(Duration::ZERO, Duration::ZERO);
     least.push(ms(1), Some(1));
     least.push(ms(1), Some(3));
     assert_eq!(least.change(), Some(2));
@@ -112,7 +112,7 @@ proptest! {
     fn a_change_is_against_a_value_about_a_window_old(
         steps in prop::collection::vec((1..4000_u64, prop::option::of(0..1000_u64)), 1..60)
     ) {
-        let mut window = ChangeWindow::new(ms(10_000));
+        let mut window = ChangeWindow::new(ms(10_000), ms(10_000));
         let mut seen: Vec<(u64, u64)> = Vec::new();
         let mut at = 0;
         for (step, value) in steps {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use zmtop::proc::cgroup::charged;
 use zmtop::proc::cgroup::figures::mounts;
-use zmtop::proc::cgroup::mounts::{Mounts, Version};
+use zmtop::proc::cgroup::{Mounts, Version};
 use zmtop::proc::files::Roots;
 use zmtop::sampler::{Needs, Options, Scanner};
 

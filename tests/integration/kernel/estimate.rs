@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use zmtop::model::Memory;
-use zmtop::proc::statm::inexact;
-use zmtop::proc::{smaps, stat, statm, status};
+use zmtop::proc::pid::inexact;
+use zmtop::proc::{pid, smaps};
 use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Others, Tracker};
 use zmtop::sampler::{Options, Scanner};
 
@@ -19,9 +19,9 @@ fn counters(pid: u32) -> Counters {
     let file = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap();
     let page = rustix::param::page_size() as u64;
     Counters {
-        resident: statm::parse(&file("statm"), page).ok(),
-        swap: status::swap(&file("status")).ok(),
-        ..Counters::new(&stat::parse(&file("stat"), page).unwrap().stat)
+        resident: pid::statm(&file("statm"), page).ok(),
+        swap: pid::swap(&file("status")).ok(),
+        ..Counters::new(&pid::stat(&file("stat"), page).unwrap().stat)
     }
 }
 
@@ -34,7 +34,7 @@ fn read(pid: u32) -> (Counters, Memory, Option<u64>) {
         let (rollup, status) = (file("smaps_rollup"), file("status"));
         let after = counters(pid);
         if before == after {
-            let status = status::resident(&status).unwrap();
+            let status = pid::resident(&status).unwrap();
             assert_eq!(Some(status), after.resident, "status and statm of {pid}");
             return (after, smaps::rollup(&rollup).unwrap(), smaps::anonymous(&rollup));
         }

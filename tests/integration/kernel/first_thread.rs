@@ -117,7 +117,7 @@ impl Holder {
 
     fn identity(&self) -> Identity {
         let bytes = std::fs::read(format!("/proc/{}/stat", self.pid())).unwrap();
-        let starttime = zmtop::proc::stat::parse(&bytes, 1).unwrap().starttime;
+        let starttime = zmtop::proc::pid::stat(&bytes, 1).unwrap().starttime;
         Identity {
             pid: self.pid(),
             starttime,

@@ -81,7 +81,7 @@ fn start(makes: &str) -> Child {
 #[test]
 fn one_address_space_counts_once() {
     be_the_maker();
-    if zmtop::proc::kcmp::same_memory(std::process::id(), std::process::id()) != Ok(true) {
+    if zmtop::proc::pid::same_memory(std::process::id(), std::process::id()) != Ok(true) {
         cannot("this kernel, or whoever runs this, allows no kcmp");
         return;
     }

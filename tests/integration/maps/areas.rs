@@ -2,8 +2,8 @@
 
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Area, Extent, MappingKind, MappingName};
-use zmtop::proc::areas::{Areas, MAX_LINE};
 use zmtop::proc::smaps::smaps;
+use zmtop::proc::smaps::{Areas, MAX_AREA_LINE};
 
 use super::{KB, area, at, read, sum};
 
@@ -233,6 +233,6 @@ fn a_line_without_an_end_is_cut() {
         parser.feed(piece);
     }
     assert_eq!(parser.finish(), Ok(1));
-    assert!(all[0].name.bytes.len() < MAX_LINE);
+    assert!(all[0].name.bytes.len() < MAX_AREA_LINE);
     assert_eq!(all[0].memory.unwrap().pss, 8 * KB);
 }

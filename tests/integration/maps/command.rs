@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use zmtop::cli::maps::MapsArgs;
 use zmtop::cli::{self, Exit};
 use zmtop::columns::{layout, mapping};
+use zmtop::run::maps::MapsArgs;
 
 use super::{area, at};
 use crate::support::pty::{Pty, ZMTOP};

@@ -2,14 +2,12 @@
 
 use std::fmt::Write;
 
-use proptest::prelude::*;
-use zmtop::account;
-use zmtop::account::{Account, ProcessTotals, overview, shmem, swap};
-use zmtop::model::system::accounting::{HugePool, MemoryMount, SysvShm, Zones, ZramDevice};
-use zmtop::model::system::{AccountingInputs, SwapArea};
-use zmtop::model::{Missing, Reading, SystemSample};
-
 use super::{KB, meminfo, userland};
+use proptest::prelude::*;
+
+use zmtop::account::{self, Account, ProcessTotals, overview, shmem, swap};
+use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, SwapArea, SysvShm, Zones, ZramDevice};
+use zmtop::model::{Missing, Reading, SystemSample};
 
 /// A made machine: every figure has a place of its own in the sum.
 pub(super) const MEMINFO: &str = "\

@@ -2,16 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use zmtop::model::Missing;
-use zmtop::model::system::AccountingInputs;
-use zmtop::model::system::accounting::{HugePool, Ksm, Pressure, Sockets, SysvShm, Zones, ZramDevice};
-use zmtop::proc::system::accounting::{sockets, sysv, zoneinfo};
-use zmtop::proc::system::memory_mounts::{MemoryFs, parse};
-use zmtop::sampler::{Needs, Options, Scanner};
-
 use super::KB;
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
+
+use zmtop::model::Missing;
+use zmtop::model::system::{AccountingInputs, HugePool, Ksm, Pressure, Sockets, SysvShm, Zones, ZramDevice};
+use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, zoneinfo};
+use zmtop::sampler::{Needs, Options, Scanner};
 
 /// What a scan reads for the account.
 fn inputs(options: &Options) -> AccountingInputs {

@@ -76,3 +76,59 @@ fn what_is_captured_reads_as_what_was_there() {
         assert_eq!(exe, std::fs::read_link(format!("/proc/{pid}/exe")).unwrap());
     }
 }
+
+#[test]
+fn a_capture_says_why_memory_is_missing() {
+    let sleeper = Sleeper(
+        Command::new("sleep")
+            .arg("7019.5")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let pid = sleeper.0.id();
+    // As such a file is, of another's process and of one that ends meanwhile.
+    for (said, unread) in [
+        ("Permission denied", "permission denied"),
+        ("No such process", "process ended"),
+        ("No such file or directory", "process ended"),
+        ("Input/output error", "not offered by this kernel"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("captured");
+        let cat = format!(
+            "cat() {{ case $1 in */smaps*) echo \"cat: can't open '$1': {said}\" >&2; return 1;; esac; command cat \"$@\"; }};"
+        );
+        let script = cat + &CAPTURE.replace("[0-9]*", &pid.to_string());
+        let status = Command::new("sh")
+            .arg("-c")
+            .arg(script)
+            .env("d", &place)
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+        let mut command = Command::new(ZMTOP);
+        command.args([
+            "ps",
+            "-H",
+            "--no-totals",
+            "--format",
+            "csv",
+            "--columns",
+            "pid,pss,unread",
+            "--proc-root",
+        ]);
+        let done = command
+            .arg(place.join("proc"))
+            .env("HOME", "/nonexistent")
+            .output()
+            .unwrap();
+        // Where nothing can be read, it says so instead of a table.
+        let words = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        if unread == "process ended" {
+            assert_eq!(words.trim_end(), format!("{pid},,{unread}"));
+        } else {
+            assert!(words.contains(&format!("can be read: {unread}")), "{words}");
+        }
+    }
+}

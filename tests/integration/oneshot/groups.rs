@@ -114,3 +114,17 @@ fn the_printed_tables_have_one_order() {
         assert_eq!(in_order(one, other), in_order(other, one), "{one:?} and {other:?}");
     }
 }
+
+#[test]
+fn the_name_of_a_mapping_is_a_column_by_its_own_name() {
+    let tree = super::program::tree();
+    let smaps = tree.process(7).comm("cat").pss_kb(3000).smaps();
+    tree.system("7/smaps", smaps);
+    let (code, out, err) = tree.zmtop("ps --by mapping --columns pss,mapping --sort mapping --no-totals");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.lines().next().unwrap().trim_end().ends_with("MAPPING"), "{out}");
+    assert!(out.lines().count() > 1, "{out}");
+    // Elsewhere there is no such column.
+    assert_eq!(tree.zmtop("ps --columns pss,mapping").0, Some(2));
+    assert_eq!(tree.zmtop("ps --by user --columns mapping").0, Some(2));
+}

@@ -4,20 +4,21 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::support::pty::ZMTOP;
+use crate::support::rows::{MIB, process, snapshot};
+
 use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
-use zmtop::history::mapping_diff::{MappingGrowth, Presence};
+use zmtop::history::mappings::{MappingGrowth, Presence};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
+use zmtop::history::system::Suspends;
 use zmtop::model::mapping::MappingKind;
 use zmtop::model::{Facts, Identity};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
 use zmtop::trend::{Judgement, Metric, Reasons, Verdict};
-
-use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot};
 
 struct Ran {
     code: i32,
@@ -139,6 +140,7 @@ fn written_of(
         .collect();
     let report = LeaksReport {
         snapshot: &snap,
+        suspends: &Suspends::default(),
         watched: Duration::from_secs(600),
         by: None,
         suspects,
@@ -156,8 +158,7 @@ fn written_of(
     String::from_utf8(out).unwrap()
 }
 
-#[test]
-fn dangers_come_first() {
+fn dangers() -> [Danger; 3] {
     let forecast = Forecast {
         left: 16 << 30,
         pace: 1_500_000.0,
@@ -168,7 +169,7 @@ fn dangers_come_first() {
         by: GroupBy::Command,
         name: Some(b"nginx\x1b[31m"[..].into()),
     };
-    let dangers = [
+    [
         Danger {
             limit: Limit::Cgroup(b"/a\nb"[..].into()),
             forecast: Forecast {
@@ -187,7 +188,17 @@ fn dangers_come_first() {
             forecast,
             taker: None,
         },
-    ];
+    ]
+}
+
+/// Reports with suspects and dangers, as JSON.
+pub(crate) fn of_all() -> [String; 2] {
+    [&[][..], &dangers()].map(|dangers| written_of(&some(), dangers, Shortfall::default(), Format::Json, None))
+}
+
+#[test]
+fn dangers_come_first() {
+    let dangers = dangers();
     let written = |format| written_of(&some()[..1], &dangers, Shortfall::default(), format, None);
     insta::assert_snapshot!("leaks-dangers", written(Format::Table));
     insta::assert_snapshot!("leaks-dangers-json", written(Format::Json));
@@ -210,7 +221,7 @@ fn as_a_table() {
         );
     }
     let none = written(&[], Format::Table, None);
-    assert_eq!(none, "nothing to tell of: 1 processes seen over 10m00\n");
+    assert_eq!(none, "nothing to report: 1 processes seen over 10m00\n");
 }
 
 #[test]
@@ -311,7 +322,7 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
     let steady = check("steady-service.ndjson.zst", &[]);
     assert_eq!((steady.code, steady.err.as_str()), (0, ""), "{}", steady.out);
     assert!(
-        steady.out.starts_with("nothing to tell of: 1 processes seen over 19m5"),
+        steady.out.starts_with("nothing to report: 1 processes seen over 19m5"),
         "{}",
         steady.out
     );

@@ -206,3 +206,32 @@ fn a_terminal_is_fitted_and_coloured_unless_told_otherwise() {
         assert!(plain.lines().all(|l| l.trim_end().chars().count() <= 60), "{plain:?}");
     }
 }
+
+#[test]
+fn what_was_typed_is_not_found_in_ones_own_command_line() {
+    // It ends with its input.
+    let mut child = Command::new("cat")
+        .args(["-", "77312"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let find = |filter: &str| {
+        // As in a shell: its own command line has the words, too.
+        let line = format!("'{ZMTOP}' ps --no-header --no-totals --columns pid {filter} ; true");
+        let done = Command::new("sh").args(["-c", &line]).output().unwrap();
+        String::from_utf8(done.stdout)
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(find("77312"), [child.id().to_string()]);
+    assert_eq!(find("\"cmd:'cat - 77312'\""), [child.id().to_string()]);
+    assert!(find("no-such-word-77313").is_empty());
+    // What is true of it but for its arguments still holds: its name, and its user.
+    assert!(!find("name:zmtop").is_empty());
+    assert!(find("77312 name:zmtop").is_empty());
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}

@@ -49,10 +49,10 @@ fn it_says_what_is_not_touched() {
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let said = text(&done.stderr);
     assert!(
-        said.contains(&format!("clears the referenced bits of {pid} ")),
+        said.contains(&format!("clearing the referenced bits of {pid} ")),
         "{said}"
     );
-    assert!(said.contains("nothing else changes. Looks in 1s"), "{said}");
+    assert!(said.contains("nothing else changes. Waiting 1s"), "{said}");
     let json: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((&json["schema"], &json["pid"]), (&"zmtop-prove/1".into(), &pid.into()));
     let since = json["untouched_s"].as_f64().unwrap();

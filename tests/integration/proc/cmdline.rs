@@ -2,7 +2,7 @@
 
 use zmtop::group::command_name;
 use zmtop::model::Facts;
-use zmtop::proc::cmdline::{MAX, kept};
+use zmtop::proc::pid::{MAX_CMDLINE as MAX, cmdline as kept};
 
 #[test]
 fn long_ones_say_that_they_are_cut() {

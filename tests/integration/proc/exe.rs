@@ -1,7 +1,7 @@
 //! The link to a program's file.
 
 use zmtop::model::Replaced;
-use zmtop::proc::exe::{FileId, Link, parse};
+use zmtop::proc::pid::{ExeLink as Link, FileId, exe_link as parse};
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

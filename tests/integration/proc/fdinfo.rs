@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use zmtop::model::Missing;
 use zmtop::proc::fdinfo::{self, DrmClient, Link};
-use zmtop::proc::mapped::Mapped;
+use zmtop::proc::maps::Mapped;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

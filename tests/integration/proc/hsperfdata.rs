@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
+
 use zmtop::model::Missing;
-use zmtop::model::jvm::JvmHeap;
+use zmtop::model::snapshot::JvmHeap;
 use zmtop::proc::hsperfdata::{find, names, parse, read};
 
 const MIB: i64 = 1 << 20;

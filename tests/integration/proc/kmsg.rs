@@ -1,7 +1,7 @@
 //! Kills for lack of memory, as the kernel's log has them.
 
-use zmtop::model::oom::OomVictim;
-use zmtop::proc::kmsg::kill;
+use zmtop::model::snapshot::OomVictim;
+use zmtop::proc::kernel::kill;
 
 fn victim(pid: u32, comm: &[u8], mib: u64, by_cgroup: bool) -> OomVictim {
     OomVictim {

@@ -1,7 +1,7 @@
 //! `/proc/<pid>/limits`.
 
 use zmtop::model::Missing;
-use zmtop::proc::limits::address_space;
+use zmtop::proc::pid::address_space_limit;
 
 const LIMITS: &str = "\
 Limit                     Soft Limit           Hard Limit           Units     
@@ -31,6 +31,10 @@ fn the_soft_limit_of_the_address_space_counts() {
         ("Max address space         \n", Err(Missing::Unsupported)),
         ("", Err(Missing::Unsupported)),
     ] {
-        assert_eq!(address_space(format!("{LIMITS}{line}").as_bytes()), expected, "{line}");
+        assert_eq!(
+            address_space_limit(format!("{LIMITS}{line}").as_bytes()),
+            expected,
+            "{line}"
+        );
     }
 }

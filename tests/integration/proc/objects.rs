@@ -1,6 +1,6 @@
 //! `maps`, as far as it tells of files and shmem.
 
-use zmtop::proc::objects::{Object, Objects};
+use zmtop::proc::maps::{Object, Objects};
 
 const MAPS: &str = "\
 55d0c8a00000-55d0c8b00000 r--p 00000000 fd:01 1312      /usr/bin/worker

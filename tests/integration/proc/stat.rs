@@ -1,8 +1,8 @@
 //! `stat` and `status`.
 
 use zmtop::model::Missing;
-use zmtop::proc::stat::{name_digest, parse};
-use zmtop::proc::status::uid;
+use zmtop::proc::pid::uid;
+use zmtop::proc::pid::{name_digest, stat as parse};
 
 /// A stat after the name, each field its own number.
 pub(super) const TAIL: &[u8] = b") S 4 5 6 7 -8 9 10 11 12 13 14 15 16 17 -18 19 20 21 22 23 24 25 26 27 28 29 \

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use zmtop::model::Missing;
-use zmtop::proc::statm::{Statm, parse};
+use zmtop::proc::pid::{Statm, statm as parse};
 
 #[test]
 fn it_tells_kinds_of_pages_and_what_was_asked_for() {

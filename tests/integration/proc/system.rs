@@ -2,9 +2,9 @@
 
 use zmtop::model::system::{Psi, SwapArea};
 use zmtop::model::{Missing, SystemSample};
-use zmtop::proc::system::zram::{self, MmStat};
 use zmtop::proc::system::{Machine, SystemFile};
-use zmtop::proc::users;
+use zmtop::proc::system::{MmStat, mm_stat};
+use zmtop::sampler::users;
 
 fn sample(part: SystemFile, bytes: &[u8]) -> SystemSample {
     let mut machine = Machine::default();
@@ -157,16 +157,16 @@ fn zram_figures_are_told_by_their_places() {
         same_pages,
     };
     assert_eq!(
-        zram::parse(b" 4096000  1024000 1228800 7 1228800 5 0 0 0\n"),
+        mm_stat(b" 4096000  1024000 1228800 7 1228800 5 0 0 0\n"),
         Some(stat(Ok(7), Ok(5)))
     );
     // Older kernels wrote fewer.
-    let short = zram::parse(b"4096000 1024000 1228800\n");
+    let short = mm_stat(b"4096000 1024000 1228800\n");
     assert_eq!(short, Some(stat(Err(Missing::Unsupported), Err(Missing::Unsupported))));
-    let odd = zram::parse(b"4096000 1024000 1228800 -1 0 x\n");
+    let odd = mm_stat(b"4096000 1024000 1228800 -1 0 x\n");
     assert_eq!(odd, Some(stat(Err(Missing::Malformed), Err(Missing::Malformed))));
     for bad in [&b""[..], b"1 2\n", b"1 2 x\n", b"-1 2 3\n"] {
-        assert_eq!(zram::parse(bad), None);
+        assert_eq!(mm_stat(bad), None);
     }
 }
 

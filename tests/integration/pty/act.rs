@@ -145,8 +145,15 @@ fn niceness_and_oom_score_adj_are_set() {
     pty.wait_for("sleep is 12");
     assert_eq!(nice(), "12");
     pty.send("]");
+    pty.wait_for("nice  13");
+    assert_eq!(nice(), "12", "it asks first");
+    pty.send("\r");
     pty.wait_for("sleep is 13");
     pty.send("\x1b[19~"); // F8
+    pty.wait_for("nice  14");
+    pty.send("]\x1b[19~\x1b[18~\x1b[18~"); // ] F8 F7 F7
+    pty.wait_for("nice  14");
+    pty.send("\r");
     pty.wait_for("sleep is 14");
     assert_eq!(nice(), "14");
     pty.send("q");
@@ -241,7 +248,11 @@ fn what_is_anothers_is_denied() {
     pty.send("9\ry");
     pty.wait_for(&format!("SIGKILL not sent to {name}: permission denied"));
     pty.send("]");
+    pty.wait_for("Set the niceness");
+    pty.send("\r");
     pty.wait_for(&format!("nice of {name} stays: permission denied"));
+    pty.send("\x1b");
+    pty.wait("it is closed", |s| !s.contains("Set the niceness"));
     pty.send("o");
     pty.wait_for("Set oom_score_adj");
     pty.send("\x151000\r");

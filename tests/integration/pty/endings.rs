@@ -41,25 +41,63 @@ fn quit() {
     assert_given_back(&pty);
 }
 
+/// Every signal that ends a program by default and that it can handle, a fault's among them.
 #[test]
 fn signals() {
-    for (kind, code) in [
-        (Signal::TERM, 143),
-        (Signal::INT, 130),
-        (Signal::HUP, 129),
-        (Signal::QUIT, 131),
-    ] {
+    let ending = [
+        libc::SIGTERM,
+        libc::SIGINT,
+        libc::SIGHUP,
+        libc::SIGQUIT,
+        libc::SIGABRT,
+        libc::SIGALRM,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGIO,
+        libc::SIGPROF,
+        libc::SIGPWR,
+        libc::SIGSEGV,
+        libc::SIGSTKFLT,
+        libc::SIGSYS,
+        libc::SIGTRAP,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGVTALRM,
+        libc::SIGXCPU,
+        libc::SIGRTMIN(),
+        libc::SIGRTMAX(),
+    ];
+    for number in ending {
         let pty = Pty::noted("");
-        pty.wait_for_table();
-        signal(pty.zmtop_pid(), kind);
+        pty.wait("the screen to be taken", |_| pty.screen().screen().alternate_screen());
+        // Not by rustix, which knows none of real time.
+        let sent = std::process::Command::new("kill")
+            .args([format!("-{number}"), pty.zmtop_pid().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
         pty.wait_for("after ");
         assert!(
-            pty.text().contains(&format!("ended {code}")),
-            "{kind:?}: {}",
+            pty.text().contains(&format!("ended {}", 128 + number)),
+            "signal {number}: {}",
             pty.text()
         );
         assert_given_back(&pty);
     }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_nothing() {
+    let mut pty = Pty::noted("--interval 200ms");
+    pty.wait_for_table();
+    signal(pty.zmtop_pid(), Signal::XFSZ);
+    pty.send("?");
+    pty.wait_for(" Help");
+    pty.send("q");
+    pty.wait("it is closed", |s| !s.contains(" Help"));
+    pty.send("q");
+    pty.wait_for("ended 0");
+    assert_given_back(&pty);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The history that is kept from one start to the next, whatever lies in its place.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
 use crate::support::pty::{Pty, ZMTOP, signal};
 
-const MAGIC: &[u8] = b"zmtop history 3\n";
+const MAGIC: &[u8] = b"zmtop history 4\n";
 
 /// A home of its own for several runs; where the history is kept in it.
 fn home() -> (tempfile::TempDir, PathBuf) {
@@ -43,10 +43,7 @@ fn a_start_goes_on_from_the_last_one() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     // Nothing is left beside it.
-    let names = fs::read_dir(file.parent().unwrap()).unwrap();
-    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["history", "started"]);
+    assert_eq!(names_beside(&file), ["history", "started"]);
     for kind in [Signal::TERM, Signal::HUP] {
         fs::remove_file(&file).unwrap();
         let mut pty = started(home.path(), &[]);
@@ -77,24 +74,41 @@ fn nothing_is_kept_where_that_is_not_wanted() {
     assert!(!file.exists());
 }
 
+/// What shows that a file was not touched: its inode, size and change time.
+fn state(file: &Path) -> (u64, u64, i64, i64) {
+    let meta = fs::symlink_metadata(file).unwrap();
+    (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())
+}
+
 #[test]
 fn whatever_lies_there_is_harmless() {
     type Case = (&'static str, fn(&Path), &'static str, bool);
-    // Not said again in the end, where that was the reason, too.
-    let cases: [Case; 7] = [
-        ("another file", |at| fs::write(at, "hello").unwrap(), "no history", true),
+    // Only what is damaged is replaced. Nothing is said again in the end.
+    let cases: [Case; 8] = [
+        (
+            "another file",
+            |at| fs::write(at, "hello").unwrap(),
+            "no history",
+            false,
+        ),
         ("half of one", |at| fs::write(at, MAGIC).unwrap(), "damaged", true),
         (
             "a later version",
             |at| fs::write(at, "zmtop history 99\n…").unwrap(),
             "another version",
-            true,
+            false,
+        ),
+        (
+            "an earlier version",
+            |at| fs::write(at, "zmtop history 1\n…").unwrap(),
+            "another version",
+            false,
         ),
         (
             "far too much",
             |at| fs::File::create(at).unwrap().set_len(100 << 30).unwrap(),
             "larger",
-            true,
+            false,
         ),
         ("a folder", |at| fs::create_dir(at).unwrap(), "a directory", false),
         (
@@ -109,37 +123,101 @@ fn whatever_lies_there_is_harmless() {
         (
             "a link to a device",
             |at| symlink("/dev/zero", at).unwrap(),
-            "a device",
+            "is kept: /",
             false,
         ),
     ];
     for (what, make, said, is_replaced) in cases {
         let (home, file) = home();
         make(&file);
+        let before = state(&file);
         let pty = started(home.path(), &[]);
-        pty.wait(what, |screen| {
-            screen.contains("history not read back") && screen.contains(said)
-        });
+        let word = if is_replaced {
+            "history not read back"
+        } else {
+            "nothing is kept"
+        };
+        pty.wait(what, |screen| screen.contains(said) && screen.contains(word));
         let after = quit(pty);
-        assert!(!after.contains("history"), "{what}: {after}");
+        assert!(after.matches("history").count() <= 1, "{what}: {after}");
+        assert_eq!(state(&file) == before, !is_replaced, "{what}");
         let is_ours = fs::metadata(&file).is_ok_and(|meta| meta.is_file())
             && fs::read(&file).is_ok_and(|bytes| bytes.starts_with(MAGIC));
         assert_eq!(is_ours, is_replaced, "{what}");
     }
 }
 
+/// Holds the file that a file's new text is written to before it has its name, as another writer does: no write ends then.
+fn busy(file: &Path) -> fs::File {
+    let name = format!(".{}.new", file.file_name().unwrap().to_str().unwrap());
+    let file = fs::File::create_new(file.with_file_name(name)).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    file
+}
+
+/// The names of what is in the folder of a file.
+fn names_beside(file: &Path) -> Vec<std::ffi::OsString> {
+    let names = fs::read_dir(file.parent().unwrap()).unwrap();
+    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
 #[test]
-fn a_home_that_takes_nothing_is_said_once() {
-    // No folder can be made there, not even by root.
-    let pty = started(Path::new("/proc"), &[]);
-    let said = quit(pty);
-    assert_eq!(said.matches("history not kept").count(), 1, "{said}");
-    // Where there is no home, none is made.
-    let home = tempfile::tempdir().unwrap();
-    let absent = home.path().join("absent");
-    let said = quit(started(&absent, &[]));
-    assert!(
-        !said.contains("history") && !absent.join(".local/state/zmtop/history").exists(),
-        "{said}"
-    );
+fn the_end_waits_for_a_slow_write_and_says_so() {
+    let (home, file) = home();
+    let mut pty = started(home.path(), &[]);
+    let other = busy(&file);
+    pty.send("q");
+    pty.wait_for("writing the history");
+    drop(other);
+    assert_eq!(pty.exit_code(), 0);
+    assert!(!pty.text().contains("not kept"), "{}", pty.text());
+    assert!(fs::read(&file).unwrap().starts_with(MAGIC));
+    assert_eq!(names_beside(&file), ["history", "started"]);
+}
+
+#[test]
+fn a_last_write_that_takes_too_long_is_said_and_an_interrupt_ends_the_wait() {
+    let (home, file) = home();
+    let mut pty = started(home.path(), &[]);
+    let other = busy(&file);
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+    pty.wait_for("history not kept");
+    assert!(!file.exists());
+
+    let mut pty = started(home.path(), &[]);
+    pty.send("q");
+    pty.wait_for("writing the history");
+    pty.send("\x03");
+    assert_eq!(pty.exit_code(), 130, "{}", pty.text());
+    assert!(!pty.text().contains("history not kept"), "{}", pty.text());
+    drop(other);
+}
+
+#[test]
+fn what_a_killed_writer_left_is_gone_after_the_next_start() {
+    let (home, file) = home();
+    quit(started(home.path(), &[]));
+    let old = fs::read(&file).unwrap();
+    fs::write(file.with_file_name(".history.new"), &old[..old.len() / 2]).unwrap();
+    quit(started(home.path(), &[]));
+    assert_eq!(names_beside(&file), ["history", "started"]);
+}
+
+#[test]
+fn the_end_waits_for_what_w_saves() {
+    let (home, _) = home();
+    let config = home.path().join(".config/zmtop/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let other = busy(&config);
+    let mut pty = started(home.path(), &[]);
+    pty.send("S");
+    pty.wait_for("▼SWAP");
+    pty.send("Wq");
+    pty.wait_for("writing the settings");
+    drop(other);
+    assert_eq!(pty.exit_code(), 0);
+    assert!(fs::read_to_string(&config).unwrap().contains("sort = \"swap\""));
 }

@@ -42,15 +42,18 @@ fn the_first_start_says_what_is_on_the_screen_and_the_second_does_not() {
 fn keys_open_and_close_what_they_should() {
     let mut pty = Pty::zmtop((120, 40), &[]);
     pty.wait_for_table();
+    for (opens, shows, closes) in [
+        ("?", "This help", "\x1b"),
+        ("s", " Sort by ", "q"),
+        ("C", " Columns ", "\x1b"),
+        ("u", "everyone", "\x1b"),
+    ] {
+        pty.send(opens);
+        pty.wait_for(shows);
+        pty.send(closes);
+        pty.wait("it is closed", |s| !s.contains(shows));
+    }
     for (keys, shows) in [
-        ("?", "This help"),
-        ("\x1b", "filter"),
-        ("s", " Sort by "),
-        ("q", "filter"),
-        ("C", " Columns "),
-        ("\x1b", "filter"),
-        ("u", "everyone"),
-        ("\x1b", "filter"),
         ("v", "SWPSS"),
         ("v", "filter"),
         ("t", "ΣPSS"),

@@ -20,6 +20,9 @@ fn tree(mountinfo: &str, controllers: &str) -> ProcTree {
         .write();
     tree.process(8).cgroup(format!("{controllers}:/\n")).write();
     tree.system("self/mountinfo", mountinfo);
+    tree.write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+    tree.write("sys/fs/cgroup/a.slice/cgroup.controllers", "memory\n");
+    tree.write("sys/fs/cgroup/a.slice/b.service/cgroup.controllers", "memory\n");
     tree
 }
 
@@ -99,7 +102,7 @@ fn figures_of_v1() {
     assert_eq!((leaf.current, leaf.limit), (Err(Missing::Malformed), Ok(Some(6000))));
     assert_eq!(figures(&snapshot, "/").limit, Ok(None));
     // What zmtop itself may take: the least on the way up, and less than the machine has.
-    let (limit, holder) = snapshot.system.container().unwrap();
+    let (limit, holder) = snapshot.system.own_limit().unwrap();
     assert_eq!((limit, holder.current), (6000, Err(Missing::Malformed)));
 }
 
@@ -114,7 +117,7 @@ fn nothing_is_known_where_nothing_is_mounted() {
         CgroupFigures::missing(Missing::Unsupported)
     );
     assert_eq!(snapshot.system.limit, CgroupFigures::missing(Missing::Unsupported));
-    assert_eq!(snapshot.system.container(), None);
+    assert_eq!(snapshot.system.own_limit(), None);
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_path_that_climbs_is_not_followed() {
     let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(CGROUPS);
     let snapshot = block_on(scanner.full());
-    assert_eq!(figures(&snapshot, "/../../../proc").current, Err(Missing::Unsupported));
+    assert_eq!(figures(&snapshot, "/../../../proc").current, Err(Missing::OutOfView));
     // One deeper than any machine's is left out, with all above it.
     assert!(snapshot.cgroups.keys().all(|path| path.len() < 100));
 }

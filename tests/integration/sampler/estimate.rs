@@ -1,7 +1,7 @@
 //! Estimates between walks: figures and bounds as tables.
 
 use zmtop::model::{Memory, Missing};
-use zmtop::proc::statm::{Statm, inexact};
+use zmtop::proc::pid::{Statm, inexact};
 use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Others, Tracker};
 
 pub(super) const MB: u64 = 1 << 20;

@@ -53,7 +53,7 @@ fn objects(sample: &ProcessSample) -> Vec<&HeldObject> {
 }
 
 /// Three processes that share what they hold, and one that holds nothing.
-fn sharers() -> ProcTree {
+pub(crate) fn sharers() -> ProcTree {
     let tree = ProcTree::new();
     for pid in 2..=6 {
         tree.process(pid).write();

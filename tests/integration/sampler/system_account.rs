@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use zmtop::model::oom::OomKill;
-use zmtop::model::{Missing, Snapshot};
-use zmtop::sampler::{Needs, Options, Scanner};
-
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
+
+use zmtop::model::snapshot::OomKill;
+use zmtop::model::{Missing, Snapshot};
+use zmtop::sampler::{Needs, Options, Scanner};
 
 const ZONES: &str = "Node 0, zone Normal\n present 10\n managed 9\n count: 1\n";
 

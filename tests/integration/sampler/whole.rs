@@ -31,6 +31,7 @@ fn the_system_is_read() {
         name: "zram0".into(),
         stored: 4_096_000,
         compressed: 1_228_800,
+        limit: None,
         is_swap: true,
     };
     assert_eq!(s.zram, [zram]);

@@ -48,7 +48,7 @@ fn rows_beyond_the_edge_are_counted() {
     }
     for (width, height) in [(80, 24), (120, 40)] {
         let mut session = Session::new(width, height);
-        session.tick(1, workers(99));
+        session.tick(1, workers(99)).keys("f");
         let shown = session.app.rows_shown();
         let heading = session.line("▼PSS");
         assert!(heading.ends_with(&format!(" 1–{shown} of 100")), "{heading}");

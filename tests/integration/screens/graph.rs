@@ -69,14 +69,13 @@ fn what_began_while_nobody_watched_may_be_older() {
 
 #[test]
 fn what_leaks_is_drawn_since_before_it_began() {
-    let session = |width| growing(width, 1);
-    let mut wide = session(120);
+    let mut wide = growing(120, 1);
     let title = wide.line("in use over");
     assert!(title.contains("700 python3 grows.py over 30 min: 100M to "), "{title}");
     let axis = wide.line("30 min ago");
     assert!(axis.contains("5 min ago") && axis.contains("▲ leak begins"), "{axis}");
     // Where there is no room for both, it is that.
-    let mut narrow = session(90);
+    let mut narrow = growing(90, 1);
     let picture = narrow.picture();
     assert!(
         picture.contains("700 python3 grows.py over 30 min") && !picture.contains("in use over"),

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::columns::Needs;
-use zmtop::config::Action;
-use zmtop::model::allocinfo::{AllocFigures, AllocSite, AllocSites};
-use zmtop::model::callers::{CallFigures, CallSite, Callers, Symbol, Trace};
-use zmtop::model::slab::{SlabCache, SlabCaches, SlabFigures};
-use zmtop::model::{Missing, Snapshot};
-use zmtop::tui::{Effect, Event};
-
 use crate::support::rows::MIB;
 use crate::support::session::{Session, assert_tame, busy};
+
+use zmtop::columns::Needs;
+use zmtop::config::Action;
+use zmtop::model::kernel::{
+    AllocFigures, AllocSite, AllocSites, CallFigures, CallSite, Callers, SlabCache, SlabCaches, SlabFigures, Symbol,
+    Trace,
+};
+use zmtop::model::{Missing, Snapshot};
+use zmtop::tui::{Effect, Event};
 
 macro_rules! photograph {
     ($name:literal, $session:expr) => {
@@ -219,7 +220,7 @@ fn each_view_is_read_while_it_is_shown_and_tracing_ends_with_its_view() {
     session.keys("Tab");
     assert_eq!(session.world.traced, Some(1));
     assert!(!needs(&session).contains(Needs::SLAB));
-    assert!(session.picture().contains("beginning to trace"));
+    assert!(session.picture().contains("starting the trace"));
     session.feed(Event::Traced(1, traced(1)));
     assert!(session.picture().contains("Traced for 1.0s"), "{}", session.picture());
     session.keys("Tab");
@@ -227,7 +228,7 @@ fn each_view_is_read_while_it_is_shown_and_tracing_ends_with_its_view() {
     assert!(needs(&session).contains(Needs::SITES) && !needs(&session).contains(Needs::SLAB));
     // A late report of a trace that ended, and one of another, are not taken in.
     session.keys("BackTab").feed(Event::Traced(1, traced(9)));
-    assert!(session.picture().contains("beginning to trace"));
+    assert!(session.picture().contains("starting the trace"));
     session.feed(Event::Traced(2, traced(3))).keys("Z");
     assert_eq!(session.world.traced, None);
     assert!(

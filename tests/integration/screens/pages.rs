@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use zmtop::model::system::AccountingInputs;
-use zmtop::model::system::accounting::{Pressure, Zones};
-use zmtop::model::{Missing, Snapshot};
-use zmtop::tui::Event;
-
 use crate::support::rows::MIB;
 use crate::support::session::{Session, assert_tame, busy};
+
+use zmtop::model::system::{AccountingInputs, Pressure, Zones};
+use zmtop::model::{Missing, Snapshot};
+use zmtop::tui::Event;
 
 macro_rules! photograph {
     ($name:literal, $session:expr) => {

@@ -164,7 +164,7 @@ fn without_swap_there_is_nothing_of_swap_until_there_is_some() {
 fn changes_below_a_kib_are_none() {
     use zmtop::columns::{Value, cell};
     use zmtop::units::Units;
-    let text = |n, units| cell(&Value::Delta(n), units, 6).text;
+    let text = |n, units| cell(&Value::Delta(n, 0), units, 6).text;
     assert_eq!(text(-610, Units::Auto), "0");
     assert_eq!(text(-610, Units::K), "0");
     assert_eq!(text(-610, Units::Bytes), "-610");
@@ -229,7 +229,7 @@ fn what_many_share_does_not_hide_who_has_much() {
         backends.chain([heap, own]).collect::<Vec<_>>()
     };
     let mut session = Session::new(120, 30);
-    session.tick(1, rows());
+    session.keys("f").tick(1, rows());
     session.tick(1, rows());
     assert_eq!(session.pids()[0], 700, "{}", session.picture());
     let row = session.line("shop.jar");

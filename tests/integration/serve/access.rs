@@ -15,7 +15,7 @@ pub(super) fn web_config(tree: &ProcTree, text: &str) -> String {
     path.to_str().unwrap().into()
 }
 
-fn users(users: &[(&str, &str)], cost: u32) -> String {
+pub(super) fn users(users: &[(&str, &str)], cost: u32) -> String {
     let line = |(name, password): &(&str, &str)| format!("  {name}: {}\n", bcrypt::hash(password, cost).unwrap());
     format!("basic_auth_users:\n{}", users.iter().map(line).collect::<String>())
 }
@@ -24,11 +24,11 @@ fn request(authorization: &str) -> String {
     format!("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n")
 }
 
-fn basic(user: &str, password: &str) -> String {
+pub(super) fn basic(user: &str, password: &str) -> String {
     request(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
-fn status(answer: &str) -> &str {
+pub(super) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or("none")
 }
 
@@ -128,9 +128,37 @@ fn a_changed_file_applies_unless_it_is_faulty() {
     std::fs::remove_file(&config).unwrap();
     server.wait_for("no such file");
     assert_eq!(says(&server, "two"), "200");
-    web_config(&tree, "");
+    web_config(&tree, &users(&[("alice", "three")], 4));
     server.wait_for("was read again");
-    assert_eq!(says(&server, "none"), "200");
+    assert_eq!(says(&server, "three"), "200");
+}
+
+#[test]
+fn a_reload_never_drops_a_guard() {
+    let tree = tree();
+    let both = users(&[("alice", "one"), ("bob", "two")], 4);
+    let config = web_config(&tree, &both);
+    let mut server = Server::start(&tree, &["--web-config", &config]);
+    // Written in place: empty, cut before the users, cut after their key, a comment alone.
+    for cut in [
+        "",
+        "rate_limit: {interval: 1s, burst: 100}\n",
+        "basic_auth_users:\n",
+        "# nobody\n",
+    ] {
+        std::fs::write(&config, cut).unwrap();
+        server.wait_for("web.yml: basic_auth_users is gone");
+        assert_eq!(status(&server.get("/", "*/*")), "401", "{cut:?}");
+        assert_eq!(status(&server.send(basic("alice", "one").as_bytes())), "200", "{cut:?}");
+        // The same reason is said again once the file was whole in between.
+        std::fs::write(&config, &both).unwrap();
+        server.wait_for("was read again");
+    }
+    // One user of several may go.
+    web_config(&tree, &users(&[("bob", "two")], 4));
+    server.wait_for("was read again");
+    assert_eq!(status(&server.send(basic("alice", "one").as_bytes())), "401");
+    assert_eq!(status(&server.send(basic("bob", "two").as_bytes())), "200");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use serde_json::Value;
-use zmtop::export::text::TextFormat;
+use zmtop::serve::text::TextFormat;
 
 use super::exported::{Exported, sized};
 use super::prometheus::Prometheus;
@@ -49,7 +49,7 @@ impl Leaky {
                 system.sunreclaim = Ok((200 + second / 10) * MIB);
             });
         }
-        let body = TextFormat::Prometheus.write(families);
+        let body = TextFormat::Prometheus.write(&families);
         let answer = format!("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n{body}");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

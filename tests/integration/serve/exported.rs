@@ -1,14 +1,14 @@
 //! An exporter of made snapshots.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use zmtop::alert::Alerts;
 use zmtop::engine::State;
-use zmtop::export::{ExportOptions, Exporter, Family};
 use zmtop::group::GroupBy;
 use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot, SystemSample};
+use zmtop::serve::{ExportOptions, Exporter, Family};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -23,10 +23,13 @@ impl Exported {
     pub(super) fn new(top: usize) -> Self {
         Self {
             state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
-            exporter: Exporter::new(ExportOptions {
-                by: GroupBy::Command,
-                top,
-            }),
+            exporter: Exporter::new(
+                ExportOptions {
+                    by: GroupBy::Command,
+                    top,
+                },
+                SystemTime::UNIX_EPOCH,
+            ),
             second: 0,
         }
     }

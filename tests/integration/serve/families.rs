@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use zmtop::export::Family;
 use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot};
+use zmtop::serve::Family;
 
 use super::exported::{Exported, sized};
 use crate::support::rows::{MIB, snapshot};
@@ -97,6 +97,27 @@ fn faults_go_on_while_processes_come_and_go() {
         major(&exported.after(1, vec![faulting(2, 76), faulting(3, 42)])),
         Some(18.0)
     );
+}
+
+#[test]
+fn a_counter_that_begins_anew_says_since_when() {
+    let mut exported = Exported::new(10);
+    let pair = || vec![sized(1, "/bin/a", 1), sized(2, "/bin/b", 1)];
+    let since = |families: &[Family], group: &str| {
+        let family = families.iter().find(|family| family.name == "zmtop_minor_faults")?;
+        let mut series = family.series.iter();
+        let found = series.find(|series| series.labels.iter().any(|(_, value)| &**value == group));
+        found?.since?.duration_since(SystemTime::UNIX_EPOCH).ok()
+    };
+    let first = exported.after(1, pair());
+    assert_eq!(since(&first, "a"), Some(Duration::from_secs(1)));
+    // Until it is forgotten.
+    for _ in 0..1200 {
+        exported.after(1, vec![sized(2, "/bin/b", 1)]);
+    }
+    let last = exported.after(1, pair());
+    assert_eq!(since(&last, "a"), Some(Duration::from_secs(1202)));
+    assert_eq!(since(&last, "b"), Some(Duration::from_secs(1)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
@@ -194,6 +195,73 @@ fn a_collector_gets_the_metrics_by_the_conventions() {
     let now = collector.next();
     let pushed = metrics(&now.1).len();
     assert!(pushed + 3 >= families && pushed <= families, "{pushed} of {families}");
+}
+
+#[test]
+fn counters_name_the_time_from_which_they_count() {
+    let tree = tree();
+    tree.system("vmstat", "pswpin 5\npswpout 6\npgmajfault 7\n");
+    let nanoseconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    // Of a counter of zmtop's, of a group's, of the kernel's.
+    let names = ["zmtop.cpu", "process.paging.faults", "zmtop.system_swap_in"];
+    let starts = |request: &ExportMetricsServiceRequest| {
+        names.map(|name| {
+            let point = points(metric(request, name))[0].clone();
+            assert!(point.start_time_unix_nano <= point.time_unix_nano, "{name}");
+            point.start_time_unix_nano
+        })
+    };
+    let run = || {
+        let collector = Collector::new(&["200 OK"]);
+        let before = nanoseconds(SystemTime::now());
+        let _server = push(&tree, collector.address, &[]);
+        let (first, second) = (collector.next().1, collector.next().1);
+        assert_eq!(starts(&first), starts(&second), "it stays as it is from push to push");
+        let gauge = &points(metric(&first, "zmtop.pss"))[0];
+        assert_eq!(gauge.start_time_unix_nano, 0);
+        (before, starts(&first))
+    };
+    let ((first_run, [own, group, boot]), (second_run, [own_again, group_again, boot_again])) = (run(), run());
+    assert!(first_run <= own && own < second_run && second_run <= own_again);
+    assert!(own <= group && group < second_run && second_run <= group_again);
+    // The boot is that of the tree, whose uptime stands still.
+    let uptime = nanoseconds(SystemTime::UNIX_EPOCH + Duration::from_secs(1_036_800));
+    assert!(
+        boot + uptime <= own + 120_000_000_000 && boot + uptime + 120_000_000_000 >= own,
+        "{boot}"
+    );
+    assert!(boot_again >= boot);
+}
+
+#[test]
+fn a_token_on_its_way_to_another_host_is_warned_of() {
+    let tree = tree();
+    // What is listened at already: it ends after all that it says at the start.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let headers = "authorization=Bearer%20secret";
+    for (url, headers, is_warned) in [
+        ("http://192.0.2.1:4318", headers, true),
+        ("http://collector.example/base", headers, true),
+        ("http://[2001:db8::1]:4318", headers, true),
+        ("http://localhost.example", headers, true),
+        ("http://192.0.2.1:4318", "", false),
+        ("https://192.0.2.1:4318", headers, false),
+        ("http://localhost:4318", headers, false),
+        ("http://127.0.0.2:4318", headers, false),
+        ("http://[::1]:4318", headers, false),
+    ] {
+        let mut command = std::process::Command::new(crate::support::pty::ZMTOP);
+        command
+            .args(["serve", "--listen", &taken, "--otlp", url, "--proc-root"])
+            .arg(tree.root())
+            .env_clear()
+            .env("OTEL_EXPORTER_OTLP_HEADERS", headers);
+        let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert!(said.contains("cannot listen") || url.starts_with("https"), "{said}");
+        assert_eq!(said.contains("in plain text"), is_warned, "{url}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use regex::Regex;
-use zmtop::export::{Family, Kind, MetricUnit};
 use zmtop::model::system::Psi;
+use zmtop::serve::{Family, Kind, MetricUnit};
 
 use super::exported::{Exported, sized};
 use super::prometheus::shipped;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use miniz_oxide::inflate::decompress_to_vec;
-use zmtop::export::Family;
-use zmtop::export::text::{TextFormat, gzip, is_accepted};
+use zmtop::serve::Family;
+use zmtop::serve::text::{TextFormat, gzip, is_accepted};
 
 fn families() -> Vec<Family> {
     let labels = |name: &str| Arc::from([("by", "command".into()), ("group", name.into())]);
@@ -19,7 +19,7 @@ fn families() -> Vec<Family> {
 #[test]
 fn open_metrics_has_units_and_an_end() {
     assert_eq!(
-        TextFormat::OpenMetrics.write(families()),
+        TextFormat::OpenMetrics.write(&families()),
         r#"# HELP zmtop_pss_bytes Proportional set size.
 # TYPE zmtop_pss_bytes gauge
 # UNIT zmtop_pss_bytes bytes
@@ -36,7 +36,7 @@ zmtop_system_swap_in_bytes_total 8192.0
 #[test]
 fn the_text_format_names_counters_as_their_samples() {
     assert_eq!(
-        TextFormat::Prometheus.write(families()),
+        TextFormat::Prometheus.write(&families()),
         r#"# HELP zmtop_pss_bytes Proportional set size.
 # TYPE zmtop_pss_bytes gauge
 zmtop_pss_bytes{by="command",group="a \"b\" \\ c"} 4096.0

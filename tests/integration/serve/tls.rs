@@ -60,10 +60,11 @@ fn configure(tree: &ProcTree, pair: &Pair, more: &str) -> String {
     for (name, pem) in [("cert.pem", &pair.cert), ("key.pem", &pair.key)] {
         std::fs::write(tree.path(name), pem).unwrap();
     }
-    web_config(
-        tree,
-        &format!("tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n{more}"),
-    )
+    web_config(tree, &tls_config(more))
+}
+
+fn tls_config(more: &str) -> String {
+    format!("tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n{more}")
 }
 
 #[test]
@@ -148,6 +149,37 @@ fn new_certificates_are_read_and_faulty_ones_are_not_used() {
     web_config(&tree, "");
     server.wait_for("to begin or end with TLS");
     assert!(authority.get(&server, &BOTH, None).is_ok());
+}
+
+#[test]
+fn a_reload_never_drops_the_need_of_a_certificate() {
+    let (tree, authority, clients) = (tree(), Authority::new(), Authority::new());
+    std::fs::write(tree.path("ca.pem"), &clients.pem).unwrap();
+    let own = authority.sign("127.0.0.1", 4000);
+    let needed = "  client_ca_file: ca.pem\n  client_auth_type: RequireAndVerifyClientCert\n";
+    let named = format!("{needed}  client_allowed_sans: [good.example]\n");
+    let config = configure(&tree, &own, &named);
+    let mut server = Server::start(&tree, &["--web-config", &config]);
+    let answers = |server: &Server, own: Option<&Pair>| {
+        let answer = authority.get(server, &BOTH, own);
+        answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
+    };
+    let other = clients.sign("bad.example", 4000);
+    let given = "  client_ca_file: ca.pem\n  client_auth_type: VerifyClientCertIfGiven\n";
+    for (weaker, why) in [
+        ("", "client_auth_type: RequireAndVerifyClientCert is gone"),
+        (needed, "client_allowed_sans is gone"),
+        (given, "client_auth_type: RequireAndVerifyClientCert is gone"),
+    ] {
+        web_config(&tree, &tls_config(weaker));
+        server.wait_for(why);
+        assert!(!answers(&server, None), "{why}");
+        assert!(!answers(&server, Some(&other)), "{why}");
+    }
+    // Another name is no weaker guard.
+    web_config(&tree, &tls_config(&named.replace("good", "better")));
+    server.wait_for("was read again");
+    assert!(answers(&server, Some(&clients.sign("better.example", 4000))));
 }
 
 #[test]

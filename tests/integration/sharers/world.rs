@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use zmtop::model::Memory;
-use zmtop::proc::objects::Objects;
+use zmtop::proc::maps::Objects;
 use zmtop::sampler::estimate::shift;
 use zmtop::sampler::sharing::{ExternalBound, MIN_OBJECT, Sharer, Sharing, Walked};
 

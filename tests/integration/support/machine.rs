@@ -116,7 +116,7 @@ pub(crate) fn cgroups() -> BTreeMap<Arc<[u8]>, CgroupFigures> {
 }
 
 /// A snapshot of the made machine with these processes.
-pub(super) fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {
+pub(crate) fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot {
     let mut processes = processes;
     for walk in processes.iter_mut().filter_map(|p| p.walk.as_mut().ok()) {
         walk.at = now;
@@ -140,6 +140,7 @@ pub(super) fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         name: "zram0".into(),
         stored: 1200 * MIB,
         compressed: 410 * MIB,
+        limit: None,
         is_swap: true,
     }];
     s.swaps = Ok(vec![

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::kernel_tables::KernelTables;
+use zmtop::model::kernel::KernelTables;
 use zmtop::model::system::{AccountingInputs, SystemSample};
 use zmtop::model::{
     Counted, Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
@@ -96,6 +96,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         cgroups: Arc::default(),
         jvms: Arc::default(),
         address_limits: Arc::default(),
+        repeats: Arc::default(),
         fleet: None,
     }
 }

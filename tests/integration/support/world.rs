@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, RequestId, Tunable, TunableValues};
 use zmtop::config::UiSettings;
-use zmtop::history::coldness::Look;
+use zmtop::history::mappings::Look;
 use zmtop::model::mapping::Mapping;
 use zmtop::model::{Identity, Missing};
 use zmtop::sampler::mappings::{Mappings, Shared};

@@ -225,6 +225,55 @@ fn what_levels_off_is_warming() {
 }
 
 #[test]
+fn what_grew_evenly_for_more_than_a_day_does_not_warm_up() {
+    const DAY: u64 = 86_400;
+    // 15 MB an hour from the second day on, and in the last forty minutes a cache that fills on top of it.
+    let leak = |s: u64| 1000 * MB + s.saturating_sub(DAY) * 15 * MB / 3600;
+    let fill = |s: u64, end: u64| {
+        let since = s.saturating_sub(end - 2400) as f64;
+        (60e6 * (1.0 - (-since / 600.0).exp())) as u64
+    };
+    for hours in [52, 60, 72] {
+        let end = hours * 3600;
+        let series: Vec<_> = (0..end)
+            .step_by(60)
+            .map(|s| Point::at(at(s), leak(s) + fill(s, end)))
+            .collect();
+        let judgement = of_old(&series);
+        assert_eq!(judgement.verdict, Verdict::Growing, "{hours} h: {judgement:?}");
+        let pace = judgement.slope * 3600.0 / (15 * MB) as f64;
+        assert!((0.6..1.5).contains(&pace), "{hours} h: {pace}");
+    }
+    // Without the leak the same cache is a warm-up.
+    let end = 2 * DAY;
+    let series: Vec<_> = (0..end)
+        .step_by(60)
+        .map(|s| Point::at(at(s), 1000 * MB + fill(s, end)))
+        .collect();
+    assert_eq!(of_old(&series).verdict, Verdict::Warming);
+}
+
+#[test]
+fn a_leak_below_teeth_longer_than_a_span_is_called() {
+    // Teeth of 45 % of the base, and a floor that rises by so many percent of the base an hour, for four hours.
+    let series = |minutes: u64, percent: u64| -> Vec<Point> {
+        (0..4 * 3600)
+            .step_by(10)
+            .map(|s| {
+                let tooth = s % (minutes * 60) * 90 * MB / (minutes * 60);
+                Point::at(at(s), 200 * MB + s * 2 * percent * MB / 3600 + tooth)
+            })
+            .collect()
+    };
+    for minutes in [8, 13, 19, 23] {
+        let leaks = watched(&series(minutes, 15));
+        assert_eq!(leaks.verdict, Verdict::Leaking, "{minutes} min: {leaks:?}");
+        let level = watched(&series(minutes, 0));
+        assert_ne!(level.verdict, Verdict::Leaking, "{minutes} min: {level:?}");
+    }
+}
+
+#[test]
 fn a_gap_hides_no_leak_and_makes_none() {
     let line = |s: u64| 200 * MB + s * MB / 60;
     let mut gappy = points(3600, line);

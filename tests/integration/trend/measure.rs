@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use zmtop::history::growth_log::GrowthLog;
+use super::corpus::{Noise, Rng, Series, Shape};
+
+use zmtop::history::evaluation::GrowthLog;
 use zmtop::history::time_series::TimeSeries;
 use zmtop::trend::{Judgement, Params, Point, Verdict, judge};
-
-use super::corpus::{Noise, Rng, Series, Shape};
 
 /// How a series was judged.
 #[derive(Clone, Debug, Default)]

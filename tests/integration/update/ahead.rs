@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zmtop::engine::{Engine, State};
 use zmtop::history::History;
-use zmtop::model::{Fleet, FleetHost, FleetRow, Missing, Snapshot, ToldVerdict};
-use zmtop::tui::{Event, FleetStatus};
+use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, Snapshot, ToldVerdict};
+use zmtop::tui::Event;
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 use crate::support::session::Session;

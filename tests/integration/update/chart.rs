@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use zmtop::config::settings::Settings;
+use zmtop::tui::chart::Scale;
 use zmtop::tui::chart::{Chart, SPANS, Span};
-use zmtop::tui::value_axis::Scale;
 use zmtop::units::Units;
 
 use crate::support::session::{Session, busy};

@@ -2,9 +2,9 @@
 
 use ratatui::style::Style;
 use zmtop::columns::find;
-use zmtop::tui::popup::columns::ColumnChooser;
 use zmtop::tui::popup::help::Help;
-use zmtop::tui::popup::sort::SortMenu;
+use zmtop::tui::popup::menus::ColumnChooser;
+use zmtop::tui::popup::menus::SortMenu;
 
 use crate::support::session::{Session, busy};
 

@@ -4,7 +4,7 @@ use zmtop::columns::Needs;
 use zmtop::config::Env;
 use zmtop::group::GroupBy;
 use zmtop::tui::Effect;
-use zmtop::tui::scope::Scope;
+use zmtop::tui::app::Scope;
 
 use crate::support::rows::{MIB, process, walk};
 use crate::support::session::{Session, busy, env, grouped};

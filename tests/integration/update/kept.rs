@@ -35,7 +35,18 @@ fn told(last: Option<&Snapshot>, now: Duration, tick: u64, rows: &[ProcessSample
 
 #[test]
 fn what_is_kept_is_as_if_it_were_made_anew() {
+    kept_as_made_anew("f");
+}
+
+#[test]
+fn equal_siblings_are_kept_as_if_they_were_made_anew() {
+    kept_as_made_anew("");
+}
+
+fn kept_as_made_anew(first_keys: &str) {
     let (mut one, mut other) = (Session::new(120, 30), Session::new(120, 30));
+    one.keys(first_keys);
+    other.keys(first_keys);
     let mut rows: Vec<_> = (2..200)
         .map(|pid| process(pid, 1, &format!("/usr/bin/p{}", pid % 7)))
         .collect();
@@ -89,7 +100,7 @@ fn what_is_kept_is_as_if_it_were_made_anew() {
         one.push(next.clone());
         last = Some(next);
         if tick % 20 == 10 {
-            let keys = ["j j", "P", "K", "M", "T", "I", "j", "k"][(tick / 20) as usize % 8];
+            let keys = ["j j +", "P", "K", "M", "T", "I", "j", "k -"][(tick / 20) as usize % 8];
             one.keys(keys);
             other.keys(keys);
         }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::session::Session;
+
 use zmtop::act::{Command, ProcessAction, Reply};
 use zmtop::columns::Needs;
 use zmtop::group::{GroupBy, RowKey};
-use zmtop::history::coldness::Coldness;
+use zmtop::history::mappings::Coldness;
 use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::trend::Verdict;
+use zmtop::tui::app::Scope;
 use zmtop::tui::popup::leaks::LeakList;
-use zmtop::tui::scope::Scope;
 use zmtop::tui::{Effect, Event};
-
-use crate::support::rows::{MIB, process, walk, with_facts};
-use crate::support::session::Session;
 
 const KIB: u64 = 1024;
 

@@ -6,7 +6,7 @@ use zmtop::group::GroupBy;
 use zmtop::model::Identity;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::sampler::mappings::{Mappings, Shared};
-use zmtop::tui::scope::Scope;
+use zmtop::tui::app::Scope;
 use zmtop::tui::{Effect, Event};
 
 use super::groups::session;

@@ -2,7 +2,7 @@
 
 use crossterm::event::MouseEventKind;
 use zmtop::tui::Effect;
-use zmtop::tui::popup::columns::ColumnChooser;
+use zmtop::tui::popup::menus::ColumnChooser;
 
 use crate::support::session::{Session, busy};
 

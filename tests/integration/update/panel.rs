@@ -142,7 +142,7 @@ fn the_selection_stays_in_sight_beside_it() {
     let many: Vec<_> = (1..60)
         .map(|n| crate::support::rows::process(1000 + n, 1, "worker"))
         .collect();
-    session.tick(1, many).keys("End Enter");
+    session.tick(1, many).keys("f End Enter");
     let table = session.app.tables.current();
     let rows = session.app.rows_shown();
     assert!((table.list.offset..table.list.offset + rows).contains(&table.list.cursor));

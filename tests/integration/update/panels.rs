@@ -1,6 +1,6 @@
 //! The panel of groups.
 
-use zmtop::tui::scope::Scope;
+use zmtop::tui::app::Scope;
 
 use crate::support::session::{Session, assert_tame};
 

@@ -59,6 +59,44 @@ fn the_pid_and_the_command_line_are_copied() {
     assert_eq!(copied, ["900", "/usr/bin/python3 train.py --epochs 40"]);
 }
 
+/// What is copied is pasted into a shell, which may be that of root.
+#[test]
+fn a_copied_command_line_is_quoted_for_a_shell() {
+    let long = [b"run\0", &b"x".repeat(9000)[..]].concat();
+    let long = zmtop::proc::pid::cmdline(&long);
+    let (head, tail) = ("x".repeat(3065), "x".repeat(1024));
+    for (line, copied) in [
+        (
+            &b"sh\0-c\0echo it's; rm -rf x\0\0"[..],
+            r"sh -c 'echo it'\''s; rm -rf x' ''",
+        ),
+        (b"a\nrm -rf x\n\0\x1b[201~id\0", r"$'a\nrm -rf x\n' $'\033[201~id'"),
+        (b"\xff'\\\0", r"$'\377\047\\'"),
+        (b"postgres: walwriter\0\0\0\0", "'postgres: walwriter'"),
+        (b"", "'[python3]'"),
+        (&long, &format!("run '{head}…{tail}'")),
+    ] {
+        let mut session = Session::new(120, 40);
+        let mut processes = crate::support::session::busy(1);
+        for process in &mut processes {
+            std::sync::Arc::make_mut(&mut process.facts).cmdline = Ok(line.into());
+            std::sync::Arc::make_mut(&mut process.facts).comm = (*b"python3").into();
+        }
+        session.tick(5, processes).keys("Y");
+        let Some(Effect::Copy(text)) = session.effects.last() else {
+            panic!("{:?}", session.effects)
+        };
+        assert_eq!(text, copied);
+        let is_cut = text.contains('…');
+        assert_eq!(
+            message(&session).starts_with("copied without its middle"),
+            is_cut,
+            "{}",
+            message(&session)
+        );
+    }
+}
+
 #[test]
 fn groupings_of_nobody_are_skipped() {
     let mut session = Session::new(120, 40);

@@ -7,6 +7,8 @@
 //!  the rest               36M
 //! ```
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -260,7 +262,10 @@ fn activity(app: &App, snapshot: &Snapshot) -> Section {
         lines.push(("OOM kills since boot".into(), kills.to_string()));
     }
     for kill in snapshot.oom_kills.iter().rev().take(MAX_KILLS) {
-        let ago = snapshot.time.duration_since(kill.time).unwrap_or_default();
+        let ago = match kill.monotonic_ms {
+            Ok(at) => app.engine.history.elapsed_since(Duration::from_millis(at)),
+            Err(_) => snapshot.time.duration_since(kill.time).unwrap_or_default(),
+        };
         let line = match &kill.victim {
             Ok(victim) => {
                 let name = text::safe_prefix(&victim.comm, 16).into_owned();

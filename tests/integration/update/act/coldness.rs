@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use super::{commands, id, message, ready, reply, values};
+use crate::support::rows::{MIB, process, walk};
+use crate::support::session::{Session, busy};
+
 use zmtop::act::{ActError, Command, ProcessAction, Reply};
 use zmtop::columns::{Value, find};
-use zmtop::history::coldness::{Coldness, Look};
+use zmtop::history::mappings::{Coldness, Look};
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::tui::act::ColdnessDialog;
 use zmtop::tui::{Effect, Event};
-
-use super::{commands, id, message, ready, reply, values};
-use crate::support::rows::{MIB, process, walk};
-use crate::support::session::{Session, busy};
 
 const CLEAR: ProcessAction = ProcessAction::ClearReferenced;
 
@@ -144,7 +144,7 @@ fn who_cannot_be_asked_is_not_looked_at() {
     session.keys("c Enter");
     let refused = vec![Err(ActError::NoReferencedBits)];
     reply(&mut session, Reply::Performed(2, CLEAR, refused));
-    assert!(message(&session).contains("is not looked at: this kernel does not tell"));
+    assert!(message(&session).contains("is not looked at: this kernel does not record"));
     assert!(looks(&session).is_empty());
     assert_eq!(number(&session, "cold", 900), Err(Missing::NotAsked));
 }
@@ -153,7 +153,7 @@ fn who_cannot_be_asked_is_not_looked_at() {
 fn no_more_than_a_few_are_asked_for_at_once() {
     let mut session = ready();
     let many: Vec<_> = (1000..1020).map(|pid| process(pid, 1, "many")).collect();
-    session.tick(1, many);
+    session.tick(1, many).keys("f");
     for _ in 0..17 {
         session.keys("Space");
     }

@@ -91,30 +91,80 @@ fn values_that_differ_are_told_as_a_span() {
 }
 
 #[test]
-fn steps_of_niceness_are_made_at_once() {
+fn steps_of_niceness_are_confirmed() {
     let mut session = ready();
     session.keys("F8");
-    let steps = |number, by| {
-        [
-            Command::Pin(number, vec![id(900)]),
-            Command::Perform(number, ProcessAction::Step(Tunable::Nice, by)),
-            Command::Release(number),
-        ]
-    };
-    assert_eq!(commands(&session), steps(1, 1));
-    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
+    assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])], "it asks first");
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 3))]));
+    assert_eq!(input(&session), "4");
+    // More steps, by the keys of the table and by those of the dialog; beyond the range there is none.
+    session.keys("F8 ] ] F7 [");
+    assert_eq!(input(&session), "5");
+    session.keys(&"F8 ".repeat(30));
+    assert_eq!(input(&session), "19");
+    session.keys("[ Enter Enter F8");
+    let set = ProcessAction::Set(Tunable::Nice, 18);
+    assert_eq!(commands(&session)[1..], [Command::Perform(1, set)], "once");
+    reply(&mut session, Reply::Performed(1, set, vec![Ok(18)]));
+    assert_eq!(message(&session), "nice of 900 python3 is 18");
+    assert!(session.app.modal.is_none());
+
+    session.keys("[ Esc");
+    assert_eq!(
+        commands(&session)[3..],
+        [Command::Pin(2, vec![id(900)]), Command::Release(2)]
+    );
+    // Steps add to a number that was typed.
+    session.keys("F7");
+    reply(&mut session, Reply::Pinned(3, vec![Ok(values(0, 0))]));
+    assert_eq!(input(&session), "-1");
+    session.keys("C-u").types("7").keys("F8");
+    assert_eq!(input(&session), "8");
+    // They are for the niceness.
+    session.keys("Esc o");
+    reply(&mut session, Reply::Pinned(4, vec![Ok(values(5, 0))]));
+    session.keys("F8");
+    assert_eq!(input(&session), "5");
+}
+
+#[test]
+fn a_step_is_for_each_of_several() {
+    let mut session = ready();
+    session.keys("Space Space ]");
+    assert_eq!(input(&session), "+1 to each");
     reply(
         &mut session,
-        Reply::Performed(1, ProcessAction::Step(Tunable::Nice, 1), vec![Ok(1)]),
+        Reply::Pinned(1, vec![Ok(values(0, -2)), Ok(values(0, 3))]),
     );
-    assert_eq!(message(&session), "nice of 900 python3 is 1");
-    session.keys("[");
-    assert_eq!(commands(&session)[3..], steps(2, -1));
+    session.keys("[ [ F7");
+    assert_eq!(input(&session), "-2 to each");
+    session.keys("Enter");
+    let step = ProcessAction::Step(Tunable::Nice, -2);
+    assert_eq!(commands(&session)[1..], [Command::Perform(1, step)]);
     reply(
         &mut session,
-        Reply::Performed(2, ProcessAction::Step(Tunable::Nice, -1), vec![Err(ActError::Denied)]),
+        Reply::Performed(1, step, vec![Ok(-4), Err(ActError::Denied)]),
     );
-    assert_eq!(message(&session), "nice of 900 python3 stays: permission denied");
-    session.keys("] F7");
-    assert_eq!(commands(&session).len(), 12);
+    assert!(
+        error(&session).is_some_and(|error| error.contains("denied")),
+        "{:?}",
+        error(&session)
+    );
+    // A number typed takes its place.
+    session.keys("Esc ]");
+    reply(
+        &mut session,
+        Reply::Pinned(2, vec![Ok(values(0, -2)), Ok(values(0, 3))]),
+    );
+    session.types("9").keys("Enter");
+    assert_eq!(
+        commands(&session).last(),
+        Some(&Command::Perform(2, ProcessAction::Set(Tunable::Nice, 9)))
+    );
+    // What is confirmed before the values are known is a step, too.
+    session.keys("Esc F8 Enter");
+    assert_eq!(
+        commands(&session).last(),
+        Some(&Command::Perform(3, ProcessAction::Step(Tunable::Nice, 1)))
+    );
 }

@@ -1,0 +1,175 @@
+//! Parses answers of Prometheus's HTTP API: `{"status":"success","data":{"resultType":"vector","result":[…]}}`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use crate::text;
+
+/// Maximum length of a server's message, in columns.
+const MAX_MESSAGE: usize = 160;
+/// The latest valid time, in seconds since 1970: series count seconds in 32 bits, until 2106.
+const MAX_TIME: f64 = u32::MAX as f64;
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer<'a> {
+    pub(super) series: Vec<Series<'a>>,
+    /// The time of evaluation by the server's clock, since 1970: the time of most series of an instant answer. `None` if
+    /// no series has a valid one.
+    pub evaluated: Option<Duration>,
+    /// The number of values whose time is invalid.
+    pub(super) untimed: usize,
+    /// Warnings that data is missing or doubtful, safe to print.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Series<'a> {
+    #[serde(borrow, rename = "metric")]
+    pub(super) labels: Labels<'a>,
+    /// The value of an instant answer.
+    #[serde(borrow)]
+    value: Option<Value<'a>>,
+    /// The values of a range.
+    #[serde(borrow, default)]
+    values: Vec<Value<'a>>,
+}
+
+/// A time in seconds, and the number as text.
+#[derive(Clone, Debug, Deserialize)]
+struct Value<'a>(f64, #[serde(borrow)] Cow<'a, str>);
+
+impl Value<'_> {
+    /// Returns both; `None` if the time is [invalid](time) or the value is no finite number.
+    fn read(&self) -> Option<(Duration, f64)> {
+        let number = self.1.parse().ok().filter(|n: &f64| n.is_finite())?;
+        Some((time(self.0)?, number))
+    }
+}
+
+/// Converts seconds since 1970 to a time; `None` if they are not a number, before 1970 or after 2106.
+pub(super) fn time(seconds: f64) -> Option<Duration> {
+    let is_valid = (0.0..=MAX_TIME).contains(&seconds);
+    is_valid.then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+}
+
+/// Converts a size or a count; `None` if it is negative, or above 8 PiB, up to which each integer is exact.
+pub(super) fn whole(value: f64) -> Option<u64> {
+    const MAX: f64 = (1_u64 << 53) as f64;
+    (0.0..=MAX).contains(&value).then_some(value as u64)
+}
+
+/// Returns the time that more than half of them are; if there is none, one of them.
+fn majority(times: impl Iterator<Item = Duration>) -> Option<Duration> {
+    let (mut found, mut votes) = (None, 0_usize);
+    for time in times {
+        if votes == 0 {
+            found = Some(time);
+        }
+        votes = if found == Some(time) { votes + 1 } else { votes - 1 };
+    }
+    found
+}
+
+impl Series<'_> {
+    /// Returns the value of an instant answer, if it and its time are valid.
+    pub(super) fn now(&self) -> Option<f64> {
+        Some(self.value.as_ref()?.read()?.1)
+    }
+
+    /// Returns the times and values of a range.
+    pub(super) fn points(&self) -> impl Iterator<Item = (Duration, f64)> + '_ {
+        self.values.iter().filter_map(Value::read)
+    }
+}
+
+/// The labels of a series, in the order of the answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl Labels<'_> {
+    /// Returns the value of a label; `None` if it is absent or empty, which means the same.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| &**value).filter(|value| !value.is_empty())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A text that is copied only if it contains escapes.
+        #[derive(Deserialize)]
+        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+        struct Map;
+        impl<'de> Visitor<'de> for Map {
+            type Value = Labels<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("labels")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels<'de>, A::Error> {
+                let mut labels = Vec::with_capacity(6);
+                while let Some((Text(name), Text(value))) = map.next_entry()? {
+                    labels.push((name, value));
+                }
+                Ok(Labels(labels))
+            }
+        }
+        deserializer.deserialize_map(Map)
+    }
+}
+
+/// The reason why an answer is unusable. Its text is one line and safe to print.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not of the API: perhaps a page of a proxy.
+    #[error("answers no JSON of Prometheus: is this its address?")]
+    Foreign,
+    /// The server's own reason.
+    #[error("refuses: {0}")]
+    Refused(String),
+}
+
+impl<'a> Answer<'a> {
+    /// Parses the body of an answer.
+    ///
+    /// # Errors
+    /// [`AnswerError`].
+    pub fn read(body: &'a [u8]) -> Result<Self, AnswerError> {
+        #[derive(Deserialize)]
+        struct Envelope<'a> {
+            status: &'a str,
+            #[serde(borrow)]
+            data: Option<Data<'a>>,
+            #[serde(borrow)]
+            error: Option<Cow<'a, str>>,
+            #[serde(default)]
+            warnings: Vec<String>,
+        }
+        #[derive(Deserialize)]
+        struct Data<'a> {
+            #[serde(borrow, default)]
+            result: Vec<Series<'a>>,
+        }
+        let envelope: Envelope<'a> = serde_json::from_slice(body).map_err(|_| AnswerError::Foreign)?;
+        let safe = |message: &str| text::safe_prefix(message.as_bytes(), MAX_MESSAGE).into_owned();
+        let Some(Data { result: series }) = envelope.data.filter(|_| envelope.status == "success") else {
+            let why = envelope.error.map(|why| AnswerError::Refused(safe(&why)));
+            return Err(why.unwrap_or(AnswerError::Foreign));
+        };
+        let values = series
+            .iter()
+            .flat_map(|series| series.value.iter().chain(&series.values));
+        Ok(Self {
+            evaluated: majority(series.iter().filter_map(|series| time(series.value.as_ref()?.0))),
+            untimed: values.filter(|value| time(value.0).is_none()).count(),
+            warnings: envelope.warnings.iter().map(|warning| safe(warning)).collect(),
+            series,
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! The reports of the kernel's own memory: one table of slab caches, allocation sites or call sites, with notes below it.
+//!
+//! ```text
+//!  SIZE   USED  WASTE   OBJ%   ACTIVE     OBJS  OBJSZ   SLABS  CACHE
+//!  319M   306M  12.9M   99.6   284643   285867   1.1K   20423  ext4_inode_cache
+//! 92.6M  91.2M   1.4M  100.0   497994   497994   192B   23714  dentry
+//!  1.0G   997M  70.3M   91.0  3680943  4044953         144512  235 caches, 2 shown
+//! Slab 1.0G by meminfo: 700M reclaimable, 374M not
+//! ```
+
+use std::io::{self, Write};
+
+use super::Report;
+use super::data::{DataTable, Document, Object, described_object, of_columns};
+use super::report_layout::{ReportLayout, totals_label};
+use super::text_table::word;
+use crate::columns::callers::{self, CallSites, CallerRow, cost, own, summary, unnamed};
+use crate::columns::sites::{self, SiteRow, Sites};
+use crate::columns::slab::{self, Slab, SlabRow, sums};
+use crate::columns::{Cell, Column, TableKind};
+use crate::model::kernel::{AllocSites, CallFigures, Callers, SlabCaches};
+use crate::model::{Reading, SystemSample};
+use crate::schema::{self, Field, Schema, Shape};
+use crate::units::counted;
+
+/// Minimum width of a call site's name, on a terminal that is too narrow.
+const LEAST_NAME: usize = 12;
+
+// Fields of these schemas are never removed or renamed, only added.
+const SLAB: &str = "zmtop-slab/1";
+const SITES: &str = "zmtop-sites/1";
+const CALLERS: &str = "zmtop-callers/1";
+
+/// A report of the rows that pass a filter.
+pub struct KernelReport<'r, T: TableKind> {
+    layout: ReportLayout<T>,
+    rows: Vec<&'r T::Row<'r>>,
+    total: &'r T::Row<'r>,
+    /// The cells of the totals, and what they cover.
+    totals: (Vec<Cell>, String),
+    /// Minimum width of the column of names, which takes the remaining width. `None` if no column grows.
+    least_name: Option<usize>,
+    /// False if the rows could not be read. Then there is no table.
+    is_read: bool,
+    /// Lines below the table.
+    notes: Vec<String>,
+    /// The fields of the document before the rows and after their sums.
+    before: Object<'r>,
+    rows_name: &'static str,
+    after: Object<'r>,
+}
+
+impl<'r, T: TableKind> KernelReport<'r, T> {
+    /// Sorts the rows. `noun` and `partial` are for the label of the totals.
+    fn new(
+        layout: ReportLayout<T>,
+        (passing, total): (&'r [T::Row<'r>], &'r T::Row<'r>),
+        (noun, partial): (&str, Option<(usize, &str)>),
+        (before, rows_name, after): (Object<'r>, &'static str, Object<'r>),
+    ) -> Self {
+        let rows: Vec<_> = layout.shown(passing).into_iter().map(|at| &passing[at]).collect();
+        Self {
+            totals: (
+                layout.cells(total),
+                totals_label(noun, passing.len(), rows.len(), partial),
+            ),
+            layout,
+            rows,
+            total,
+            least_name: None,
+            is_read: true,
+            notes: Vec::new(),
+            before,
+            rows_name,
+            after,
+        }
+    }
+}
+
+impl<T: TableKind> Report for KernelReport<'_, T> {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let layout = &self.layout;
+        let (totals, label) = &self.totals;
+        if self.is_read {
+            let mut table = match self.least_name {
+                Some(least) => layout.growing(least),
+                None => layout.titled(),
+            };
+            self.rows.iter().for_each(|row| table.push(&layout.cells(row)));
+            match self.least_name {
+                Some(_) => table.push_totals(totals, label),
+                None => table.push_totals(&layout.labelled(totals.clone(), label), ""),
+            }
+            table.write(out, &layout.style)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+    }
+
+    fn document(&self) -> Document<'_> {
+        let rows: Vec<_> = self.rows.iter().map(|row| self.layout.object(row)).collect();
+        let totals = self.is_read.then(|| self.layout.sums(self.total));
+        let object = self.before.clone().put(self.rows_name, rows).put("totals", totals);
+        Document::Object(object.extend(self.after.clone()))
+    }
+
+    fn table(&self) -> DataTable<'_> {
+        self.layout.table(self.rows.iter().copied())
+    }
+}
+
+/// Reports slab caches. If they could not be read, only the sums from `meminfo`.
+pub fn slab_report<'r>(
+    caches: Reading<&'r SlabCaches>,
+    system: &'r SystemSample,
+    rows: (&'r [SlabRow<'r>], &'r SlabRow<'r>),
+    layout: ReportLayout<Slab>,
+) -> KernelReport<'r, Slab> {
+    let malformed = caches.map_or(0, |found| found.malformed);
+    let notes = sums(system, caches, layout.style.units).into_iter().collect();
+    let parts = (slab_before(system), "caches", slab_after(caches));
+    KernelReport {
+        is_read: caches.is_ok(),
+        notes,
+        ..KernelReport::new(layout, rows, ("cache", Some((malformed, "malformed"))), parts)
+    }
+}
+
+/// Reports allocation sites.
+pub fn sites_report<'r>(
+    found: &'r AllocSites,
+    rows: (&'r [SiteRow<'r>], &'r SiteRow<'r>),
+    layout: ReportLayout<Sites>,
+) -> KernelReport<'r, Sites> {
+    let parts = (sites_before(found), "sites", sites_after(found));
+    let mut report = KernelReport::new(layout, rows, ("site", Some((found.malformed, "malformed"))), parts);
+    report.least_name = Some(0);
+    // Of a sum, only additive figures mean anything.
+    for (cell, column) in report.totals.0.iter_mut().zip(&report.layout.columns) {
+        if !column.additive {
+            *cell = word("");
+        }
+    }
+    report
+}
+
+/// Reports call sites, or functions if `by_symbol`.
+pub fn callers_report<'r>(
+    callers: &'r Callers,
+    by_symbol: bool,
+    rows: (&'r [CallerRow<'r>], &'r CallerRow<'r>),
+    layout: ReportLayout<CallSites>,
+) -> KernelReport<'r, CallSites> {
+    let noun = if by_symbol { "function" } else { "call site" };
+    let notes = notes(callers, &rows.1.figures, &layout);
+    let parts = (callers_before(callers), "callers", callers_after(callers));
+    KernelReport {
+        least_name: Some(LEAST_NAME),
+        notes,
+        ..KernelReport::new(layout, rows, (noun, None), parts)
+    }
+}
+
+/// Returns the sums in words, and notes on the trace, one line each.
+fn notes(callers: &Callers, sums: &CallFigures, layout: &ReportLayout<CallSites>) -> Vec<String> {
+    let (trace, units) = (&callers.trace, layout.style.units);
+    let mut notes = vec![summary(sums, units), cost(trace, units)];
+    notes.extend(own(trace, units));
+    let unusual = [
+        (trace.older_frees, "free", " of what was allocated before"),
+        (
+            trace.unseen_frees,
+            "allocation",
+            " took memory again that the kernel had not reported as freed",
+        ),
+        (
+            trace.unfollowed,
+            "allocation",
+            " not followed to the free, as too many were alive: NET and FREES are without them",
+        ),
+        (trace.failed, "allocation", " failed"),
+        (
+            trace.torn,
+            "page",
+            " of the buffers could not be understood, and is left out",
+        ),
+    ];
+    let unusual = unusual.into_iter().filter(|(count, ..)| *count > 0);
+    notes.extend(unusual.map(|(count, what, rest)| format!("{}{rest}", counted(count, what))));
+    notes.extend(callers.symbols.err().map(unnamed));
+    notes
+}
+
+described_object! {
+    fn slab_before, slab_before_fields<'s>(system: &'s SystemSample) -> Object<'s> {
+        /// The name of this schema.
+        "schema": text() => SLAB,
+        /// `Slab` of meminfo: all caches together.
+        "slab": bytes().null("unknown") => system.slab,
+        /// `SReclaimable`: the part that the kernel frees when memory is needed.
+        "sreclaimable": bytes().null("unknown") => system.sreclaimable,
+        /// `SUnreclaim`: the part that stays.
+        "sunreclaim": bytes().null("unknown") => system.sunreclaim,
+    }
+}
+
+described_object! {
+    fn slab_after, slab_after_fields(caches: Reading<&SlabCaches>) -> Object<'static> {
+        /// Number of lines of slabinfo that could not be parsed.
+        "malformed": count() => caches.map_or(0, |found| found.malformed as u64),
+        /// Why the caches could not be read.
+        "unread": text().null("they could be read") => caches.err().map(|why| why.to_string()),
+    }
+}
+
+described_object! {
+    fn sites_before, sites_before_fields(found: &AllocSites) -> Object<'static> {
+        /// The name of this schema.
+        "schema": text() => SITES,
+        /// True if the kernel counts now. Otherwise the figures are from the time before it was stopped.
+        "running": switch() => found.running,
+    }
+}
+
+described_object! {
+    fn sites_after, sites_after_fields(found: &AllocSites) -> Object<'static> {
+        /// Number of lines of allocinfo that could not be parsed.
+        "malformed": count() => found.malformed,
+    }
+}
+
+described_object! {
+    fn of_zmtop, own_fields(own: &CallFigures) -> Object<'static> {
+        /// Events of zmtop itself, which no other figure includes.
+        "hits": count() => own.hits,
+        /// Bytes that zmtop allocated.
+        "allocated": bytes() => own.allocated,
+        /// Bytes that zmtop freed.
+        "freed": bytes() => own.freed,
+    }
+}
+
+described_object! {
+    fn callers_before, callers_before_fields(callers: &Callers) -> Object<'static> {
+        /// The name of this schema.
+        "schema": text() => CALLERS,
+        /// How long the trace ran.
+        "time_s": seconds() => callers.trace.time.as_secs_f64(),
+        /// Number of allocations and frees seen.
+        "events": count() => callers.trace.events,
+        /// Number of events that the kernel dropped because its buffers were full.
+        "lost": count().null("not reported by this kernel") => callers.trace.lost,
+        /// Number of pages of the buffers that could not be parsed.
+        "torn": count() => callers.trace.torn,
+        /// Number of allocations that failed.
+        "failed": count() => callers.trace.failed,
+        /// Number of frees of memory allocated before the trace.
+        "older_frees": count() => callers.trace.older_frees,
+        /// Number of allocations that reused memory which the kernel had not reported as freed.
+        "unseen_frees": count() => callers.trace.unseen_frees,
+        /// Number of allocations not followed to the free because too many were alive.
+        "unfollowed": count() => callers.trace.unfollowed,
+        /// The events of zmtop itself, which no other figure includes.
+        "own": object(own_fields()) => of_zmtop(&callers.trace.own),
+        /// CPU time that zmtop used.
+        "cpu_s": seconds() => callers.trace.cpu.as_secs_f64(),
+        /// Size of the kernel's buffers.
+        "buffers": bytes().null("not reported by this kernel") => callers.trace.buffers,
+    }
+}
+
+described_object! {
+    fn callers_after, callers_after_fields(callers: &Callers) -> Object<'static> {
+        /// Why the call sites have no names.
+        "unread": text().null("they have names") => callers.symbols.err().map(unnamed),
+    }
+}
+
+/// Returns the fields of the rows and of their sums.
+fn table_fields<T: TableKind>(
+    columns: &'static [Column<T>],
+    (name, help): (&'static str, &str),
+    sums_help: &str,
+    shape: impl FnOnce(Shape) -> Shape,
+) -> Vec<Field> {
+    let sums = of_columns(columns.iter().filter(|column| column.additive));
+    vec![
+        Field::new(name, help, schema::list(schema::object(of_columns(columns)))),
+        Field::new("totals", sums_help, shape(schema::object(sums))),
+    ]
+}
+
+pub fn slab_schema() -> Schema {
+    let rows = ("caches", "The caches, in the order asked for.");
+    let sums = "Sums over all caches that pass the filter.";
+    let table = table_fields(slab::COLUMNS, rows, sums, |sums| {
+        sums.null("the caches could not be read")
+    });
+    Schema {
+        name: SLAB,
+        help: "The slab caches of the kernel. Written by `zmtop kernel slab`.",
+        fields: [slab_before_fields(), table, slab_after_fields()].concat(),
+    }
+}
+
+pub fn sites_schema() -> Schema {
+    let rows = ("sites", "The allocation sites, in the order asked for.");
+    let sums = "Sums over all sites that pass the filter.";
+    let table = table_fields(sites::COLUMNS, rows, sums, |sums| sums);
+    Schema {
+        name: SITES,
+        help: "The memory allocated by each line of the kernel's source. Written by `zmtop kernel sites`.",
+        fields: [sites_before_fields(), table, sites_after_fields()].concat(),
+    }
+}
+
+pub fn callers_schema() -> Schema {
+    let rows = ("callers", "The call sites, or the functions, in the order asked for.");
+    let table = table_fields(callers::COLUMNS, rows, "Sums over all that pass the filter.", |sums| {
+        sums
+    });
+    Schema {
+        name: CALLERS,
+        help: "The code in the kernel that allocates and frees memory. Written by `zmtop kernel callers`.",
+        fields: [callers_before_fields(), table, callers_after_fields()].concat(),
+    }
+}

@@ -1,0 +1,511 @@
+//! Shows a cgroup's memory in place of the machine's: selects the cgroup, reads its files and derives the system's
+//! figures.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::figures::{self, open_directory, read_directory, read_file};
+use super::{Mounts, Version, above, charged, is_below};
+use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeKind};
+use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
+use crate::proc::files::{self, Roots};
+use crate::proc::parse::{number, words};
+use crate::proc::pids::PidList;
+use crate::proc::system;
+
+/// `memory.stat` has about 2 KiB.
+const MAX_STAT: usize = 16 << 10;
+
+/// A cgroup that stands in for the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub kind: ScopeKind,
+    pub path: Arc<[u8]>,
+    mounts: Arc<Mounts>,
+}
+
+/// The raw figures of the cgroup.
+#[derive(Clone, Debug)]
+pub struct ScopeReading {
+    pub place: Place,
+    /// The cgroup, and its ancestors that have a limit.
+    levels: Vec<Level>,
+    /// The lowest effective limit that the cgroup itself reports (v1). It includes limits that are not visible.
+    told_limit: Option<u64>,
+    stat: Stat,
+    kernel_total: Reading<u64>,
+    pressure: Reading<Pressure>,
+    oom_kill: Reading<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    figures: CgroupFigures,
+    high: Reading<Option<u64>>,
+    reclaimable: Reading<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Stat {
+    version: Version,
+    values: Reading<HashMap<Box<[u8]>, u64>>,
+}
+
+impl Place {
+    /// Returns the cgroup that the user chose, given by its path or its directory.
+    ///
+    /// # Errors
+    /// No cgroup of the memory controller is visible there.
+    pub fn chosen(mounts: Arc<Mounts>, path: &[u8]) -> Reading<Self> {
+        let by_directory = mounts.path(path).filter(|_| files::open_dir(path).is_ok());
+        let path = by_directory.unwrap_or_else(|| {
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            if path.starts_with(b"/") {
+                path.to_vec()
+            } else {
+                [b"/", path].concat()
+            }
+        });
+        let directory = mounts.directory(&path).ok_or(Missing::OutOfView)?;
+        open_directory(&directory)?;
+        Ok(Self {
+            kind: ScopeKind::Chosen,
+            path: path.into(),
+            mounts,
+        })
+    }
+
+    /// Returns the cgroup of the container that zmtop runs in: the innermost one that holds both zmtop and the pid
+    /// namespace's first process. Returns `None` if the tree shows the processes of the whole machine, or if no limit
+    /// is visible.
+    pub fn of_container(roots: &Roots) -> Option<Self> {
+        if !is_container(roots) {
+            return None;
+        }
+        let mounts = Arc::new(figures::mounts(roots).ok()?);
+        let path = |process: &str| {
+            let mut buf = [0; 4096];
+            let file = roots.proc.join(process).join("cgroup");
+            let bytes = files::slurp(file.as_os_str().as_encoded_bytes(), &mut buf).ok()?;
+            charged(bytes, mounts.version).ok().map(<[u8]>::to_vec)
+        };
+        let (own, first) = (path("self")?, path("1"));
+        let mut levels = std::iter::successors(Some(&own[..]), |path| above(path));
+        let common = levels.find(|path| first.as_ref().is_some_and(|first| is_below(first, path)));
+        let place = Self {
+            kind: ScopeKind::Container,
+            path: common.unwrap_or(&own).into(),
+            mounts: Arc::clone(&mounts),
+        };
+        let reading = place.read();
+        let is_limited = reading.effective().is_ok_and(|limit| limit.is_some())
+            || reading
+                .levels
+                .iter()
+                .any(|level| matches!(level.ceiling(), Ok(Some(_))));
+        is_limited.then_some(place)
+    }
+
+    /// Lists the processes of the tree that are in the cgroup.
+    ///
+    /// # Errors
+    /// The processes cannot be listed.
+    pub fn processes(&self, roots: &Roots, has_own_pids: bool, buf: &mut [u8]) -> Reading<PidList> {
+        if has_own_pids {
+            super::processes_below(&self.mounts, &self.path, buf)
+        } else {
+            super::processes_by_files(roots, self.mounts.version, &self.path, buf)
+        }
+    }
+
+    /// Reads the memory files of the cgroup and of its ancestors that limit it.
+    pub fn read(&self) -> ScopeReading {
+        let version = self.mounts.version;
+        let levels = self.mounts.levels(&self.path);
+        let own = levels.first().ok_or(Missing::OutOfView);
+        let stat = own.map_or_else(
+            |why| Stat {
+                version,
+                values: Err(why),
+            },
+            |dir| Stat::read(version, dir),
+        );
+        let dir = own.and_then(|dir| open_directory(dir));
+        let file = |name: &[u8], parse: fn(&[u8]) -> Reading<u64>| match &dir {
+            Ok(dir) => {
+                let mut buf = [0; 1024];
+                let fd = files::open_at(dir, name).map_err(files::optional_reason)?;
+                let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
+                parse(&buf[..len])
+            }
+            Err(why) => Err(*why),
+        };
+        let kernel_total = match version {
+            Version::V1 => file(b"memory.kmem.usage_in_bytes", |text| figures::figure(text.trim_ascii())),
+            Version::V2 => stat.get(b"kernel"),
+        };
+        let oom_kill = match version {
+            Version::V1 => file(b"memory.oom_control", |text| value(text, b"oom_kill")),
+            Version::V2 => file(b"memory.events", |text| value(text, b"oom_kill")),
+        };
+        let mut buf = [0; 256];
+        let pressure = dir.as_ref().map_err(|why| *why).and_then(|dir| {
+            let fd = files::open_at(dir, b"memory.pressure").map_err(files::optional_reason)?;
+            let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
+            system::pressure(&buf[..len])
+        });
+        let level = |(at, directory): (usize, &Vec<u8>)| {
+            let figures = read_directory(version, directory);
+            let high = match (version, open_directory(directory)) {
+                (Version::V2, Ok(dir)) => read_file(&dir, b"memory.high", figures::limit).or(Ok(None)),
+                _ => Ok(None),
+            };
+            let limits = [figures.limit, figures.swap_limit, high];
+            let is_limited = limits
+                .iter()
+                .any(|limit| !matches!(limit, Ok(None) | Err(Missing::Unsupported)));
+            (at == 0 || is_limited).then(|| Level {
+                figures,
+                high,
+                reclaimable: match at {
+                    0 => stat.reclaimable(),
+                    _ => Stat::read(version, directory).reclaimable(),
+                },
+            })
+        };
+        ScopeReading {
+            place: self.clone(),
+            levels: levels.iter().enumerate().filter_map(level).collect(),
+            told_limit: stat
+                .get(b"hierarchical_memory_limit")
+                .ok()
+                .filter(|limit| *limit < figures::NO_LIMIT),
+            stat,
+            kernel_total,
+            pressure,
+            oom_kill,
+        }
+    }
+}
+
+/// Returns true if the tree shows a pid namespace that zmtop is in.
+fn is_container(roots: &Roots) -> bool {
+    /// `PROC_PID_INIT_INO` of the kernel: the machine's initial pid namespace.
+    const INITIAL: &[u8] = b"pid:[4026531836]";
+    let namespace = |process: &str| {
+        let link = roots.proc.join(process).join("ns/pid");
+        rustix::fs::readlinkat(rustix::fs::CWD, link, Vec::new()).ok()
+    };
+    let Some(own) = namespace("self").filter(|own| own.to_bytes() != INITIAL) else {
+        return false;
+    };
+    if roots.is_own() {
+        // If pids differ, the mounted tree belongs to another namespace.
+        files::has_own_pids(&roots.proc)
+    } else {
+        namespace("1").as_ref() == Some(&own)
+    }
+}
+
+fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
+    let mut lines = text.split(|b| *b == b'\n').map(words);
+    let line = lines.find_map(|mut line| (line.next()? == key).then_some(line));
+    number(line.ok_or(Missing::Unsupported)?.next().ok_or(Missing::Malformed)?).ok_or(Missing::Malformed)
+}
+
+impl Stat {
+    fn read(version: Version, directory: &[u8]) -> Self {
+        let read = || {
+            let dir = open_directory(directory)?;
+            let fd = files::open_at(&dir, b"memory.stat").map_err(files::optional_reason)?;
+            let mut buf = vec![0; MAX_STAT];
+            let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
+            Ok(Self::parse(&buf[..len]))
+        };
+        Self {
+            version,
+            values: read(),
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> HashMap<Box<[u8]>, u64> {
+        let lines = bytes.split(|b| *b == b'\n').map(words);
+        lines
+            .filter_map(|mut line| Some((line.next()?.into(), number(line.next()?)?)))
+            .collect()
+    }
+
+    /// Returns the value that v2 calls `name`.
+    fn get(&self, name: &[u8]) -> Reading<u64> {
+        let values = self.values.as_ref().map_err(|why| *why)?;
+        let name = match (self.version, name) {
+            (Version::V2, name) | (Version::V1, name @ b"hierarchical_memory_limit") => name.to_vec(),
+            (Version::V1, name) => {
+                let name: &[u8] = match name {
+                    b"anon" => b"rss",
+                    b"anon_thp" => b"rss_huge",
+                    b"file" => b"cache",
+                    b"file_mapped" => b"mapped_file",
+                    b"file_dirty" => b"dirty",
+                    b"file_writeback" => b"writeback",
+                    other => other,
+                };
+                // v1 includes descendants only in the `total_` fields.
+                [b"total_", name].concat()
+            }
+        };
+        values.get(&name[..]).copied().ok_or(Missing::Unsupported)
+    }
+
+    fn pages(&self, name: &[u8]) -> Reading<u64> {
+        Ok(self.get(name)?.saturating_mul(rustix::param::page_size() as u64))
+    }
+
+    /// Returns the memory that reclaim takes first.
+    fn reclaimable(&self) -> Reading<u64> {
+        let lists = self.get(b"active_file")?.saturating_add(self.get(b"inactive_file")?);
+        // v1 does not distinguish kinds of slab.
+        Ok(lists.saturating_add(self.get(b"slab_reclaimable").unwrap_or(0)))
+    }
+
+    /// Returns the file pages, without the swap cache, which the kernel counts among them.
+    fn cached(&self) -> Reading<u64> {
+        Ok(self.get(b"file")?.saturating_sub(self.get(b"swapcached").unwrap_or(0)))
+    }
+}
+
+fn less(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+    Ok(a?.saturating_sub(b?))
+}
+
+/// Returns the lowest of several bounds, or the first reason if one is unknown.
+fn least(bounds: impl Iterator<Item = Reading<Option<u64>>>) -> Reading<Option<u64>> {
+    bounds.into_iter().try_fold(None, |least: Option<u64>, bound| {
+        Ok(match (least, bound?) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        })
+    })
+}
+
+impl Level {
+    fn limit(&self) -> Reading<Option<u64>> {
+        match self.figures.limit {
+            // The cgroup has no controller of its own.
+            Err(Missing::Unsupported) => Ok(None),
+            limit => limit,
+        }
+    }
+
+    /// Returns the lower of the hard limit and the soft one (`high`).
+    fn ceiling(&self) -> Reading<Option<u64>> {
+        least([self.limit(), self.high].into_iter())
+    }
+
+    /// Returns the memory that cannot be reclaimed.
+    fn used(&self) -> Reading<u64> {
+        less(self.figures.current, self.reclaimable)
+    }
+
+    /// Returns `bound − amount`, or `None` if there is no bound.
+    fn beside(bound: Reading<Option<u64>>, amount: Reading<u64>) -> Reading<Option<u64>> {
+        match bound? {
+            Some(bound) => Ok(Some(bound.saturating_sub(amount?))),
+            None => Ok(None),
+        }
+    }
+}
+
+impl ScopeReading {
+    #[must_use]
+    pub fn late(&self) -> Self {
+        let stat = Stat {
+            version: self.stat.version,
+            values: Err(Missing::TimedOut),
+        };
+        Self {
+            place: self.place.clone(),
+            levels: Vec::new(),
+            told_limit: None,
+            stat,
+            kernel_total: Err(Missing::TimedOut),
+            pressure: Err(Missing::TimedOut),
+            oom_kill: Err(Missing::TimedOut),
+        }
+    }
+
+    /// Returns the lowest limit that applies to the cgroup.
+    fn effective(&self) -> Reading<Option<u64>> {
+        least(self.levels.iter().map(Level::limit).chain([Ok(self.told_limit)]))
+    }
+
+    fn fault(&self) -> Missing {
+        self.stat.values.as_ref().err().copied().unwrap_or(Missing::OutOfView)
+    }
+
+    /// Returns the limits and figures that only a cgroup has.
+    fn scope(&self, host: &SystemSample) -> Scope {
+        let Place { kind, path, .. } = &self.place;
+        let Some(own) = self.levels.first() else {
+            return Scope::missing(*kind, Arc::clone(path), self.fault());
+        };
+        let levels = || self.levels.iter();
+        let effective = self.effective();
+        let own_use = own.used();
+        // Under a limit that is not visible, at most the limit minus this cgroup's own use is left.
+        let hidden = |amount| Level::beside(effective, amount);
+        let leaves = |bound: fn(&Level) -> Reading<Option<u64>>, amount: fn(&Level) -> Reading<u64>| {
+            least(levels().map(|level| Level::beside(bound(level), amount(level))))
+        };
+        let free = least([leaves(Level::limit, |l| l.figures.current), hidden(own.figures.current)].into_iter());
+        let free = match (free, effective) {
+            (Ok(None), Ok(None)) => leaves(Level::ceiling, |l| l.figures.current),
+            (free, _) => free,
+        };
+        let room = least([leaves(Level::ceiling, Level::used), hidden(own_use)].into_iter());
+        let swap = least(levels().map(|level| Level::beside(level.figures.swap_limit, level.figures.swap)));
+        let host_swap = host.swap_free.unwrap_or(0);
+        let swap = swap.ok().flatten().map_or(host_swap, |left| left.min(host_swap));
+        let host_left = host.available().map(|available| available.saturating_add(host_swap));
+        Scope {
+            kind: *kind,
+            path: Arc::clone(path),
+            limit: effective,
+            high: least(levels().map(|level| level.high)),
+            current: own.figures.current,
+            used: own_use,
+            free: free.and_then(|free| free.ok_or(Missing::Unsupported)),
+            left: match (room, host_left) {
+                (Ok(Some(room)), Ok(host)) => Ok(room.saturating_add(swap).min(host)),
+                (Ok(Some(room)), Err(_)) => Ok(room.saturating_add(swap)),
+                (Ok(None), host) => host,
+                (Err(why), _) => Err(why),
+            },
+            sockets: self.stat.get(b"sock"),
+            hugetlb: self.stat.get(b"hugetlb"),
+            kernel: self.other_kernel(),
+            host_total: host.mem_total,
+            host_available: host.available(),
+        }
+    }
+
+    /// Returns the kernel memory that no other figure includes.
+    fn other_kernel(&self) -> Reading<u64> {
+        const TOLD: [&[u8]; 8] = [
+            b"slab_reclaimable",
+            b"slab_unreclaimable",
+            b"kernel_stack",
+            b"pagetables",
+            b"sec_pagetables",
+            b"percpu",
+            b"vmalloc",
+            b"zswap",
+        ];
+        let told = TOLD.iter().filter_map(|name| self.stat.get(name).ok());
+        less(self.kernel_total, Ok(told.fold(0, u64::saturating_add)))
+    }
+
+    /// Returns the system's figures with the cgroup's in place of the machine's. Figures that no cgroup has are
+    /// missing. Returns `None` for a container without a limit, since its memory is the machine's.
+    pub fn narrow(&self, host: &SystemSample) -> Option<SystemSample> {
+        let scope = self.scope(host);
+        let ceiling = scope.ceiling();
+        if scope.kind == ScopeKind::Container && ceiling == Ok(None) {
+            return None;
+        }
+        let stat = &self.stat;
+        let get = |name: &[u8]| stat.get(name);
+        let own = self
+            .levels
+            .first()
+            .map_or(CgroupFigures::missing(self.fault()), |own| own.figures);
+        let lists: [&[u8]; 5] = [
+            b"active_anon",
+            b"inactive_anon",
+            b"active_file",
+            b"inactive_file",
+            b"unevictable",
+        ];
+        let room = ceiling.and_then(|ceiling| match ceiling {
+            Some(_) => {
+                let levels = self
+                    .levels
+                    .iter()
+                    .map(|level| Level::beside(level.ceiling(), level.used()));
+                let all = levels.chain([Level::beside(scope.limit, scope.used)]);
+                Ok(least(all)?.unwrap_or(0).min(host.available().unwrap_or(u64::MAX)))
+            }
+            None => host.available(),
+        });
+        let limits = least(self.levels.iter().map(|level| level.figures.swap_limit));
+        let (swap_total, swap_free) = match (host.swap_total, limits) {
+            (Ok(0), _) => (Ok(0), Ok(0)),
+            (Ok(total), Ok(limit)) => {
+                let total = limit.map_or(total, |limit| limit.min(total));
+                (Ok(total), less(Ok(total), own.swap))
+            }
+            (Ok(_), Err(why)) | (Err(why), _) => (Err(why), Err(why)),
+        };
+        let mut system = SystemSample {
+            mem_total: ceiling.and_then(|ceiling| ceiling.map_or(host.mem_total, Ok)),
+            mem_free: match ceiling {
+                Ok(None) => host.mem_free,
+                _ => scope.free,
+            },
+            mem_available: room,
+            buffers: Ok(0),
+            cached: stat.cached(),
+            shmem: get(b"shmem"),
+            anon_pages: get(b"anon"),
+            mapped: get(b"file_mapped"),
+            slab: get(b"slab"),
+            sreclaimable: get(b"slab_reclaimable"),
+            sunreclaim: get(b"slab_unreclaimable"),
+            swap_total,
+            swap_free,
+            swap_cached: get(b"swapcached"),
+            zswap: get(b"zswap"),
+            zswapped: get(b"zswapped"),
+            pswpin: stat.pages(b"pswpin"),
+            pswpout: stat.pages(b"pswpout"),
+            pgmajfault: get(b"pgmajfault"),
+            lru: lists
+                .iter()
+                .try_fold(0_u64, |sum, name| Ok(sum.saturating_add(get(name)?))),
+            dirty: get(b"file_dirty"),
+            writeback: get(b"file_writeback"),
+            kernel_stack: get(b"kernel_stack"),
+            page_tables: get(b"pagetables"),
+            sec_page_tables: get(b"sec_pagetables"),
+            percpu: get(b"percpu"),
+            // In meminfo this figure includes the stacks.
+            vmalloc: get(b"vmalloc").and_then(|n| Ok(n.saturating_add(get(b"kernel_stack")?))),
+            anon_huge: get(b"anon_thp"),
+            shmem_huge: get(b"shmem_thp"),
+            file_huge: get(b"file_thp"),
+            scan_kswapd: stat.pages(b"pgscan_kswapd"),
+            steal_kswapd: stat.pages(b"pgsteal_kswapd"),
+            scan_direct: stat.pages(b"pgscan_direct"),
+            steal_direct: stat.pages(b"pgsteal_direct"),
+            refault_anon: stat.pages(b"workingset_refault_anon"),
+            refault_file: stat.pages(b"workingset_refault_file"),
+            zswap_written: stat.pages(b"zswpwb"),
+            oom_kill: self.oom_kill,
+            psi: self.pressure.map(system::psi),
+            uptime: host.uptime,
+            loadavg: host.loadavg,
+            limit: host.limit,
+            ..SystemSample::missing(Missing::Unsupported)
+        };
+        system.scope = Some(Box::new(scope));
+        Some(system)
+    }
+
+    /// Returns the inputs of the account that exist for a cgroup.
+    pub fn accounting(&self) -> AccountingInputs {
+        AccountingInputs {
+            pressure: self.pressure,
+            ..AccountingInputs::missing(Missing::Unsupported)
+        }
+    }
+}

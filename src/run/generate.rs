@@ -1,0 +1,373 @@
+//! `zmtop completions`, `zmtop man`, `zmtop schema`: what is generated from the program's own definitions.
+
+use std::io::{self, Write};
+
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::{Generator, shells};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
+
+use super::{Failure, alert, written};
+use crate::cli::{Cli, Exit, GROUPS, SchemaArgs, Shell, UsageError};
+use crate::columns::{COLUMNS, held, mapping, slab};
+use crate::config::keymap::Context;
+use crate::config::{Keymap, theme};
+use crate::group::GroupBy;
+use crate::output::{self, kernel, leaks, maps, mem, prove, table};
+use crate::schema::Schema;
+use crate::units::Units;
+use crate::{filter, record};
+
+/// Every kind of document: a new report is one line here.
+const ALL: [fn() -> Schema; 11] = [
+    record::schema,
+    table::schema,
+    mem::schema,
+    leaks::schema,
+    maps::schema,
+    output::held::schema,
+    prove::schema,
+    kernel::slab_schema,
+    kernel::sites_schema,
+    kernel::callers_schema,
+    alert::payload::schema,
+];
+
+/// Returns the names of all schemas.
+fn schema_names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|schema| schema().name)
+}
+
+/// Writes one schema, or all.
+pub(super) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
+    let all = ALL.iter().map(|schema| schema());
+    let chosen: Vec<Schema> = match &args.name {
+        None => all.collect(),
+        Some(name) => all.filter(|schema| schema.name == name).collect(),
+    };
+    if chosen.is_empty() {
+        let names: Vec<_> = schema_names().collect();
+        let error = format!("there is no such schema; there are {}", names.join(", "));
+        return Err(UsageError::option("NAME", error).into());
+    }
+    Ok(written(output::schema::write(&mut io::stdout().lock(), &chosen)))
+}
+
+/// Writes the completions for a shell.
+pub(super) fn completions(shell: Shell) -> Exit {
+    let mut command = with_values(Cli::command());
+    command.set_bin_name("zmtop");
+    command.build();
+    let mut script = Vec::new();
+    match shell {
+        Shell::Bash => shells::Bash.generate(&command, &mut script),
+        Shell::Zsh => shells::Zsh.generate(&command, &mut script),
+        Shell::Fish => shells::Fish.generate(&command, &mut script),
+    }
+    written(io::stdout().write_all(&script))
+}
+
+/// Adds the values of options whose definitions do not list them, but which the settings know.
+fn with_values(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    let command = command.mut_args(|arg| {
+        let values = values(&name, &arg);
+        if values.is_empty() {
+            arg
+        } else {
+            arg.value_parser(ValueParser::from(PossibleValuesParser::new(values)))
+                .hide_possible_values(false)
+        }
+    });
+    command.mut_subcommands(with_values)
+}
+
+/// Returns the values of an option of `command`.
+fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
+    match (arg.get_id().as_str(), command) {
+        ("by", "ps") => GROUPS.iter().map(|by| by.id()).collect(),
+        ("by", "fleet") => GroupBy::OF_FLEET.iter().map(|by| by.id()).collect(),
+        ("by", _) => GroupBy::OF_ONE_HOST.iter().map(|by| by.id()).collect(),
+        ("units", _) => Units::ALL.iter().map(|units| units.name()).collect(),
+        ("theme", _) => theme::SHIPPED.iter().map(|(name, _)| *name).collect(),
+        ("name", "schema") => schema_names().collect(),
+        ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", "held") => held::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", "slab") => slab::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", _) => COLUMNS.iter().map(|column| column.id).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Writes the manual page.
+pub(super) fn man() -> Exit {
+    let mut pieces = Vec::new();
+    let page = write(&mut pieces).map(|()| {
+        // Every piece defines the apostrophe again.
+        let preamble = Roff::default().render();
+        preamble.clone() + &String::from_utf8_lossy(&pieces).replace(&preamble, "")
+    });
+    written(page.and_then(|page| io::stdout().write_all(page.as_bytes())))
+}
+
+fn write(out: &mut Vec<u8>) -> io::Result<()> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    // An empty date would be omitted, and the next word read as the date.
+    let man = Man::new(command.clone()).date(" ").manual("User Commands");
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    let mut page = Roff::default();
+    synopsis(&mut page, &command);
+    description(&mut page);
+    page.control("SH", ["OPTIONS"]);
+    page.text([roman(
+        "These are the options of the monitor. The options of each command are listed with the command.",
+    )]);
+    page.to_writer(out)?;
+    options(&man, out)?;
+    Roff::default().control("SH", ["COMMANDS"]).to_writer(out)?;
+    for sub in visible(&command) {
+        subcommand(sub, out)?;
+    }
+    let mut page = Roff::default();
+    filters(&mut page);
+    columns(&mut page);
+    keys(&mut page);
+    closing(&mut page, &command);
+    page.to_writer(out)
+}
+
+fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|sub| !sub.is_hide_set())
+}
+
+fn synopsis(page: &mut Roff, command: &Command) {
+    page.control("SH", ["SYNOPSIS"]);
+    page.text([bold("zmtop"), roman(" ["), italic("OPTIONS"), roman("]")]);
+    for sub in visible(command) {
+        page.control("br", []);
+        let mut line = vec![bold(format!("zmtop {}", sub.get_name()))];
+        if sub.get_opts().any(|arg| !arg.is_global_set()) {
+            line.extend([roman(" ["), italic("OPTIONS"), roman("]")]);
+        }
+        for arg in sub.get_positionals() {
+            let name = arg.get_value_names().and_then(<[_]>::first);
+            let name = name.map_or_else(|| arg.get_id().as_str().to_uppercase(), ToString::to_string);
+            let many = if arg.get_num_args().is_some_and(|n| n.max_values() > 1) {
+                "..."
+            } else {
+                ""
+            };
+            line.extend(if arg.is_required_set() {
+                [roman(" "), italic(name), roman(many)]
+            } else {
+                [roman(" ["), italic(name), roman(format!("{many}]"))]
+            });
+        }
+        let choices: Vec<_> = visible(sub).map(Command::get_name).collect();
+        if !choices.is_empty() {
+            line.extend([roman(" "), bold(choices.join("|"))]);
+        }
+        page.text(line);
+    }
+}
+
+fn description(page: &mut Roff) {
+    page.control("SH", ["DESCRIPTION"]);
+    page.text([
+        bold("zmtop"),
+        roman(
+            " shows how much memory each process really costs, live, and reports what grows and what leaks. Without a \
+             command it is a full-screen monitor; the commands print a report and exit. A page shared by several \
+             processes is divided among them (PSS, the proportional set size), so that the sum over all processes is the \
+             memory they use together. USS is the memory private to one process. RSS counts every page in full for each \
+             process that maps it.",
+        ),
+    ]);
+    page.control("PP", []);
+    page.text([roman(
+        "A dash means that a figure could not be read, never zero. Root can read every process, other users only their own. \
+         An ambient CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15) gives access to all of them.",
+    )]);
+}
+
+/// Writes the options of a command without their generated heading.
+fn options(man: &Man, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut section = Vec::new();
+    man.render_options_section(&mut section)?;
+    let heading = b".SH OPTIONS\n";
+    let at = section.windows(heading.len()).position(|line| line == heading);
+    out.extend(section.into_iter().skip(at.map_or(0, |at| at + heading.len())));
+    Ok(())
+}
+
+fn subcommand(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
+    Roff::default()
+        .control("SS", [command.get_bin_name().unwrap_or_else(|| command.get_name())])
+        .text(sentence(command))
+        .to_writer(out)?;
+    let own = command.clone().mut_args(|arg| {
+        let is_usual = ["help", "version"].contains(&arg.get_id().as_str());
+        arg.hide(is_usual)
+    });
+    if own.get_arguments().any(|arg| !arg.is_hide_set()) {
+        options(&Man::new(own), out)?;
+    }
+    let mut page = Roff::default();
+    for sub in visible(command) {
+        page.control("TP", []);
+        page.text([bold(sub.get_name())]);
+        page.text(sentence(sub));
+    }
+    if let Some(text) = command.get_after_help() {
+        page.control("PP", []);
+        page.text([roman(text.to_string())]);
+    }
+    page.to_writer(out)
+}
+
+/// Returns the description of a command as a sentence.
+fn sentence(command: &Command) -> [Inline; 1] {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    [roman(format!("{about}."))]
+}
+
+fn filters(page: &mut Roff) {
+    page.control("SH", ["FILTERS"]);
+    page.text([roman("The same in the monitor and on the command line:")]);
+    for (example, what) in filter::help() {
+        page.control("TP", []);
+        page.text([bold(*example)]);
+        page.text([roman(*what)]);
+    }
+}
+
+fn columns(page: &mut Roff) {
+    page.control("SH", ["COLUMNS"]);
+    page.text([
+        roman("The names that "),
+        bold("--columns"),
+        roman(", "),
+        bold("--sort"),
+        roman(" and filters accept, and the column headings:"),
+    ]);
+    for column in COLUMNS {
+        page.control("TP", []);
+        page.text([bold(column.id), roman(format!(" ({})", column.title))]);
+        page.text([roman(column.help)]);
+    }
+}
+
+fn keys(page: &mut Roff) {
+    page.control("SH", ["KEYS"]);
+    page.text([roman("In the monitor, unless keymap.toml binds them otherwise:")]);
+    for (context, heading) in [
+        (Context::Table, "The table"),
+        (Context::List, "Menus and the help"),
+        (Context::Input, "Text inputs"),
+    ] {
+        page.control("SS", [heading]);
+        for binding in Keymap::default().bindings.iter().filter(|b| b.context == context) {
+            page.control("TP", []);
+            let keys: Vec<_> = binding.on.iter().map(ToString::to_string).collect();
+            page.text([bold(keys.join("  "))]);
+            page.text([roman(&*binding.desc)]);
+        }
+    }
+}
+
+/// Files of the user.
+const FILES: &[(&str, &str)] = &[
+    (
+        "~/.config/zmtop/config.toml",
+        "The settings: columns, colours, intervals, alerts. zmtop config default prints the shipped ones with \
+         explanations, zmtop config check reports every fault.",
+    ),
+    (
+        "~/.config/zmtop/keymap.toml",
+        "Key bindings that differ from the shipped keymap.",
+    ),
+    ("~/.config/zmtop/themes/NAME.toml", "Your own themes."),
+    (
+        "~/.local/state/zmtop/",
+        "Data kept between runs: the file history holds the past of processes, groups and the system, without names and \
+         command lines, unless history.keep is false. It may be removed at any time.",
+    ),
+];
+
+/// Environment variables.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    (
+        "HOME",
+        "The directory of .config and .local/state. If it does not exist, nothing is created below it. Settings files that \
+         only another user may read are skipped. Both cases are reported.",
+    ),
+    (
+        "XDG_CONFIG_HOME",
+        "The directory of zmtop/config.toml instead of ~/.config.",
+    ),
+    (
+        "XDG_STATE_HOME",
+        "The directory of the folder zmtop with the data kept between runs, instead of ~/.local/state.",
+    ),
+    (
+        "ZMTOP_PROMETHEUS_TOKEN, ZMTOP_PROMETHEUS_PASSWORD",
+        "The token that zmtop fleet sends, and the password of --user.",
+    ),
+    ("NO_COLOR", "Set to anything: no colours."),
+    ("COLORTERM", "truecolor or 24bit: the terminal has all colours."),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "In a locale without UTF-8, only ASCII is printed.",
+    ),
+];
+
+/// Command lines worth knowing.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("zmtop ps --sort swap --top 10", "The processes with the most swap."),
+    ("zmtop ps user:postgres 'pss>100M'", "The large processes of a user."),
+    ("zmtop ps --by command", "The sum of each program."),
+    ("zmtop maps firefox", "The mappings of a process, and what they cost."),
+    (
+        "zmtop leaks --for 1h --check",
+        "Watches for an hour; exit status 1 if something leaks.",
+    ),
+    (
+        "zmtop fleet --prometheus http://127.0.0.1:9090 --by host",
+        "All hosts whose zmtop serve is scraped by this Prometheus.",
+    ),
+    ("kill $(zmtop --pick)", "Ends the process picked in the monitor."),
+];
+
+fn closing(page: &mut Roff, command: &Command) {
+    for (heading, entries) in [("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)] {
+        page.control("SH", [heading]);
+        listed(page, entries);
+    }
+    page.control("SH", ["EXIT STATUS"]);
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    page.text([roman(text)]);
+    page.control("SH", ["EXAMPLES"]);
+    listed(page, EXAMPLES);
+    page.control("SH", ["SEE ALSO"]);
+    page.text([
+        bold("proc_pid_smaps"),
+        roman("(5), "),
+        bold("free"),
+        roman("(1), "),
+        bold("pmap"),
+        roman("(1), "),
+        bold("htop"),
+        roman("(1)"),
+    ]);
+}
+
+fn listed(page: &mut Roff, entries: &[(&str, &str)]) {
+    for (name, what) in entries {
+        page.control("TP", []);
+        page.text([bold(*name)]);
+        page.text([roman(*what)]);
+    }
+}

@@ -1,0 +1,211 @@
+//! zmtop's own process: its standard output at the start, its privileges, its job control and its heap.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, getegid, geteuid, getgid, getpgid, getpid, getsid, getuid};
+
+use crate::text;
+use crate::tui::app::Privilege;
+
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if standard output was closed when the program started.
+///
+/// The standard library opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`. Output written there
+/// is silently lost. It cannot be distinguished later from a `/dev/null` opened by the caller, since Python and Node.js
+/// also open theirs for reading and writing. So the check runs earlier, when the program is loaded.
+pub(super) fn was_closed() -> bool {
+    WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+#[used]
+#[expect(
+    unsafe_code,
+    reason = "nothing else runs before the standard library opens the descriptor"
+)]
+// SAFETY: the linker's list of functions to run before `main`. This one makes one system call and stores its result.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = check_stdout;
+
+extern "C" fn check_stdout() {
+    let is_closed = rustix::io::fcntl_getfd(rustix::stdio::stdout()) == Err(rustix::io::Errno::BADF);
+    WAS_CLOSED.store(is_closed, Ordering::Relaxed);
+}
+
+/// `AT_SECURE` of `include/uapi/linux/auxvec.h`.
+const AT_SECURE: usize = 23;
+
+/// Returns true if the program is setuid or setgid, or has file capabilities, for a user who lacks them.
+///
+/// The kernel's own verdict is in the auxiliary vector. A process with such rights may not even be allowed to read its
+/// own vector, so a denial also means true. Without `/proc` only the ids are compared.
+pub(super) fn elevated() -> bool {
+    if getuid() != geteuid() || getgid() != getegid() {
+        return true;
+    }
+    match std::fs::read("/proc/self/auxv") {
+        Ok(vector) => has_secure_flag(&vector),
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    }
+}
+
+fn has_secure_flag(vector: &[u8]) -> bool {
+    let words: Vec<usize> = vector
+        .chunks_exact(size_of::<usize>())
+        .filter_map(|w| Some(usize::from_ne_bytes(w.try_into().ok()?)))
+        .collect();
+    words.chunks_exact(2).any(|pair| pair[0] == AT_SECURE && pair[1] != 0)
+}
+
+/// Returns the user's privilege, for the advice in the header.
+pub(super) fn privilege() -> Privilege {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy().into_owned();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Privilege {
+        root: geteuid().is_root(),
+        capability: if version >= (6, 15) {
+            "CAP_PERFMON"
+        } else {
+            "CAP_SYS_PTRACE"
+        },
+        program: std::env::current_exe()
+            .map_or_else(|_| "zmtop".into(), |path| text::shell_word(path.as_os_str().as_bytes())),
+    }
+}
+
+/// The job-control facts of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The parent's pid. 0 if it is not visible here.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Its session.
+    pub session: i32,
+    /// True if it ignores SIGTSTP, as an interactive shell does.
+    pub ignores_stop: bool,
+}
+
+/// Returns true if the process group of this process can be stopped and resumed.
+pub fn can_stop() -> bool {
+    resumes(getpid().as_raw_nonzero().get(), find)
+}
+
+/// Returns true if the process group of `pid` can be stopped and resumed. `find` looks up processes. A shell with job
+/// control runs a job in a separate process group and waits outside of it. In `$(…)` the shell is in the same group and
+/// waits for output. Without such a shell the group is orphaned.
+pub fn resumes(pid: i32, find: impl Fn(i32) -> Option<Process>) -> bool {
+    let Some(own) = find(pid) else {
+        return false;
+    };
+    let mut parent = own.parent;
+    while let Some(process) = find(parent) {
+        if process.group != own.group {
+            return process.session == own.session;
+        }
+        // A shell in `$(…)`, or a script started with stops ignored. Neither stops with its group.
+        if process.ignores_stop {
+            return false;
+        }
+        parent = process.parent;
+    }
+    false
+}
+
+/// Finds a process of this system. If `/proc` hides it, its parent counts as none.
+fn find(pid: i32) -> Option<Process> {
+    let id = Pid::from_raw(pid)?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
+    let ignored = field("SigIgn:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    Some(Process {
+        parent: field("PPid:").and_then(|parent| parent.parse().ok()).unwrap_or(0),
+        group: getpgid(Some(id)).ok()?.as_raw_nonzero().get(),
+        session: getsid(Some(id)).ok()?.as_raw_nonzero().get(),
+        ignores_stop: ignored.is_some_and(|mask| mask >> (libc::SIGTSTP - 1) & 1 == 1),
+    })
+}
+
+/// Size in bytes from which an allocation gets its own pages, which return to the kernel when it is freed. This is the
+/// initial value of glibc, which raises it after the first large free. Setting it explicitly keeps it fixed.
+#[cfg(target_env = "gnu")]
+const OWN_PAGES: libc::c_int = 128 << 10;
+
+/// Number of heaps in the monitor of a fleet: for the screen, the engine and the threads that parse responses.
+#[cfg(target_env = "gnu")]
+const HEAPS: libc::c_int = 8;
+
+/// Makes all threads share one heap. By default glibc gives each thread its own, and memory freed in one cannot be
+/// reused by another. With 10 000 processes this wasted a fifth of all memory. Must be called before a second thread
+/// starts.
+pub(super) fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
+    // SAFETY: it takes two numbers, and changes only how later memory is allocated.
+    unsafe {
+        // If refused, zmtop only uses more memory.
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
+    }
+}
+
+/// Gives threads separate heaps again. While a fleet's responses are parsed, a single heap would be locked most of the
+/// time and the screen would wait for it. Must be called before a second thread starts.
+pub(super) fn part_heap() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
+    // SAFETY: it takes two numbers, and changes only how later memory is allocated.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, HEAPS);
+    }
+}
+
+/// Returns memory to the kernel after most processes have ended. The allocator keeps it otherwise, because freed memory
+/// lies between memory in use.
+#[derive(Debug, Default)]
+pub struct GiveBack {
+    /// The maximum number of processes since memory was last returned.
+    most: usize,
+    due: Option<Duration>,
+}
+
+/// Minimum peak number of processes for returning memory. Each takes a few kilobytes.
+const MANY: usize = 1000;
+/// Delay before returning memory. It lets snapshots in use be freed and further processes end first.
+const PAUSE: Duration = Duration::from_secs(10);
+
+impl GiveBack {
+    /// Records the number of processes at `now`. Returns true if memory was returned to the kernel.
+    pub fn count(&mut self, processes: usize, now: Duration) -> bool {
+        self.most = self.most.max(processes);
+        if self.most < MANY || processes > self.most / 2 {
+            self.due = None;
+            return false;
+        }
+        if now < *self.due.get_or_insert(now + PAUSE) {
+            return false;
+        }
+        *self = Self {
+            most: processes,
+            due: None,
+        };
+        trim();
+        true
+    }
+}
+
+fn trim() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "no library offers malloc_trim(3)")]
+    // SAFETY: it takes a number, and does not touch memory in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}

@@ -1,0 +1,172 @@
+//! Resolves the options of a report: its filter, its columns and order, and the processes named on the command line.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use super::{Failure, output_style, sampler_options, settings, snapshot};
+use crate::cli::{Format, ProcessArg, ReportArgs, UsageError};
+use crate::columns::{Column, TableKind};
+use crate::config::{Env, Settings};
+use crate::filter::Filter;
+use crate::group::{GroupBy, GroupNames};
+use crate::model::{ProcessSample, Snapshot};
+use crate::output::report_layout::ReportLayout;
+use crate::sampler::{Options, Scanner};
+use crate::text;
+
+/// Maximum number of processes listed in an error: about a screenful.
+const LISTED: usize = 16;
+/// Maximum width of a command line in that list. With a pid and the margin it fits in 80 columns.
+const COMMAND_WIDTH: usize = 64;
+
+/// The requested report, and how to read.
+pub(super) struct Wanted<T: TableKind> {
+    pub(super) options: Options,
+    pub(super) filter: Filter,
+    pub(super) layout: ReportLayout<T>,
+}
+
+/// Resolves the options with the [layout] of their table.
+///
+/// # Errors
+/// An option or the config is wrong.
+pub(super) fn wanted<T: TableKind>(
+    args: &ReportArgs,
+    filter: &[String],
+    known: &'static [Column<T>],
+    usual: impl FnOnce() -> Vec<&'static Column<T>>,
+    key: &str,
+    env: &Env,
+) -> Result<Wanted<T>, UsageError> {
+    let settings = settings(&args.paths, &args.table.units, env)?;
+    let layout = layout(args, known, usual, key, &settings, env)?;
+    let filter = Filter::parse(&filter.join(" "), &known);
+    Ok(Wanted {
+        options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
+        filter: filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?,
+        layout,
+    })
+}
+
+/// Returns the layout for these options. Without `--columns`, a table has the columns of `usual`, and other formats
+/// have all. Sorts by `key` unless `--sort` says otherwise.
+///
+/// # Errors
+/// A named column is not in `known`.
+fn layout<T: TableKind>(
+    args: &ReportArgs,
+    known: &'static [Column<T>],
+    usual: impl FnOnce() -> Vec<&'static Column<T>>,
+    key: &str,
+    settings: &Settings,
+    env: &Env,
+) -> Result<ReportLayout<T>, UsageError> {
+    let find = |option, id: &str| {
+        known.iter().find(|column| column.id == id).ok_or_else(|| {
+            let known: Vec<_> = known.iter().map(|column| column.id).collect();
+            let id = text::safe(id.as_bytes());
+            UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
+        })
+    };
+    let columns = match &args.table.columns {
+        Some(typed) => {
+            let ids = typed.split(',').map(|id| find("--columns", id.trim()));
+            ids.collect::<Result<Vec<_>, _>>()?
+        }
+        None if args.format == Format::Table => usual(),
+        None => known.iter().collect(),
+    };
+    let key = args.table.sort.as_deref().unwrap_or(key);
+    let sort = find("--sort", key.strip_prefix('-').unwrap_or(key))?;
+    Ok(ReportLayout {
+        columns,
+        sort,
+        descending: (sort.ascending == key.starts_with('-')) != args.table.reverse,
+        top: args.top.map(|n| n as usize),
+        style: output_style(settings.ui.units, args.table.color.no_color, env),
+    })
+}
+
+/// Returns the pids of these processes, in the order given. `option` is the option they were typed for.
+///
+/// # Errors
+/// No process matches a name, or several do.
+pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
+    let mut snapshot = None;
+    let mut pid = |process: &ProcessArg| match process {
+        ProcessArg::Pid(pid) => Ok(*pid),
+        ProcessArg::Name(name) => {
+            let snapshot = match &mut snapshot {
+                Some(snapshot) => snapshot,
+                none => none.insert(snapshot::scan(Scanner::new(options))?),
+            };
+            let own = options.roots().is_own().then(std::process::id);
+            one(option, name, snapshot, own)
+        }
+    };
+    processes.iter().map(&mut pid).collect()
+}
+
+/// Returns the only process of that name.
+fn one(option: &'static str, name: &str, snapshot: &Snapshot, own: Option<u32>) -> Result<u32, Failure> {
+    if let Err(why) = &snapshot.processes {
+        return Err(format!("the processes cannot be listed: {why}").into());
+    }
+    let shown = text::safe(name.as_bytes());
+    match matching(name, snapshot.rows(), own).as_slice() {
+        [] => Err(format!("no process is named `{shown}`, or has that in its command line").into()),
+        [only] => Ok(only.id.pid),
+        several => {
+            let mut what = format!("{} processes match `{shown}`; name one by its pid:", several.len());
+            for sample in several.iter().take(LISTED) {
+                let command = sample.facts.short_command();
+                let command = text::safe_prefix(&command, COMMAND_WIDTH);
+                let command = text::fit(&command, text::width(&command).min(COMMAND_WIDTH), text::Align::Left);
+                let _ = write!(what, "\n  {:>7}  {command}", sample.id.pid);
+            }
+            if let more @ 1.. = several.len().saturating_sub(LISTED) {
+                let _ = write!(what, "\n  and {more} more");
+            }
+            Err(UsageError::option(option, what).into())
+        }
+    }
+}
+
+/// Returns the processes whose program has that name. If there are none, those whose command line contains it.
+fn matching<'a>(name: &str, rows: &'a [ProcessSample], own: Option<u32>) -> Vec<&'a ProcessSample> {
+    let names = GroupNames::new(rows);
+    let is_named = |sample: &&ProcessSample| {
+        let program = names.name_of(sample, GroupBy::Command).unwrap_or_default();
+        // For `python3 leak.py`, accept the interpreter's name as well as the script's.
+        let before = program.strip_suffix(name.as_bytes());
+        *sample.facts.comm == *name.as_bytes() || before.is_some_and(|rest| matches!(rest.last(), None | Some(b' ')))
+    };
+    let exact: Vec<_> = rows
+        .iter()
+        .filter(|sample| Some(sample.id.pid) != own)
+        .filter(is_named)
+        .collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    // Exclude zmtop and the sudo, watch or shell that runs it, since their command lines contain the name.
+    let callers = callers(rows, own);
+    let wanted = name.to_lowercase();
+    let has_it = |sample: &&ProcessSample| {
+        let command = sample.facts.command();
+        sample.facts.cmdline.is_ok() && String::from_utf8_lossy(&command).to_lowercase().contains(&wanted)
+    };
+    let others = rows.iter().filter(|sample| !callers.contains(&sample.id.pid));
+    others.filter(has_it).collect()
+}
+
+/// Returns the pids of a process and its ancestors.
+fn callers(rows: &[ProcessSample], own: Option<u32>) -> HashSet<u32> {
+    let mut pids = HashSet::new();
+    let mut next = own;
+    while let Some(pid) = next.filter(|pid| pids.insert(*pid)) {
+        let at = rows.binary_search_by_key(&pid, |sample| sample.id.pid);
+        next = at.ok().map(|at| rows[at].stat.ppid);
+    }
+    pids
+}

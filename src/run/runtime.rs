@@ -1,0 +1,84 @@
+//! The async runtime of a command, and its progress on stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::process;
+
+/// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
+/// write. Must be called while the main thread is the only one.
+pub(crate) fn runtime() -> tokio::runtime::Builder {
+    process::share_heap();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
+    builder
+}
+
+/// Returns the runtime builder of a monitor. For a fleet, it gives threads separate heaps, so that they do not wait for
+/// each other's locks.
+pub(super) fn runtime_of_monitor(is_fleet: bool) -> tokio::runtime::Builder {
+    let builder = runtime();
+    if is_fleet {
+        process::part_heap();
+    }
+    builder
+}
+
+/// Runs a task on a new [`runtime`]. Does not wait for reads of `/proc`, which may be stuck for ever.
+///
+/// # Errors
+/// The runtime cannot be started, or the task fails.
+pub(super) fn on_runtime<T, E: From<String>>(task: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    run_on(&mut runtime(), task)
+}
+
+/// Runs a task on a runtime of this builder, as [`on_runtime`] does.
+pub(super) fn run_on<T, E: From<String>>(
+    builder: &mut tokio::runtime::Builder,
+    task: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let runtime = builder.build().map_err(|error| not_started(&error))?;
+    let done = runtime.block_on(task);
+    runtime.shutdown_background();
+    done
+}
+
+/// Returns the stream of a signal from now on. To be called on a runtime.
+pub(super) fn signals(kind: SignalKind) -> Result<Signal, String> {
+    signal(kind).map_err(|error| not_started(&error))
+}
+
+fn not_started(error: &io::Error) -> String {
+    format!("cannot start the runtime: {error}")
+}
+
+/// A line on stderr that is rewritten in place, and cleared when dropped. Shown only if stderr is a terminal.
+pub(super) struct Progress {
+    is_interactive: bool,
+    is_shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self {
+            is_interactive: io::stderr().is_terminal(),
+            is_shown: false,
+        }
+    }
+
+    pub(super) fn show(&mut self, line: impl FnOnce() -> String) {
+        if self.is_interactive {
+            self.is_shown = true;
+            let _ = write!(io::stderr(), "\r\x1b[K{}", line());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

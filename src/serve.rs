@@ -1,0 +1,132 @@
+//! The exporter: what `zmtop serve` answers, writes and pushes.
+//!
+//! ```text
+//! families     metric families as plain data: names, help, units, labels and values
+//! groups       the families of groups, from the table of columns
+//! machine      the families of the machine, and of zmtop itself
+//! text         families as `OpenMetrics`, or in Prometheus's text format
+//! otlp         families in OpenTelemetry's protocol
+//!
+//! page         the last snapshot as text
+//! http         answers requests
+//! access       the web config in use: TLS, users, limits
+//! connections  which connection is closed if there is no room for a new one
+//! passwords    basic authentication
+//! web          parses the web config; `tls` its TLS settings, `yaml` its syntax
+//! push         pushes to a collector of OpenTelemetry
+//! ```
+//!
+//! [`Exporter`] gets every snapshot and makes the families of the last one on request. Nothing here reads `/proc`, so neither
+//! many scrapes nor a stuck process change what zmtop costs. `run/serve.rs` starts all of it.
+//!
+//! To export a column, give its entry a metric name. The suffix of the name is the unit ([`MetricUnit`]).
+
+pub(crate) mod access;
+mod connections;
+pub mod families;
+mod groups;
+pub(crate) mod http;
+mod machine;
+pub mod otlp;
+pub(crate) mod page;
+pub(crate) mod passwords;
+pub(crate) mod push;
+pub mod text;
+mod tls;
+pub mod web;
+mod yaml;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+pub use families::{Family, Kind, MetricUnit, Series};
+use groups::{FaultCounters, GroupChoice};
+
+use crate::columns::{COLUMNS, Needs};
+use crate::engine::State;
+use crate::group::{GroupBy, groups as group_processes};
+use crate::model::{ProcessSample, Snapshot};
+
+/// The options of an exporter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// The way processes are grouped.
+    pub by: GroupBy,
+    /// Maximum number of groups with series of their own. The others are summed.
+    pub top: usize,
+}
+
+/// Makes metric families of the engine's state.
+#[derive(Debug)]
+pub struct Exporter {
+    options: ExportOptions,
+    choice: GroupChoice,
+    faults: FaultCounters,
+    started: SystemTime,
+    /// The boot of the machine; `None` until it is known. Never changes then, whatever the clock is set to.
+    booted: Option<SystemTime>,
+    /// Pushes that a collector accepted, and failed ones; `None` if nothing is pushed.
+    pushes: Option<[u64; 2]>,
+}
+
+impl Exporter {
+    /// Creates the exporter of a zmtop that started at that time.
+    pub fn new(options: ExportOptions, started: SystemTime) -> Self {
+        Self {
+            options,
+            choice: GroupChoice::new(options.top),
+            faults: FaultCounters::new(options.by, started),
+            started,
+            booted: None,
+            pushes: None,
+        }
+    }
+
+    /// Returns the data that the families need in addition to what every snapshot has.
+    pub fn needs() -> Needs {
+        let exported = COLUMNS.iter().filter(|column| column.metric.is_some());
+        exported.fold(Needs::NOTHING, |needs, column| needs.and(column.needs))
+    }
+
+    /// Adds a snapshot. Must get each snapshot once.
+    pub fn push(&mut self, snapshot: &Snapshot) {
+        self.faults.push(snapshot);
+        self.booted = self.booted.or_else(|| booted(snapshot));
+    }
+
+    pub fn count_push(&mut self, is_taken: bool) {
+        let [taken, failed] = self.pushes.get_or_insert_default();
+        *(if is_taken { taken } else { failed }) += 1;
+    }
+
+    /// Makes the families of the last snapshot; none before the first. `now` is the monotonic clock.
+    pub fn families(&mut self, state: &State, now: Duration) -> Vec<Family> {
+        let Some(snapshot) = &state.snapshot else {
+            return Vec::new();
+        };
+        let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
+        // No exported figure is a change.
+        let groups = group_processes(snapshot, self.options.by, is_process, |_| None);
+        let chosen = self.choice.choose(&groups, &state.history, snapshot);
+        let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
+        families.extend(machine::families(snapshot, &state.history, self.booted));
+        families.extend(machine::own(snapshot, now, self.started));
+        families.extend(self.pushes.map(|pushes| machine::pushes(pushes, self.started)));
+        let series = families.iter().map(|family| family.series.len()).sum();
+        families.extend(groups::counts(groups.len(), chosen.shown.len(), series));
+        families
+    }
+}
+
+/// Returns the time of the boot in whole seconds. Fractions are the error of two clocks and would differ after a restart.
+fn booted(snapshot: &Snapshot) -> Option<SystemTime> {
+    let uptime = Duration::try_from_secs_f64(snapshot.system.uptime.ok()?).ok()?;
+    let booted = snapshot.time.checked_sub(uptime)?;
+    let seconds = booted.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Locks a mutex. Data that a panicked thread left is whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,300 @@
+//! The families of groups: the columns with a metric name, the verdicts, and counters of page faults. Chooses the groups that
+//! have series of their own, so that their number is bounded.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::families::{Family, Labels, unlabelled};
+use crate::columns::{COLUMNS, Row};
+use crate::group::{Group, GroupBy, GroupKey, GroupNames, Totals};
+use crate::history::History;
+use crate::model::{Identity, Memory, ProcessSample, Snapshot};
+use crate::order;
+use crate::text::safe_prefix;
+use crate::trend::{Judgement, Verdict};
+
+/// The label of the sum of all other groups.
+const OTHERS: &str = "(others)";
+/// Maximum length of a label's value in terminal columns.
+const LONGEST: usize = 128;
+
+/// The groups that have series of their own.
+#[derive(Debug)]
+pub(super) struct GroupChoice {
+    top: usize,
+    shown: HashSet<GroupKey>,
+}
+
+/// The groups of a snapshot, divided.
+pub(super) struct Chosen {
+    /// The places of the groups with series of their own, and their labels, which are unique.
+    pub(super) shown: Vec<(usize, Labels)>,
+    others: Vec<usize>,
+    others_labels: Labels,
+}
+
+impl GroupChoice {
+    pub(super) fn new(top: usize) -> Self {
+        Self {
+            top,
+            shown: HashSet::new(),
+        }
+    }
+
+    /// Chooses the groups: first those that grow or leak, then those with the largest footprints. A group that was shown
+    /// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
+    pub(super) fn choose(&mut self, groups: &[Group], history: &History, snapshot: &Snapshot) -> Chosen {
+        let worth = |group: &Group| {
+            let grows = history
+                .of_group(group, snapshot)
+                .is_some_and(|row| row.trend().verdict.is_growth());
+            let memory = group.totals.memory.as_ref();
+            let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
+            let bonus = if self.shown.contains(&group.key) {
+                footprint / 4
+            } else {
+                0
+            };
+            (grows, footprint.saturating_add(bonus))
+        };
+        let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
+        order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
+        let mut taken = HashSet::from([OTHERS.into()]);
+        let (mut shown, mut others) = (Vec::new(), Vec::new());
+        for (_, at) in order {
+            let group = &groups[at];
+            let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
+            // Two names that are equal once cut would be one series.
+            if shown.len() < self.top && taken.insert(name.clone()) {
+                shown.push((at, labels(group, name)));
+            } else {
+                others.push(at);
+            }
+        }
+        self.shown = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
+        let others_labels = groups
+            .first()
+            .map_or_else(|| Arc::new([]) as Labels, |g| labels(g, OTHERS.into()));
+        Chosen {
+            shown,
+            others,
+            others_labels,
+        }
+    }
+}
+
+fn labels(group: &Group, name: Box<str>) -> Labels {
+    Arc::new([("by", group.key.by.id().into()), ("group", name)])
+}
+
+/// A figure of the verdict on a group.
+type JudgedFigure = (&'static str, &'static str, fn(&Judgement) -> bool);
+
+/// The verdicts, as alert rules need them.
+const JUDGED: [JudgedFigure; 2] = [
+    (
+        "zmtop_growing",
+        "1 where the group's memory grows or leaks, else 0; absent while that is not known.",
+        |judged| judged.verdict.is_growth(),
+    ),
+    (
+        "zmtop_leaking",
+        "1 where the group's memory grows beyond what a fill, a warm-up or a load explains, else 0; absent while that is not \
+         known.",
+        |judged| judged.verdict == Verdict::Leaking,
+    ),
+];
+
+/// Makes the families of the chosen groups, and of the sum of the others.
+pub(super) fn families(
+    groups: &[Group],
+    chosen: &Chosen,
+    faults: &FaultCounters,
+    history: &History,
+    snapshot: &Snapshot,
+) -> Vec<Family> {
+    // Groups share no address spaces, so their totals can be added.
+    let mut others = Totals::default();
+    for at in &chosen.others {
+        others.add(&groups[*at].totals);
+    }
+    let mut rows: Vec<(&Labels, Row<'_>)> = chosen
+        .shown
+        .iter()
+        .map(|(at, labels)| {
+            let group = &groups[*at];
+            (
+                labels,
+                Row::of_group(group, history.of_group(group, snapshot), snapshot),
+            )
+        })
+        .collect();
+    if !chosen.others.is_empty() {
+        // Whether their sum grows says little, so it is not judged.
+        rows.push((&chosen.others_labels, Row::of_totals(&others, snapshot)));
+    }
+    let mut families: Vec<Family> = COLUMNS
+        .iter()
+        .filter_map(|column| {
+            let mut family = Family::gauge(column.metric?, column.help);
+            for (labels, row) in &rows {
+                family.push(labels, (column.value)(row).number());
+            }
+            Some(family)
+        })
+        .collect();
+    for (metric, help, is_true) in JUDGED {
+        let mut family = Family::gauge(metric, help);
+        for (labels, row) in &rows {
+            let judged = row.trend.filter(|judged| judged.verdict != Verdict::Unknown);
+            family.push(labels, judged.map(|judged| f64::from(u8::from(is_true(judged)))));
+        }
+        families.push(family);
+    }
+    let mut minor = Family::counter(
+        "zmtop_minor_faults",
+        "Page faults that needed no disk, since zmtop first saw the group. Field 10 of stat, summed while processes come and go.",
+    );
+    let mut major = Family::counter(
+        "zmtop_major_faults",
+        "Page faults that waited for a disk, since zmtop first saw the group. Field 12 of stat, summed while processes come \
+         and go.",
+    );
+    for (at, labels) in &chosen.shown {
+        let (sum, since) = faults.of(&groups[*at].key);
+        minor.count(labels, Some(sum.minor as f64), Some(since));
+        major.count(labels, Some(sum.major as f64), Some(since));
+    }
+    families.extend([minor, major]);
+    families
+}
+
+/// Makes the families of the numbers of groups and of series.
+pub(super) fn counts(groups: usize, shown: usize, series: usize) -> Vec<Family> {
+    let one = |metric, help: &str, value: usize| Family::gauge(metric, help).with(&unlabelled(), Some(value as f64));
+    let mut counts = vec![
+        one("zmtop_groups", "Groups of processes that there are.", groups),
+        one(
+            "zmtop_groups_shown",
+            "Groups that have series of their own; the others are summed as (others).",
+            shown,
+        ),
+    ];
+    let own = counts.len() + 1;
+    counts.push(one("zmtop_series", "Series in this answer.", series + own));
+    counts
+}
+
+/// Page faults of a process or of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Faults {
+    minor: u64,
+    major: u64,
+}
+
+/// Counts the page faults of groups, so that sums continue while processes come and go.
+#[derive(Debug)]
+pub(super) struct FaultCounters {
+    by: GroupBy,
+    /// The counters of each process when it was last seen.
+    processes: HashMap<Identity, Faults>,
+    /// The sums of each group since its first process was seen, by its name, and that time.
+    groups: HashMap<Arc<[u8]>, (Faults, SystemTime)>,
+    /// The sum of the processes without a group.
+    ungrouped: Faults,
+    started: SystemTime,
+    /// The tick of the last snapshot with a list of processes.
+    tick: Option<u64>,
+    pushed: u64,
+}
+
+impl FaultCounters {
+    /// Number of snapshots after which ended groups are forgotten. If they come back before, their counters continue.
+    const CLEAN_UP_INTERVAL: u64 = 600;
+
+    pub(super) fn new(by: GroupBy, started: SystemTime) -> Self {
+        Self {
+            by,
+            processes: HashMap::new(),
+            groups: HashMap::new(),
+            ungrouped: Faults::default(),
+            started,
+            tick: None,
+            pushed: 0,
+        }
+    }
+
+    /// Adds a snapshot. A process counts from its first snapshot on.
+    pub(super) fn push(&mut self, snapshot: &Snapshot) {
+        let Ok(rows) = &snapshot.processes else { return };
+        let names = GroupNames::new(rows);
+        let changes = self.tick.and_then(|tick| snapshot.changes_since(tick));
+        if let Some(changes) = changes {
+            for sample in changes.rows.iter().filter_map(|at| rows.get(*at as usize)) {
+                self.count(sample, &names, snapshot.time);
+            }
+            for id in &changes.removed {
+                self.processes.remove(id);
+            }
+        } else {
+            for sample in rows {
+                self.count(sample, &names, snapshot.time);
+            }
+            self.processes.retain(|id, _| snapshot.place(*id).is_some());
+        }
+        self.tick = Some(snapshot.tick);
+        self.pushed += 1;
+        if self.pushed.is_multiple_of(Self::CLEAN_UP_INTERVAL) {
+            let living: HashSet<_> = rows.iter().filter_map(|row| names.name_of(row, self.by)).collect();
+            self.groups.retain(|name, _| living.contains(&**name));
+        }
+    }
+
+    fn count<'a>(&mut self, sample: &'a ProcessSample, names: &GroupNames<'a>, time: SystemTime) {
+        if sample.stat.is_kernel_thread() {
+            return;
+        }
+        let now = Faults {
+            minor: sample.stat.minflt,
+            major: sample.stat.majflt,
+        };
+        let known = self.processes.insert(sample.id, now);
+        let before = known.unwrap_or(now);
+        let more = Faults {
+            minor: now.minor.saturating_sub(before.minor),
+            major: now.major.saturating_sub(before.major),
+        };
+        // A group counts from its first process on, even without a fault: it may end, be forgotten and come back.
+        if more == Faults::default() && known.is_some() {
+            return;
+        }
+        let sum = match names.name_of(sample, self.by) {
+            None => &mut self.ungrouped,
+            Some(name) => {
+                if !self.groups.contains_key(&*name) {
+                    let name = name.as_ref().into();
+                    self.groups.insert(name, (Faults::default(), time));
+                }
+                let Some((sum, _)) = self.groups.get_mut(&*name) else {
+                    return;
+                };
+                sum
+            }
+        };
+        sum.minor += more.minor;
+        sum.major += more.major;
+    }
+
+    /// Returns the sums of a group, and the time from which they count.
+    fn of(&self, key: &GroupKey) -> (Faults, SystemTime) {
+        match &key.name {
+            Some(name) => {
+                let known = self.groups.get(name).copied();
+                known.unwrap_or((Faults::default(), self.started))
+            }
+            None => (self.ungrouped, self.started),
+        }
+    }
+}

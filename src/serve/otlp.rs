@@ -1,0 +1,183 @@
+//! Families in OTLP, the protocol of OpenTelemetry, as protobuf.
+//!
+//! A metric has its name in the semantic conventions, or else the family's own name below `zmtop.`. A collector that writes for
+//! Prometheus derives the names of a scrape from these.
+
+use std::time::SystemTime;
+
+use super::families::{Family, Kind, Labels, MetricUnit};
+
+/// A metric of the semantic conventions: the family; the name, the unit, and an attribute that distinguishes families of the
+/// same name.
+type Conventional = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<(&'static str, &'static str)>,
+);
+const CONVENTIONAL: [Conventional; 3] = [
+    ("zmtop_rss", "process.memory.usage", "By", None),
+    (
+        "zmtop_minor_faults",
+        "process.paging.faults",
+        "{fault}",
+        Some(("system.paging.fault.type", "minor")),
+    ),
+    (
+        "zmtop_major_faults",
+        "process.paging.faults",
+        "{fault}",
+        Some(("system.paging.fault.type", "major")),
+    ),
+];
+
+/// Kinds of groups that the semantic conventions have an attribute for.
+const GROUPS: [(&str, &str); 3] = [
+    ("command", "process.executable.name"),
+    ("user", "process.owner"),
+    ("cgroup", "process.linux.cgroup"),
+];
+
+/// Cumulative `AggregationTemporality`.
+const CUMULATIVE: u64 = 2;
+
+/// Fields of a protobuf message. The comments in this file name the messages, as in opentelemetry-proto.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    /// Adds a `fixed64`, or the bits of a `double`.
+    fn fixed(mut self, field: u64, bits: u64) -> Self {
+        self.varint(field << 3 | 1);
+        self.0.extend(bits.to_le_bytes());
+        self
+    }
+
+    /// Adds a string or a message.
+    fn bytes(mut self, field: u64, bytes: impl AsRef<[u8]>) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.as_ref().len() as u64);
+        self.0.extend(bytes.as_ref());
+        self
+    }
+
+    fn each<T: AsRef<[u8]>>(self, field: u64, all: impl IntoIterator<Item = T>) -> Self {
+        all.into_iter().fold(self, |message, one| message.bytes(field, one))
+    }
+}
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Writes families as an export request with the time at which they were made. `resource` has the attributes of what they
+/// describe.
+pub fn write(families: &[Family], resource: &[(String, String)], time: SystemTime) -> Vec<u8> {
+    let families: Vec<_> = families.iter().filter(|family| !family.series.is_empty()).collect();
+    let metrics = families.chunk_by(|a, b| name(a) == name(b));
+    let metrics = metrics.map(|same| metric(same, nanoseconds(time)));
+    let scope = Message::default()
+        .bytes(1, env!("CARGO_PKG_NAME"))
+        .bytes(2, env!("CARGO_PKG_VERSION"));
+    let resource = resource.iter().map(|(key, value)| attribute(key, value));
+    let resource = Message::default().each(1, resource);
+    // ResourceMetrics with one ScopeMetrics.
+    let all = Message::default()
+        .bytes(1, resource)
+        .bytes(2, Message::default().bytes(1, scope).each(2, metrics));
+    Message::default().bytes(1, all).0
+}
+
+/// Returns nanoseconds since 1970; 0, which means "unknown" in the protocol, if they do not fit.
+fn nanoseconds(time: SystemTime) -> u64 {
+    let time = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(0)
+}
+
+fn conventional(family: &Family) -> Option<&'static Conventional> {
+    CONVENTIONAL.iter().find(|(name, ..)| *name == family.name)
+}
+
+fn name(family: &Family) -> String {
+    let own = || format!("zmtop.{}", family.name.strip_prefix("zmtop_").unwrap_or(family.name));
+    conventional(family).map_or_else(own, |(_, name, ..)| (*name).into())
+}
+
+/// Makes a Metric of families with the same name.
+fn metric(families: &[&Family], time: u64) -> Message {
+    let first = families[0];
+    let known = conventional(first);
+    let points = families.iter().flat_map(|family| points(family, time));
+    let data = Message::default().each(1, points);
+    // The conventions have sums for everything that can be added up, even if it falls.
+    let is_sum = first.kind == Kind::Counter || known.is_some();
+    let metric = Message::default()
+        .bytes(1, name(first))
+        .bytes(2, &first.help)
+        .bytes(3, known.map_or_else(|| unit(first.unit), |(_, _, unit, _)| unit));
+    if !is_sum {
+        return metric.bytes(5, data);
+    }
+    let is_monotonic = first.kind == Kind::Counter;
+    metric.bytes(7, data.number(2, CUMULATIVE).number(3, is_monotonic.into()))
+}
+
+/// Makes the `NumberDataPoint`s of a family.
+fn points(family: &Family, time: u64) -> impl Iterator<Item = Message> {
+    let more = conventional(family).and_then(|(.., attribute)| *attribute);
+    family.series.iter().map(move |series| {
+        // If the clock was set back, a counter must not begin after its value.
+        let since = series.since.map_or(0, |since| nanoseconds(since).min(time));
+        Message::default()
+            .fixed(2, since)
+            .fixed(3, time)
+            .fixed(4, series.value.to_bits())
+            .each(7, attributes(&series.labels))
+            .each(7, more.map(|(key, value)| attribute(key, value)))
+    })
+}
+
+/// Returns the unit in UCUM. A plain number has none, since `1` would make it a ratio.
+const fn unit(unit: MetricUnit) -> &'static str {
+    match unit {
+        MetricUnit::None => "",
+        MetricUnit::Bytes => "By",
+        MetricUnit::BytesPerSecond => "By/s",
+        MetricUnit::Seconds => "s",
+        MetricUnit::Ratio => "1",
+    }
+}
+
+fn attributes(labels: &Labels) -> impl Iterator<Item = Message> {
+    let by = labels.iter().find(|(name, _)| *name == "by").map(|(_, by)| &**by);
+    let named = labels.iter().filter(|(name, _)| *name != "by");
+    named.map(move |(name, value)| {
+        let kind = by.filter(|_| *name == "group");
+        let known = GROUPS.iter().find(|(known, _)| Some(*known) == kind);
+        let own = || format!("zmtop.{}", kind.unwrap_or(name));
+        attribute(&known.map_or_else(own, |(_, key)| (*key).into()), value)
+    })
+}
+
+/// Makes a `KeyValue` with a string.
+fn attribute(key: &str, value: &str) -> Message {
+    Message::default()
+        .bytes(1, key)
+        .bytes(2, Message::default().bytes(1, value))
+}
