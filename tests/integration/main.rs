@@ -1,6 +1,7 @@
 //! All of the tests, in one binary: one link step.
 #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
 
+mod accuracy;
 mod act;
 mod alerts;
 mod arch;
@@ -40,5 +41,4 @@ mod support;
 mod text;
 mod tree;
 mod trend;
-mod truth;
 mod update;

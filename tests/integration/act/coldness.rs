@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::worker::{LONG, next, worker};
 use super::{Own, identity, pin, until};
-use crate::truth::child::{self, Child};
+use crate::accuracy::child::{self, Child};
 
 use zmtop::act::{ActError, Command, Pinned, ProcessAction, Reply};
 use zmtop::history::mappings::{Coldness, Resident};

@@ -9,8 +9,8 @@ use zmtop::sampler::estimate::{Anchor, Counters, Estimate, Others, Tracker};
 use zmtop::sampler::{Options, Scanner};
 
 use super::row;
+use crate::accuracy::child::{self, Child};
 use crate::support::{block_on, cannot, long, skip};
-use crate::truth::child::{self, Child};
 
 const MB: u64 = 1 << 20;
 

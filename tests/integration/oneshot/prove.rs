@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::accuracy::child::{self, Child};
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
-use crate::truth::child::{self, Child};
 
 const NAME: &str = "oneshot::prove::it_says_what_is_not_touched";
 const ENDS: &str = "oneshot::prove::ctrl_c_tells_at_once";

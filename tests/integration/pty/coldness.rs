@@ -1,7 +1,7 @@
 //! Hot and cold memory of a real process, from the key to the panel.
 
+use crate::accuracy::child::{self, Child};
 use crate::support::pty::Pty;
-use crate::truth::child::{self, Child};
 
 const NAME: &str = "pty::coldness::c_asks_and_the_panel_tells_what_is_cold";
 

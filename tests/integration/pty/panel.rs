@@ -1,7 +1,7 @@
 //! The panel on a process that grows.
 
+use crate::accuracy::child::{self, Child};
 use crate::support::pty::Pty;
-use crate::truth::child::{self, Child};
 
 const NAME: &str = "pty::panel::it_names_what_grows";
 

@@ -12,7 +12,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
 
 /// Set in the process that is to be the child.
-const CHILD: &str = "ZMTOP_TEST_TRUTH";
+const CHILD: &str = "ZMTOP_TEST_CHILD";
 /// The beginning of an answer: the test harness writes to the same output.
 const ANSWER: &str = "@";
 const MB: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct Child {
 fn command(program: &Path, name: &str) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(CHILD, name);
     command
 }

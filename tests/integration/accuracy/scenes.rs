@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use zmtop::model::Missing;
 
-use super::NAME;
+use super::CHILD;
 use super::child::Child;
 use super::churn::Churn;
 use super::judge::{Judge, Place};
@@ -31,8 +31,8 @@ fn own_steps(judge: &mut Judge, child: &mut Child, steps: &[(&'static str, &[&st
     }
 }
 
-fn watched(judge: &mut Judge, name: &'static str, place: Place) -> Child {
-    let child = Child::start(NAME);
+pub(super) fn watched(judge: &mut Judge, name: &'static str, place: Place) -> Child {
+    let child = Child::start(CHILD);
     judge.watch(name, child.pid(), place);
     child
 }
@@ -263,7 +263,7 @@ pub(super) fn grow_beside_short_programs(judge: &mut Judge) {
 pub(super) fn grow_beside_forks(judge: &mut Judge) {
     judge.scene("growing beside a server that forks");
     let mb = size(300, 100);
-    let mut server = Child::start(NAME);
+    let mut server = Child::start(CHILD);
     server.tell(&format!("map 0 {mb}"));
     server.tell(&format!("touch 0 0 {mb}"));
     let mut i = watched(judge, "i", Place::InSight);

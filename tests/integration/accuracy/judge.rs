@@ -52,6 +52,8 @@ struct Worst {
 }
 
 pub(crate) struct Judge {
+    /// The name of the test, in what it prints.
+    name: &'static str,
     sampler: Scanner,
     watched: BTreeMap<u32, Watched>,
     interval: Duration,
@@ -70,10 +72,11 @@ pub(crate) struct Judge {
 impl Judge {
     /// Watches this machine with the defaults as they are shipped; in the short form five times as often, which tells
     /// sooner when a figure is right, and changes no time that is allowed.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         let usual = Options::new(None);
         let interval = usual.interval / if long() { 1 } else { 5 };
         let judge = Self {
+            name,
             sampler: Scanner::new(&Options { interval, ..usual }),
             watched: BTreeMap::new(),
             interval,
@@ -86,12 +89,12 @@ impl Judge {
             shown: None,
             wrong: BTreeMap::new(),
         };
-        say(&format!(
+        judge.say(&format!(
             "{:<42} {:<31} {}",
             "", "in sight: longest beyond bound,", "elsewhere: the same"
         ));
         let heads = "tolerance; worst error, bound";
-        say(&format!("{:<42} {heads:<31}", "scene"));
+        judge.say(&format!("{:<42} {heads:<31}", "scene"));
         judge
     }
 
@@ -235,24 +238,24 @@ impl Judge {
             };
             format!("{bound:>4.1} s {tolerance:>4.1} s {error:>7} {most:>7} KiB{of}")
         });
-        say(&format!("{:<42} {:<48} {}", self.scene, line[0], line[1]));
+        self.say(&format!("{:<42} {:<48} {}", self.scene, line[0], line[1]));
+    }
+
+    /// Prints past the test harness, which shows nothing of a test that passes.
+    fn say(&self, line: &str) {
+        let _ = writeln!(std::io::stderr(), "accuracy: {}: {line}", self.name);
     }
 
     /// Prints the rest, and fails if any figure was wrong for too long.
     pub(crate) fn end(&mut self) {
         self.report();
         let (counted, busy) = (self.counted, self.busy.1);
-        say(&format!(
+        self.say(&format!(
             "{counted} ticks of {:?}, {busy} beside that were too busy",
             self.interval
         ));
         assert!(self.wrong.is_empty(), "{:#?}", self.wrong);
     }
-}
-
-/// Prints past the test harness, which shows nothing of a test that passes.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "truth: {line}");
 }
 
 fn row(snapshot: &Snapshot, pid: u32) -> Option<&ProcessSample> {

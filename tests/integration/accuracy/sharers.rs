@@ -15,11 +15,11 @@ use zmtop::model::{Memory, Snapshot};
 use zmtop::proc::smaps;
 use zmtop::sampler::{Options, Scanner};
 
+use super::CHILD;
+use super::child::Child;
 use crate::kernel::swap::swap_file;
 use crate::support::{block_on, cannot, long};
-use crate::truth::child::{self, Child};
 
-const NAME: &str = "sharers::scenes::the_others_are_right_within_6_seconds";
 const MB: u64 = 1 << 20;
 /// Ticks until the others must be right.
 const PATIENCE: usize = 6;
@@ -164,8 +164,7 @@ fn path(file: &impl AsRawFd) -> String {
 
 #[test]
 fn the_others_are_right_within_6_seconds() {
-    child::be(NAME);
-    let start = || Child::start(NAME);
+    let start = || Child::start(CHILD);
     let memory = memfd_create("zmtop-test", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&memory, 96 * MB).unwrap();
     let file = tempfile::tempfile().unwrap();
