@@ -48,6 +48,7 @@ fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
         let what = match &*word {
             "or" if is_between => "write | for \"either\"; for the word or, put it in quotes",
             "and" if is_between => "write a space for \"both\"; for the word and, put it in quotes",
+            "&&" if is_between => "write a space for \"both\"; for the characters &&, put them in quotes",
             "not" if begins_term(after) => "write ! before what is not wanted; for the word not, put it in quotes",
             "pid" => match after.and_then(plain) {
                 Some(number) if number.parse::<u32>().is_ok() => {

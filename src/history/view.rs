@@ -143,7 +143,10 @@ impl<'a> SeriesView<'a> {
         // A snapshot may be late by half an interval.
         let hold = self.interval.mul_f64(1.5).as_secs_f64().max(step);
         let since = from.saturating_sub(Duration::from_secs_f64(hold));
-        let mut previous = self.value_before(level, since, from);
+        // The last value so far: its time, the last column that it fills, and its bytes.
+        let mut previous = self
+            .value_before(level, since, from)
+            .map(|(at, bytes)| (at, column(at), bytes));
         let newest_column = width.cast_signed() - 1;
         let mut fill = |from: isize, to: isize, band: Band| {
             for at in from.max(0)..=to.min(newest_column) {
@@ -161,10 +164,10 @@ impl<'a> SeriesView<'a> {
             }
             // The second in which it was last seen.
             let end = point.to.as_secs_f64().floor().min(self.now.as_secs_f64());
-            if let Some((at, bytes)) = previous {
+            if let Some((at, filled, bytes)) = previous {
                 let wait = begin - at;
                 if wait <= hold + 1.0 || is_usual(wait, &waits, &point, points.clone()) {
-                    fill(column(at) + 1, column(begin + middle) - 1, Band::constant(bytes));
+                    fill(filled + 1, column(begin + middle) - 1, Band::constant(bytes));
                 }
                 waits = [waits[1], Some(wait)];
             }
@@ -175,7 +178,7 @@ impl<'a> SeriesView<'a> {
                 max: point.max,
             };
             fill(column(begin + middle).min(until), until, band);
-            previous = Some((end, point.last));
+            previous = Some((end, until, point.last));
         }
         // The first column may start within a bucket that is no longer kept.
         let first = bands.iter().position(Option::is_some).unwrap_or(0);

@@ -58,6 +58,7 @@ fn every_fault_has_its_place_and_its_words() {
         ("swap>0 or pss>1g", 7, "write | for"),
         ("a OR !b", 2, "write | for"),
         ("(a) and (b)", 4, "write a space for"),
+        ("bash && sleep", 5, "write a space for"),
         ("a and user:x", 2, "write a space for"),
         ("not root", 0, "write ! before"),
         ("a (Not b)", 3, "write ! before"),

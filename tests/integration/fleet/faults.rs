@@ -81,9 +81,21 @@ fn what_is_wrong_is_said_and_the_rows_stay() {
         ),
         (Reply::Error("401 Unauthorized", ""), "denies it (401)"),
         (Reply::Page, "answers no JSON"),
+    ];
+    says_what_is_wrong(&cases);
+}
+
+#[test]
+fn neither_a_flood_nor_silence_takes_the_rows() {
+    let cases = [
         (Reply::Flood(100 << 20), "answers more than 64 MB"),
         (Reply::Nothing, "has not answered yet"),
     ];
+    says_what_is_wrong(&cases);
+}
+
+/// Has a server answer so, in turn, and waits for what is said beside the rows.
+fn says_what_is_wrong(cases: &[(Reply, &str)]) {
     let server = Server::start(Series::new(&["web1:9464"]));
     let pty = fleet(&server, &[]);
     for (reply, said) in cases {

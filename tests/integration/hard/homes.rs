@@ -164,8 +164,10 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
         checked.status.code() == Some(2) && said.contains("cannot read "),
         "{said}"
     );
+    let err = home.dir.path().join("err");
+    let err = err.display();
     let exporter = home.run(&format!(
-        "{command} serve --listen 127.0.0.1:0 2> err & while ! grep -q listening err; do sleep 0.05; done; kill $!; cat err"
+        "{command} serve --listen 127.0.0.1:0 2> {err} & until grep -qs listening {err}; do sleep 0.05; done; kill $!; cat {err}"
     ));
     let said = String::from_utf8(exporter.stdout).unwrap();
     assert!(said.contains("cannot read ") && said.contains("listening"), "{said}");

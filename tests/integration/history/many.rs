@@ -115,7 +115,7 @@ fn without_past(history: &History) -> (usize, usize) {
 
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
-    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 8000);
+    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 3000);
     assert_eq!(without, (0, 0), "all of them have a past");
 }
 
@@ -123,10 +123,10 @@ fn every_row_is_judged_in_turn_within_the_memory_bound() {
 fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
     let (rows, without, _) = watch_many(
         HistoryConfig {
-            max_memory: 26 << 20,
+            max_memory: if long() { 26 << 20 } else { 13 << 20 },
             ..HistoryConfig::with_window(WINDOW)
         },
-        8000,
+        4000,
     );
     // 40 000 processes leave room for the past of some hundreds.
     let most = if long() { rows } else { (rows.0 / 2, rows.1 / 4) };
@@ -140,19 +140,19 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
             max_memory: 256 << 20,
             ..HistoryConfig::with_window(WINDOW)
         },
-        16_000,
+        12_000,
     );
     assert_eq!(without, (0, 0));
     assert!(longest > Duration::ZERO, "there was time for all: this shows nothing");
 }
 
-/// Watches a machine of so many processes in the short form, of which all but a thousand move; returns how many processes and groups move, how many of each are without a past, and the longest
-/// wait for a judgement.
+/// Watches a machine; in the short form it has so many processes, and all but a thousand of them move. Returns the numbers of
+/// processes and groups that move, the numbers of those without a past, and the longest wait for a judgement.
 fn watch_many(config: HistoryConfig, short: u32) -> ((usize, usize), (usize, usize), Duration) {
     let (processes, moving, seconds) = if long() {
         (40_000, 5000, 300)
     } else {
-        (short, short as usize - 1000, 150)
+        (short, short as usize - 1000, 120)
     };
     let mut machine = Machine::new(processes, moving);
     let groups = machine.groups();

@@ -88,6 +88,17 @@ fn values_rarer_than_columns_leave_no_gaps_and_a_gap_stays_one() {
 }
 
 #[test]
+fn values_that_come_each_minute_leave_no_gaps_at_any_width() {
+    let mut rare = Drawn::new(60_000, (0..=60).map(|n| Some((100 + n) * MIB)));
+    rare.now = Duration::from_secs(3600);
+    for width in 1..=400 {
+        let bands = rare.view().over(Duration::from_secs(3600)).recent(width);
+        let gaps = bands.iter().filter(|band| band.is_none()).count();
+        assert_eq!(gaps, 0, "{width} columns");
+    }
+}
+
+#[test]
 fn a_column_has_the_lowest_the_last_and_the_highest_of_its_time() {
     let saw = Drawn::new(1000, (0..=300_u64).map(|s| Some((100 + s % 5) * MIB)));
     let bands = saw.view().recent(60);
