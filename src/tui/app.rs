@@ -38,7 +38,6 @@ const MAX_FOCUSED: usize = 16;
 /// The privilege of the user who runs zmtop, which decides what the header advises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Privilege {
-    /// Effective uid 0.
     pub root: bool,
     /// The capability that permits reading every process's figures on this kernel.
     pub capability: &'static str,
@@ -55,9 +54,8 @@ pub struct Rows {
     pub subtrees: Vec<Totals>,
     /// Number of rows that pass the filter.
     pub matching: usize,
-    /// Sums of the shown rows.
+    /// Sums of the shown and of the tagged rows.
     pub totals: Totals,
-    /// Sums of the tagged rows.
     pub tagged: Totals,
     /// Number of processes in the snapshot; kernel threads count if they are listed.
     pub listed: usize,
@@ -163,7 +161,6 @@ impl App {
         !self.privilege.root && self.fleet.is_none() && self.rows.coverage.hidden > self.rows.coverage.pending
     }
 
-    /// Returns true if the panel is on the screen.
     pub const fn shows_panel(&self) -> bool {
         self.has_panel() && self.pages.open().is_none()
     }
@@ -173,7 +170,6 @@ impl App {
         self.screen.panel_open && !self.query.shows_mappings()
     }
 
-    /// Returns the process that the panel shows.
     pub fn panel_process(&self) -> Option<Identity> {
         let selected = self.tables.current().selected.as_ref();
         selected.filter(|_| self.shows_panel())?.process()
@@ -187,10 +183,8 @@ impl App {
     /// Returns the tagged rows of the kind that is shown.
     pub fn tagged_rows(&self) -> impl Iterator<Item = &RowKey> {
         let by = self.query.scope.grouped_by();
-        self.tables
-            .tags
-            .iter()
-            .filter(move |id| id.group().map(|key| key.by) == by)
+        let tags = self.tables.tags.iter();
+        tags.filter(move |id| id.group().map(|key| key.by) == by)
     }
 
     /// Returns the equal siblings that are folded into a row.
@@ -256,7 +250,6 @@ impl App {
         }
     }
 
-    /// Moves the selection of the current table.
     pub fn move_selection(&mut self, rows: isize) {
         let height = self.rows_shown();
         let table = self.tables.current_mut();
@@ -316,17 +309,15 @@ impl App {
             return Vec::new();
         }
         let rows = self.rows_shown();
-        let in_sight = || {
-            let tables = self.tables.shown().iter();
-            tables.flat_map(|t| t.rows.iter().skip(t.list.offset).take(rows))
-        };
-        let folded = self.engine.snapshot.as_deref().into_iter().flat_map(|snapshot| {
-            let folds = in_sight().filter_map(|row| self.fold(row));
-            folds.flat_map(|fold| fold.ids(snapshot).take(MAX_FOCUSED))
-        });
-        let shown = in_sight().filter_map(|row| row.key.process()).chain(folded);
         let tagged = self.tables.tags.iter().filter_map(RowKey::process);
-        let mut ids: Vec<Identity> = shown.chain(self.panel_process()).chain(tagged).collect();
+        let mut ids: Vec<Identity> = tagged.chain(self.panel_process()).collect();
+        let tables = self.tables.shown().iter();
+        for row in tables.flat_map(|t| t.rows.iter().skip(t.list.offset).take(rows)) {
+            match (self.fold(row), &self.engine.snapshot) {
+                (Some(fold), Some(snapshot)) => ids.extend(fold.ids(snapshot).take(MAX_FOCUSED)),
+                _ => ids.extend(row.key.process()),
+            }
+        }
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -337,7 +328,6 @@ impl App {
 #[derive(Debug, Default)]
 pub struct Data {
     pub marks: Marks,
-    /// The last scan of all processes' mappings.
     pub mappings: Option<MappingScan>,
     /// The mappings of inspected processes over time.
     pub growth: GrowthTracker,
@@ -359,7 +349,6 @@ pub struct TracedCallers {
 }
 
 impl TracedCallers {
-    /// Stores a report of a trace.
     pub fn take_in(&mut self, number: u64, report: Result<Arc<Callers>, String>) {
         if number == self.number && self.runs {
             self.found = Some(report);
@@ -380,7 +369,7 @@ impl TracedCallers {
     }
 }
 
-/// The mappings of all processes, as read by one scan.
+/// The mappings of all processes, as one scan read them.
 #[derive(Clone, Debug)]
 pub struct MappingScan {
     /// The mappings, each summed over all processes.
@@ -451,7 +440,6 @@ pub struct FilterState {
     /// The last filter that parsed, and its text.
     pub filter: Filter,
     pub good: String,
-    /// Why `text` does not parse.
     pub error: Option<FilterError>,
 }
 
@@ -480,13 +468,10 @@ impl FilterState {
 pub struct Requests {
     /// The time between two snapshots.
     pub interval: Duration,
-    /// Sampling is stopped.
     pub paused: bool,
     /// Number of snapshots requested by hand.
     pub refresh: u64,
-    /// The scan of all processes' mappings that is under way.
     pub scan: Option<ScanProgress>,
-    /// Number of scans so far.
     pub scans: u64,
     /// The process whose mappings are read repeatedly.
     pub inspected: Option<Inspect>,
@@ -502,9 +487,8 @@ pub struct Requests {
 pub struct ScanProgress {
     /// The scan's number; reports of earlier scans are dropped.
     pub number: u64,
-    /// Number of processes read.
+    /// Number of processes read, of all to read.
     pub done: usize,
-    /// Number of processes to read.
     pub all: usize,
     /// When it began, on the snapshots' monotonic clock.
     pub began: Duration,
@@ -570,7 +554,6 @@ impl GraphHeight {
 pub struct Screen {
     /// The terminal's columns and rows.
     pub size: (u16, u16),
-    /// The time zone of the times shown.
     pub zone: TimeZone,
     pub units: Units,
     /// The time that charts and sparklines span.
@@ -610,7 +593,6 @@ impl Screen {
         (self.message, self.greets) = (Some(Message { text, bad: false }), false);
     }
 
-    /// Reports a failure.
     pub fn fail(&mut self, text: impl Into<String>) {
         let text = text.into();
         (self.message, self.greets) = (Some(Message { text, bad: true }), false);
@@ -634,7 +616,6 @@ pub struct Tables {
     pub mapping_columns: Vec<ColumnId>,
     /// Number of columns scrolled away on the left.
     pub scroll: usize,
-    /// The tagged rows.
     pub tags: HashSet<RowKey>,
     /// The row that was clicked last, and when.
     pub clicked: Option<(RowKey, Duration)>,
@@ -665,7 +646,6 @@ impl Tables {
         }
     }
 
-    /// Returns the tables on screen, from left to right.
     pub fn shown(&self) -> &[Table] {
         if self.two {
             &self.pair
@@ -695,11 +675,9 @@ impl Tables {
 
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
     pub sort: ColumnId,
     pub descending: bool,
-    /// The rows, in order.
     pub rows: Vec<RowRef>,
     pub selected: Option<RowKey>,
     /// The index of the selection in `rows`, and the first row on screen.
@@ -819,14 +797,12 @@ impl Scope {
         } else {
             &GroupBy::OF_ONE_HOST
         };
+        // Processes are at 0, and the groupings after them.
+        let count = ring.len() + 1;
         let at = self.grouping().and_then(|by| ring.iter().position(|b| *b == by));
-        let by = match (at, forward) {
-            (None, true) => ring.first(),
-            (None, false) => ring.last(),
-            (Some(at), true) => ring.get(at + 1),
-            (Some(at), false) => at.checked_sub(1).and_then(|at| ring.get(at)),
-        };
-        Self::by(by.copied())
+        let step = if forward { 1 } else { count - 1 };
+        let next = (at.map_or(0, |at| at + 1) + step) % count;
+        Self::by(next.checked_sub(1).map(|at| ring[at]))
     }
 }
 
@@ -862,7 +838,6 @@ impl PendingActions {
         self.actions.push_back(action);
     }
 
-    /// Returns the first action of a request.
     pub(in crate::tui) fn get(&self, request: RequestId) -> Option<&PendingAction> {
         self.actions.iter().find(|action| action.request == request)
     }

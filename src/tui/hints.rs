@@ -45,25 +45,18 @@ const PAGES_AFTER: usize = 8;
 /// The width of the scan's progress bar.
 const BAR_WIDTH: usize = 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Button {
-    Action(Action),
-    /// A character that is bound to nothing.
-    Char(char),
-}
-
-/// Returns the key whose hint is at a position.
-pub fn button_at(app: &App, at: Position) -> Option<Button> {
+/// Returns the hint at a position.
+pub(super) fn hint_at(app: &App, at: Position) -> Option<Hint> {
     let area = app.layout().footer;
     if !area.contains(at) || app.screen.message.is_some() {
         return None;
     }
-    let (line, buttons) = line(app);
-    *buttons.get(line.part_at(area, at.x)?)?
+    let (line, hints) = line(app);
+    *hints.get(line.part_at(area, at.x)?)?
 }
 
-/// Returns the line, and the button of each of its parts.
-pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Button>>) {
+/// Returns the line, and the hint that each of its parts shows.
+pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Hint>>) {
     match (&app.modal, app.requests.scan) {
         (None, Some(scan)) => progress(app, scan),
         (None, None) => {
@@ -78,18 +71,14 @@ pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Button>>) {
     }
 }
 
-fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option<Button>>) {
+fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option<Hint>>) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
-    let mut buttons = Vec::new();
+    let mut shown = Vec::new();
     for (at, hint) in (0_u8..).zip(hints) {
-        let (key, label, priority, button) = match *hint {
+        let (key, label, priority) = match *hint {
             // Typed keys come first, and are left out last.
-            Hint::Key(key, label) => {
-                let mut chars = key.chars();
-                let only = chars.next().filter(|_| chars.next().is_none());
-                (key.to_owned(), label, 98, only.map(Button::Char))
-            }
+            Hint::Key(key, label) => (key.to_owned(), label, 98),
             Hint::Action(action, _) if context == Context::Table && app.page().is_none() && is_idle(app, action) => {
                 continue;
             }
@@ -110,17 +99,17 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 // Help and quit are left out last.
                 let stays = matches!(action, Action::Help | Action::Quit | Action::Cancel);
                 let priority = if stays { 99 } else { 90 - at };
-                (key.to_string(), label, priority, Some(Button::Action(action)))
+                (key.to_string(), label, priority)
             }
         };
         let (key, label) = (format!(" {key} "), format!("{label} "));
         line.labeled(priority, &key, theme.key, label, theme.key_label);
-        buttons.push(button);
+        shown.push(Some(*hint));
     }
-    (line, buttons)
+    (line, shown)
 }
 
-fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Button>>) {
+fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Hint>>) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let full = (BAR_WIDTH * scan.done / scan.all.max(1)).min(BAR_WIDTH);
@@ -131,12 +120,12 @@ fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Button>>) 
     ];
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
-    let mut buttons = vec![None; 3];
+    let mut hints = vec![None; 3];
     if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::Cancel) {
         line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
-        buttons.push(Some(Button::Action(Action::Cancel)));
+        hints.push(Some(Hint::Action(Action::Cancel, "stop")));
     }
-    (line, buttons)
+    (line, hints)
 }
 
 /// Returns true if Enter chooses the selected row.

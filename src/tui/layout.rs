@@ -26,7 +26,6 @@ pub struct Layout {
     pub mem: Rect,
     pub swap: Rect,
     pub pressure: Rect,
-    /// The graph of the machine's memory.
     pub graph: Rect,
     /// The limit that is reached soonest.
     pub dangers: Rect,
@@ -36,15 +35,12 @@ pub struct Layout {
     pub tables: Vec<Rect>,
     /// The line about what cannot be read.
     pub unread: Rect,
-    /// Sum of the shown rows, one a table.
+    /// The sums of the shown and of the tagged rows, one a table.
     pub totals: Rect,
-    /// Sum of the tagged rows.
     pub tagged: Rect,
-    /// The selected row in full.
     pub detail: Rect,
     /// The line between the table and the panel; without height if the panel has the screen to itself.
     pub rule: Rect,
-    /// The panel of the selected row.
     pub panel: Rect,
     pub page: Rect,
     /// Keys, or the line being edited.
@@ -130,8 +126,8 @@ impl Layout {
             0..3 => vec![place, Rect { width: 0, ..place }],
             _ => {
                 let half = (width - 1) / 2;
-                let (x, rest) = (half + 1, width - half - 1);
-                vec![Rect { width: half, ..place }, Rect { x, width: rest, ..place }]
+                let right = Rect::new(half + 1, place.y, width - half - 1, place.height);
+                vec![Rect { width: half, ..place }, right]
             }
         };
         if parts.panel {

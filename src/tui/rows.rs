@@ -14,7 +14,7 @@ use crate::group::{Coverage, GroupBy, GroupNames, RowKey, Totals};
 use crate::model::{ProcessSample, Snapshot};
 use crate::query::kept::{put, sort};
 use crate::query::{Folds, Kept, ListPlan, MappingCount, Query, RowRef, Selection};
-use crate::tui::app::{App, Scope};
+use crate::tui::app::{App, Scope, Table};
 
 /// Derives the rows of every table from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
@@ -81,9 +81,7 @@ fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
     }
     kept.reorder(&app.row_source(snapshot), plan);
     set_rows(app, kept.tables(snapshot));
-    fold_kept(app, snapshot, &kept, None);
-    app.rows.kept = Some(kept);
-    reselect(app);
+    keep(app, snapshot, kept, None);
     true
 }
 
@@ -92,27 +90,29 @@ pub(super) fn folds(app: &App) -> bool {
     app.query.folds && app.query.scope == Scope::Processes && app.fleet.is_none()
 }
 
-/// Folds the rows of a plain list, and keeps the unfolded ones. If only the processes `pushed` changed since the last folding,
-/// only their folds are updated.
-fn fold_kept(app: &mut App, snapshot: &Snapshot, kept: &Kept, pushed: Option<&[u32]>) {
+/// Keeps a plain list, and folds its rows. If only the processes `pushed` changed since the last folding, only their folds are
+/// updated.
+fn keep(app: &mut App, snapshot: &Snapshot, kept: Kept, pushed: Option<&[u32]>) {
     let before = take(&mut app.rows.folds);
-    if !folds(app) {
-        return;
+    if folds(app) {
+        let source = app.row_source(snapshot);
+        let (siblings, unfolded) = (&app.rows.siblings, &app.query.unfolded);
+        let folds = match pushed {
+            Some(pushed) => before.update(siblings, &source, unfolded, pushed),
+            None => Folds::new(siblings, &source, unfolded, |_| true),
+        };
+        if !folds.is_empty() {
+            let tables = app.tables.shown().iter().zip(&kept.keys);
+            let order = |table: &Table| (table.sort, table.descending);
+            let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, order(table)));
+            let folded: Vec<_> = folded.collect();
+            let tables = app.tables.shown_mut().iter_mut().zip(folded);
+            app.rows.unfolded = tables.map(|(table, rows)| replace(&mut table.rows, rows)).collect();
+        }
+        app.rows.folds = folds;
     }
-    let source = app.row_source(snapshot);
-    let (siblings, unfolded) = (&app.rows.siblings, &app.query.unfolded);
-    let folds = match pushed {
-        Some(pushed) => before.update(siblings, &source, unfolded, pushed),
-        None => Folds::new(siblings, &source, unfolded, |_| true),
-    };
-    if !folds.is_empty() {
-        let tables = app.tables.shown().iter().zip(&kept.keys);
-        let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, (table.sort, table.descending)));
-        let folded: Vec<_> = folded.collect();
-        let tables = app.tables.shown_mut().iter_mut().zip(folded);
-        app.rows.unfolded = tables.map(|(table, rows)| replace(&mut table.rows, rows)).collect();
-    }
-    app.rows.folds = folds;
+    app.rows.kept = Some(kept);
+    reselect(app);
 }
 
 fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
@@ -144,8 +144,8 @@ fn reselect_folded(app: &mut App) {
         } else if let Some(key) = key.group().filter(|key| key.by == GroupBy::Siblings) {
             let names = GroupNames::new(snapshot.rows());
             let name = |row: &RowRef| names.name_of(snapshot.rows().get(row.index)?, key.by);
-            let first = table.rows.iter().find(|row| name(row).as_deref() == key.name.as_deref());
-            table.selected = first.map(|row| row.key.clone());
+            let is_in = |row: &&RowRef| name(row).as_deref() == key.name.as_deref();
+            table.selected = table.rows.iter().find(is_in).map(|row| row.key.clone());
         }
     }
 }
@@ -292,9 +292,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         app.rows.siblings.take_in(snapshot, app.engine.pushed);
     }
     let pushed = app.engine.history.pushed().filter(|_| is_updated).map(<[u32]>::to_vec);
-    fold_kept(app, snapshot, &kept, pushed.as_deref());
-    app.rows.kept = Some(kept);
-    reselect(app);
+    keep(app, snapshot, kept, pushed.as_deref());
     true
 }
 
@@ -324,8 +322,10 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let shown = app.tables.shown().iter().zip(&kept.keys);
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();
-        let all = looked.iter().map(|at| (*at, column.order_key(&source.process(&rows[*at]))));
-        all.filter(|(at, key)| keys[*at] != *key || is_new(*at)).collect::<Vec<_>>()
+        let key = |at: &usize| (*at, column.order_key(&source.process(&rows[*at])));
+        let all = looked.iter().map(key);
+        let news: Vec<_> = all.filter(|(at, key)| keys[*at] != *key || is_new(*at)).collect();
+        news
     });
     let news: Vec<_> = news.collect();
     let row_key = |at: usize| is_new(at).then(|| RowKey::Process(rows[at].id));

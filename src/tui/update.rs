@@ -14,9 +14,9 @@ use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::text;
-use crate::tui::app::{App, Response};
+use crate::tui::app::{App, Hint, Response};
 use crate::tui::event::{Effect, Event};
-use crate::tui::hints::{Button, button_at};
+use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
 use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel};
@@ -209,12 +209,16 @@ fn table_at(app: &App, at: Position) -> Option<usize> {
 
 /// Handles a click: on a button of the footer, a heading or a row, which a double click opens.
 fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
-    let button = button_at(app, at);
+    let hint = hint_at(app, at);
     app.screen.message = None;
     let last = app.tables.clicked.take();
-    match button {
-        Some(Button::Action(action)) => return perform(app, action),
-        Some(Button::Char(c)) => return app.with_modal(|modal, app| modal.on_char(app, c)),
+    match hint {
+        Some(Hint::Action(action, _)) => return perform(app, action),
+        Some(Hint::Key(key, _)) => {
+            if let Ok(c) = key.parse() {
+                return app.with_modal(|modal, app| modal.on_char(app, c));
+            }
+        }
         None => {}
     }
     if is_for_modal(app) {

@@ -125,10 +125,9 @@ impl App {
                 }
                 _ => column.priority,
             };
-            let width = if *id == layout::TREND {
-                self.trend_width(table)
-            } else {
-                column.width_in(self.screen.units)
+            let width = match *id {
+                layout::TREND => self.trend_width(table),
+                _ => column.width_in(self.screen.units),
             };
             let heading = text::width(&self.heading_of(*id)) as u16;
             // The sorted heading needs room for its mark, and a bound for its sign.

@@ -11,8 +11,6 @@ use ratatui::layout::Position;
 use super::App;
 use crate::config::{Action, Context};
 use crate::tui::event::Effect;
-
-/// A key in the footer, and its label.
 #[derive(Clone, Copy, Debug)]
 pub enum Hint {
     Action(Action, &'static str),
@@ -23,7 +21,6 @@ pub enum Hint {
 /// What a modal asks for after an event.
 #[derive(Debug, Default)]
 pub struct Response {
-    /// Effects to perform, in this order.
     pub effects: Vec<Effect>,
     pub close: bool,
 }
@@ -76,7 +73,6 @@ pub trait Modal: Any {
         true
     }
 
-    /// Moves by one notch of the wheel.
     fn on_wheel(&mut self, _app: &mut App, _down: bool) {}
 
     fn on_click(&mut self, _app: &mut App, _at: Position) -> Response {
@@ -91,7 +87,6 @@ pub trait Modal: Any {
         false
     }
 
-    /// Returns the effect of closing it.
     fn on_close(&self) -> Option<Effect> {
         None
     }

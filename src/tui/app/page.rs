@@ -17,7 +17,7 @@ use crate::filter::Filterable;
 use crate::text;
 use crate::tui::event::Effect;
 use crate::tui::widgets::{
-    ColumnLayout, ListState, TableGrid, cell_style, from_cursor, line, rows_in_sight, select_row, with_order,
+    ColumnLayout, ListState, TableGrid, cell_style, draw_headings, from_cursor, line, rows_in_sight, select_row,
 };
 
 /// A section of the help: its title, and terms with what they mean.
@@ -332,16 +332,14 @@ impl PageTable {
         let theme = &app.config.theme;
         let grid = self.grid(app, columns, area);
         let height = usize::from(area.height - 1);
-        buf.set_style(line(area, 0), theme.heading);
         let heading = |at: usize| {
             let order = self.sort.filter(|(sorted, _)| *sorted == at).map(|(_, order)| order);
-            let style = order.map_or(theme.heading, |_| theme.heading_sorted);
-            let title = with_order(&app.heading(&columns[at]), order, columns[at].align());
-            (title, style)
+            (app.heading(&columns[at]), order)
         };
-        grid.draw_row(buf, 0, heading);
         let extent = rows_in_sight(self.list.offset, height, rows.len());
-        grid.draw_beside_headings(buf, |at| heading(at).0, &extent, theme.text);
+        let (row, sorted) = (line(grid.area, 0), theme.heading_sorted);
+        buf.set_style(line(area, 0), theme.heading);
+        draw_headings(buf, row, &grid.columns, heading, theme, sorted, &extent);
         let shown: Vec<_> = rows.skip(self.list.offset).take(height).collect();
         let chart = columns.iter().position(|column| column.unit == Unit::Chart);
         let charts = chart.map_or_else(Vec::new, |at| {

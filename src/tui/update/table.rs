@@ -20,6 +20,7 @@ use crate::{text, units};
 /// scrolls by eight.
 const MAX_SCROLL: usize = 1000;
 
+#[expect(clippy::too_many_lines, reason = "an arm for each action")]
 pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     let height = app.rows_shown();
     match action {
@@ -305,11 +306,8 @@ pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
 fn fold_equal(app: &mut App) {
     app.query.folds = !app.query.folds;
     app.query.unfolded.clear();
-    app.screen.say(if app.query.folds {
-        "equal processes of one parent: one row"
-    } else {
-        "equal processes of one parent: a row each"
-    });
+    let rows = if app.query.folds { "one row" } else { "a row each" };
+    app.screen.say(format!("equal processes of one parent: {rows}"));
     rebuild(app);
 }
 

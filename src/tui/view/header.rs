@@ -27,12 +27,14 @@ use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
 use crate::tui::widgets::{StatusLine, draw_bar};
 use crate::units::{self, Units, counted};
 
+type Line = fn(&App, &Snapshot, u16) -> StatusLine;
+
 /// Draws the lines; `cut` keeps an area within the screen.
 pub(super) fn draw(app: &App, layout: &Layout, cut: impl Fn(Rect) -> Rect, buf: &mut Buffer) {
     title(app).draw(cut(layout.title), buf);
     let Some(snapshot) = &app.engine.snapshot else { return };
     draw_graph(app, snapshot, cut(layout.graph), buf);
-    let lines: [(Rect, fn(&App, &Snapshot, u16) -> StatusLine); 6] = [
+    let lines: [(Rect, Line); 6] = [
         (layout.mem, memory),
         (layout.swap, swap),
         (layout.pressure, pressure),
@@ -146,7 +148,8 @@ fn title(app: &App) -> StatusLine {
     for (what, filter) in [("filter", Some(app.query.process_filter())), ("matching", of_mappings)] {
         let filter = filter.map_or("", |filter| filter.good.trim_end());
         if !filter.is_empty() {
-            line.text_right(72, format!(" {what} {} ", labels::cut(filter.as_bytes(), 30)), theme.warning);
+            let text = format!(" {what} {} ", labels::cut(filter.as_bytes(), 30));
+            line.text_right(72, text, theme.warning);
         }
     }
     line
@@ -192,10 +195,9 @@ type Part = (u64, char, Style);
 
 /// Returns the width of both bars; 0 on a narrow screen, which needs the room for the figures.
 fn bar_width(width: u16) -> usize {
-    if width < 60 {
-        0
-    } else {
-        (usize::from(width) / 4).clamp(10, 50)
+    match width {
+        0..60 => 0,
+        _ => (usize::from(width) / 4).clamp(10, 50),
     }
 }
 
@@ -258,9 +260,9 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     add_usage(&mut line, s.used(), total, &amounts, bar_width, theme);
     line.text(51, " ", theme.dim);
     for (priority, label, n, glyph, style) in parts {
-        // The key to the bar.
-        let sign = if bar_width > 0 { format!(" {glyph}") } else { String::new() };
-        line.labeled(priority, &sign, style, format!(" {label} {}", amount(n)), theme.text);
+        let sign = format!(" {glyph}");
+        let sign = if bar_width > 0 { &sign } else { "" };
+        line.labeled(priority, sign, style, format!(" {label} {}", amount(n)), theme.text);
     }
     line.labeled(60, "  avail ", theme.dim, amount(s.available()), theme.text);
     if let Some(scope) = &s.scope {
@@ -312,12 +314,8 @@ fn swap(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         line.labeled(60, label, theme.dim, text, style);
     }
     for (name, stored, held) in compressed(s) {
-        let ratio = if held == 0 {
-            String::new()
-        } else {
-            format!(" {:.1}×", stored as f64 / held as f64)
-        };
-        let text = format!("{}→{}{ratio}", bytes(stored), bytes(held));
+        let ratio = (held > 0).then(|| format!(" {:.1}×", stored as f64 / held as f64));
+        let text = format!("{}→{}{}", bytes(stored), bytes(held), ratio.unwrap_or_default());
         line.labeled(50, &format!("  {name} "), theme.dim, text, theme.bar_zram);
     }
     if let Some(used) = s.swap_used().ok().filter(|_| s.swap_total != Ok(0)) {
@@ -397,11 +395,7 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     let has_both = area.width >= BOTH && snapshot.system.mem_total.is_ok();
     let left = if has_both { area.width * 2 / 5 } else { 0 };
     draw_machine(app, snapshot, Rect { width: left, ..area }, buf);
-    let right = Rect {
-        x: area.x + left,
-        width: area.width - left,
-        ..area
-    };
+    let right = Rect::new(area.x + left, area.y, area.width - left, area.height);
     let since = history.trend().since.unwrap_or(snapshot.monotonic);
     let ago = snapshot.monotonic.saturating_sub(since);
     let figure = match history {
@@ -444,16 +438,12 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     let (Ok(total), true) = (snapshot.system.mem_total, area.width > gutter + 1) else {
         return;
     };
-    let inside = Rect {
-        x: area.x + gutter,
-        y: area.y + 1,
-        width: area.width - gutter - 1,
-        height: area.height - 2,
-    };
+    let width = area.width - gutter - 1;
+    let inside = Rect::new(area.x + gutter, area.y + 1, width, area.height - 2);
     let chart = app.screen.chart;
-    let window = chart.window(snapshot.monotonic, usize::from(inside.width));
+    let window = chart.window(snapshot.monotonic, width.into());
     let series = app.engine.history.system().mem();
-    let bands = series.bands(window.end, window.span, usize::from(inside.width));
+    let bands = series.bands(window.end, window.span, width.into());
     let known = || bands.iter().flatten();
     let high = known().map(|band| band.max).max().unwrap_or(0);
     let scale = if high > total / MOSTLY_EMPTY {
@@ -469,20 +459,17 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     }
     if let Some(low) = known().map(|band| band.min).min() {
         let [low, high, total] = [low, high, total].map(|n| units::bytes(n, app.screen.units));
+        let range = if low == high { low } else { format!("{low} to {high}") };
         let mut title = StatusLine::default();
         title.text(90, " in use", theme.dim);
         title.text(80, format!(" over {}", chart.span().name), theme.dim);
-        let range = if low == high { low } else { format!("{low} to {high}") };
         title.text(85, format!(": {range}"), theme.dim);
         title.text(70, format!(" of {total}"), theme.dim);
         title.draw(Rect { height: 1, ..area }, buf);
     }
-    let below = Rect {
-        height: inside.height + 1,
-        ..inside
-    };
-    let (x, width) = (area.x, gutter);
-    draw_value_axis(&scale, app.screen.units, theme, Rect { x, width, ..below }, buf);
+    let below = Rect::new(inside.x, inside.y, width, inside.height + 1);
+    let left = Rect::new(area.x, below.y, gutter, below.height);
+    draw_value_axis(&scale, app.screen.units, theme, left, buf);
     let axis = Axis {
         end: window.end,
         span: chart.span(),
@@ -514,7 +501,11 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
         Some((key, pace)) => {
-            let name = name_of_taker(app, key, width);
+            let name = match key {
+                RowKey::Part(key) => key.label.into(),
+                RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
+                RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), width),
+            };
             line.text(80, format!("  {name} +{}", units::pace(*pace)), theme.warning);
             if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id)) {
                 let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
@@ -537,18 +528,6 @@ fn sentence(danger: &Danger, width: usize) -> String {
         Limit::Cgroup(path) => {
             let path = text::truncate_start(&text::safe(path), width);
             format!("cgroup {path} is full in {time} at this pace")
-        }
-    }
-}
-
-/// Returns the name of the row that takes the memory, cut to a width.
-fn name_of_taker(app: &App, key: &RowKey, width: usize) -> String {
-    match key {
-        RowKey::Part(key) => key.label.into(),
-        RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
-        RowKey::Process(id) => {
-            let sample = app.engine.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));
-            labels::process(*id, sample.map(|row| &*row.facts), width)
         }
     }
 }
@@ -581,13 +560,11 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     describe(app, snapshot, suspect, pace_style, &mut line);
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
         let press = if app.is_narrow() { "" } else { "press " };
-        match others(app, suspect) {
-            Some(more) => {
-                let label = format!("   {more}: {press}");
-                line.labeled(72, &label, theme.text, key.to_string(), theme.key);
-            }
-            None => line.labeled(20, "   why: press ", theme.key_label, key.to_string(), theme.key),
-        }
+        let (priority, label, style) = match others(app, suspect) {
+            Some(more) => (72, format!("   {more}: {press}"), theme.text),
+            None => (20, "   why: press ".into(), theme.key_label),
+        };
+        line.labeled(priority, &label, style, key.to_string(), theme.key);
     }
     line
 }
@@ -627,19 +604,20 @@ fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, lin
     let theme = &app.config.theme;
     let judgement = &suspect.judgement;
     line.text(90, format!("  {}", name_of_suspect(app, suspect)), theme.text);
-    let span = |since| units::span(app.engine.history.elapsed_since(since));
+    let elapsed = |since| app.engine.history.elapsed_since(since);
     if let Some(since) = judgement.flat_since {
-        line.text(85, format!("  paused for {}", span(since)), style);
+        line.text(85, format!("  paused for {}", units::span(elapsed(since))), style);
     } else {
         line.text(85, format!("  {}", units::pace(judgement.slope)), style);
         if let Some(since) = judgement.since {
-            let ago = app.engine.history.elapsed_since(since);
-            let clock = labels::clock(app, snapshot, ago, false).filter(|_| app.screen.size.0 < WIDE);
-            let is_short = clock.is_some();
-            let text = clock.map_or_else(|| labels::since(app, snapshot, since), |time| format!(" since {time}"));
-            line.text(78, text, theme.text);
-            if is_short && labels::may_be_earlier(app, since) {
-                line.text(69, " or earlier", theme.text);
+            match labels::clock(app, snapshot, elapsed(since), false) {
+                Some(time) if app.screen.size.0 < WIDE => {
+                    line.text(78, format!(" since {time}"), theme.text);
+                    if labels::may_be_earlier(app, since) {
+                        line.text(69, " or earlier", theme.text);
+                    }
+                }
+                _ => line.text(78, labels::since(app, snapshot, since), theme.text),
             }
         }
     }
@@ -683,12 +661,14 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
         _ => 26,
     };
     match &suspect.key {
-        RowKey::Process(id) => match &suspect.command {
-            Some(program) if is_narrow && app.fleet.is_none() => {
-                format!("{} {}", id.pid, labels::cut(program, width))
+        RowKey::Process(id) => {
+            let facts = suspect.facts.as_deref();
+            let is_here = facts.is_none_or(|facts| facts.host.is_none());
+            match &suspect.command {
+                Some(program) if is_narrow && is_here => format!("{} {}", id.pid, labels::cut(program, width)),
+                _ => labels::process(*id, facts, width),
             }
-            _ => labels::process(*id, suspect.facts.as_deref(), width),
-        },
+        }
         RowKey::Part(key) => key.label.into(),
         RowKey::Group(key) => {
             let count = match suspect.hosts {

@@ -19,9 +19,7 @@ use crate::trend::Verdict;
 use crate::tui::app::{App, Scope, Table};
 use crate::tui::labels;
 use crate::tui::navigation::is_match;
-use crate::tui::widgets::{
-    self, PlacedColumn, StatusLine, draw_beside_headings, draw_line, line, rows_in_sight, select_row, with_order,
-};
+use crate::tui::widgets::{self, PlacedColumn, StatusLine, draw_headings, draw_line, line, rows_in_sight, select_row};
 use crate::{text, units};
 
 pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
@@ -29,7 +27,15 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         return;
     }
     let columns = app.place_columns(table, area.width);
-    draw_heading(app, table, active, &columns, area, buf);
+    let theme = &app.config.theme;
+    let heading = |index: usize| {
+        let id = table.columns[index];
+        (app.heading_of(id), (id == table.sort).then_some(table.descending))
+    };
+    let sorted = if active { theme.heading_sorted } else { theme.heading };
+    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
+    buf.set_style(line(area, 0), theme.heading);
+    draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &extent);
     let Some(snapshot) = &app.engine.snapshot else { return };
     let rows = table.rows.iter().enumerate().skip(table.list.offset);
     let rows: Vec<_> = rows
@@ -68,7 +74,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             }
         }
         if active && *at == table.list.cursor {
-            select_row(buf, place, &app.config.theme, &verdicts);
+            select_row(buf, place, theme, &verdicts);
         }
     }
     if table.rows.is_empty() && area.height > 1 {
@@ -83,7 +89,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let key = app.config.keymap.shown_key(Context::Table, Action::ClearFilter);
         let hint = key.filter(|_| is_filtered);
         let hint = hint.map_or_else(String::new, |key| format!("; {key} clears the filter"));
-        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), app.config.theme.dim);
+        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), theme.dim);
     }
 }
 
@@ -104,28 +110,6 @@ fn row_style(app: &App, row: &RowRef) -> Style {
     } else {
         theme.text
     }
-}
-
-fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn], area: Rect, buf: &mut Buffer) {
-    let theme = &app.config.theme;
-    let place = line(area, 0);
-    buf.set_style(place, theme.heading);
-    let heading = |placed: &PlacedColumn| {
-        let id = table.columns[placed.index];
-        let order = (id == table.sort).then_some(table.descending);
-        let style = match order {
-            Some(_) if active => theme.heading_sorted,
-            _ => theme.heading,
-        };
-        (with_order(&app.heading_of(id), order, placed.align), style)
-    };
-    for placed in columns {
-        let (title, style) = heading(placed);
-        let whole = PlacedColumn { skip: 0, ..*placed };
-        whole.draw(buf, place, &title, style);
-    }
-    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
-    draw_beside_headings(buf, place, columns, |placed| heading(placed).0, &extent, theme.text);
 }
 
 /// Draws a cell; returns its meaning. `chart` is the row's chart, scaled together with those of the other rows.
@@ -216,7 +200,6 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
     }
 }
 
-/// Draws the sums of the shown rows.
 pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) if app.fleet.is_some() => (app.rows.listed, ["group", "groups"]),
@@ -250,14 +233,13 @@ fn is_of_shown(app: &App) -> bool {
     app.is_blind() && coverage.hidden == coverage.pending + coverage.by_rss
 }
 
-/// Draws the sums of the tagged rows.
 pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
     let labels = labels_of_sums([format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
     draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
 }
 
-/// Returns labels for sums, the longest first, with a note if they are partial.
+/// Returns labels for sums, with a note if they are partial.
 fn labels_of_sums([long, short]: [String; 2], totals: &Totals) -> Vec<String> {
     if totals.partial {
         let noted = [&long, &short].map(|label| [format!("{label} (partial)"), format!("{label}*")]);
