@@ -259,13 +259,6 @@ pub enum Opening {
     Pick,
 }
 
-/// The keys that the greeting explains.
-const KEYS: [(Action, &str); 3] = [
-    (Action::Filter, "filters"),
-    (Action::Open, "shows details"),
-    (Action::Help, "helps"),
-];
-
 impl App {
     /// Opens the screen. A greeting explains the first one, until the next key or for some snapshots.
     pub fn begin(&mut self, opening: Opening) {
@@ -274,8 +267,13 @@ impl App {
             return;
         }
         let what = self.query.scope.grouping().map_or("process", |by| by.id());
-        let keys = KEYS.iter().filter_map(|(action, does)| {
-            let key = self.config.keymap.shown_key(Context::Table, *action)?;
+        let keys = [
+            (Action::Filter, "filters"),
+            (Action::Open, "shows details"),
+            (Action::Help, "helps"),
+        ];
+        let keys = keys.into_iter().filter_map(|(action, does)| {
+            let key = self.config.keymap.shown_key(Context::Table, action)?;
             Some(format!("{key} {does}"))
         });
         let keys = keys.collect::<Vec<_>>().join(", ");

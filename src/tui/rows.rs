@@ -68,7 +68,7 @@ pub fn rebuild(app: &mut App) {
         app.data.mappings = Some(found);
     }
     set_rows(app, ordered);
-    reselect(app);
+    reselect(app, &snapshot);
 }
 
 /// Reorders a plain list in which only the order can have changed; returns false if all rows must be derived anew.
@@ -112,7 +112,7 @@ fn keep(app: &mut App, snapshot: &Snapshot, kept: Kept, pushed: Option<&[u32]>) 
         app.rows.folds = folds;
     }
     app.rows.kept = Some(kept);
-    reselect(app);
+    reselect(app, snapshot);
 }
 
 fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
@@ -121,32 +121,25 @@ fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
     }
 }
 
-/// Finds the selection of each table among its rows.
-fn reselect(app: &mut App) {
+/// Finds the selection of each table among its rows. It moves from a process to the row that it was folded into, and from a folded
+/// row that is gone to its first process.
+fn reselect(app: &mut App, snapshot: &Snapshot) {
     let (height, follow) = (app.rows_shown(), app.tables.follow);
-    reselect_folded(app);
-    for table in app.tables.shown_mut() {
-        table.reselect(follow, height);
-    }
-}
-
-/// Moves the selection from a process to the row that it was folded into, or from a folded row to its first process.
-fn reselect_folded(app: &mut App) {
-    let Some(snapshot) = app.engine.snapshot.clone() else {
-        return;
-    };
     let folds = &app.rows.folds;
     for table in app.tables.shown_mut() {
-        let Some(key) = &table.selected else { continue };
-        if let Some(fold) = folds.holding(key, &snapshot) {
-            let key = RowKey::Group(fold.group.key.clone());
-            table.selected = Some(key);
-        } else if let Some(key) = key.group().filter(|key| key.by == GroupBy::Siblings) {
+        let selected = table.selected.as_ref();
+        if let Some(fold) = selected.and_then(|key| folds.holding(key, snapshot)) {
+            table.selected = Some(RowKey::Group(fold.group.key.clone()));
+        } else if let Some(key) = selected
+            .and_then(RowKey::group)
+            .filter(|key| key.by == GroupBy::Siblings)
+        {
             let names = GroupNames::new(snapshot.rows());
             let name = |row: &RowRef| names.name_of(snapshot.rows().get(row.index)?, key.by);
             let is_in = |row: &&RowRef| name(row).as_deref() == key.name.as_deref();
             table.selected = table.rows.iter().find(is_in).map(|row| row.key.clone());
         }
+        table.reselect(follow, height);
     }
 }
 

@@ -233,7 +233,14 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
     let area = app.layout().tables[active];
     app.tables.active = active;
     if at.y == area.y {
-        sort_by_heading(app, at.x - area.x, area.width);
+        let columns = app.place_columns(app.tables.current(), area.width);
+        let x = at.x - area.x;
+        let hit = columns.iter().find(|c| (c.x..c.x.saturating_add(c.width)).contains(&x));
+        if let Some(column) = hit.and_then(|c| app.tables.current().columns.get(c.index).copied()) {
+            app.tables.frozen = false;
+            app.tables.current_mut().sort_by(column);
+            rebuild(app);
+        }
         return Vec::new();
     }
     let row = app.tables.current().list.offset + usize::from(at.y - area.y - 1);
@@ -253,15 +260,4 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
         return Vec::new();
     }
     perform(app, Action::Open)
-}
-
-/// Sorts the current table, of that width, by the column whose heading is at `x`.
-fn sort_by_heading(app: &mut App, x: u16, width: u16) {
-    let columns = app.place_columns(app.tables.current(), width);
-    let hit = columns.iter().find(|c| (c.x..c.x.saturating_add(c.width)).contains(&x));
-    if let Some(column) = hit.and_then(|c| app.tables.current().columns.get(c.index).copied()) {
-        app.tables.frozen = false;
-        app.tables.current_mut().sort_by(column);
-        rebuild(app);
-    }
 }

@@ -41,7 +41,16 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         page.draw(app, cut(layout.page), buf);
     }
     panel::draw(app, cut(layout.panel), buf);
-    draw_footer(app, cut(layout.footer), buf);
+    let footer = cut(layout.footer);
+    let theme = &app.config.theme;
+    match &app.screen.message {
+        _ if footer.is_empty() => {}
+        Some(message) => {
+            let style = if message.bad { theme.error } else { theme.text };
+            draw_line(buf, footer, &format!(" {}", message.text), style);
+        }
+        None => hints::line(app).0.draw(footer, buf),
+    }
     let cursor = app.modal.as_ref().and_then(|modal| modal.draw(app, frame));
     if app.config.ascii {
         to_ascii(frame.buffer_mut());
@@ -110,18 +119,5 @@ const fn ascii(c: char) -> char {
         '“' | '”' => '"',
         '‘' | '’' => '\'',
         _ => '?',
-    }
-}
-
-/// Draws the keys, a message or the progress of a scan. A prompt draws over it.
-fn draw_footer(app: &App, area: Rect, buf: &mut Buffer) {
-    let theme = &app.config.theme;
-    match &app.screen.message {
-        _ if area.is_empty() => {}
-        Some(message) => {
-            let style = if message.bad { theme.error } else { theme.text };
-            draw_line(buf, area, &format!(" {}", message.text), style);
-        }
-        None => hints::line(app).0.draw(area, buf),
     }
 }

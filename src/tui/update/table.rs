@@ -42,7 +42,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 
         Action::Help => app.open_popup(popup::help::Help::default()),
         Action::SortMenu => app.open_popup(popup::menus::SortMenu::new(app)),
-        Action::Users => pick_user(app),
+        Action::Users if app.query.shows_mappings() => {
+            app.screen
+                .say("a user is picked before the mappings are read: Esc goes back");
+        }
+        Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
         Action::Alerts => app.open_popup(popup::alerts::AlertList::default()),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics::default()),
@@ -109,10 +113,24 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             sort_by(app, &[if is_by_cpu { layout::TIME } else { layout::CPU }]);
         }
 
-        Action::Tree => toggle_tree(app),
+        Action::Tree if app.query.scope.lists_processes() => {
+            app.query.tree = !app.query.tree;
+            app.apply_columns();
+            rebuild(app);
+        }
+        Action::Tree => {
+            app.query.tree = true;
+            navigation::show_scope(app, Scope::Processes, None);
+        }
         Action::Fold => fold(app),
         Action::FoldAll => fold_all(app),
-        Action::FoldEqual => fold_equal(app),
+        Action::FoldEqual => {
+            app.query.folds = !app.query.folds;
+            app.query.unfolded.clear();
+            let rows = if app.query.folds { "one row" } else { "a row each" };
+            app.screen.say(format!("equal processes of one parent: {rows}"));
+            rebuild(app);
+        }
         Action::TwoTables => {
             let selected = app.tables.current().selected.clone();
             app.tables.two = !app.tables.two;
@@ -131,7 +149,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             rebuild(app);
         }
         Action::Units => app.screen.units = app.screen.units.next(),
-        Action::KernelThreads => toggle_kernel_threads(app),
+        Action::KernelThreads if app.query.scope == Scope::Processes => {
+            app.query.kernel_threads = !app.query.kernel_threads;
+            rebuild(app);
+        }
+        Action::KernelThreads => app.screen.say("kernel threads have no memory: they are in no group"),
 
         Action::Accept
         | Action::MoveUp
@@ -216,27 +238,6 @@ fn pick(app: &mut App) -> Vec<Effect> {
     act::pick(app)
 }
 
-/// Shows processes as a tree, or flat; from groups, goes to the tree.
-fn toggle_tree(app: &mut App) {
-    if app.query.scope.lists_processes() {
-        app.query.tree = !app.query.tree;
-        app.apply_columns();
-        rebuild(app);
-    } else {
-        app.query.tree = true;
-        navigation::show_scope(app, Scope::Processes, None);
-    }
-}
-
-fn toggle_kernel_threads(app: &mut App) {
-    if app.query.scope == Scope::Processes {
-        app.query.kernel_threads = !app.query.kernel_threads;
-        rebuild(app);
-    } else {
-        app.screen.say("kernel threads have no memory: they are in no group");
-    }
-}
-
 fn tag(app: &mut App) {
     let Some(key) = app.tables.current().selected.clone() else {
         return;
@@ -302,15 +303,6 @@ pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
     app.query.unfolded.contains(&key).then_some(key)
 }
 
-/// Folds equal siblings, or lists each.
-fn fold_equal(app: &mut App) {
-    app.query.folds = !app.query.folds;
-    app.query.unfolded.clear();
-    let rows = if app.query.folds { "one row" } else { "a row each" };
-    app.screen.say(format!("equal processes of one parent: {rows}"));
-    rebuild(app);
-}
-
 /// Folds every subtree below the topmost processes; unfolds all if any is folded.
 fn fold_all(app: &mut App) {
     if !app.query.shows_tree() {
@@ -324,13 +316,4 @@ fn fold_all(app: &mut App) {
         app.query.folded.clear();
     }
     rebuild(app);
-}
-
-fn pick_user(app: &mut App) {
-    if app.query.shows_mappings() {
-        let refusal = "a user is picked before the mappings are read: Esc goes back";
-        app.screen.say(refusal);
-    } else {
-        app.open_popup(popup::menus::UserPicker::new(app));
-    }
 }

@@ -249,12 +249,16 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
             return line;
         }
     };
+    let shmem = s.shmem.unwrap_or(0);
+    let cache = s
+        .cached
+        .map(|n| n.saturating_add(s.buffers.unwrap_or(0)).saturating_sub(shmem));
     let parts: [(u8, &str, Reading<u64>, char, Style); 4] = [
         (50, "anon", s.anon_pages, '█', theme.bar_anon),
         (47, "shmem", s.shmem, '▓', theme.bar_shmem),
         (48, "slab", s.slab, '▒', theme.bar_slab),
         // Mostly the widest part, and not counted as used.
-        (49, "cache", file_pages(s), '░', theme.bar_file),
+        (49, "cache", cache, '░', theme.bar_file),
     ];
     let amounts = parts.map(|(_, _, n, glyph, style)| (n.unwrap_or(0), glyph, style));
     add_usage(&mut line, s.used(), total, &amounts, bar_width, theme);
@@ -278,12 +282,6 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         line.text_right(30, format!("  used, 5 min {chart} "), theme.chart);
     }
     line
-}
-
-/// Returns the page cache without shmem.
-fn file_pages(s: &SystemSample) -> Reading<u64> {
-    let cache = s.cached?.saturating_add(s.buffers.unwrap_or(0));
-    Ok(cache.saturating_sub(s.shmem.unwrap_or(0)))
 }
 
 fn swap(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
