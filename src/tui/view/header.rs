@@ -12,7 +12,7 @@ use crate::columns::cell::sparkline;
 use crate::config::{Action, Context, Theme};
 use crate::group::RowKey;
 use crate::history::RowHistory;
-use crate::history::dangers::{Danger, Limit};
+use crate::history::dangers::Limit;
 use crate::history::suspects::Suspect;
 use crate::model::{FleetStatus, Reading, Snapshot, SystemSample};
 use crate::text;
@@ -489,8 +489,15 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     };
     let width = if width < 100 { 16 } else { 36 };
     line.text(95, " ▲ DANGER ", theme.danger);
-    line.text(90, format!(" {}", sentence(danger, width)), theme.text);
     let forecast = &danger.forecast;
+    let (limit, note) = match &danger.limit {
+        Limit::Machine => ("memory".into(), ""),
+        Limit::AddressSpace(id) => (format!("address space of {}", id.pid), " (RLIMIT_AS)"),
+        Limit::Cgroup(path) => (format!("cgroup {}", text::truncate_start(&text::safe(path), width)), ""),
+    };
+    let time = units::about(forecast.time());
+    let text = format!(" {limit} is full in {time} at this pace{note}");
+    line.text(90, text, theme.text);
     let left = units::bytes(forecast.left, app.screen.units);
     let pace = units::pace(forecast.pace);
     line.text(40, format!(": {left} left, falling by {pace}"), theme.dim);
@@ -517,19 +524,6 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line
 }
 
-/// Returns which limit is reached when: `memory is full in 12 min at this pace`.
-fn sentence(danger: &Danger, width: usize) -> String {
-    let time = units::about(danger.forecast.time());
-    match &danger.limit {
-        Limit::Machine => format!("memory is full in {time} at this pace"),
-        Limit::AddressSpace(id) => format!("address space of {} is full in {time} at this pace (RLIMIT_AS)", id.pid),
-        Limit::Cgroup(path) => {
-            let path = text::truncate_start(&text::safe(path), width);
-            format!("cgroup {path} is full in {time} at this pace")
-        }
-    }
-}
-
 // The worst leak, or else the fastest growth.
 //
 //  ▲ leak  27213 python3 train.py  11.4M/min since 09:14: memory full in 5.0 h  99% sure that it grows   1 more leak: press L
@@ -547,7 +541,8 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     let Some(suspect) = app.engine.living_suspects().next() else {
         return line;
     };
-    let verdict = suspect.judgement.verdict;
+    let judgement = &suspect.judgement;
+    let verdict = judgement.verdict;
     let style = style_of_verdict(app, verdict);
     let (sign, pace_style) = match verdict {
         Verdict::Leaking => (" ▲ leak", style),
@@ -555,7 +550,52 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         _ => (" ~ warming up", theme.text),
     };
     line.text(95, sign, style);
-    describe(app, snapshot, suspect, pace_style, &mut line);
+    line.text(90, format!("  {}", name_of_suspect(app, suspect)), theme.text);
+    let elapsed = |since| app.engine.history.elapsed_since(since);
+    if let Some(since) = judgement.flat_since {
+        line.text(85, format!("  paused for {}", units::span(elapsed(since))), pace_style);
+    } else {
+        line.text(85, format!("  {}", units::pace(judgement.slope)), pace_style);
+        if let Some(since) = judgement.since {
+            match labels::clock(app, snapshot, elapsed(since), false) {
+                Some(time) if app.screen.size.0 < WIDE => {
+                    line.text(78, format!(" since {time}"), theme.text);
+                    if labels::may_be_earlier(app, since) {
+                        line.text(69, " or earlier", theme.text);
+                    }
+                }
+                _ => line.text(78, labels::since(app, snapshot, since), theme.text),
+            }
+        }
+    }
+    let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
+    if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
+        // A remote limit is less important.
+        let (priority, style) = if eta < labels::SOON {
+            (80, theme.warning)
+        } else {
+            (76, theme.text)
+        };
+        let words = if app.is_narrow() { ": " } else { ": memory " };
+        line.text(priority, format!("{words}full in {}", units::about(eta)), style);
+    }
+    if verdict == Verdict::Leaking {
+        line.text(68, format!("  {}", labels::surety(judgement)), theme.text);
+    }
+    if judgement.metric == Metric::File {
+        line.text(75, "  file pages, which the kernel takes back", theme.text);
+    }
+    if let Some(cause) = &suspect.cause {
+        line.text(75, format!("  {}", cause.text()), theme.text);
+    }
+    if let Some(fastest) = fastest_mapping(app, suspect) {
+        let mostly = if app.screen.size.0 < WIDE { "" } else { "mostly " };
+        let text = format!("  {mostly}{}", mapping_growth(app, fastest, 30));
+        line.text(71, text, theme.text);
+    }
+    if let Some(text) = untouched(app, snapshot, suspect) {
+        line.text(60, format!("  {text}"), theme.text);
+    }
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
         let press = if app.is_narrow() { "" } else { "press " };
         let (priority, label, style) = match others(app, suspect) {
@@ -595,58 +635,6 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
         }
         (leaks, _) => counted(leaks as u64, "more leak"),
     })
-}
-
-/// Adds the name of a suspect, its pace, since when it grows, when its limit is reached, and the cause.
-fn describe(app: &App, snapshot: &Snapshot, suspect: &Suspect, style: Style, line: &mut StatusLine) {
-    let theme = &app.config.theme;
-    let judgement = &suspect.judgement;
-    line.text(90, format!("  {}", name_of_suspect(app, suspect)), theme.text);
-    let elapsed = |since| app.engine.history.elapsed_since(since);
-    if let Some(since) = judgement.flat_since {
-        line.text(85, format!("  paused for {}", units::span(elapsed(since))), style);
-    } else {
-        line.text(85, format!("  {}", units::pace(judgement.slope)), style);
-        if let Some(since) = judgement.since {
-            match labels::clock(app, snapshot, elapsed(since), false) {
-                Some(time) if app.screen.size.0 < WIDE => {
-                    line.text(78, format!(" since {time}"), theme.text);
-                    if labels::may_be_earlier(app, since) {
-                        line.text(69, " or earlier", theme.text);
-                    }
-                }
-                _ => line.text(78, labels::since(app, snapshot, since), theme.text),
-            }
-        }
-    }
-    let eta = suspect.eta.and_then(|eta| Duration::try_from_secs_f64(eta).ok());
-    if let Some(eta) = eta.filter(|eta| *eta < MAX_ETA) {
-        // A remote limit is less important.
-        let (priority, style) = if eta < labels::SOON {
-            (80, theme.warning)
-        } else {
-            (76, theme.text)
-        };
-        let words = if app.is_narrow() { ": " } else { ": memory " };
-        line.text(priority, format!("{words}full in {}", units::about(eta)), style);
-    }
-    if judgement.verdict == Verdict::Leaking {
-        line.text(68, format!("  {}", labels::surety(judgement)), theme.text);
-    }
-    if judgement.metric == Metric::File {
-        line.text(75, "  file pages, which the kernel takes back", theme.text);
-    }
-    if let Some(cause) = &suspect.cause {
-        line.text(75, format!("  {}", cause.text()), theme.text);
-    }
-    if let Some(fastest) = fastest_mapping(app, suspect) {
-        let mostly = if app.screen.size.0 < WIDE { "" } else { "mostly " };
-        let text = format!("  {mostly}{}", mapping_growth(app, fastest, 30));
-        line.text(71, text, theme.text);
-    }
-    if let Some(text) = untouched(app, snapshot, suspect) {
-        line.text(60, format!("  {text}"), theme.text);
-    }
 }
 
 /// Returns the name of a suspect with its pid or how many processes it has. A narrow screen shows the program's name instead of
