@@ -139,36 +139,31 @@ impl Layout {
     /// Gives the panel the lower part of the table and the line of detail; on a low screen everything but the title and the
     /// footer.
     fn open_panel(&mut self) {
-        let table = self.tables[0];
-        let top = if self.screen.height < Self::PANEL_BESIDE {
-            for area in [
-                &mut self.mem,
-                &mut self.swap,
-                &mut self.graph,
-                &mut self.pressure,
-                &mut self.dangers,
-                &mut self.growth,
-                &mut self.unread,
-                &mut self.totals,
-                &mut self.tagged,
-            ] {
-                area.height = 0;
-            }
-            self.title.bottom()
-        } else {
-            let kept = (table.height * 2 / 5).max(8).min(table.height);
-            self.unread.y = table.y + kept;
-            self.totals.y = self.unread.bottom();
-            self.tagged.y = self.totals.bottom();
-            self.rule = Rect::new(0, self.tagged.bottom(), self.screen.width, 1);
-            self.rule.bottom()
-        };
-        for area in &mut self.tables {
-            area.height = self.unread.y.min(top).saturating_sub(area.y);
+        let (width, bottom) = (self.screen.width, self.screen.height - self.footer.height);
+        if self.screen.height < Self::PANEL_BESIDE {
+            let top = self.title.bottom();
+            *self = Self {
+                screen: self.screen,
+                title: self.title,
+                tables: vec![Rect::default()],
+                panel: Rect::new(0, top, width, bottom.saturating_sub(top)),
+                footer: self.footer,
+                ..Self::default()
+            };
+            return;
         }
+        let table = self.tables[0];
+        let kept = (table.height * 2 / 5).max(8).min(table.height);
+        for area in &mut self.tables {
+            area.height = kept;
+        }
+        self.unread.y = table.y + kept;
+        self.totals.y = self.unread.bottom();
+        self.tagged.y = self.totals.bottom();
+        self.rule = Rect::new(0, self.tagged.bottom(), width, 1);
+        let top = self.rule.bottom();
+        self.panel = Rect::new(0, top, width, bottom.saturating_sub(top));
         self.detail.height = 0;
-        let bottom = self.screen.height - self.footer.height;
-        self.panel = Rect::new(0, top, self.screen.width, bottom.saturating_sub(top));
     }
 
     /// Returns the area of a popup that would like `width` by `height`, in the middle of the screen above the footer, so

@@ -180,11 +180,9 @@ impl App {
     /// Returns the width that the verdicts on screen need; only those of rows that move have a pace.
     fn trend_width(&self, table: &Table) -> u16 {
         let column = layout::TREND.get();
-        let Some(snapshot) = &self.engine.snapshot else {
-            return column.title.len() as u16;
-        };
+        let snapshot = self.engine.snapshot.as_ref();
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
-        let verdict = |row| Some(self.row(snapshot, row)?.trend?.verdict);
+        let verdict = |row| Some(self.row(snapshot?, row)?.trend?.verdict);
         let width = |verdict| match verdict {
             Verdict::Leaking | Verdict::Growing | Verdict::Shrinking => column.width,
             Verdict::Warming => WITHOUT_PACE,

@@ -304,7 +304,6 @@ impl PageTable {
         TableGrid::new(&layout.collect::<Vec<_>>(), area, 1)
     }
 
-    /// Returns the index of the column whose heading is at a position.
     pub fn heading_at<T: TableKind>(
         &self,
         app: &App,

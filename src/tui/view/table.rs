@@ -359,15 +359,27 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
         let what = labels::replaced(what);
         parts.push((85, format!(", {count} to start anew ({what})"), theme.warning));
     }
-    let memory = memory_parts(app, group).into_iter();
-    parts.extend(memory.map(|(priority, text)| (priority, text, theme.dim)));
+    let mut add = |priority, text| parts.push((priority, text, theme.dim));
+    let bytes = |n| units::bytes(n, app.screen.units);
+    match &group.totals.memory {
+        Ok(memory) => {
+            add(70, format!("  ·  PSS {}", bytes(memory.pss)));
+            if !app.engine.is_partial() {
+                let uss = memory.uss();
+                add(62, format!("  USS {}", bytes(uss)));
+                add(60, format!("  shared {}", bytes(memory.pss.saturating_sub(uss))));
+                add(65, format!("  swap {}", bytes(memory.swap)));
+            }
+        }
+        Err(Missing::Pending) => add(70, "  ·  memory not read yet".into()),
+        Err(why) => add(70, format!("  ·  memory: {why}")),
+    }
     if let Some(cgroup) = &group.cgroup {
-        let figures = labels::cgroup_figures(cgroup, app.screen.units);
-        parts.push((75, format!("  ·  {figures}"), theme.dim));
+        add(75, format!("  ·  {}", labels::cgroup_figures(cgroup, app.screen.units)));
     }
     if let Some(at) = group.walked {
         let age = units::span(snapshot.monotonic.saturating_sub(at));
-        parts.push((50, format!("  ·  oldest {age}"), theme.dim));
+        add(50, format!("  ·  oldest {age}"));
     }
     // The name gets the rest of the line, but at least a third.
     let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();
@@ -382,25 +394,4 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
         line.text(priority, text, style);
     }
     line
-}
-
-/// Returns the figures of a group's memory, each with its priority.
-fn memory_parts(app: &App, group: &Group) -> Vec<(u8, String)> {
-    let memory = match &group.totals.memory {
-        Ok(memory) => memory,
-        Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
-        Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
-    };
-    let bytes = |n| units::bytes(n, app.screen.units);
-    let pss = (70, format!("  ·  PSS {}", bytes(memory.pss)));
-    if app.engine.is_partial() {
-        return vec![pss];
-    }
-    let shared = memory.pss.saturating_sub(memory.uss());
-    vec![
-        pss,
-        (62, format!("  USS {}", bytes(memory.uss()))),
-        (60, format!("  shared {}", bytes(shared))),
-        (65, format!("  swap {}", bytes(memory.swap))),
-    ]
 }
