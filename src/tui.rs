@@ -1,22 +1,19 @@
-//! The monitor's screen: `update` takes events to a new state and effects, `view` draws the state.
+//! The monitor's screen: `update` turns events into a new state and effects, `view` draws the state.
 //!
 //! Both are pure: `update(&mut App, Event) -> Vec<Effect>` does no I/O, `view(&App, &mut Frame)` changes nothing. Only
-//! `run` uses this room: it feeds events in, performs the effects, and draws when something changed.
+//! `run` uses this module: it feeds events in, performs the effects, and draws when something changed.
 //!
 //! ```text
 //! update                 view              events in, frames out; neither uses the other
-//!    popup  prompt  act                    what takes the keys: each with its state, keys and drawing
-//!    page                                  what the screen shows in place of the processes
+//!    popup  prompt  act                    what receives the keys: each with its state, keys and drawing
+//!    page                                  what replaces the tables of processes
 //!    panel  navigation  rows               what changes or finds rows
 //!    hints  labels  chart::draw            parts of the drawing
 //!    app                                   the state
-//!    layout  chart  growth  widgets  event   no file here knows the state
+//!    layout  chart  growth  widgets  event   without access to the state
 //! ```
 //!
-//! **A popup** is a file in `popup/` whose type implements [`popup::Popup`] (a list in a frame) or [`app::Modal`] (all
-//! else), its `mod` line in `popup.rs`, and the arm of its key in `update/table.rs`: `Action::Help =>
-//! app.open_popup(popup::help::Help::default())`. **A key** is its `Action`, its lines in `config/keymap.toml`, and that arm.
-//! **A page** is a file in `page/` and its line in `page.rs`. **A panel** of another kind of row is a file in `panel/` and an arm of the `draw` in `panel.rs`.
+//! How to add a key, a popup, a panel or a page is described in the [crate's page](crate#how-to-add).
 
 pub mod act;
 pub mod app;

@@ -1,4 +1,4 @@
-//! The keys that the last line names, each a button for the mouse, too.
+//! The footer: keys and what they do, each also a button for the mouse.
 //!
 //! ```text
 //!  / filter  Tab group  s sort  M PSS  …  ? help  q quit
@@ -12,7 +12,7 @@ use crate::tui::app::{App, Hint, Page, ScanProgress, Scope};
 use crate::tui::widgets::StatusLine;
 use crate::tui::{page, update};
 
-/// The keys of the table, the most needed first.
+/// The keys of the table, the most important first.
 const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Open, "open"),
     Hint::Action(Action::Filter, "filter"),
@@ -42,57 +42,43 @@ const TABLE_KEYS: &[Hint] = &[
 /// The number of keys before those of the other pages.
 const PAGES_AFTER: usize = 8;
 
-/// The width of the bar that shows how far a scan is.
+/// The width of the scan's progress bar.
 const BAR_WIDTH: usize = 20;
 
-/// The key that a part of the line stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Button {
-    Action(Action),
-    /// A character that is bound to nothing.
-    Char(char),
-}
-
-/// Returns the key whose hint lies there.
-pub fn button_at(app: &App, at: Position) -> Option<Button> {
+/// Returns the hint at a position.
+pub(super) fn hint_at(app: &App, at: Position) -> Option<Hint> {
     let area = app.layout().footer;
     if !area.contains(at) || app.screen.message.is_some() {
         return None;
     }
-    let (line, buttons) = line(app);
-    *buttons.get(line.part_at(area, at.x)?)?
+    let (line, hints) = line(app);
+    *hints.get(line.part_at(area, at.x)?)?
 }
 
-/// Returns the line, and the key that each of its parts stands for.
-pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Button>>) {
+/// Returns the line, and the hint that each of its parts shows.
+pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Hint>>) {
     match (&app.modal, app.requests.scan) {
         (None, Some(scan)) => progress(app, scan),
         (None, None) => {
-            let own = app.page().map_or(TABLE_KEYS, Page::hints).iter();
+            let own = app.page().map_or(TABLE_KEYS, Page::hints);
             let pages = page::others(app).map(|(action, name)| Hint::Action(action, name));
-            // Between what is needed most and the rest.
-            let (first, last) = own
-                .as_slice()
-                .split_at(if app.page().is_some() { 1 } else { PAGES_AFTER });
-            let all: Vec<Hint> = first.iter().copied().chain(pages).chain(last.iter().copied()).collect();
+            let before = if app.page().is_some() { 1 } else { PAGES_AFTER };
+            let mut all = own.to_vec();
+            all.splice(before..before, pages);
             hints(app, Context::Table, &all)
         }
         (Some(modal), _) => hints(app, modal.context(), modal.hints()),
     }
 }
 
-fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option<Button>>) {
+fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option<Hint>>) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
-    let mut buttons = Vec::new();
+    let mut shown = Vec::new();
     for (at, hint) in (0_u8..).zip(hints) {
-        let (key, label, priority, button) = match *hint {
-            // Typed keys stand first, and stay.
-            Hint::Key(key, label) => {
-                let mut chars = key.chars();
-                let only = chars.next().filter(|_| chars.next().is_none());
-                (key.to_owned(), label, 98, only.map(Button::Char))
-            }
+        let (key, label, priority) = match *hint {
+            // Typed keys come first, and are left out last.
+            Hint::Key(key, label) => (key.to_owned(), label, 98),
             Hint::Action(action, _) if context == Context::Table && app.page().is_none() && is_idle(app, action) => {
                 continue;
             }
@@ -110,27 +96,23 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.query.scope.lists_processes() => "details",
                     _ => label,
                 };
-                // Help and quit stay longest.
+                // Help and quit are left out last.
                 let stays = matches!(action, Action::Help | Action::Quit | Action::Cancel);
                 let priority = if stays { 99 } else { 90 - at };
-                (key.to_string(), label, priority, Some(Button::Action(action)))
+                (key.to_string(), label, priority)
             }
         };
         let (key, label) = (format!(" {key} "), format!("{label} "));
         line.labeled(priority, &key, theme.key, label, theme.key_label);
-        buttons.push(button);
+        shown.push(Some(*hint));
     }
-    (line, buttons)
+    (line, shown)
 }
 
-/// Returns the line about how far the scan of mappings is.
-fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Button>>) {
+fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Hint>>) {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
-    let full = (BAR_WIDTH * scan.done)
-        .checked_div(scan.all)
-        .unwrap_or(0)
-        .min(BAR_WIDTH);
+    let full = (BAR_WIDTH * scan.done / scan.all.max(1)).min(BAR_WIDTH);
     line.text(70, " reading mappings ", theme.text);
     let bar = vec![
         ("█".repeat(full), theme.bar_anon),
@@ -138,20 +120,20 @@ fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Button>>) 
     ];
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
-    let mut buttons = vec![None; 3];
+    let mut hints = vec![None; 3];
     if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::Cancel) {
         line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
-        buttons.push(Some(Button::Action(Action::Cancel)));
+        hints.push(Some(Hint::Action(Action::Cancel, "stop")));
     }
-    (line, buttons)
+    (line, hints)
 }
 
-/// Returns true if Enter chooses what is selected.
+/// Returns true if Enter chooses the selected row.
 const fn picks(app: &App) -> bool {
     app.screen.picking && app.query.scope.lists_processes()
 }
 
-/// Returns true if an action does nothing with the rows that are shown.
+/// Returns true if an action does nothing with the rows shown.
 fn is_idle(app: &App, action: Action) -> bool {
     let scope = &app.query.scope;
     match action {

@@ -3,11 +3,11 @@
 //! ```text
 //! title
 //! Mem
-//! Swap                        what does not fit is left out, least
+//! Swap                        where there is no room, the lines
 //! the machine's memory, a graph
-//! PSI                         needed first; three rows of the table
+//! PSI                         needed least are left out first;
 //! the nearest danger
-//! the worst leak, or growth   are kept as long as they can be
+//! the worst leak, or growth   three rows of the table stay longest
 //! heading and rows            or another page, down to the footer
 //! what cannot be read
 //! totals, tagged
@@ -18,82 +18,77 @@
 use ratatui::layout::Rect;
 
 /// The areas of one screen; an area without height is not drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub screen: Rect,
     /// Host, counts, own cost.
     pub title: Rect,
-    /// Memory bar.
     pub mem: Rect,
     pub swap: Rect,
     pub pressure: Rect,
-    /// The graph of the machine's memory; without height where there is none.
     pub graph: Rect,
-    /// The limit that is reached soonest; without height while there is none.
+    /// The limit that is reached soonest.
     pub dangers: Rect,
-    /// The worst leak, or the fastest growth; without height while there is none.
+    /// The worst leak, or the fastest growth.
     pub growth: Rect,
     /// The table, or two side by side with a column between them, each with its heading as the first line.
     pub tables: Vec<Rect>,
-    /// The line about what cannot be read; without height where there is nothing to say.
+    /// The line about what cannot be read.
     pub unread: Rect,
-    /// Sum of the shown rows, one a table.
+    /// The sums of the shown and of the tagged rows, one a table.
     pub totals: Rect,
-    /// Sum of the tagged rows.
     pub tagged: Rect,
-    /// The selected row in full.
     pub detail: Rect,
-    /// The line between the table and the panel; without height where the panel has the screen to itself.
+    /// The line between the table and the panel; without height if the panel has the screen to itself.
     pub rule: Rect,
-    /// The panel of the selected process; without height while it is closed.
     pub panel: Rect,
-    /// The open page; without height while the tables are shown.
     pub page: Rect,
     /// Keys, or the line being edited.
     pub footer: Rect,
 }
 
-/// The parts of the screen that are not always there.
+/// The parts of the screen that are not always shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// A page is open, in place of the tables and the lines about them.
+    /// A page replaces the tables and the lines about them.
     pub page: bool,
-    /// Two tables side by side.
+    pub panel: bool,
     pub two_tables: bool,
-    /// The sum of the shown rows.
     pub totals: bool,
-    /// The sum of the tagged rows.
     pub tagged: bool,
     pub swap: bool,
-    /// The line about what cannot be read.
     pub unread: bool,
+    pub dangers: bool,
+    pub growth: bool,
     /// Lines of the graph of the machine's memory.
     pub graph: u16,
 }
 
 impl Layout {
-    /// Lays out a screen of `size`.
+    /// On a screen with fewer lines the panel replaces everything but the title and the footer.
+    const PANEL_BESIDE: u16 = 30;
+
     pub fn new((width, height): (u16, u16), parts: Parts) -> Self {
-        let screen = Rect::new(0, 0, width, height);
-        // In order of priority: each takes its line only if the table keeps enough.
+        // In order of priority: each part gets its lines only if the table keeps enough.
         let mut left = height;
-        let mut take = |wanted: bool, keep: u16| {
-            let given = u16::from(wanted && left > keep);
+        let mut take = |lines: u16, keep: u16| {
+            let given = if left >= lines + keep { lines } else { 0 };
             left -= given;
             given
         };
-        let footer = take(true, 3);
-        let title = take(true, 4);
-        let mem = take(true, 5);
-        let swap = take(parts.swap, 6);
-        let totals = take(parts.totals && !parts.page, 6);
-        let tagged = take(parts.tagged && !parts.page, 6);
-        let unread = take(parts.unread && !parts.page, 6);
-        let detail = take(!parts.page, 7);
-        let pressure = take(true, 8);
-        // The table keeps twelve rows.
-        let graph = if left >= parts.graph + 13 { parts.graph } else { 0 };
-        left -= graph;
+        let of_tables = |wanted: bool| u16::from(wanted && !parts.page);
+        let footer = take(1, 3);
+        let title = take(1, 4);
+        let mem = take(1, 5);
+        let swap = take(u16::from(parts.swap), 6);
+        let totals = take(of_tables(parts.totals), 6);
+        let tagged = take(of_tables(parts.tagged), 6);
+        let unread = take(of_tables(parts.unread), 6);
+        let detail = take(of_tables(true), 7);
+        let pressure = take(1, 8);
+        let graph = take(parts.graph, 13);
+        let dangers = take(u16::from(parts.dangers), 5);
+        let growth = take(u16::from(parts.growth), 5);
 
         let mut y = 0;
         let mut line = |height: u16| {
@@ -101,139 +96,78 @@ impl Layout {
             y += height;
             area
         };
-        let title = line(title);
-        let mem = line(mem);
-        let swap = line(swap);
-        let graph = line(graph);
-        let pressure = line(pressure);
-        let table = line(left);
-        let unread = line(unread);
-        let totals = line(totals);
-        let tagged = line(tagged);
-        let detail = line(detail);
-        let footer = line(footer);
-        let tables = if parts.two_tables && !parts.page && width >= 3 {
-            let half = (width - 1) / 2;
-            vec![
-                Rect { width: half, ..table },
-                Rect {
-                    x: half + 1,
-                    width: width - half - 1,
-                    ..table
-                },
-            ]
-        } else if parts.two_tables && !parts.page {
-            vec![table, Rect { width: 0, ..table }]
-        } else {
-            vec![table]
+        // From top to bottom.
+        let mut layout = Self {
+            screen: Rect::new(0, 0, width, height),
+            title: line(title),
+            mem: line(mem),
+            swap: line(swap),
+            graph: line(graph),
+            pressure: line(pressure),
+            dangers: line(dangers),
+            growth: line(growth),
+            page: line(left),
+            unread: line(unread),
+            totals: line(totals),
+            tagged: line(tagged),
+            detail: line(detail),
+            footer: line(footer),
+            ..Self::default()
         };
-        Self {
-            screen,
-            title,
-            mem,
-            swap,
-            graph,
-            pressure,
-            dangers: Rect::default(),
-            growth: Rect::default(),
-            tables,
-            unread,
-            totals,
-            tagged,
-            detail,
-            rule: Rect::default(),
-            panel: Rect::default(),
-            page: Rect::default(),
-            footer,
+        let place = layout.page;
+        let hidden = Rect { height: 0, ..place };
+        if parts.page {
+            layout.tables = vec![hidden];
+            return layout;
         }
-    }
-
-    /// Adds a line about dangers above the table, which keeps five lines.
-    #[must_use]
-    pub fn with_dangers(mut self) -> Self {
-        self.dangers = self.line_above_tables();
-        self
-    }
-
-    /// Adds a line about leaks and growth above the table, which keeps five lines.
-    #[must_use]
-    pub fn with_growth(mut self) -> Self {
-        self.growth = self.line_above_tables();
-        self
-    }
-
-    fn line_above_tables(&mut self) -> Rect {
-        let table = self.tables[0];
-        if table.height <= 5 {
-            return Rect::default();
-        }
-        for area in &mut self.tables {
-            area.y += 1;
-            area.height -= 1;
-        }
-        Rect::new(0, table.y, self.screen.width, 1)
-    }
-
-    /// Gives the place of the tables to the open page.
-    #[must_use]
-    pub fn with_page(mut self) -> Self {
-        let place = self.tables[0];
-        self.page = Rect {
-            width: self.screen.width,
-            ..place
-        };
-        for area in &mut self.tables {
-            area.height = 0;
-        }
-        self
-    }
-
-    /// On a screen with fewer lines the panel has it to itself.
-    pub const PANEL_BESIDE: u16 = 30;
-
-    /// Adds the panel of the selected row: in place of the lower part of the table and the line of
-    /// detail; on a low screen in place of everything but the title and the footer.
-    #[must_use]
-    pub fn with_panel(mut self) -> Self {
-        let table = self.tables[0];
-        let bottom = self.screen.height - self.footer.height;
-        let top = if self.screen.height < Self::PANEL_BESIDE {
-            for area in [
-                &mut self.mem,
-                &mut self.swap,
-                &mut self.graph,
-                &mut self.pressure,
-                &mut self.dangers,
-                &mut self.growth,
-            ] {
-                area.height = 0;
+        layout.page = hidden;
+        layout.tables = match width {
+            _ if !parts.two_tables => vec![place],
+            0..3 => vec![place, Rect { width: 0, ..place }],
+            _ => {
+                let half = (width - 1) / 2;
+                let right = Rect::new(half + 1, place.y, width - half - 1, place.height);
+                vec![Rect { width: half, ..place }, right]
             }
-            self.unread.height = 0;
-            self.totals.height = 0;
-            self.tagged.height = 0;
-            self.title.bottom()
-        } else {
-            let kept = (table.height * 2 / 5).max(8).min(table.height);
-            self.unread.y = table.y + kept;
-            self.totals.y = self.unread.bottom();
-            self.tagged.y = self.totals.bottom();
-            self.rule = Rect {
-                y: self.tagged.bottom(),
-                height: 1,
-                ..self.tagged
-            };
-            self.rule.bottom()
         };
-        for area in &mut self.tables {
-            area.height = self.unread.y.min(top).saturating_sub(area.y);
+        if parts.panel {
+            layout.open_panel();
         }
-        self.detail.height = 0;
-        self.panel = Rect::new(0, top, self.screen.width, bottom.saturating_sub(top));
-        self
+        layout
     }
 
-    /// Returns the area of a popup that would like `width` by `height`, in the middle of what lies above the footer,
-    /// whose keys stay in sight.
+    /// Gives the panel the lower part of the table and the line of detail; on a low screen everything but the title and the
+    /// footer.
+    fn open_panel(&mut self) {
+        let (width, bottom) = (self.screen.width, self.screen.height - self.footer.height);
+        if self.screen.height < Self::PANEL_BESIDE {
+            let top = self.title.bottom();
+            *self = Self {
+                screen: self.screen,
+                title: self.title,
+                tables: vec![Rect::default()],
+                panel: Rect::new(0, top, width, bottom.saturating_sub(top)),
+                footer: self.footer,
+                ..Self::default()
+            };
+            return;
+        }
+        let table = self.tables[0];
+        let kept = (table.height * 2 / 5).max(8).min(table.height);
+        for area in &mut self.tables {
+            area.height = kept;
+        }
+        self.unread.y = table.y + kept;
+        self.totals.y = self.unread.bottom();
+        self.tagged.y = self.totals.bottom();
+        self.rule = Rect::new(0, self.tagged.bottom(), width, 1);
+        let top = self.rule.bottom();
+        self.panel = Rect::new(0, top, width, bottom.saturating_sub(top));
+        self.detail.height = 0;
+    }
+
+    /// Returns the area of a popup that would like `width` by `height`, in the middle of the screen above the footer, so
+    /// that the footer's keys stay visible.
     pub fn popup(&self, width: u16, height: u16) -> Rect {
         let above = self.screen.height - self.footer.height;
         let width = width.min(self.screen.width);

@@ -1,4 +1,4 @@
-//! Going from processes to groups and mappings, and back.
+//! Navigation: from processes to groups and mappings and back; scans, marks, searches, and the first screen.
 
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
@@ -13,13 +13,13 @@ use crate::tui::panel;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
 
-/// Shows other rows and selects one of them; the first one if there is no such row.
+/// Shows another scope and selects a row of it, or the first row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     if app.modal.as_ref().is_some_and(|modal| modal.is_about_rows()) {
         app.modal = None;
         app.query.filter.set(&app.query.filter.good.clone());
     }
-    // Mappings have a filter of their own: that of the processes chose those they were read of.
+    // Mappings have a filter of their own: the filter of processes chose which to scan.
     match (&scope, app.query.outer_filter.take()) {
         (Scope::Mappings(_), None) => app.query.outer_filter = Some(std::mem::take(&mut app.query.filter)),
         (Scope::Mappings(_), outer) => app.query.outer_filter = outer,
@@ -32,22 +32,9 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     app.select_row(select);
 }
 
-/// Performs an action that goes somewhere else.
-pub(super) fn on_action(app: &mut App, action: Action) -> Option<Effect> {
-    match action {
-        Action::NextGroups => show_next(app, true),
-        Action::PreviousGroups => show_next(app, false),
-        Action::Open => open(app),
-        Action::Back => back(app),
-        Action::Cancel => return cancel(app),
-        _ => {}
-    }
-    None
-}
-
-/// Shows the next way to group, or the one before. The selection goes along to the row that holds the same process;
-/// at the first row it stays there.
-fn show_next(app: &mut App, forward: bool) {
+/// Shows the next grouping, or the previous one. The selection moves to the row that contains the same process; at the first
+/// row it stays there.
+pub(super) fn show_next(app: &mut App, forward: bool) {
     let is_fleet = app.fleet.is_some();
     let mut scope = app.query.scope.next(forward, is_fleet);
     while is_empty(app, &scope) {
@@ -60,7 +47,7 @@ fn show_next(app: &mut App, forward: bool) {
     show_scope(app, scope, select.as_ref());
 }
 
-/// Returns true if it is known that no process is in a unit, or in a container.
+/// Returns true if no process is in a unit, or in a container.
 fn is_empty(app: &App, scope: &Scope) -> bool {
     let Some(snapshot) = &app.engine.snapshot else {
         return false;
@@ -74,7 +61,7 @@ fn is_empty(app: &App, scope: &Scope) -> bool {
     }
 }
 
-/// Returns the row that holds a process.
+/// Returns the row of a scope that contains a process.
 fn row_of(app: &App, scope: &Scope, id: Identity) -> Option<RowKey> {
     let Scope::Groups(by) = *scope else {
         return Some(RowKey::Process(id));
@@ -85,7 +72,7 @@ fn row_of(app: &App, scope: &Scope, id: Identity) -> Option<RowKey> {
     Some(RowKey::Group(GroupKey { by, name }))
 }
 
-/// Returns the selected process; of a group the one with the largest PSS.
+/// Returns the selected process, or the process of the selected group with the largest PSS.
 fn selected_process(app: &App) -> Option<Identity> {
     let row = app.tables.current().selected_row()?;
     if let Some(id) = row.key.process() {
@@ -97,8 +84,8 @@ fn selected_process(app: &App) -> Option<Identity> {
     Some(largest.id)
 }
 
-/// Opens the selected group, or equal siblings; of a process, opens or closes the panel.
-fn open(app: &mut App) {
+/// Opens the selected group or equal siblings; for a process, opens or closes the panel.
+pub(super) fn open(app: &mut App) {
     if let Some(key) = app.selected_fold().map(|fold| fold.group.key.clone()) {
         return show_scope(app, Scope::Members(key), None);
     }
@@ -112,9 +99,8 @@ fn open(app: &mut App) {
     }
 }
 
-/// Takes back what was done last: a scan that is under way, then the chart's cursor, the panel, the search, and at
-/// last the way to these rows.
-fn cancel(app: &mut App) -> Option<Effect> {
+/// Cancels one thing: the scan, else the chart's cursor, the panel, the search, or at last the scope.
+pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if app.requests.scan.take().is_some() {
         return Some(Effect::CancelScan);
     }
@@ -127,8 +113,8 @@ fn cancel(app: &mut App) -> Option<Effect> {
     None
 }
 
-/// Goes from a group's processes back to the groups, and from mappings to what was shown before.
-fn back(app: &mut App) {
+/// Goes back from a group's processes to the groups, and from mappings to the scope before.
+pub(super) fn back(app: &mut App) {
     match app.query.scope.clone() {
         Scope::Processes | Scope::Groups(_) => {}
         Scope::Members(key) if key.by == GroupBy::Siblings => {
@@ -139,10 +125,7 @@ fn back(app: &mut App) {
     }
 }
 
-// Reading the mappings of all processes: once, on request, while everything else goes on.
-
-/// Asks for the mappings of the processes that the filter's words choose; where a group is opened, of its processes
-/// alone.
+/// Starts a scan of the mappings of all processes that pass the filter, or of those in the opened group.
 pub(super) fn start_scan(app: &mut App) -> Option<Effect> {
     let snapshot = app.engine.snapshot.clone().filter(|_| app.requests.scan.is_none())?;
     let query = Query {
@@ -161,18 +144,7 @@ pub(super) fn start_scan(app: &mut App) -> Option<Effect> {
     Some(Effect::ScanMappings(number, ids))
 }
 
-/// Takes in how many processes were read.
-pub(super) fn on_scan_progress(app: &mut App, number: u64, done: usize) {
-    if let Some(scan) = app.requests.scan.as_mut().filter(|scan| scan.number == number) {
-        scan.done = done;
-    }
-}
-
-pub(super) fn on_scan_failed(app: &mut App, number: u64) {
-    app.requests.scan = app.requests.scan.filter(|scan| scan.number != number);
-}
-
-/// Takes in what was read, and shows it.
+/// Shows the mappings that a scan found.
 pub(super) fn on_scan_done(app: &mut App, number: u64, found: &Mappings) {
     let Some(scan) = app.requests.scan.take_if(|scan| scan.number == number) else {
         return;
@@ -190,9 +162,7 @@ pub(super) fn on_scan_done(app: &mut App, number: u64, found: &Mappings) {
     show_scope(app, Scope::Mappings(from), None);
 }
 
-// Marks: moments that changes are shown since.
-
-/// Sets a mark at the last snapshot.
+/// Sets a mark at the last snapshot; the first one adds the column of changes since it.
 pub(super) fn set_mark(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
@@ -201,27 +171,21 @@ pub(super) fn set_mark(app: &mut App) {
     if let Some(id) = app.panel_process() {
         app.data.growth.mark(id);
     }
-    show_marks(app);
+    app.apply_columns();
+    rebuild(app);
 }
 
-/// Chooses or removes the mark that counts.
+/// Chooses another mark, or removes one; without any, the column of changes is removed.
 pub(super) fn change_mark(app: &mut App, change: impl FnOnce(&mut Marks)) {
     if app.data.marks.is_empty() {
         return app.screen.say("no mark is set");
     }
     change(&mut app.data.marks);
-    show_marks(app);
-}
-
-/// Shows what changed since: the column of changes comes with the first mark and goes with the last.
-fn show_marks(app: &mut App) {
     app.apply_columns();
     rebuild(app);
 }
 
-// Searching for a command, or for what the open page lists.
-
-/// Returns true if the (lower-cased) search finds a row.
+/// Returns true if a row matches the lower-cased search.
 pub(super) fn is_match(app: &App, row: &RowRef, search: &str) -> bool {
     if search.is_empty() {
         return false;
@@ -235,7 +199,6 @@ pub(super) fn is_match(app: &App, row: &RowRef, search: &str) -> bool {
     matches_process(app, row.index, search)
 }
 
-/// Returns true if the search finds the process at that place.
 fn matches_process(app: &App, at: usize, search: &str) -> bool {
     let Some(sample) = app.engine.snapshot.as_ref().and_then(|s| s.rows().get(at)) else {
         return false;
@@ -245,28 +208,29 @@ fn matches_process(app: &App, at: usize, search: &str) -> bool {
         || sample.id.pid.to_string() == search
 }
 
-/// Selects the next match, `first` rows from the selection on and then every `step` rows, round and round.
+/// Selects the next match of the search: the row `first` rows from the selection, and then every `step` rows, wrapping around.
 pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
     let Some(search) = app.query.search.clone() else { return };
-    if app.page().is_some() {
-        if !app.with_page(|page, app| page.find(app, &search, (first, step))) {
-            say_none(app, &search);
-        }
-        return;
-    }
-    let table = app.tables.current();
-    let found = from_cursor(table.rows.len(), table.list.cursor, first, step)
-        .find(|at| is_match(app, &table.rows[*at], &search));
-    if let Some(at) = found {
-        let height = app.rows_shown();
-        app.tables.current_mut().select_index(at, height);
-        unfold_found(app, &search);
+    let is_found = if app.page().is_some() {
+        app.with_page(|page, app| page.find(app, &search, (first, step)))
     } else {
-        say_none(app, &search);
+        let table = app.tables.current();
+        let mut places = from_cursor(table.rows.len(), table.list.cursor, first, step);
+        let found = places.find(|at| is_match(app, &table.rows[*at], &search));
+        if let Some(at) = found {
+            let height = app.rows_shown();
+            app.tables.current_mut().select_index(at, height);
+            unfold_found(app, &search);
+        }
+        found.is_some()
+    };
+    if !is_found {
+        let shown = text::truncate(&text::safe(search.as_bytes()), 40);
+        app.screen.say(format!("no match for {shown}"));
     }
 }
 
-/// Unfolds the selected equal siblings where the search finds some of them and not all, and selects the first that it finds.
+/// Unfolds the selected equal siblings if some of them match and others don't, and selects the first match.
 fn unfold_found(app: &mut App, search: &str) {
     let Some(fold) = app.selected_fold() else { return };
     let found = |at: &&usize| matches_process(app, **at, search);
@@ -285,46 +249,35 @@ fn unfold_found(app: &mut App, search: &str) {
     app.select_row(Some(&RowKey::Process(id)));
 }
 
-fn say_none(app: &mut App, search: &str) {
-    let shown = text::truncate(&text::safe(search.as_bytes()), 40);
-    app.screen.say(format!("no match for {shown}"));
-}
-
-// The beginning: what the first screen says.
-
-/// The reason that the monitor is opened for.
+/// How the monitor is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// To look, as often before.
     Usual,
-    /// To look, for the first time.
+    /// For the first time.
     First,
     /// To choose a process with Enter, which ends the monitor.
     Pick,
 }
 
-/// The keys to begin with, and what they do.
-const KEYS: [(Action, &str); 3] = [
-    (Action::Filter, "filters"),
-    (Action::Open, "shows details"),
-    (Action::Help, "helps"),
-];
-
 impl App {
-    /// Opens the screen. The first time a line says, until the next key or for half a minute, what is on it.
+    /// Opens the screen. A greeting explains the first one, until the next key or for some snapshots.
     pub fn begin(&mut self, opening: Opening) {
         self.screen.picking = opening == Opening::Pick;
         if opening != Opening::First {
             return;
         }
         let what = self.query.scope.grouping().map_or("process", |by| by.id());
-        let keys = KEYS.iter().filter_map(|(action, does)| {
-            let key = self.config.keymap.shown_key(Context::Table, *action)?;
+        let keys = [
+            (Action::Filter, "filters"),
+            (Action::Open, "shows details"),
+            (Action::Help, "helps"),
+        ];
+        let keys = keys.into_iter().filter_map(|(action, does)| {
+            let key = self.config.keymap.shown_key(Context::Table, action)?;
             Some(format!("{key} {does}"))
         });
-        let keys: Vec<String> = keys.collect();
-        self.screen
-            .say(format!("Memory by {what}, largest first: {}", keys.join(", ")));
+        let keys = keys.collect::<Vec<_>>().join(", ");
+        self.screen.say(format!("Memory by {what}, largest first: {keys}"));
         self.screen.greets = true;
     }
 }

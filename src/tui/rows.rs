@@ -1,18 +1,22 @@
-//! Rows of the tables on screen.
+//! The rows of the tables on screen.
+//!
+//! In a plain list of all processes, a snapshot updates only what changed; the plain list of a fleet, in which everything
+//! changes, comes ready from the engine's thread. If rows are filtered, grouped, tagged, in a tree or in a frozen order, all of
+//! them are derived anew.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::mem::{replace, take};
 
 use crate::columns::Row;
-use crate::filter::{Filter, Filterable, TextField};
+use crate::filter::{Filterable, TextField};
 use crate::group::{Coverage, GroupBy, GroupNames, RowKey, Totals};
 use crate::model::{ProcessSample, Snapshot};
 use crate::query::kept::{put, sort};
 use crate::query::{Folds, Kept, ListPlan, MappingCount, Query, RowRef, Selection};
-use crate::tui::app::{App, Scope};
+use crate::tui::app::{App, Scope, Table};
 
-/// Makes the rows of every table anew from the snapshot, the filter and the order.
+/// Derives the rows of every table from the snapshot, the filter and the order.
 pub fn rebuild(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
@@ -24,7 +28,9 @@ pub fn rebuild(app: &mut App) {
     if reorder(app, &snapshot) {
         return;
     }
-    app.rows.listed = count(&snapshot, app.query.kernel_threads);
+    let kernel_threads = app.query.kernel_threads;
+    let is_listed = |row: &&ProcessSample| kernel_threads || !row.stat.is_kernel_thread();
+    app.rows.listed = snapshot.rows().iter().filter(is_listed).count();
     app.rows.coverage = Coverage::of_rows(snapshot.rows());
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
     let mut found = app.data.mappings.take_if(|_| of_mappings);
@@ -34,15 +40,13 @@ pub fn rebuild(app: &mut App) {
                 read: found.read,
                 unreadable: found.missing,
             };
-            let filter = &app.query.filter.filter;
+            let passes = |row: &Row<'_>| app.query.filter.filter.matches(&MappingRow(*row));
             let groups = take(&mut found.groups);
-            Selection::of_mappings(&app.row_source(&snapshot), groups, count, |row| {
-                passes_mapping(filter, row)
-            })
+            Selection::of_mappings(&app.row_source(&snapshot), groups, count, passes)
         }
         None => Selection::new(&app.row_source(&snapshot), &query(app)),
     };
-    // Making a key to look for takes a moment, and mostly there is no tag.
+    // Skips the cost of a key if nothing is tagged.
     let tagged = |i| !app.tables.tags.is_empty() && app.tables.tags.contains(&selection.key(&snapshot, i));
     let tagged = selection.sum(&app.row_source(&snapshot), tagged);
     app.rows.folds = if folds(app) {
@@ -64,10 +68,10 @@ pub fn rebuild(app: &mut App) {
         app.data.mappings = Some(found);
     }
     set_rows(app, ordered);
-    reselect(app);
+    reselect(app, &snapshot);
 }
 
-/// Orders the rows of a plain list anew, where nothing else can have changed; returns false where all must be made anew.
+/// Reorders a plain list in which only the order can have changed; returns false if all rows must be derived anew.
 fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
     let (Some(mut kept), Some(plan)) = (app.rows.kept.take(), plan(app)) else {
         return false;
@@ -77,80 +81,69 @@ fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
     }
     kept.reorder(&app.row_source(snapshot), plan);
     set_rows(app, kept.tables(snapshot));
-    fold_kept(app, snapshot, &kept, None);
-    app.rows.kept = Some(kept);
-    reselect(app);
+    keep(app, snapshot, kept, None);
     true
 }
 
-/// Returns true if equal siblings are folded: among all processes of one machine.
+/// Returns true if equal siblings are folded, which applies to all processes of one machine.
 pub(super) fn folds(app: &App) -> bool {
     app.query.folds && app.query.scope == Scope::Processes && app.fleet.is_none()
 }
 
-/// Folds the rows of tables that are kept, and keeps those that were. Where it is known which processes were `pushed` since
-/// the rows were folded last, only these are looked at.
-pub(super) fn fold_kept(app: &mut App, snapshot: &Snapshot, kept: &Kept, pushed: Option<&[u32]>) {
+/// Keeps a plain list, and folds its rows. If only the processes `pushed` changed since the last folding, only their folds are
+/// updated.
+fn keep(app: &mut App, snapshot: &Snapshot, kept: Kept, pushed: Option<&[u32]>) {
     let before = take(&mut app.rows.folds);
-    if !folds(app) {
-        return;
+    if folds(app) {
+        let source = app.row_source(snapshot);
+        let (siblings, unfolded) = (&app.rows.siblings, &app.query.unfolded);
+        let folds = match pushed {
+            Some(pushed) => before.update(siblings, &source, unfolded, pushed),
+            None => Folds::new(siblings, &source, unfolded, |_| true),
+        };
+        if !folds.is_empty() {
+            let tables = app.tables.shown().iter().zip(&kept.keys);
+            let order = |table: &Table| (table.sort, table.descending);
+            let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, order(table)));
+            let folded: Vec<_> = folded.collect();
+            let tables = app.tables.shown_mut().iter_mut().zip(folded);
+            app.rows.unfolded = tables.map(|(table, rows)| replace(&mut table.rows, rows)).collect();
+        }
+        app.rows.folds = folds;
     }
-    let source = app.row_source(snapshot);
-    let (siblings, unfolded) = (&app.rows.siblings, &app.query.unfolded);
-    let folds = match pushed {
-        Some(pushed) => before.update(siblings, &source, unfolded, pushed),
-        None => Folds::new(siblings, &source, unfolded, |_| true),
-    };
-    if !folds.is_empty() {
-        let tables = app.tables.shown().iter().zip(&kept.keys);
-        let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, (table.sort, table.descending)));
-        let folded: Vec<_> = folded.collect();
-        let tables = app.tables.shown_mut().iter_mut().zip(folded);
-        app.rows.unfolded = tables.map(|(table, rows)| replace(&mut table.rows, rows)).collect();
-    }
-    app.rows.folds = folds;
+    app.rows.kept = Some(kept);
+    reselect(app, snapshot);
 }
 
-/// Sets the rows of each table.
-pub(super) fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
+fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
     for (table, rows) in app.tables.shown_mut().iter_mut().zip(tables) {
         table.rows = rows;
     }
 }
 
-/// Finds the selection of each table among its rows.
-pub(super) fn reselect(app: &mut App) {
+/// Finds the selection of each table among its rows. It moves from a process to the row that it was folded into, and from a folded
+/// row that is gone to its first process.
+fn reselect(app: &mut App, snapshot: &Snapshot) {
     let (height, follow) = (app.rows_shown(), app.tables.follow);
-    reselect_folded(app);
+    let folds = &app.rows.folds;
     for table in app.tables.shown_mut() {
+        let selected = table.selected.as_ref();
+        if let Some(fold) = selected.and_then(|key| folds.holding(key, snapshot)) {
+            table.selected = Some(RowKey::Group(fold.group.key.clone()));
+        } else if let Some(key) = selected
+            .and_then(RowKey::group)
+            .filter(|key| key.by == GroupBy::Siblings)
+        {
+            let names = GroupNames::new(snapshot.rows());
+            let name = |row: &RowRef| names.name_of(snapshot.rows().get(row.index)?, key.by);
+            let is_in = |row: &&RowRef| name(row).as_deref() == key.name.as_deref();
+            table.selected = table.rows.iter().find(is_in).map(|row| row.key.clone());
+        }
         table.reselect(follow, height);
     }
 }
 
-/// Selects the row that a selected process was folded into, or the first of the processes that were in the selected row.
-fn reselect_folded(app: &mut App) {
-    let Some(snapshot) = app.engine.snapshot.clone() else {
-        return;
-    };
-    let folds = &app.rows.folds;
-    for table in app.tables.shown_mut() {
-        let Some(key) = &table.selected else { continue };
-        if let Some(fold) = folds.holding(key, &snapshot) {
-            let key = RowKey::Group(fold.group.key.clone());
-            table.selected = Some(key);
-        } else if let Some(key) = key.group().filter(|key| key.by == GroupBy::Siblings) {
-            let names = GroupNames::new(snapshot.rows());
-            let name = |row: &RowRef| names.name_of(snapshot.rows().get(row.index)?, key.by);
-            let first = table
-                .rows
-                .iter()
-                .find(|row| name(row).as_deref() == key.name.as_deref());
-            table.selected = first.map(|row| row.key.clone());
-        }
-    }
-}
-
-/// Returns the plain list that the tables show; `None` where rows are filtered, grouped, tagged, in a tree or in a frozen order.
+/// Returns the plain list that the tables show; `None` if rows are filtered, grouped, tagged, in a tree or in a frozen order.
 pub(super) fn plan(app: &App) -> Option<ListPlan> {
     let query = &app.query;
     let is_plain = query.scope == Scope::Processes
@@ -164,12 +157,6 @@ pub(super) fn plan(app: &App) -> Option<ListPlan> {
         kernel_threads: query.kernel_threads,
         orders: shown.map(|table| (table.sort, table.descending)).collect(),
     })
-}
-
-/// Returns the number of processes, with kernel threads where these are listed.
-fn count(snapshot: &Snapshot, kernel_threads: bool) -> usize {
-    let is_counted = |row: &&ProcessSample| kernel_threads || !row.stat.is_kernel_thread();
-    snapshot.rows().iter().filter(is_counted).count()
 }
 
 /// Returns the rows of each table in its own order.
@@ -189,7 +176,7 @@ fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRe
     tables.collect()
 }
 
-/// Returns the query that the state asks, in any order.
+/// Returns the query for the rows, without an order.
 pub(super) fn query(app: &App) -> Query<'_> {
     Query {
         by: app.query.scope.grouped_by(),
@@ -203,11 +190,7 @@ pub(super) fn query(app: &App) -> Query<'_> {
     }
 }
 
-/// Returns true if a mapping passes: a word asks its name, as a mapping has no command and no user.
-fn passes_mapping(filter: &Filter, row: &Row<'_>) -> bool {
-    filter.matches(&MappingRow(*row))
-}
-
+/// A mapping for a filter, whose words match its name: it has no command and no user.
 struct MappingRow<'a>(Row<'a>);
 
 impl Filterable for MappingRow<'_> {
@@ -227,14 +210,9 @@ impl Filterable for MappingRow<'_> {
     }
 }
 
-// Taking in a new snapshot: of a plain list of all processes only what changed is looked at again. That of a fleet, in which
-// all changes, was made on the engine's thread by then.
-//
-// Where rows are filtered, grouped, tagged, in a tree or in a frozen order, all rows are made anew.
-
-/// Rows that are moved one by one; where more have another key all are sorted.
+/// Maximum number of rows that are moved one by one; if more have a new key, all are sorted.
 const MAX_MOVED: usize = 64;
-/// Columns whose values change with time alone, or with other rows: they are looked at anew each time.
+/// Columns whose values change with time alone, or with other rows: a list in their order cannot be updated.
 const UNKEPT: [&str; 15] = [
     "age",
     "elapsed",
@@ -253,17 +231,16 @@ const UNKEPT: [&str; 15] = [
     "group",
 ];
 
-/// Takes in a new snapshot.
+/// Derives the rows after a new snapshot.
 pub(super) fn refresh(app: &mut App) {
-    let Some(snapshot) = app.engine.snapshot.clone() else {
-        return;
-    };
-    if !refresh_kept(app, &snapshot) {
+    if let Some(snapshot) = app.engine.snapshot.clone()
+        && !refresh_kept(app, &snapshot)
+    {
         rebuild(app);
     }
 }
 
-/// Takes a new snapshot into the rows that are kept, or were made before; returns false where all must be made anew.
+/// Updates a plain list after a new snapshot; returns false if all rows must be derived anew.
 fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     let (kept, ready) = (app.rows.kept.take(), app.engine.ready.take());
     let unfolded = take(&mut app.rows.unfolded);
@@ -288,7 +265,12 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
             update(kept, app, snapshot)
         });
         is_updated = kept.is_some();
-        kept.unwrap_or_else(|| build(plan, app, snapshot))
+        kept.unwrap_or_else(|| {
+            let mut kept = Kept::new(plan);
+            kept.look(&app.row_source(snapshot), usize::MAX);
+            set_rows(app, kept.tables(snapshot));
+            kept
+        })
     };
     (kept.tick, kept.pushed) = (snapshot.tick, app.engine.pushed);
     let (totals, coverage) = kept.sum(&app.row_source(snapshot));
@@ -303,32 +285,17 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         app.rows.siblings.take_in(snapshot, app.engine.pushed);
     }
     let pushed = app.engine.history.pushed().filter(|_| is_updated).map(<[u32]>::to_vec);
-    fold_kept(app, snapshot, &kept, pushed.as_deref());
-    app.rows.kept = Some(kept);
-    reselect(app);
+    keep(app, snapshot, kept, pushed.as_deref());
     true
 }
 
-/// Looks at every row.
-fn build(plan: ListPlan, app: &mut App, snapshot: &Snapshot) -> Kept {
-    let mut kept = Kept::new(plan);
-    kept.look(&app.row_source(snapshot), usize::MAX);
-    set_rows(app, kept.tables(snapshot));
-    kept
-}
-
-/// Takes in the rows that came and went, looks at those that were pushed to the history, and sums up anew where some moved;
-/// `None` where all are to be looked at.
+/// Adds and removes rows, re-reads those that were pushed to the history, and corrects the sums; `None` if the list must be
+/// built anew.
 fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let (rows, changes) = (snapshot.rows(), snapshot.changes.as_ref()?);
     let pushed = app.engine.history.pushed()?.to_vec();
-    let moved: Vec<u32> = app
-        .engine
-        .history
-        .moved()
-        .iter()
-        .map(|at| rows[*at as usize].id.pid)
-        .collect();
+    let moved = app.engine.history.moved().iter();
+    let moved: Vec<u32> = moved.map(|at| rows[*at as usize].id.pid).collect();
     let mut removed: Vec<u32> = changes.removed.iter().map(|id| id.pid).collect();
     removed.sort_unstable();
     let is_new = |at: &usize| !kept.has(rows[*at].id.pid) || removed.binary_search(&rows[*at].id.pid).is_ok();
@@ -339,13 +306,8 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
         return None;
     }
     let source = app.row_source(snapshot);
-    kept.sum_anew(
-        &source,
-        moved
-            .into_iter()
-            .chain(removed)
-            .chain(new.iter().map(|at| rows[*at].id.pid)),
-    );
+    let added = new.iter().map(|at| rows[*at].id.pid);
+    kept.sum_anew(&source, moved.into_iter().chain(removed).chain(added));
 
     let is_new = |at: usize| new.binary_search(&at).is_ok();
     let looked = pushed.into_iter().map(|at| at as usize);
@@ -354,11 +316,9 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let news = shown.map(|(table, keys)| {
         let column = table.sort.get();
         let key = |at: &usize| (*at, column.order_key(&source.process(&rows[*at])));
-        let news = looked
-            .iter()
-            .map(key)
-            .filter(|(at, key)| keys[*at] != *key || is_new(*at));
-        news.collect::<Vec<_>>()
+        let all = looked.iter().map(key);
+        let news: Vec<_> = all.filter(|(at, key)| keys[*at] != *key || is_new(*at)).collect();
+        news
     });
     let news: Vec<_> = news.collect();
     let row_key = |at: usize| is_new(at).then(|| RowKey::Process(rows[at].id));

@@ -1,4 +1,4 @@
-//! An event and the state before give the state after, and what is to be done outside.
+//! `update`: an event changes the state, and may have effects outside.
 
 mod table;
 
@@ -14,17 +14,17 @@ use crate::config::{Action, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::text;
-use crate::tui::app::{App, Response};
+use crate::tui::app::{App, Hint, Response};
 use crate::tui::event::{Effect, Event};
-use crate::tui::hints::{Button, button_at};
-use crate::tui::navigation::{on_scan_done, on_scan_failed, on_scan_progress};
+use crate::tui::hints::hint_at;
+use crate::tui::navigation::on_scan_done;
 use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel};
 
-/// Snapshots for which the line of the first start is shown to who presses no key.
+/// Number of snapshots after which the greeting of the first start is removed.
 const GREETED: u64 = 20;
 
-/// Changes the state as an event asks; returns what is to be done outside, in this order.
+/// Handles an event; returns the effects to perform, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match event {
@@ -47,10 +47,14 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 effects = act::prove(app);
             }
         }
-        Event::ScanProgress(number, done) => on_scan_progress(app, number, done),
+        Event::ScanProgress(number, done) => {
+            if let Some(scan) = app.requests.scan.as_mut().filter(|scan| scan.number == number) {
+                scan.done = done;
+            }
+        }
         Event::ScanDone(number, found) => on_scan_done(app, number, &found),
         Event::ScanFailed(number, text) => {
-            on_scan_failed(app, number);
+            app.requests.scan.take_if(|scan| scan.number == number);
             app.screen.fail(text);
         }
         Event::Inspected(id, read) => {
@@ -72,15 +76,11 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     effects.extend(panel::request(app));
     effects.extend(page::request_trace(app));
     effects.extend(act::request_looks(app));
-    app.engine.plan = app
-        .fleet
-        .as_ref()
-        .and_then(|_| plan(app))
-        .filter(ListPlan::is_of_snapshots);
+    let plan = app.fleet.as_ref().and_then(|_| plan(app));
+    app.engine.plan = plan.filter(ListPlan::is_of_snapshots);
     effects
 }
 
-/// Has the open modal, or else the table, perform the action of a key.
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = app.modal.as_ref().map_or(Context::Table, |modal| modal.context());
     let action = app.config.keymap.action(context, key);
@@ -106,7 +106,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// Has the open modal, or else the open page or the table, perform an action.
+/// Passes an action to the open modal, else to the open page or the table.
 fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     let refusal = app.fleet.as_ref().and_then(|_| fleet::refusal(action));
     if let Some(why) = refusal.filter(|_| app.modal.is_none()) {
@@ -121,7 +121,7 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     }
 }
 
-/// Makes the rows anew by the engine's state, and forgets what concerned processes that are gone.
+/// Derives the rows from the engine's state, and removes tags and folds of processes that are gone.
 fn on_snapshot(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
@@ -130,9 +130,8 @@ fn on_snapshot(app: &mut App) {
         (app.screen.message, app.screen.greets) = (None, false);
     }
     let has_swap = snapshot.system.swap_total != Ok(0);
-    let is_other = app.screen.has_swap != has_swap;
-    app.screen.has_swap = has_swap;
-    if app.data.marks.discard_incomparable(&snapshot) || is_other {
+    let had_swap = std::mem::replace(&mut app.screen.has_swap, has_swap);
+    if app.data.marks.discard_incomparable(&snapshot) || had_swap != has_swap {
         app.apply_columns();
     }
     if snapshot.processes.is_ok() {
@@ -144,7 +143,7 @@ fn on_snapshot(app: &mut App) {
         app.tables.tags.retain(|key| match key {
             RowKey::Part(_) => true,
             RowKey::Process(id) => alive.contains(id),
-            // Groups of processes come and go; a history knows them a while longer. Mappings stay.
+            // Groups of processes come and go, and their history outlives them. Mappings stay.
             RowKey::Group(key) => key.by == GroupBy::Mapping || history.has_group(key, &snapshot),
         });
         app.query.folded.retain(|id| alive.contains(id));
@@ -165,14 +164,11 @@ fn on_snapshot(app: &mut App) {
     app.with_page(|page, app| page.follow(app));
 }
 
-// The wheel and clicks.
-
 /// Rows that a notch of the wheel moves, as in most programs.
 const ROWS_PER_NOTCH: isize = 3;
 /// Time within which a second click on a row opens it, as on most desktops.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
-/// Takes in a mouse event.
 fn on_mouse(app: &mut App, mouse: MouseEvent, now: Duration) -> Vec<Effect> {
     let at = Position::new(mouse.column, mouse.row);
     match mouse.kind {
@@ -183,7 +179,6 @@ fn on_mouse(app: &mut App, mouse: MouseEvent, now: Duration) -> Vec<Effect> {
     }
 }
 
-/// Returns true if the mouse is for what is open over the tables.
 fn is_for_modal(app: &App) -> bool {
     app.modal.as_ref().is_some_and(|modal| modal.takes_mouse())
 }
@@ -207,19 +202,23 @@ fn on_wheel(app: &mut App, at: Position, down: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Returns the index of the table that lies there.
+/// Returns the index of the table at a position.
 fn table_at(app: &App, at: Position) -> Option<usize> {
     app.layout().tables.iter().position(|area| area.contains(at))
 }
 
-/// Presses the key whose hint was clicked, sorts by the column whose heading was, or selects the row, or opens it.
+/// Handles a click: on a button of the footer, a heading or a row, which a double click opens.
 fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
-    let button = button_at(app, at);
+    let hint = hint_at(app, at);
     app.screen.message = None;
     let last = app.tables.clicked.take();
-    match button {
-        Some(Button::Action(action)) => return perform(app, action),
-        Some(Button::Char(c)) => return app.with_modal(|modal, app| modal.on_char(app, c)),
+    match hint {
+        Some(Hint::Action(action, _)) => return perform(app, action),
+        Some(Hint::Key(key, _)) => {
+            if let Ok(c) = key.parse() {
+                return app.with_modal(|modal, app| modal.on_char(app, c));
+            }
+        }
         None => {}
     }
     if is_for_modal(app) {
@@ -234,7 +233,14 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
     let area = app.layout().tables[active];
     app.tables.active = active;
     if at.y == area.y {
-        sort_by_heading(app, at.x - area.x, area.width);
+        let columns = app.place_columns(app.tables.current(), area.width);
+        let x = at.x - area.x;
+        let hit = columns.iter().find(|c| (c.x..c.x.saturating_add(c.width)).contains(&x));
+        if let Some(column) = hit.and_then(|c| app.tables.current().columns.get(c.index).copied()) {
+            app.tables.frozen = false;
+            app.tables.current_mut().sort_by(column);
+            rebuild(app);
+        }
         return Vec::new();
     }
     let row = app.tables.current().list.offset + usize::from(at.y - area.y - 1);
@@ -244,28 +250,14 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
     let height = app.rows_shown();
     app.tables.current_mut().select_index(row, height);
     let selected = app.tables.current().selected.clone();
-    let is_second =
-        last.is_some_and(|(key, then)| selected.as_ref() == Some(&key) && now.saturating_sub(then) <= DOUBLE_CLICK);
-    if !is_second {
+    let last = last.filter(|(_, then)| now.saturating_sub(*then) <= DOUBLE_CLICK);
+    if last.is_none_or(|(key, _)| selected.as_ref() != Some(&key)) {
         app.tables.clicked = selected.map(|key| (key, now));
         return Vec::new();
     }
-    // What is open already stays so.
+    // A double click closes no panel.
     if app.shows_panel() && app.query.scope.lists_processes() && app.selected_fold().is_none() {
         return Vec::new();
     }
     perform(app, Action::Open)
-}
-
-/// Sorts by the column whose heading is at a place of the current table.
-fn sort_by_heading(app: &mut App, x: u16, width: u16) {
-    let columns = app.place_columns(app.tables.current(), width);
-    let hit = columns
-        .into_iter()
-        .find(|c| (c.x..c.x.saturating_add(c.width)).contains(&x));
-    if let Some(column) = hit.and_then(|c| app.tables.current().columns.get(c.index).copied()) {
-        app.tables.frozen = false;
-        app.tables.current_mut().sort_by(column);
-        rebuild(app);
-    }
 }

@@ -1,6 +1,6 @@
-//! Building blocks of the screen: text, status lines, lists, table columns, a line being edited.
-//!
-//! A widget knows the terminal's cells and the theme, and nothing of the monitor's state: it is given what it draws.
+//! Building blocks of the screen, without access to the monitor's state: text, table columns, lists, status lines, text input.
+
+use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -11,11 +11,10 @@ use crate::columns::CellStyle;
 use crate::config::{Action, Theme};
 use crate::text::{self, Align, fit};
 
-/// Writes text from (`x`, `y`) on, in at most `width` columns and within the buffer, and returns the column after
-/// it.
+/// Writes text from (`x`, `y`) on, in at most `width` columns and within the buffer; returns the column after it.
 ///
-/// It draws as `Buffer::set_stringn` does, which looks for the borders of grapheme clusters. Characters that are
-/// plainly one cell wide are written at once here: most of a screen, redrawn every second, is such.
+/// The result is that of `Buffer::set_stringn`, which searches for grapheme clusters. Most of a screen, redrawn every second, is
+/// characters one cell wide, for which this is faster.
 pub fn draw_text(buf: &mut Buffer, x: u16, y: u16, text: &str, width: usize, style: Style) -> u16 {
     let right = buf.area.right();
     let end = x.saturating_add(u16::try_from(width).unwrap_or(u16::MAX)).min(right);
@@ -37,12 +36,12 @@ pub fn draw_text(buf: &mut Buffer, x: u16, y: u16, text: &str, width: usize, sty
     }
 }
 
-/// Writes text at the left edge of an area's first line, as far as it fits.
+/// Writes text at the left edge of an area's first line, cut to its width.
 pub fn draw_line(buf: &mut Buffer, area: Rect, text: &str, style: Style) {
     draw_text(buf, area.x, area.y, text, usize::from(area.width), style);
 }
 
-/// Draws a bar from the bottom of an area one column wide, so many eighths of a line high.
+/// Draws a bar from the bottom of an area one column wide, `eighths` of a line high.
 pub fn draw_bar(buf: &mut Buffer, area: Rect, eighths: u16, style: Style) {
     const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     for above in 0..area.height {
@@ -50,14 +49,8 @@ pub fn draw_bar(buf: &mut Buffer, area: Rect, eighths: u16, style: Style) {
         if part == 0 {
             return;
         }
-        draw_text(
-            buf,
-            area.x,
-            area.bottom() - 1 - above,
-            BARS[usize::from(part) - 1],
-            1,
-            style,
-        );
+        let y = area.bottom() - 1 - above;
+        draw_text(buf, area.x, y, BARS[usize::from(part) - 1], 1, style);
     }
 }
 
@@ -67,30 +60,26 @@ pub fn line(area: Rect, at: u16) -> Rect {
     Rect { y, height: 1, ..area }
 }
 
-/// Returns true for a character that is one column wide and never part of another one's cluster: visible ASCII,
-/// block elements and lines.
+/// Returns true for a character one column wide that never joins another one's cluster: visible ASCII, blocks and lines.
 const fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{2500}'..='\u{259f}')
 }
 
-// Placing the columns of a table side by side, and drawing its cells.
+// The columns of a table.
 
-/// The wishes of a column before it is placed.
+/// The requirements of a column before it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnLayout {
-    /// Its width; the least one if it grows.
+    /// The width; the minimum if it grows.
     pub width: u16,
-    /// It takes what is left over.
+    /// It takes the width that is left over.
     pub grows: bool,
-    /// Where there is room for few, those of lowest priority are left out first, the rightmost of equal ones;
-    /// one of [`ALWAYS`](Self::ALWAYS) never.
+    /// Columns of lowest priority are left out first, the rightmost of equal ones; those of [`ALWAYS`](Self::ALWAYS) never.
     pub priority: u8,
-    /// Where the text stands in the column.
     pub align: Align,
 }
 
 impl ColumnLayout {
-    /// The priority of a column that is never left out.
     pub const ALWAYS: u8 = u8::MAX;
 
     /// Returns a column that is never left out.
@@ -103,35 +92,32 @@ impl ColumnLayout {
         }
     }
 
-    /// Returns a column of text at the left that takes what is left over.
+    /// Returns a left-aligned column that takes the width left over.
     pub const fn rest() -> Self {
+        let grows = true;
         Self {
-            width: 0,
-            grows: true,
-            priority: Self::ALWAYS,
-            align: Align::Left,
+            grows,
+            ..Self::fixed(0, Align::Left)
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedColumn {
-    /// Its index among the table's columns.
+    /// The index among the table's columns.
     pub index: usize,
-    /// Left edge, from the table's.
+    /// The distance from the table's left edge.
     pub x: u16,
     pub width: u16,
     /// Terminal columns of its text that are scrolled away.
     pub skip: usize,
-    /// Where the text stands in the column.
     pub align: Align,
 }
 
-/// Places columns in `width`, `gap` spaces apart; the one that grows takes what is left over.
+/// Places columns in `width`, `gap` spaces apart.
 ///
-/// Where not all fit, those of lowest priority are left out: a figure without its command says nothing. `scroll`
-/// instead takes columns away on the left, as long as not all fit, and then scrolls the text of the growing one by
-/// eights. A column without a width that does not grow has no place.
+/// If not all fit, those of lowest priority are left out. `scroll` instead removes columns on the left until the rest fit, and
+/// then scrolls the text of the growing one by eights. A column without a width that does not grow is not placed.
 pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usize) -> Vec<PlacedColumn> {
     let width = usize::from(width);
     let gap = usize::from(gap);
@@ -139,9 +125,8 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
         let each = list.iter().map(|i| usize::from(columns[*i].width) + gap);
         each.sum::<usize>().saturating_sub(gap)
     };
-    let mut list: Vec<usize> = (0..columns.len())
-        .filter(|at| columns[*at].grows || columns[*at].width > 0)
-        .collect();
+    let has_place = |at: &usize| columns[*at].grows || columns[*at].width > 0;
+    let mut list: Vec<usize> = (0..columns.len()).filter(has_place).collect();
     let mut hidden = 0;
     if scroll == 0 {
         while needed(&list) > width {
@@ -181,8 +166,8 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
     placed
 }
 
-/// Draws a row that is drawn already as the selected one. Verdicts that matter keep their colours, as the ground of their cells:
-/// on that of the selection few could be read.
+/// Highlights a drawn row as the selected one. Cells with an important verdict get its colour as their background, as few
+/// colours are readable on that of the selection.
 pub fn select_row(buf: &mut Buffer, row: Rect, theme: &Theme, verdicts: &[(Rect, CellStyle)]) {
     buf.set_style(row, theme.selected);
     for (cell, meaning) in verdicts {
@@ -197,28 +182,22 @@ pub fn select_row(buf: &mut Buffer, row: Rect, theme: &Theme, verdicts: &[(Rect,
 }
 
 impl PlacedColumn {
-    /// Returns the area of its cell in a row.
     pub fn cell(&self, row: Rect) -> Rect {
-        Rect {
-            x: row.x + self.x,
-            width: self.width,
-            ..row
-        }
-        .intersection(row)
+        let (x, width) = (row.x + self.x, self.width);
+        Rect { x, width, ..row }.intersection(row)
     }
 
     /// Draws a text in the column of a row, padded or cut to its width.
     pub fn draw(&self, buf: &mut Buffer, row: Rect, text: &str, style: Style) {
-        let width = usize::from(self.width);
-        if self.skip > 0 {
-            let rest = text::skip(text, self.skip);
-            self.draw_at(buf, row, 0, &fit(&rest, width, self.align), style);
+        let rest = if self.skip > 0 {
+            &text::skip(text, self.skip)
         } else {
-            self.draw_at(buf, row, 0, &fit(text, width, self.align), style);
-        }
+            text
+        };
+        self.draw_at(buf, row, 0, &fit(rest, self.width.into(), self.align), style);
     }
 
-    /// Draws a text `from` columns into the column of a row, cut to what is left of it.
+    /// Draws a text from the column `from` of the cell on, cut to the cell.
     pub fn draw_at(&self, buf: &mut Buffer, row: Rect, from: u16, text: &str, style: Style) {
         let x = row.x + self.x + from;
         let width = row.right().saturating_sub(x).min(self.width.saturating_sub(from));
@@ -228,20 +207,7 @@ impl PlacedColumn {
     }
 }
 
-/// Returns a heading with the mark of the order, if it is sorted by that column: `▼PSS`, the greatest first.
-pub fn with_order(title: &str, descending: Option<bool>, align: Align) -> String {
-    let mark = match descending {
-        None => return title.to_owned(),
-        Some(true) => '▼',
-        Some(false) => '▲',
-    };
-    match align {
-        Align::Right => format!("{mark}{title}"),
-        Align::Left => format!("{title}{mark}"),
-    }
-}
-
-/// Returns which of the rows are on the screen, in words of falling length: `18–34 of 108`; none where all are.
+/// Returns which rows are on the screen, the longer text first: `18–34 of 108`, `34/108`; nothing if all are.
 pub fn rows_in_sight(offset: usize, height: usize, rows: usize) -> Vec<String> {
     if height == 0 || rows <= height {
         return Vec::new();
@@ -250,66 +216,63 @@ pub fn rows_in_sight(offset: usize, height: usize, rows: usize) -> Vec<String> {
     vec![format!("{first}–{last} of {rows}"), format!("{last}/{rows}")]
 }
 
-/// Draws the first of the texts that fits at the right end of a heading, in the rightmost column that has room beside its title.
-pub fn draw_beside_headings(
+/// Draws headings. `heading` returns the title of a column by its index, and whether its order is descending if the table is
+/// sorted by it: `▼PSS`. The first of the `notes` that fits is drawn in the rightmost column with room beside its title.
+pub fn draw_headings(
     buf: &mut Buffer,
     row: Rect,
     columns: &[PlacedColumn],
-    title: impl Fn(&PlacedColumn) -> String,
-    texts: &[String],
-    style: Style,
+    heading: impl Fn(usize) -> (Cow<'static, str>, Option<bool>),
+    theme: &Theme,
+    sorted: Style,
+    notes: &[String],
 ) {
-    for text in texts {
-        let width = text::width(text) as u16;
-        let has_room =
-            |column: &&PlacedColumn| usize::from(column.width) > text::width(&title(column)) + usize::from(width);
-        if let Some(column) = columns.iter().rfind(has_room) {
-            return column.draw_at(buf, row, column.width - width, text, style);
+    let mut room = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (title, order) = heading(column.index);
+        let mark = order.map_or("", |descending| if descending { "▼" } else { "▲" });
+        let title = match column.align {
+            Align::Right => format!("{mark}{title}"),
+            Align::Left => format!("{title}{mark}"),
+        };
+        let style = if order.is_some() { sorted } else { theme.heading };
+        PlacedColumn { skip: 0, ..*column }.draw(buf, row, &title, style);
+        room.push(usize::from(column.width).saturating_sub(text::width(&title)));
+    }
+    for note in notes {
+        let width = text::width(note);
+        if let Some(at) = room.iter().rposition(|room| *room > width) {
+            let column = &columns[at];
+            return column.draw_at(buf, row, column.width - width as u16, note, theme.text);
         }
     }
 }
 
-/// A table's columns as placed in its area, to draw a heading and rows with.
+/// A table's columns as placed in its area.
 #[derive(Debug)]
 pub struct TableGrid {
-    columns: Vec<PlacedColumn>,
-    area: Rect,
+    pub columns: Vec<PlacedColumn>,
+    pub area: Rect,
 }
 
 impl TableGrid {
     /// Places columns in an area, `gap` spaces apart and one from its left edge.
     pub fn new(columns: &[ColumnLayout], area: Rect, gap: u16) -> Self {
-        let area = Rect {
-            x: area.x.saturating_add(1),
-            width: area.width.saturating_sub(1),
-            ..area
-        };
+        let (x, width) = (area.x.saturating_add(1), area.width.saturating_sub(1));
+        let area = Rect { x, width, ..area };
         Self {
             columns: place_columns(columns, area.width, gap, 0),
             area,
         }
     }
 
-    /// Returns the area of a cell of a row that is `at` lines below the top; an empty one where its column was left
-    /// out.
+    /// Returns the area of a cell in the row `at` lines below the top; an empty one if its column was left out.
     pub fn cell(&self, at: u16, index: usize) -> Rect {
         let column = self.columns.iter().find(|column| column.index == index);
         column.map_or_else(Rect::default, |column| column.cell(line(self.area, at)))
     }
 
-    /// Draws the first of the texts that fits beside the headings, which are in the first line.
-    pub fn draw_beside_headings(
-        &self,
-        buf: &mut Buffer,
-        title: impl Fn(usize) -> String,
-        texts: &[String],
-        style: Style,
-    ) {
-        let row = line(self.area, 0);
-        draw_beside_headings(buf, row, &self.columns, |column| title(column.index), texts, style);
-    }
-
-    /// Draws the cells of a row that is `at` lines below the top of the area, by the index of their column.
+    /// Draws the cells of the row `at` lines below the top; `cell` returns one by the index of its column.
     pub fn draw_row(&self, buf: &mut Buffer, at: u16, mut cell: impl FnMut(usize) -> (String, Style)) {
         let row = line(self.area, at);
         for column in &self.columns {
@@ -319,9 +282,7 @@ impl TableGrid {
     }
 }
 
-// A list with a cursor.
-
-/// The cursor of a list, and how far the list is scrolled.
+/// The cursor of a list, and how far it is scrolled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListState {
     /// The index of the selected entry.
@@ -331,22 +292,18 @@ pub struct ListState {
 }
 
 impl ListState {
-    /// Selects an entry of `len`, the last one at most, with `height` of them on screen. Scrolls as little as is
-    /// needed for the cursor to be on screen and no line to be wasted.
+    /// Selects an entry of `len`, or the last one, with `height` of them on screen. Scrolls as little as is needed to show the
+    /// cursor and to leave no line empty.
     pub fn select(&mut self, index: usize, len: usize, height: usize) {
         let height = height.max(1);
         self.cursor = index.min(len.saturating_sub(1));
+        let least = (self.cursor + 1).saturating_sub(height);
         let most = len.saturating_sub(height);
-        self.offset = self
-            .offset
-            .min(self.cursor)
-            .max((self.cursor + 1).saturating_sub(height))
-            .min(most);
+        self.offset = self.offset.min(self.cursor).max(least).min(most);
     }
 }
 
-/// Draws the entries that are scrolled into the area, a line each, the one at the cursor in the style `selected`.
-/// Entries are made only for lines that are drawn.
+/// Draws the visible entries, a line each, the one at the cursor in the style `selected`. `entry` is called only for those.
 pub fn draw_list(
     buf: &mut Buffer,
     area: Rect,
@@ -364,11 +321,9 @@ pub fn draw_list(
     }
 }
 
-// A line made of segments, the least important of which are left out where it is narrow.
-
-/// A part of the line: spans that stay or go together.
+/// A part of a status line: spans that are drawn or left out together.
 struct Segment {
-    /// Its number among those of its side.
+    /// Its number among those added to its side.
     part: usize,
     priority: u8,
     spans: Vec<(String, Style)>,
@@ -376,18 +331,18 @@ struct Segment {
 }
 
 impl Segment {
-    fn new(part: usize, priority: u8, spans: Vec<(String, Style)>) -> Self {
-        let width = spans.iter().map(|(text, _)| text::width(text)).sum();
-        Self {
-            part,
+    fn add(side: &mut Vec<Self>, priority: u8, spans: Vec<(String, Style)>) {
+        side.push(Self {
+            part: side.len(),
             priority,
+            width: spans.iter().map(|(text, _)| text::width(text)).sum(),
             spans,
-            width,
-        }
+        });
     }
 }
 
-/// A line of segments, some at the left edge and some at the right one.
+/// A line of segments at the left and the right edge. If not all fit, those of lowest priority are left out, the last added
+/// first.
 #[derive(Default)]
 pub struct StatusLine {
     left: Vec<Segment>,
@@ -401,36 +356,34 @@ impl StatusLine {
         line
     }
 
-    /// Adds spans; of the segments that do not all fit, those of lowest priority are left out.
     pub fn spans(&mut self, priority: u8, spans: Vec<(String, Style)>) {
-        self.left.push(Segment::new(self.left.len(), priority, spans));
+        Segment::add(&mut self.left, priority, spans);
     }
 
     pub fn text(&mut self, priority: u8, text: impl Into<String>, style: Style) {
         self.spans(priority, vec![(text.into(), style)]);
     }
 
-    /// Adds a label and the text it is about.
+    /// Adds a label and the text that it describes.
     pub fn labeled(&mut self, priority: u8, label: &str, label_style: Style, text: impl Into<String>, style: Style) {
         self.spans(priority, vec![(label.into(), label_style), (text.into(), style)]);
     }
 
     /// Adds a text at the right edge.
     pub fn text_right(&mut self, priority: u8, text: impl Into<String>, style: Style) {
-        let part = self.right.len();
-        self.right
-            .push(Segment::new(part, priority, vec![(text.into(), style)]));
+        Segment::add(&mut self.right, priority, vec![(text.into(), style)]);
     }
 
-    fn width(&self) -> usize {
-        self.left.iter().chain(&self.right).map(|s| s.width).sum()
-    }
-
-    /// Leaves out what does not fit.
+    /// Removes what does not fit; the last segment stays.
     fn fit(&mut self, width: u16) {
-        while self.width() > usize::from(width) && self.left.len() + self.right.len() > 1 {
-            let lowest = self.left.iter().chain(&self.right).map(|s| s.priority).min();
-            let last = |list: &[Segment]| list.iter().rposition(|s| Some(s.priority) == lowest);
+        loop {
+            let all = || self.left.iter().chain(&self.right);
+            let needed: usize = all().map(|s| s.width).sum();
+            if needed <= usize::from(width) || all().count() <= 1 {
+                return;
+            }
+            let lowest = all().map(|s| s.priority).min();
+            let last = |side: &[Segment]| side.iter().rposition(|s| Some(s.priority) == lowest);
             if let Some(at) = last(&self.left) {
                 self.left.remove(at);
             } else if let Some(at) = last(&self.right) {
@@ -439,7 +392,7 @@ impl StatusLine {
         }
     }
 
-    /// Returns which of the parts at the left edge, as they were added, is drawn at a column of the screen.
+    /// Returns the number of the segment, as added to the left edge, that is drawn at a column of the screen.
     pub fn part_at(mut self, area: Rect, x: u16) -> Option<usize> {
         self.fit(area.width);
         let mut end = usize::from(area.x);
@@ -451,33 +404,28 @@ impl StatusLine {
         hit.map(|segment| segment.part)
     }
 
-    /// Draws what fits.
     pub fn draw(mut self, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;
         }
         self.fit(area.width);
         let mut x = area.x;
-        let mut write = |from: u16, segments: &[Segment]| {
+        let right: usize = self.right.iter().map(|s| s.width).sum();
+        let right = area.right().saturating_sub(u16::try_from(right).unwrap_or(u16::MAX));
+        for (from, side) in [(area.x, &self.left), (right, &self.right)] {
             x = x.max(from);
-            for (text, style) in segments.iter().flat_map(|s| &s.spans) {
+            for (text, style) in side.iter().flat_map(|s| &s.spans) {
                 let left = usize::from(area.right().saturating_sub(x));
                 x = draw_text(buf, x, area.y, text, left, *style);
             }
-        };
-        let right: usize = self.right.iter().map(|s| s.width).sum();
-        write(area.x, &self.left);
-        let from = area.right().saturating_sub(u16::try_from(right).unwrap_or(u16::MAX));
-        write(from, &self.right);
+        }
     }
 }
 
-// A line of text being edited.
-
-/// The longest line taken: what is pasted beyond it is dropped, so that a pasted file costs nothing.
+/// Maximum length of an edited line; the rest of a longer paste is dropped.
 const MAX_BYTES: usize = 4096;
 
-/// The text and a cursor in it, always between two grapheme clusters.
+/// A line of text being edited, and a cursor in it, always between two grapheme clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextInput {
     text: String,
@@ -486,7 +434,6 @@ pub struct TextInput {
 }
 
 impl TextInput {
-    /// Returns a line that begins as `text`, the cursor at its end.
     pub fn new(text: &str) -> Self {
         Self {
             text: text.into(),
@@ -508,15 +455,11 @@ impl TextInput {
         text::width(self.split().0)
     }
 
-    /// Inserts text at the cursor; control and formatting characters (a pasted newline, a bidi mark) become
-    /// spaces.
+    /// Inserts text at the cursor; control and formatting characters (a newline, a bidi mark) become spaces.
     pub fn insert(&mut self, typed: &str) {
         for c in typed.chars() {
-            let c = if c.is_control() || text::is_invisible(c) {
-                ' '
-            } else {
-                c
-            };
+            let is_hidden = c.is_control() || text::is_invisible(c);
+            let c = if is_hidden { ' ' } else { c };
             if self.text.len() + c.len_utf8() > MAX_BYTES {
                 return;
             }
@@ -525,7 +468,7 @@ impl TextInput {
         }
     }
 
-    /// Performs an editing action; other actions change nothing.
+    /// Performs an editing action; ignores other actions.
     pub fn on_action(&mut self, action: Action) {
         match action {
             Action::Left => self.cursor = self.cluster_before(),
@@ -558,22 +501,21 @@ impl TextInput {
         self.cursor + self.split().1.graphemes(true).next().map_or(0, str::len)
     }
 
-    /// Returns where the word before the cursor, and the spaces after it, begins.
+    /// Returns the start of the word before the cursor.
     fn word_before(&self) -> usize {
         let head = self.split().0.trim_end();
         let space = head.char_indices().rfind(|(_, c)| c.is_whitespace());
         space.map_or(0, |(at, c)| at + c.len_utf8())
     }
 
-    /// Returns where the text begins on a line after a label, and how many of its columns are scrolled away so
-    /// that the cursor stays in sight.
+    /// Returns the screen column of the text after a label, and how many of its columns are scrolled away to show the cursor.
     fn viewport(&self, label: &str, area: Rect) -> (u16, usize) {
         let x = (area.x + text::width(label) as u16 + 1).min(area.right());
         let room = usize::from(area.right() - x).max(1);
         (x, (self.column() + 1).saturating_sub(room))
     }
 
-    /// Returns the screen's column of a character of the text; `None` where it is not on screen.
+    /// Returns the screen column of a character of the text; `None` if it is not on screen.
     pub fn screen_column(&self, character: usize, label: &str, area: Rect) -> Option<u16> {
         let before: String = self.text.chars().take(character).collect();
         let (x, scrolled) = self.viewport(label, area);
@@ -581,8 +523,7 @@ impl TextInput {
         Some(x.saturating_add(u16::try_from(column).ok()?)).filter(|x| *x < area.right())
     }
 
-    /// Draws a label and the text after it. Returns the column after the text, and where the terminal's cursor
-    /// belongs.
+    /// Draws a label and the text after it. Returns the column after the text, and the place of the terminal's cursor.
     pub fn draw(&self, label: &str, area: Rect, theme: &Theme, buf: &mut Buffer) -> (u16, Position) {
         let area = Rect { height: 1, ..area };
         buf.set_style(area, theme.input);
@@ -596,7 +537,7 @@ impl TextInput {
     }
 }
 
-/// Returns the indices `0..len`: the one `first` rows from the cursor, and then every `step` rows, wrapping around.
+/// Returns the indices `0..len`, from `first` rows after the cursor on in steps of `step` rows, wrapping around.
 pub fn from_cursor(len: usize, cursor: usize, first: isize, step: isize) -> impl Iterator<Item = usize> {
     let (len, start) = (len.cast_signed(), cursor.cast_signed() + first);
     (0..len).map(move |n| (start + n * step).rem_euclid(len) as usize)

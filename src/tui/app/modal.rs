@@ -1,7 +1,7 @@
-//! Popups, dialogs and prompts: they take the keys in place of the table.
+//! Popups, dialogs and prompts, which receive the keys in place of the table.
 //!
-//! Each is one file (or folder) with its state, its keys and its drawing, and is opened where its key is handled in
-//! `update`. `update` passes events to the open one and `view` draws it; neither knows which one it is.
+//! Each is one file (or folder) with its state, keys and drawing. `update` opens it, and passes events to it; `view` draws it.
+//! Neither knows which one is open.
 
 use std::any::Any;
 
@@ -11,30 +11,25 @@ use ratatui::layout::Position;
 use super::App;
 use crate::config::{Action, Context};
 use crate::tui::event::Effect;
-
-/// A key that the footer names, and its label.
 #[derive(Clone, Copy, Debug)]
 pub enum Hint {
-    /// The key that is bound to an action.
     Action(Action, &'static str),
-    /// A key, or a way of typing, that is bound to nothing.
+    /// A key, or several, that are bound to no action.
     Key(&'static str, &'static str),
 }
 
+/// What a modal asks for after an event.
 #[derive(Debug, Default)]
 pub struct Response {
-    /// Effects to perform, in this order.
     pub effects: Vec<Effect>,
     pub close: bool,
 }
 
 impl Response {
-    /// Returns the response that leaves the modal open.
     pub fn stay() -> Self {
         Self::default()
     }
 
-    /// Returns the response that closes the modal.
     pub const fn close() -> Self {
         let effects = Vec::new();
         Self { effects, close: true }
@@ -47,61 +42,56 @@ impl Response {
     }
 }
 
-/// Something that takes the keys in place of the table until it is closed.
+/// A popup, dialog or prompt.
 ///
-/// While it handles an event it is not in the state it is given: `app.modal` is empty. Keys that quit, and that
-/// redraw the screen, never reach it.
+/// While it handles an event, `app.modal` is empty. Keys that quit or redraw the screen never reach it.
 pub trait Modal: Any {
-    /// Returns which of the keymap's bindings apply.
+    /// Returns the context whose key bindings apply.
     fn context(&self) -> Context;
 
-    /// Returns the keys that the footer names.
+    /// Returns the keys in the footer.
     fn hints(&self) -> &[Hint] {
         &[]
     }
 
-    /// Returns false if an action means nothing to it: its key is then a character like any other.
+    /// Returns false for an action that it does not perform: the key is then a character like any other.
     fn takes(&self, _action: Action) -> bool {
         true
     }
 
-    /// Performs the action of a key.
     fn on_action(&mut self, app: &mut App, action: Action) -> Response;
 
-    /// Takes a character that is bound to no action.
+    /// Handles a character that is bound to no action.
     fn on_char(&mut self, _app: &mut App, _c: char) -> Response {
         Response::stay()
     }
 
-    /// Takes pasted text.
     fn on_paste(&mut self, _app: &mut App, _text: &str) {}
 
-    /// Returns true if clicks and the wheel are for it; otherwise they are for the tables.
+    /// Returns false if clicks and the wheel are for the tables.
     fn takes_mouse(&self) -> bool {
         true
     }
 
-    /// Moves by one notch of the wheel.
     fn on_wheel(&mut self, _app: &mut App, _down: bool) {}
 
     fn on_click(&mut self, _app: &mut App, _at: Position) -> Response {
         Response::stay()
     }
 
-    /// Follows a new snapshot, whose suspects are known and whose rows are not yet made.
+    /// Follows a new snapshot, whose suspects are known and whose rows are not derived yet.
     fn on_snapshot(&mut self, _app: &App) {}
 
-    /// Returns true if it is about the rows that are shown, so that it closes when others are.
+    /// Returns true if it is about the rows shown, so that it closes if others are shown.
     fn is_about_rows(&self) -> bool {
         false
     }
 
-    /// Returns what is to be done outside once it is closed.
     fn on_close(&self) -> Option<Effect> {
         None
     }
 
-    /// Draws it over the screen; returns where the terminal's cursor belongs.
+    /// Draws it over the screen; returns the place of the terminal's cursor.
     fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position>;
 }
 
@@ -111,12 +101,11 @@ impl App {
         self.modal = Some(Box::new(modal));
     }
 
-    /// Closes the modal; returns what is to be done outside.
     pub fn close(&mut self) -> Option<Effect> {
         self.modal.take()?.on_close()
     }
 
-    /// Has the open modal handle something, and closes it if that is its response.
+    /// Passes an event to the open modal, and closes it if it asks for that.
     pub fn with_modal(&mut self, handle: impl FnOnce(&mut dyn Modal, &mut Self) -> Response) -> Vec<Effect> {
         let Some(mut modal) = self.modal.take() else {
             return Vec::new();
@@ -136,7 +125,6 @@ impl App {
         modal.downcast_ref()
     }
 
-    /// Returns the open modal if it is of that type, to change.
     pub fn modal_mut<T: Modal>(&mut self) -> Option<&mut T> {
         let modal: &mut dyn Any = self.modal.as_deref_mut()?;
         modal.downcast_mut()

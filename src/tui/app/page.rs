@@ -1,9 +1,10 @@
-//! Pages: what the screen shows between its header and its last line. The first is the tables of processes; each other one
-//! is a [`Page`]: one table with its columns and keys, and what is shown beside it.
+//! Pages: what the screen shows between its header and its last line. The first page is the tables of processes. Each other
+//! one is a [`Page`]: one table with its columns and keys, and what is drawn beside it.
 //!
-//! A page stays as it is while another one is open. Popups and prompts open over it as over the tables.
+//! A page keeps its state while another one is open.
 
 use std::any::Any;
+use std::collections::HashMap;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -16,7 +17,7 @@ use crate::filter::Filterable;
 use crate::text;
 use crate::tui::event::Effect;
 use crate::tui::widgets::{
-    ColumnLayout, ListState, TableGrid, cell_style, from_cursor, line, rows_in_sight, select_row, with_order,
+    ColumnLayout, ListState, TableGrid, cell_style, draw_headings, from_cursor, line, rows_in_sight, select_row,
 };
 
 /// A section of the help: its title, and terms with what they mean.
@@ -27,10 +28,10 @@ pub type PageKey = Vec<u8>;
 
 /// A page in place of the tables of processes.
 ///
-/// Here is what differs from page to page; what all have in common are the methods of `dyn Page`. While a page handles
-/// something it is not in the state that it is given.
+/// The trait has what differs from page to page; the methods of `dyn Page` are common to all. While a page handles an
+/// event, it is not in `app.pages`.
 pub trait Page: Any {
-    /// Returns the keys that the last line names, except those of the other pages.
+    /// Returns the keys in the footer, except those of the other pages.
     fn hints(&self) -> &'static [Hint];
 
     fn table(&self) -> &PageTable;
@@ -49,19 +50,18 @@ pub trait Page: Any {
     /// Returns the columns that the rows can be sorted by.
     fn columns(&self) -> Vec<MenuColumn>;
 
-    /// Parses what was typed as the filter.
     fn parse_filter(&mut self, text: &str);
 
-    /// Returns the area of the heading and of so many rows.
+    /// Returns the area of the heading and of `rows` rows.
     fn area(&self, app: &App, rows: usize) -> Rect;
 
-    /// Returns the index of the column whose heading is there, in a table drawn in `area`.
+    /// Returns the index of the column whose heading is at a position, in a table drawn in `area`.
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize>;
 
-    /// Returns true if it performs an action that is not one of every table.
+    /// Returns true if it performs an action that is not common to all tables.
     fn takes(&self, action: Action) -> bool;
 
-    /// Performs an action that it takes.
+    /// Performs an action that [`takes`](Self::takes) accepts.
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect>;
 
     /// Returns true if a second click on a row performs [`Action::Open`].
@@ -74,21 +74,20 @@ pub trait Page: Any {
         false
     }
 
-    /// Goes back one step, as Esc does; returns false if there is none, so that the page itself is left.
+    /// Goes back one step; returns false if there is none, so that Esc leaves the page.
     fn back(&mut self, _app: &mut App) -> bool {
         false
     }
 
-    /// Derives what it shows of a new snapshot.
+    /// Derives its data from a new snapshot.
     fn refresh(&mut self, _app: &App) {}
 
-    /// Returns the sections of the help about it: a title, and terms with what they mean.
     fn help(&self) -> Vec<HelpSection>;
 
-    /// Returns the data that must be read for it while it is open.
+    /// Returns the data that must be read while it is open.
     fn needs(&self) -> Needs;
 
-    /// Returns true if it shows the call sites of the kernel's allocator, which are traced as long as it does.
+    /// Returns true if it shows the call sites of the kernel's allocator, so that they must be traced.
     fn traces(&self) -> bool {
         false
     }
@@ -97,7 +96,7 @@ pub trait Page: Any {
 }
 
 impl dyn Page {
-    /// Returns true if it performs an action. Those that are the same on each page, such as help and units, never reach it.
+    /// Returns true if it performs an action. Actions that are the same on all pages, such as help, never reach it.
     pub fn performs(&self, action: Action) -> bool {
         let is_of_table = matches!(
             action,
@@ -124,7 +123,7 @@ impl dyn Page {
         usize::from(self.area(app, rows).height.saturating_sub(1))
     }
 
-    /// Selects the row at the index that `to` returns of the selected one and of the height of the table; the last at most.
+    /// Selects the row at the index that `to` derives from the current one and the height of the table, or the last row.
     fn select(&mut self, app: &App, to: impl FnOnce(usize, usize) -> usize) {
         let keys = self.keys(app);
         let height = self.height(app, keys.len());
@@ -133,7 +132,6 @@ impl dyn Page {
         table.select(&keys, at, height);
     }
 
-    /// Moves the selection by rows, as the wheel does.
     pub fn step(&mut self, app: &App, rows: isize) {
         self.select(app, |at, _| at.saturating_add_signed(rows));
     }
@@ -167,7 +165,7 @@ impl dyn Page {
         true
     }
 
-    /// Sorts by the column at that index; the other way round if it is sorted by it already.
+    /// Sorts by a column; reverses the order if it is sorted by that already.
     pub fn sort_by(&mut self, app: &App, at: usize) {
         let columns = self.columns();
         let Some(column) = columns.iter().find(|column| column.at == at) else {
@@ -182,7 +180,7 @@ impl dyn Page {
         self.follow(app);
     }
 
-    /// Sorts by the column `step` places from the present one.
+    /// Sorts by the column `step` places to the right of the current one.
     fn sort_beside(&mut self, app: &App, step: isize) {
         let (columns, sorted) = (self.columns(), self.table().sort.map(|(at, _)| at));
         let place = columns.iter().position(|column| Some(column.at) == sorted);
@@ -199,7 +197,7 @@ impl dyn Page {
         self.follow(app);
     }
 
-    /// Selects a row whose name has the lower-cased text in it: `first` rows from the selection on, and then every `step`
+    /// Selects a row whose name contains the lower-cased text: the one `first` rows from the selection, and then every `step`
     /// rows. Returns false if there is none.
     pub fn find(&mut self, app: &App, wanted: &str, (first, step): (isize, isize)) -> bool {
         let names = self.names(app);
@@ -211,7 +209,7 @@ impl dyn Page {
         found.is_some()
     }
 
-    /// Follows a new snapshot, another order, or another size of the screen.
+    /// Finds the selection again after a new snapshot, or a change of the order or of the screen's size.
     pub fn follow(&mut self, app: &App) {
         self.refresh(app);
         let keys = self.keys(app);
@@ -219,7 +217,7 @@ impl dyn Page {
         self.table_mut().follow(&keys, height);
     }
 
-    /// Sorts by the heading that was clicked, or selects the row.
+    /// Sorts by the clicked heading, or selects the clicked row, or opens it if it is selected.
     pub fn click(&mut self, app: &mut App, at: Position) -> Vec<Effect> {
         if self.on_click(app, at) {
             return Vec::new();
@@ -236,28 +234,27 @@ impl dyn Page {
             return Vec::new();
         }
         let row = self.table().list.offset + usize::from(at.y - area.y - 1);
-        if row >= keys.len() {
-            return Vec::new();
-        }
-        let was_selected = self.table().selected.as_ref() == keys.get(row);
-        self.select(app, |_, _| row);
-        if was_selected && self.opens_rows() {
-            return self.on_action(app, Action::Open);
+        if row < keys.len() {
+            let was_selected = self.table().selected.as_ref() == keys.get(row);
+            self.select(app, |_, _| row);
+            if was_selected && self.opens_rows() {
+                return self.on_action(app, Action::Open);
+            }
         }
         Vec::new()
     }
 }
 
-/// The state of a page's table. The page makes the rows anew for each event and each frame, in the order that
-/// [`PageTable::arrange`] gives them.
+/// The state of a page's table. The page derives the rows for each event and each frame, and orders them by
+/// [`PageTable::arrange`].
 #[derive(Debug, Default)]
 pub struct PageTable {
     pub selected: Option<PageKey>,
     /// The index of the selected row, and of the first row on screen.
     pub list: ListState,
-    /// The column sorted by, and whether the greatest comes first; `None` leaves the rows as they are.
+    /// The sorted column, and whether in descending order; `None` keeps the page's own order.
     pub sort: Option<(usize, bool)>,
-    /// Sorted by its first column, the rows are left as they are.
+    /// The first column stands for the page's own order.
     pub has_own_order: bool,
     pub filter: FilterState,
 }
@@ -282,13 +279,13 @@ impl PageTable {
         self.selected = keys.get(self.list.cursor).cloned();
     }
 
-    /// Finds the selection among new rows; if its row is gone it stays at its index.
+    /// Finds the selection among new rows; if its row is gone, it stays at its index.
     fn follow(&mut self, keys: &[PageKey], height: usize) {
         let found = keys.iter().position(|key| Some(key) == self.selected.as_ref());
         self.select(keys, found.unwrap_or(self.list.cursor), height);
     }
 
-    /// Places columns by their priorities; the one that names the rows stays. Without a mark, changes since one have no place.
+    /// Places columns by their priorities; the one that names the rows stays. Without a mark, changes since it are left out.
     pub fn grid<T: TableKind>(&self, app: &App, columns: &[Column<T>], area: Rect) -> TableGrid {
         let layout = columns.iter().enumerate().map(|(at, column)| {
             let is_sorted = self.sort.is_some_and(|(sorted, _)| sorted == at);
@@ -296,21 +293,17 @@ impl PageTable {
             let is_idle = app.data.marks.is_empty() && column.needs.contains(Needs::MARK);
             let width = column.width_in(app.screen.units).max(heading as u16);
             let stays = column.label != Label::None || column.priority == Priority::Highest;
+            let priority = column.priority as u8;
             ColumnLayout {
                 width: if is_idle { 0 } else { width },
                 grows: column.grows,
-                priority: if stays {
-                    ColumnLayout::ALWAYS
-                } else {
-                    column.priority as u8
-                },
+                priority: if stays { ColumnLayout::ALWAYS } else { priority },
                 align: column.align(),
             }
         });
         TableGrid::new(&layout.collect::<Vec<_>>(), area, 1)
     }
 
-    /// Returns the index of the column whose heading is there.
     pub fn heading_at<T: TableKind>(
         &self,
         app: &App,
@@ -322,7 +315,7 @@ impl PageTable {
         (0..columns.len()).find(|index| grid.cell(0, *index).contains(at))
     }
 
-    /// Draws the heading and the rows. `change` may draw a cell in another way: it is given the column, the row and the width.
+    /// Draws the heading and the rows. `change` may replace a cell, by its column, row and width.
     pub fn draw<'a, T: TableKind>(
         &self,
         app: &App,
@@ -338,16 +331,14 @@ impl PageTable {
         let theme = &app.config.theme;
         let grid = self.grid(app, columns, area);
         let height = usize::from(area.height - 1);
-        buf.set_style(line(area, 0), theme.heading);
         let heading = |at: usize| {
             let order = self.sort.filter(|(sorted, _)| *sorted == at).map(|(_, order)| order);
-            let style = order.map_or(theme.heading, |_| theme.heading_sorted);
-            let title = with_order(&app.heading(&columns[at]), order, columns[at].align());
-            (title, style)
+            (app.heading(&columns[at]), order)
         };
-        grid.draw_row(buf, 0, heading);
         let extent = rows_in_sight(self.list.offset, height, rows.len());
-        grid.draw_beside_headings(buf, |at| heading(at).0, &extent, theme.text);
+        let (row, sorted) = (line(grid.area, 0), theme.heading_sorted);
+        buf.set_style(line(area, 0), theme.heading);
+        draw_headings(buf, row, &grid.columns, heading, theme, sorted, &extent);
         let shown: Vec<_> = rows.skip(self.list.offset).take(height).collect();
         let chart = columns.iter().position(|column| column.unit == Unit::Chart);
         let charts = chart.map_or_else(Vec::new, |at| {
@@ -379,35 +370,28 @@ impl PageTable {
     }
 }
 
-/// The pages that were opened so far, by the actions that open them, and the one that is open.
+/// The pages opened so far, by the actions that open them, and the one that is open.
 #[derive(Default)]
 pub struct Pages {
     open: Option<Action>,
-    all: Vec<(Action, Box<dyn Page>)>,
+    all: HashMap<Action, Box<dyn Page>>,
 }
 
 impl Pages {
-    /// Returns the action that opens the open page; `None` while the processes are shown.
+    /// Returns the action of the open page; `None` while the processes are shown.
     pub const fn open(&self) -> Option<Action> {
         self.open
-    }
-
-    fn position(&self) -> Option<usize> {
-        self.all.iter().position(|(action, _)| Some(*action) == self.open)
     }
 }
 
 impl App {
-    /// Opens the page of an action; `make` makes it the first time.
+    /// Opens the page of an action; `make` creates it the first time.
     pub fn open_page(&mut self, action: Action, make: impl FnOnce() -> Box<dyn Page>) {
         self.pages.open = Some(action);
-        if self.pages.position().is_none() {
-            self.pages.all.push((action, make()));
-        }
+        self.pages.all.entry(action).or_insert_with(make);
         self.with_page(|page, app| page.follow(app));
     }
 
-    /// Goes back to the tables of processes.
     pub fn close_page(&mut self) {
         if self.pages.open.take().is_some() {
             self.scroll_to_selection();
@@ -415,25 +399,23 @@ impl App {
     }
 
     pub fn page(&self) -> Option<&dyn Page> {
-        let (_, page) = self.pages.all.get(self.pages.position()?)?;
-        Some(&**page)
+        self.pages.all.get(&self.pages.open?).map(|page| &**page)
     }
 
     /// Returns the open page if it is of that type.
     pub fn page_mut<P: Page>(&mut self) -> Option<&mut P> {
-        let at = self.pages.position()?;
-        let page: &mut dyn Any = &mut *self.pages.all[at].1;
+        let page: &mut dyn Any = &mut **self.pages.all.get_mut(&self.pages.open?)?;
         page.downcast_mut()
     }
 
-    /// Has the open page handle something; returns nothing if none is open.
+    /// Passes an event to the open page.
     pub fn with_page<T: Default>(&mut self, handle: impl FnOnce(&mut dyn Page, &mut Self) -> T) -> T {
-        let Some(at) = self.pages.position() else {
+        let entry = self.pages.open.and_then(|open| self.pages.all.remove_entry(&open));
+        let Some((action, mut page)) = entry else {
             return T::default();
         };
-        let (action, mut page) = self.pages.all.swap_remove(at);
         let result = handle(&mut *page, self);
-        self.pages.all.push((action, page));
+        self.pages.all.insert(action, page);
         result
     }
 }

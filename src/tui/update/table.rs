@@ -1,4 +1,4 @@
-//! Keys on the table, and those that are the same on each page.
+//! Actions on the tables, and those that are the same on each page.
 
 use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
@@ -16,11 +16,11 @@ use crate::tui::rows::rebuild;
 use crate::tui::{act, panel, popup};
 use crate::{text, units};
 
-/// Maximum number of columns scrolled away: enough for the widest set, and for a command line of thousands of
-/// characters, which scrolls by eight.
+/// Maximum number of columns scrolled away: enough for all columns and a command line of thousands of characters, which
+/// scrolls by eight.
 const MAX_SCROLL: usize = 1000;
 
-/// Performs an action on the table.
+#[expect(clippy::too_many_lines, reason = "an arm for each action")]
 pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     let height = app.rows_shown();
     match action {
@@ -42,7 +42,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 
         Action::Help => app.open_popup(popup::help::Help::default()),
         Action::SortMenu => app.open_popup(popup::menus::SortMenu::new(app)),
-        Action::Users => pick_user(app),
+        Action::Users if app.query.shows_mappings() => {
+            app.screen
+                .say("a user is picked before the mappings are read: Esc goes back");
+        }
+        Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
         Action::Alerts => app.open_popup(popup::alerts::AlertList::default()),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics::default()),
@@ -62,7 +66,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 
         Action::CopyPid => return copy(app, |sample| (sample.id.pid.to_string(), false)),
         Action::CopyCommand => return copy_command(app),
-        Action::Graph => next_graph(app),
+        Action::Graph => {
+            app.screen.graph = app.screen.graph.next();
+            app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
+            app.scroll_to_selection();
+        }
 
         Action::Panel => panel::toggle(app),
         Action::SpanLonger
@@ -72,11 +80,19 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::CursorLeftFast
         | Action::CursorRightFast => panel::on_action(app, action),
 
-        Action::ClearFilter => clear_filter(app),
-        Action::Open if app.screen.picking && app.query.scope.lists_processes() => return pick(app),
-        Action::NextGroups | Action::PreviousGroups | Action::Open | Action::Back | Action::Cancel => {
-            return navigation::on_action(app, action).into_iter().collect();
+        Action::ClearFilter => {
+            app.query.filter.set("");
+            if !app.query.shows_mappings() {
+                app.query.user = None;
+            }
+            rebuild(app);
         }
+        Action::Open if app.screen.picking && app.query.scope.lists_processes() => return pick(app),
+        Action::Open => navigation::open(app),
+        Action::NextGroups => navigation::show_next(app, true),
+        Action::PreviousGroups => navigation::show_next(app, false),
+        Action::Back => navigation::back(app),
+        Action::Cancel => return navigation::cancel(app).into_iter().collect(),
         Action::Mappings => return start_scan(app).into_iter().collect(),
         Action::SearchNext => select_match(app, 1, 1),
         Action::SearchPrevious => select_match(app, -1, -1),
@@ -92,12 +108,29 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortPss => sort_by(app, &[layout::PSS]),
         Action::SortSwap => sort_by(app, &[layout::SWAP]),
         Action::SortGrowth => sort_by(app, layout::BY_GROWTH),
-        Action::SortCpu => sort_by_cpu(app),
+        Action::SortCpu => {
+            let is_by_cpu = app.tables.current().sort == layout::CPU;
+            sort_by(app, &[if is_by_cpu { layout::TIME } else { layout::CPU }]);
+        }
 
-        Action::Tree => toggle_tree(app),
+        Action::Tree if app.query.scope.lists_processes() => {
+            app.query.tree = !app.query.tree;
+            app.apply_columns();
+            rebuild(app);
+        }
+        Action::Tree => {
+            app.query.tree = true;
+            navigation::show_scope(app, Scope::Processes, None);
+        }
         Action::Fold => fold(app),
         Action::FoldAll => fold_all(app),
-        Action::FoldEqual => fold_equal(app),
+        Action::FoldEqual => {
+            app.query.folds = !app.query.folds;
+            app.query.unfolded.clear();
+            let rows = if app.query.folds { "one row" } else { "a row each" };
+            app.screen.say(format!("equal processes of one parent: {rows}"));
+            rebuild(app);
+        }
         Action::TwoTables => {
             let selected = app.tables.current().selected.clone();
             app.tables.two = !app.tables.two;
@@ -106,7 +139,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::OtherTable => app.tables.active = 1 - app.tables.active,
         Action::Follow => app.tables.follow = !app.tables.follow,
-        Action::Tag => tag(app, height),
+        Action::Tag => tag(app),
         Action::UntagAll => {
             app.tables.tags.clear();
             rebuild(app);
@@ -116,7 +149,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             rebuild(app);
         }
         Action::Units => app.screen.units = app.screen.units.next(),
-        Action::KernelThreads => toggle_kernel_threads(app),
+        Action::KernelThreads if app.query.scope == Scope::Processes => {
+            app.query.kernel_threads = !app.query.kernel_threads;
+            rebuild(app);
+        }
+        Action::KernelThreads => app.screen.say("kernel threads have no memory: they are in no group"),
 
         Action::Accept
         | Action::MoveUp
@@ -133,22 +170,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Makes the graph of memory in the header as high as the next choice says.
-fn next_graph(app: &mut App) {
-    app.screen.graph = app.screen.graph.next();
-    app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
-    app.scroll_to_selection();
-}
-
-fn clear_filter(app: &mut App) {
-    app.query.filter.set("");
-    if !app.query.shows_mappings() {
-        app.query.user = None;
-    }
-    rebuild(app);
-}
-
-/// Changes the order, which ends a frozen one.
+/// Changes the order, and unfreezes it.
 fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
     app.tables.frozen = false;
     app.tables.sort_is_chosen = true;
@@ -157,31 +179,11 @@ fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
     rebuild(app);
 }
 
-/// Sorts by the first of these columns that is shown, or where none is, by the first.
+/// Sorts by the first of these columns that is shown, or by the first.
 fn sort_by(app: &mut App, columns: &[ColumnId]) {
     let shown = columns.iter().find(|c| app.tables.current().columns.contains(c));
-    let column = shown.unwrap_or(&columns[0]);
-    sort(app, |table| {
-        table.sort = *column;
-        table.descending = true;
-    });
-}
-
-/// Sorts by CPU, or where it is sorted by that, by CPU time; the column is shown for as long.
-fn sort_by_cpu(app: &mut App) {
-    let is_by_cpu = app.tables.current().sort == layout::CPU;
-    sort(app, |table| {
-        table.sort = if is_by_cpu { layout::TIME } else { layout::CPU };
-        table.descending = true;
-    });
-}
-
-/// Returns the command line of a process for a shell, and whether its middle is missing.
-fn command(sample: &ProcessSample) -> (String, bool) {
-    let words = sample.facts.arguments();
-    let words: Vec<String> = words.iter().map(|word| text::shell_word(word)).collect();
-    let is_cut = sample.facts.cmdline.as_deref().is_ok_and(pid::is_cut);
-    (words.join(" "), is_cut)
+    let column = *shown.unwrap_or(&columns[0]);
+    sort(app, |table| (table.sort, table.descending) = (column, true));
 }
 
 /// Copies what `what` returns for the selected process, or for each process of a folded row: a text, and whether it is
@@ -202,28 +204,32 @@ fn copy(app: &mut App, what: impl Fn(&ProcessSample) -> (String, bool)) -> Vec<E
         return Vec::new();
     };
     let shown = text::truncate(&text::safe(text.as_bytes()), 40);
-    let how = if is_cut { " without its middle" } else { "" };
-    app.screen
-        .say(format!("copied{how}, if the terminal allows it: {shown}"));
+    let cut = if is_cut { " without its middle" } else { "" };
+    let message = format!("copied{cut}, if the terminal allows it: {shown}");
+    app.screen.say(message);
     vec![Effect::Copy(text)]
 }
 
-/// Copies the command line of the selected process, or of equal siblings, if that is the same.
+/// Copies the command line, quoted for a shell, of the selected process, or of equal siblings if theirs is the same.
 fn copy_command(app: &mut App) -> Vec<Effect> {
     let rows = app.engine.snapshot.as_ref().map_or(&[][..], |snapshot| snapshot.rows());
     let members = app.selected_fold().map_or(&[][..], |fold| &fold.group.members);
-    let mut lines = members
-        .iter()
-        .filter_map(|at| rows.get(*at)?.facts.cmdline.as_deref().ok());
+    let lines = members.iter().filter_map(|at| rows.get(*at));
+    let mut lines = lines.filter_map(|row| row.facts.cmdline.as_deref().ok());
     let first = lines.next();
     if lines.any(|line| Some(line) != first) {
         app.screen.say("their command lines differ: Enter lists each");
         return Vec::new();
     }
-    copy(app, command)
+    copy(app, |sample| {
+        let words = sample.facts.arguments();
+        let words: Vec<String> = words.iter().map(|word| text::shell_word(word)).collect();
+        let is_cut = sample.facts.cmdline.as_deref().is_ok_and(pid::is_cut);
+        (words.join(" "), is_cut)
+    })
 }
 
-/// Chooses the tagged processes, or the selected one. Of equal siblings one is to be chosen, unless they are tagged.
+/// Chooses the tagged processes, or the selected one. Untagged equal siblings are unfolded, to choose one of them.
 fn pick(app: &mut App) -> Vec<Effect> {
     if app.tables.tags.is_empty() && app.selected_fold().is_some() {
         fold(app);
@@ -232,44 +238,22 @@ fn pick(app: &mut App) -> Vec<Effect> {
     act::pick(app)
 }
 
-/// Shows processes in a tree, or flat; groups are left for the tree.
-fn toggle_tree(app: &mut App) {
-    if app.query.scope.lists_processes() {
-        app.query.tree = !app.query.tree;
-        app.apply_columns();
-        rebuild(app);
+fn tag(app: &mut App) {
+    let Some(key) = app.tables.current().selected.clone() else {
+        return;
+    };
+    let keys: Vec<RowKey> = match (app.selected_fold(), &app.engine.snapshot) {
+        (Some(fold), Some(snapshot)) => fold.ids(snapshot).map(RowKey::Process).collect(),
+        _ => vec![key],
+    };
+    let tags = &mut app.tables.tags;
+    if keys.iter().all(|key| tags.contains(key)) {
+        tags.retain(|key| !keys.contains(key));
     } else {
-        app.query.tree = true;
-        navigation::show_scope(app, Scope::Processes, None);
+        tags.extend(keys);
     }
-}
-
-fn toggle_kernel_threads(app: &mut App) {
-    if app.query.scope == Scope::Processes {
-        app.query.kernel_threads = !app.query.kernel_threads;
-        rebuild(app);
-    } else {
-        app.screen.say("kernel threads have no memory: they are in no group");
-    }
-}
-
-fn tag(app: &mut App, height: usize) {
-    if let Some(key) = app.tables.current().selected.clone() {
-        let snapshot = app.engine.snapshot.as_deref();
-        let members = app.selected_fold().zip(snapshot);
-        let keys: Vec<RowKey> = match members {
-            Some((fold, snapshot)) => fold.ids(snapshot).map(RowKey::Process).collect(),
-            None => vec![key],
-        };
-        let tags = &mut app.tables.tags;
-        if keys.iter().all(|key| tags.contains(key)) {
-            tags.retain(|key| !keys.contains(key));
-        } else {
-            tags.extend(keys);
-        }
-        app.tables.current_mut().step(1, height);
-        rebuild(app);
-    }
+    app.move_selection(1);
+    rebuild(app);
 }
 
 /// Folds or unfolds the selected equal siblings, or else the selected subtree.
@@ -285,22 +269,17 @@ fn fold(app: &mut App) {
         rebuild(app);
         return select_first(app, |row| row.key.group() == Some(&key));
     }
-    let Some(row) = app
-        .tables
-        .current()
-        .selected_row()
-        .filter(|row| row.parent && app.query.shows_tree())
-    else {
+    let row = app.tables.current().selected_row().filter(|row| row.parent);
+    let Some(id) = row.filter(|_| app.query.shows_tree()).and_then(|row| row.key.process()) else {
         return;
     };
-    let Some(id) = row.key.process() else { return };
     if !app.query.folded.remove(&id) {
         app.query.folded.insert(id);
     }
     rebuild(app);
 }
 
-/// Selects the first row of which that is true, if there is one.
+/// Selects the first row for which the predicate is true, if there is one.
 fn select_first(app: &mut App, is_it: impl Fn(&RowRef) -> bool) {
     let height = app.rows_shown();
     let table = app.tables.current_mut();
@@ -309,7 +288,7 @@ fn select_first(app: &mut App, is_it: impl Fn(&RowRef) -> bool) {
     }
 }
 
-/// Returns the equal siblings of the selected process, where they were unfolded.
+/// Returns the equal siblings of the selected process, if they were unfolded.
 pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
     let row = app.tables.current().selected_row().filter(|row| !row.parent)?;
     if app.query.unfolded.is_empty() || app.query.scope != Scope::Processes {
@@ -319,50 +298,22 @@ pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
     let rows = app.engine.snapshot.as_ref()?.rows();
     let by = GroupBy::Siblings;
     let name = GroupNames::new(rows).name_of(rows.get(row.index)?, by)?;
-    let key = GroupKey {
-        by,
-        name: Some(name.into()),
-    };
+    let name = Some(name.into());
+    let key = GroupKey { by, name };
     app.query.unfolded.contains(&key).then_some(key)
 }
 
-/// Folds equal siblings, or lists each.
-fn fold_equal(app: &mut App) {
-    app.query.folds = !app.query.folds;
-    app.query.unfolded.clear();
-    app.screen.say(if app.query.folds {
-        "equal processes of one parent: one row"
-    } else {
-        "equal processes of one parent: a row each"
-    });
-    rebuild(app);
-}
-
-/// Folds every subtree below the topmost processes; with any folded, unfolds all.
+/// Folds every subtree below the topmost processes; unfolds all if any is folded.
 fn fold_all(app: &mut App) {
     if !app.query.shows_tree() {
         return;
     }
     if app.query.folded.is_empty() {
-        app.query.folded = app
-            .tables
-            .current()
-            .rows
-            .iter()
-            .filter(|row| row.parent && !row.guide.is_empty())
-            .filter_map(|row| row.key.process())
-            .collect();
+        let rows = app.tables.current().rows.iter();
+        let parents = rows.filter(|row| row.parent && !row.guide.is_empty());
+        app.query.folded = parents.filter_map(|row| row.key.process()).collect();
     } else {
         app.query.folded.clear();
     }
     rebuild(app);
-}
-
-fn pick_user(app: &mut App) {
-    if app.query.shows_mappings() {
-        app.screen
-            .say("a user is picked before the mappings are read: Esc goes back");
-    } else {
-        app.open_popup(popup::menus::UserPicker::new(app));
-    }
 }

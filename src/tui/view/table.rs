@@ -1,4 +1,4 @@
-//! A table: its heading, its rows, its totals.
+//! A table: its heading, its rows, its totals; and the selected row in full.
 //!
 //! ```text
 //!   PSS   ΔPSS  SWAP ΔSWAP   USS   RSS 5 MIN          PID USER      COMMAND
@@ -12,46 +12,48 @@ use ratatui::style::Style;
 use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, newest, sparklines_of};
 use crate::config::{Action, Context};
 use crate::group::{Group, GroupBy, RowKey, Totals};
+use crate::history::view::Band;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::query::RowRef;
 use crate::trend::Verdict;
 use crate::tui::app::{App, Scope, Table};
 use crate::tui::labels;
 use crate::tui::navigation::is_match;
-use crate::tui::widgets::{
-    PlacedColumn, StatusLine, draw_beside_headings, draw_line, line, rows_in_sight, select_row, with_order,
-};
+use crate::tui::widgets::{self, PlacedColumn, StatusLine, draw_headings, draw_line, line, rows_in_sight, select_row};
 use crate::{text, units};
 
-/// Draws the heading and the rows.
 pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
     let columns = app.place_columns(table, area.width);
-    draw_heading(app, table, active, &columns, area, buf);
+    let theme = &app.config.theme;
+    let heading = |index: usize| {
+        let id = table.columns[index];
+        (app.heading_of(id), (id == table.sort).then_some(table.descending))
+    };
+    let sorted = if active { theme.heading_sorted } else { theme.heading };
+    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
+    buf.set_style(line(area, 0), theme.heading);
+    draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &extent);
     let Some(snapshot) = &app.engine.snapshot else { return };
-    let rows = table
-        .rows
-        .iter()
-        .enumerate()
-        .skip(table.list.offset)
-        .zip(1..area.height);
+    let rows = table.rows.iter().enumerate().skip(table.list.offset);
     let rows: Vec<_> = rows
+        .zip(1..area.height)
         .filter_map(|((at, row), y)| Some((at, y, row, app.row(snapshot, row)?)))
         .collect();
-    let chart = columns
-        .iter()
-        .find(|placed| table.columns[placed.index].get().unit == Unit::Chart);
-    let charts = chart.map_or_else(Vec::new, |placed| {
+    let is_chart = |placed: &&PlacedColumn| table.columns[placed.index].get().unit == Unit::Chart;
+    let charts = columns.iter().find(is_chart).map_or_else(Vec::new, |placed| {
         let value = table.columns[placed.index].get().value;
         let width = usize::from(placed.width);
+        let span = app.screen.chart.span().time;
+        let source = app.row_source(snapshot);
         let values = rows.iter().map(|(_, _, row, values)| match app.fold(row) {
-            Some(fold) => app
-                .bands_of(snapshot, fold, width)
-                .into_iter()
-                .map(|band| Some(band?.last))
-                .collect(),
+            Some(fold) => {
+                let pasts = fold.pasts(&source);
+                let bands = Band::sums(pasts.map(|past| past.footprint().over(span).recent(width)));
+                bands.into_iter().map(|band| Some(band?.last)).collect()
+            }
             None => newest(&value(values), width),
         });
         sparklines_of(&values.collect::<Vec<_>>())
@@ -65,21 +67,14 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let mut verdicts = Vec::new();
         for column in &columns {
             let chart = charts.get(index).map(String::as_str);
-            let meaning = draw_cell(
-                app,
-                table.columns[column.index],
-                column,
-                (row, values),
-                chart,
-                place,
-                buf,
-            );
-            if table.columns[column.index].get().unit.is_verdict() {
+            let id = table.columns[column.index];
+            let meaning = draw_cell(app, id, column, (row, values), chart, place, buf);
+            if id.get().unit.is_verdict() {
                 verdicts.push((column.cell(place), meaning));
             }
         }
         if active && *at == table.list.cursor {
-            select_row(buf, place, &app.config.theme, &verdicts);
+            select_row(buf, place, theme, &verdicts);
         }
     }
     if table.rows.is_empty() && area.height > 1 {
@@ -92,10 +87,9 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         };
         let is_filtered = app.query.user.is_some() || !app.query.filter.filter.is_empty();
         let key = app.config.keymap.shown_key(Context::Table, Action::ClearFilter);
-        let hint = key
-            .filter(|_| is_filtered)
-            .map_or_else(String::new, |key| format!("; {key} clears the filter"));
-        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), app.config.theme.dim);
+        let hint = key.filter(|_| is_filtered);
+        let hint = hint.map_or_else(String::new, |key| format!("; {key} clears the filter"));
+        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), theme.dim);
     }
 }
 
@@ -118,29 +112,7 @@ fn row_style(app: &App, row: &RowRef) -> Style {
     }
 }
 
-fn draw_heading(app: &App, table: &Table, active: bool, columns: &[PlacedColumn], area: Rect, buf: &mut Buffer) {
-    let theme = &app.config.theme;
-    let place = line(area, 0);
-    buf.set_style(place, theme.heading);
-    let heading = |placed: &PlacedColumn| {
-        let id = table.columns[placed.index];
-        let order = (id == table.sort).then_some(table.descending);
-        let style = match order {
-            Some(_) if active => theme.heading_sorted,
-            _ => theme.heading,
-        };
-        (with_order(&app.heading_of(id), order, placed.align), style)
-    };
-    for placed in columns {
-        let (title, style) = heading(placed);
-        let whole = PlacedColumn { skip: 0, ..*placed };
-        whole.draw(buf, place, &title, style);
-    }
-    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
-    draw_beside_headings(buf, place, columns, |placed| heading(placed).0, &extent, theme.text);
-}
-
-/// Draws a cell, a chart as it was drawn among those of the other rows; returns its meaning.
+/// Draws a cell; returns its meaning. `chart` is the row's chart, scaled together with those of the other rows.
 fn draw_cell(
     app: &App,
     id: ColumnId,
@@ -156,36 +128,36 @@ fn draw_cell(
         return CellStyle::Plain;
     }
     let width = usize::from(placed.width) + placed.skip;
-    // Of a command that is cut, more is read, as its directories are left out first.
+    // A long command loses its directories first, so more of it is read than fits.
     let of_command = id == layout::COMMAND && placed.skip == 0;
     let read = if of_command { width.saturating_mul(4) } else { width };
     let mut cell = cell(&(column.value)(values), app.screen.units, read);
     let fold = app.fold(row);
-    if let (true, Some(chart)) = (
-        cell.style == CellStyle::Chart || column.unit == Unit::Chart && fold.is_some(),
-        chart,
-    ) {
-        cell = Cell {
-            text: chart.into(),
-            style: CellStyle::Chart,
-        };
+    let is_chart = cell.style == CellStyle::Chart || column.unit == Unit::Chart && fold.is_some();
+    if let Some(chart) = chart.filter(|_| is_chart) {
+        let text = chart.into();
+        let style = CellStyle::Chart;
+        cell = Cell { text, style };
     }
-    // A row whose memory is hidden shows what is known of it, and no dash for each of the rest.
+    // A row whose memory is hidden shows no dashes.
     if cell.style == CellStyle::Missing && values.counted_rss.is_some() {
         cell.text.clear();
     }
-    // Where most figures are bounds the heading says so, and beside RSS one that is RSS tells nothing.
+    // If most figures are bounds, the heading says so, and an RSS in place of a PSS is left out beside the RSS.
     if cell.style == CellStyle::Estimate && app.is_blind() {
+        let has_rss = app.tables.current().columns.contains(&layout::RSS);
         match id {
             layout::ANON => cell.text = cell.text.replace('≤', ""),
-            layout::PSS if is_beside_rss(app) => cell.text.clear(),
+            layout::PSS if has_rss && app.tables.current().sort != layout::PSS => cell.text.clear(),
             _ => {}
         }
     }
     if let Some(fold) = fold.filter(|_| column.label == Label::Process) {
         cell.text = format!("{}×{} {}", row.guide, fold.group.members.len(), cell.text);
     } else if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
-        cell.text = in_tree(row, values, &cell.text);
+        let subtree = values.totals.filter(|_| row.folded);
+        let folded = subtree.map(|t| format!("[+{}] ", t.count - 1)).unwrap_or_default();
+        cell.text = format!("{}{folded}{}", row.guide, cell.text);
     }
     if of_command {
         cell.text = text::without_directories(&cell.text, width);
@@ -195,13 +167,7 @@ fn draw_cell(
     cell.style
 }
 
-/// Returns true if the rows have RSS beside PSS, and are not sorted by PSS.
-fn is_beside_rss(app: &App) -> bool {
-    let table = app.tables.current();
-    table.columns.contains(&layout::RSS) && table.sort != layout::PSS
-}
-
-/// Draws the name of a group; the mark of one that must be started anew stays in sight however long the name is.
+/// Draws the name of a group. The mark of processes to restart stays visible however long the name is.
 fn draw_group_name(app: &App, group: &Group, placed: &PlacedColumn, area: Rect, buf: &mut Buffer) {
     let width = usize::from(placed.width);
     let mark = group.replaced_label().unwrap_or_default();
@@ -212,28 +178,15 @@ fn draw_group_name(app: &App, group: &Group, placed: &PlacedColumn, area: Rect, 
     placed.draw_at(buf, area, from, &mark, app.config.theme.warning);
 }
 
-/// Returns a command with the tree's lines before it, and how much is folded below it.
-fn in_tree(row: &RowRef, values: &Row<'_>, command: &str) -> String {
-    let subtree = values.totals.filter(|_| row.folded);
-    let folded = subtree.map(|t| format!("[+{}] ", t.count - 1)).unwrap_or_default();
-    format!("{}{folded}{command}", row.guide)
-}
-
 fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, row: &RowRef) -> Style {
     let theme = &app.config.theme;
     match style {
-        CellStyle::Zero => theme.zero,
-        // Where most figures are bounds, that is no mark of any.
+        // If most figures are bounds, a bound is not highlighted.
         CellStyle::Estimate if app.is_blind() => Style::default(),
-        CellStyle::Estimate => theme.stale,
-        // It comes and goes.
+        // A steady row goes up and down.
         CellStyle::Up | CellStyle::Down if values.trend.is_some_and(|trend| trend.verdict == Verdict::Steady) => {
             Style::default()
         }
-        CellStyle::Up => theme.up,
-        CellStyle::Down => theme.down,
-        CellStyle::Chart => theme.chart,
-        CellStyle::Leak => theme.leak,
         CellStyle::Missing => match values.memory {
             Err(e) if e.hides_memory() && e != Missing::Pending => theme.missing,
             _ => theme.zero,
@@ -243,10 +196,10 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
         CellStyle::Plain if column.additive && values.sample.is_some_and(|s| s.stale) => theme.stale,
         CellStyle::Plain if column.unit == Unit::Bytes && values.counted_rss.is_some() => theme.stale,
         CellStyle::Plain => Style::default(),
+        style => widgets::cell_style(theme, style),
     }
 }
 
-/// Draws the sums of the rows that are shown.
 pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) if app.fleet.is_some() => (app.rows.listed, ["group", "groups"]),
@@ -260,43 +213,43 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
         format!("{} of {all}", app.rows.matching)
     };
     let what = names[usize::from(count != "1")];
-    let mut labels = vec![format!("Σ {count} {what}"), format!("Σ {count}")];
-    if !is_of_shown(app) {
-        labels = labels_of_sums(&[labels[0].clone(), labels[1].clone()], &app.rows.totals);
+    let plain = [format!("Σ {count} {what}"), format!("Σ {count}")];
+    let mut labels = Vec::new();
+    if is_of_shown(app) {
+        labels.extend(plain);
+    } else {
         let unread = app.rows.coverage.hidden - app.rows.coverage.pending;
         if unread > 0 && app.rows.matching == all && app.query.scope == Scope::Processes {
-            labels.insert(0, format!("Σ {count} {what}, {unread} unreadable"));
+            labels.push(format!("Σ {count} {what}, {unread} unreadable"));
         }
+        labels.extend(labels_of_sums(plain, &app.rows.totals));
     }
     draw_sums(app, table, &app.rows.totals, &labels, area, buf);
 }
 
-/// Returns true if sums are of what the rows show, where most have RSS in place of PSS, and each shows something.
+/// Returns true if most rows have RSS instead of PSS, none is without either, and so the sums are of what the rows show.
 fn is_of_shown(app: &App) -> bool {
     let coverage = &app.rows.coverage;
     app.is_blind() && coverage.hidden == coverage.pending + coverage.by_rss
 }
 
-/// Draws the sums of the tagged rows.
 pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
-    let labels = labels_of_sums(&[format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
+    let labels = labels_of_sums([format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
     draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
 }
 
-/// Returns what sums may be called, each with a note where they are too small.
-fn labels_of_sums(labels: &[String; 2], totals: &Totals) -> Vec<String> {
-    let notes: &[&str] = if totals.partial { &[" (partial)", "*"] } else { &[""] };
-    let noted = |label: &String| {
-        notes
-            .iter()
-            .map(move |note| format!("{label}{note}"))
-            .collect::<Vec<_>>()
-    };
-    labels.iter().flat_map(noted).collect()
+/// Returns labels for sums, with a note if they are partial.
+fn labels_of_sums([long, short]: [String; 2], totals: &Totals) -> Vec<String> {
+    if totals.partial {
+        let noted = [&long, &short].map(|label| [format!("{label} (partial)"), format!("{label}*")]);
+        noted.into_iter().flatten().collect()
+    } else {
+        vec![long, short]
+    }
 }
 
-/// Draws sums below their columns, and the first of the labels that fits below the others.
+/// Draws sums below their columns, and the first label that fits below the other columns.
 fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area: Rect, buf: &mut Buffer) {
     let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
@@ -308,9 +261,8 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
     let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
     let bound = if is_of_shown(app) { totals.as_bound() } else { None };
     for placed in columns.iter().filter(|placed| additive(placed)) {
-        let column = table.columns[placed.index].get();
         let id = table.columns[placed.index];
-        // By RSS pages that are shared would be in it many times over.
+        // A sum of RSS would count shared pages many times.
         if app.is_blind() && [layout::PSS, layout::RSS, layout::MEM].contains(&id) {
             continue;
         }
@@ -319,13 +271,12 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
             is_counted: true,
             ..Row::of_totals(totals, snapshot)
         });
-        let cell = cell(&(column.value)(&values), app.screen.units, usize::from(placed.width));
+        let cell = cell(&(id.get().value)(&values), app.screen.units, usize::from(placed.width));
         placed.draw(buf, area, &cell.text.replace('≤', ""), theme.totals);
     }
-    // The label goes below the widest run of columns that have no sum.
-    let runs = columns
-        .chunk_by(|a, b| !additive(a) && !additive(b))
-        .filter(|run| !additive(&run[0]));
+    // The label is drawn below the widest run of columns without a sum.
+    let runs = columns.chunk_by(|a, b| !additive(a) && !additive(b));
+    let runs = runs.filter(|run| !additive(&run[0]));
     let span = |run: &[PlacedColumn]| run.last().map_or(0, |last| last.x + last.width - run[0].x);
     let Some(run) = runs.max_by_key(|run| span(run)) else {
         return;
@@ -342,10 +293,9 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
 //  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
 //  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  oldest 4s
 
-/// A command is never cut to less: the rest of the line goes first.
+/// A command is never cut to less: the rest of the line is left out first.
 const MIN_COMMAND_WIDTH: usize = 20;
 
-/// Draws the line.
 pub(super) fn draw_detail(app: &App, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, app.config.theme.dim);
     let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
@@ -362,21 +312,21 @@ pub(super) fn draw_detail(app: &App, area: Rect, buf: &mut Buffer) {
 fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
     let theme = &app.config.theme;
     let facts = &sample.facts;
-    // That it is not the user's to read is said once, above.
-    let is_said = sample.walk == Err(Missing::Denied) && app.hides_memory();
-    let reasons = if is_said {
+    let is_denied = sample.walk == Err(Missing::Denied);
+    // The line above says so of all rows.
+    let reasons = if is_denied && app.hides_memory() {
         String::new()
     } else {
         labels::missing_reasons(sample)
     };
-    let container = facts.container.as_deref();
-    let place = container
-        .map(|c| format!("container {}", text::safe_prefix(c, 16)))
-        .or_else(|| facts.unit.as_deref().map(|u| text::safe_prefix(u, 32).into_owned()));
-    // The pid, and a separator before each of the others.
+    let place = match (&facts.container, &facts.unit) {
+        (Some(container), _) => Some(format!("container {}", text::safe_prefix(container, 16))),
+        (None, unit) => unit.as_deref().map(|unit| text::safe_prefix(unit, 32).into_owned()),
+    };
+    // 12 for the pid and the separators.
     let rest = text::width(&reasons) + place.as_deref().map_or(0, text::width) + 12;
     let command_width = width.saturating_sub(rest).max(MIN_COMMAND_WIDTH);
-    let command = text::truncate(&text::safe_prefix(&facts.command(), command_width), command_width);
+    let command = labels::cut(&facts.command(), command_width);
     let mut line = StatusLine::default();
     if let Some(host) = &facts.host {
         let host = text::safe_prefix(host, MIN_COMMAND_WIDTH * 2);
@@ -390,11 +340,7 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
         line.text(40, format!("  ·  {place}"), theme.dim);
     }
     if !reasons.is_empty() {
-        let style = if sample.walk == Err(Missing::Denied) {
-            theme.dim
-        } else {
-            theme.warning
-        };
+        let style = if is_denied { theme.dim } else { theme.warning };
         line.text(80, format!("  ·  {reasons}"), style);
     }
     line
@@ -413,22 +359,34 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
         let what = labels::replaced(what);
         parts.push((85, format!(", {count} to start anew ({what})"), theme.warning));
     }
-    let memory = memory_parts(app, group).into_iter();
-    parts.extend(memory.map(|(priority, text)| (priority, text, theme.dim)));
+    let mut add = |priority, text| parts.push((priority, text, theme.dim));
+    let bytes = |n| units::bytes(n, app.screen.units);
+    match &group.totals.memory {
+        Ok(memory) => {
+            add(70, format!("  ·  PSS {}", bytes(memory.pss)));
+            if !app.engine.is_partial() {
+                let uss = memory.uss();
+                add(62, format!("  USS {}", bytes(uss)));
+                add(60, format!("  shared {}", bytes(memory.pss.saturating_sub(uss))));
+                add(65, format!("  swap {}", bytes(memory.swap)));
+            }
+        }
+        Err(Missing::Pending) => add(70, "  ·  memory not read yet".into()),
+        Err(why) => add(70, format!("  ·  memory: {why}")),
+    }
     if let Some(cgroup) = &group.cgroup {
-        let figures = labels::cgroup_figures(cgroup, app.screen.units);
-        parts.push((75, format!("  ·  {figures}"), theme.dim));
+        add(75, format!("  ·  {}", labels::cgroup_figures(cgroup, app.screen.units)));
     }
     if let Some(at) = group.walked {
         let age = units::span(snapshot.monotonic.saturating_sub(at));
-        parts.push((50, format!("  ·  oldest {age}"), theme.dim));
+        add(50, format!("  ·  oldest {age}"));
     }
-    // The name has what the others leave; before it is cut to less than a third, some of them go.
+    // The name gets the rest of the line, but at least a third.
     let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();
     let name_width = width.saturating_sub(rest + 1).max(width / 3);
     let mut line = StatusLine::default();
     let name = match group.key.by {
-        GroupBy::Siblings => text::truncate(&text::safe_prefix(group.name(), name_width), name_width),
+        GroupBy::Siblings => labels::cut(group.name(), name_width),
         _ => labels::group_name(&group.key, name_width),
     };
     line.text(90, format!(" {name}"), theme.text);
@@ -436,25 +394,4 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
         line.text(priority, text, style);
     }
     line
-}
-
-/// Returns the figures of a group's memory, each with its priority.
-fn memory_parts(app: &App, group: &Group) -> Vec<(u8, String)> {
-    let memory = match &group.totals.memory {
-        Ok(memory) => memory,
-        Err(Missing::Pending) => return vec![(70, "  ·  memory not read yet".into())],
-        Err(why) => return vec![(70, format!("  ·  memory: {why}"))],
-    };
-    let bytes = |n| units::bytes(n, app.screen.units);
-    let pss = (70, format!("  ·  PSS {}", bytes(memory.pss)));
-    if app.engine.is_partial() {
-        return vec![pss];
-    }
-    let shared = memory.pss.saturating_sub(memory.uss());
-    vec![
-        pss,
-        (62, format!("  USS {}", bytes(memory.uss()))),
-        (60, format!("  shared {}", bytes(shared))),
-        (65, format!("  swap {}", bytes(memory.swap))),
-    ]
 }
