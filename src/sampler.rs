@@ -8,22 +8,20 @@
 //!
 //! ```text
 //! scanner       one tick: list, glance, plan, walk, facts, publish
-//! table         the known processes and what was read of each
-//! plan          the policy: chooses the processes to walk, within token buckets of CPU time
-//! sharing       bounds how much other processes change the figures of one
+//!   job           a key, a priority and a closure that returns an update
+//!   table         the known processes and what was read of each
+//!   machine       the files of the machine, the inputs of its account, the kernel's memory, the log of OOM kills
+//!   cgroups       the figures of cgroups
+//!   close_looks   reads for a few processes only: JVM counters, address space limits
+//! policy        pure: what to read next
+//!   plan          the processes to walk, within token buckets of CPU time
+//!   activity      the processes to glance at
+//!   births        the part of the process list to read
+//!   rotation      the facts to reread
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
-//! counters      reads those counters
-//! activity      the policy that decides which processes to glance at
-//! births        the policy that decides which part of the process list to read
-//! rotation      the schedule for rereading the facts of processes
+//! sharing       pure: bounds how much other processes change the figures of one
 //! users         the names of users
-//! pool          reader threads with deadlines
-//! job           the kinds of reads
-//! target, walk  the files of one process, held open; one walk
-//! machine       the files of the machine, the inputs of its account, the log of OOM kills
-//! cgroups       the figures of cgroups
-//! close_looks   reads for a few processes only: JVM counters, address space limits
-//! kernel_tables the slab caches and allocation sites, while they are shown
+//! reading       reader threads with deadlines; the files of a process, held open; walks, glances, facts
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
 //! kernel        the slab caches and allocation sites, once
@@ -33,35 +31,24 @@
 //! `one_shot`, `mappings`, `kernel` and `callers` are called directly, and block their caller. The first three have a
 //! pool of their own.
 
-pub mod activity;
-pub mod births;
 pub mod callers;
 pub mod estimate;
 pub mod kernel;
 pub mod mappings;
 pub mod one_shot;
-pub mod plan;
-pub mod rotation;
+pub mod policy;
 pub mod scanner;
 pub mod sharing;
 pub mod users;
 
-mod cgroups;
-mod close_looks;
-mod counters;
-mod job;
-mod kernel_tables;
-mod machine;
-mod pool;
-mod table;
-mod target;
-mod walk;
+mod reading;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use plan::Policy;
+pub use policy::plan::Policy;
+use reading::target;
 pub use scanner::Scanner;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};

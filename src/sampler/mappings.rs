@@ -4,15 +4,15 @@
 //! All functions block, but each read at most for [`Options::deadline`] without progress. The thread of a stuck read
 //! is left behind.
 
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::pool::{Pool, Priority, Work, Worker};
-use super::target::{OpenFiles, Target};
-use super::{Options, walk};
+use super::Options;
+use super::reading::pool::{Job, Pool, Priority, Reader};
+use super::reading::target::{OpenFiles, Target};
+use super::reading::walk;
 use crate::group::mapping::MappingMerge;
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::mapping::{Area, Mapping};
@@ -26,6 +26,8 @@ static STUCK: Mutex<Vec<StuckRead>> = Mutex::new(Vec::new());
 /// The tree and the process of a read, and a token that lives as long as the read.
 type StuckRead = (PathBuf, u32, Weak<()>);
 
+/// Expected time of a read: about a process with 100 areas, and high enough that every thread gets work.
+const EXPECTED: Duration = Duration::from_millis(5);
 /// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
@@ -169,26 +171,25 @@ fn read_each<T: Areas>(
 ) {
     let threads = options.reader_threads().min(asked.len());
     let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
-    let context = Context {
-        proc: options.proc_root.clone(),
-        open_files: Arc::new(open_files),
-    };
-    let stuck = stuck(&options.proc_root);
+    let (proc, open_files) = (options.proc_root.clone(), Arc::new(open_files));
+    let stuck = stuck(&proc);
     let may_read = |pid: u32| stuck.len() <= options.max_stuck && !stuck.contains(&pid);
-    let pool = Pool::<Job<T>>::new(options, threads, context);
+    let pool = Pool::new(options, threads, move |request: Request, reader| {
+        (request.place, read(&request, &proc, &open_files, reader))
+    });
     let mut jobs = Vec::with_capacity(asked.len());
     let mut under_way = Vec::with_capacity(asked.len());
     for (place, (pid, starttime)) in asked.enumerate() {
         let token = Arc::new(());
         under_way.push((pid, Arc::downgrade(&token)));
         if may_read(pid) {
-            jobs.push(Job {
+            let request = Request {
                 place,
                 pid,
                 starttime,
-                areas: PhantomData,
                 _token: token,
-            });
+            };
+            jobs.push(Job::new(place, Priority::Urgent, EXPECTED, request));
         } else if each(place, Err(Missing::TimedOut)).is_break() {
             return;
         }
@@ -213,48 +214,28 @@ fn stuck(proc: &Path) -> Vec<u32> {
     of_tree.map(|(_, pid, _)| *pid).collect()
 }
 
-struct Context {
-    proc: PathBuf,
-    open_files: Arc<OpenFiles>,
-}
-
-struct Job<T> {
+struct Request {
     place: usize,
     pid: u32,
     /// The start time that it must have, if known.
     starttime: Option<u64>,
-    areas: PhantomData<T>,
-    /// Lives as long as the job is queued or running.
+    /// Lives as long as the request is queued or served.
     _token: Arc<()>,
 }
 
-impl<T: Areas> Work for Job<T> {
-    type Context = Context;
-    type Key = usize;
-    type Output = (usize, Reading<Found<T>>);
-
-    fn key(&self) -> usize {
-        self.place
-    }
-
-    fn profile(&self) -> (Priority, Duration) {
-        // About a process with 100 areas. The value must be high enough that every thread gets work.
-        (Priority::Urgent, Duration::from_millis(5))
-    }
-
-    fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
-        let read = |buf: &mut [u8]| {
-            let (target, _) =
-                Target::new(self.pid, &context.proc, &context.open_files, true, buf).map_err(files::reason)?;
-            let progress = || worker.progress();
-            let (what, starttime, comm) = walk::areas(&target, self.starttime, &context.proc, buf, progress)?;
-            Ok(Found {
-                pid: self.pid,
-                starttime,
-                comm,
-                what,
-            })
-        };
-        (self.place, read(buf))
-    }
+fn read<T: Areas>(
+    request: &Request,
+    proc: &Path,
+    open_files: &Arc<OpenFiles>,
+    reader: &mut Reader<'_>,
+) -> Reading<Found<T>> {
+    let Request { pid, starttime, .. } = *request;
+    let (target, _) = Target::new(pid, proc, open_files, true, reader.buf).map_err(files::reason)?;
+    let (what, starttime, comm) = walk::areas(&target, starttime, proc, reader.buf, reader.progress)?;
+    Ok(Found {
+        pid,
+        starttime,
+        comm,
+        what,
+    })
 }

@@ -1,24 +1,33 @@
 //! Takes snapshots, one per tick.
 
+mod cgroups;
+mod close_looks;
+mod job;
+mod machine;
+mod table;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::activity::Pace;
-use super::births::{Births, Signs, may_be_reused};
-use super::cgroups::Cgroups;
-use super::close_looks::CloseLooks;
-use super::counters::CounterReader;
-use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
-use super::kernel_tables::KernelReader;
-use super::machine::{Accounting, OomWatch, SystemFiles};
-use super::plan::Planner;
-use super::pool::{Pool, Scope};
-use super::table::{GlanceOptions, LookOptions, Table};
-use super::target::OpenFiles;
+use cgroups::Cgroups;
+use close_looks::CloseLooks;
+use job::{Job, JobKey, Pool, RunningReads, Update, job};
+use machine::{Accounting, KernelReader, OomWatch, SystemFiles};
+use table::{FactsOptions, GlanceOptions, Table};
+
+use super::policy::activity::Pace;
+use super::policy::births::{Births, Listing, Signs, may_be_reused};
+use super::policy::plan::Planner;
+use super::reading::Context;
+use super::reading::counters::CounterReader;
+use super::reading::glance::signs;
+use super::reading::pool::{Priority, Scope};
+use super::reading::target::OpenFiles;
+use super::reading::walk::{WalkRequest, WalkResult};
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, ProcessSample, Reading, Sampling, Snapshot};
-use crate::proc::pids::PidList;
+use crate::proc::pids::{self, PidList};
 use crate::proc::{clock, files};
 
 /// Time between checks for blocked threads: so short that one blocked read does not delay a tick visibly.
@@ -40,7 +49,7 @@ pub struct Scanner {
     open_files: Arc<OpenFiles>,
     /// The pids of the tree are zmtop's own, so the lists of cgroups apply to it.
     has_own_pids: bool,
-    pool: Pool<Job>,
+    pool: Pool,
     table: Table,
     system: SystemFiles,
     accounting: Accounting,
@@ -60,7 +69,10 @@ pub struct Scanner {
     close_looks: CloseLooks,
     planner: Planner,
     tick: u64,
-    outcomes: Vec<Outcome>,
+    updates: Vec<Update>,
+    /// The time of the updates that are being applied, and the jobs that they require.
+    now: Duration,
+    jobs: Vec<Job>,
 }
 
 impl std::fmt::Debug for Scanner {
@@ -87,7 +99,7 @@ impl Scanner {
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
         let open_files = Arc::new(open_files);
         let page = rustix::param::page_size() as u64;
-        let context = ReaderContext {
+        let context = Context {
             roots: options.roots(),
             cgroup: options.cgroup.clone(),
             open_files: Arc::clone(&open_files),
@@ -102,7 +114,9 @@ impl Scanner {
             exe_check_interval: options.exe_check_interval,
             open_files,
             has_own_pids,
-            pool: Pool::new(options, threads, context),
+            pool: Pool::new(options, threads, move |read: job::Read, reader| {
+                read.run(&context, reader)
+            }),
             table: Table::default(),
             system: SystemFiles::of(options.cgroup.clone()),
             accounting: Accounting::default(),
@@ -119,7 +133,9 @@ impl Scanner {
             close_looks: CloseLooks::default(),
             planner: Planner::new(options.policy),
             tick: 0,
-            outcomes: Vec::new(),
+            updates: Vec::new(),
+            now: Duration::ZERO,
+            jobs: Vec::new(),
         }
     }
 
@@ -204,7 +220,7 @@ impl Scanner {
             .into_iter()
             .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts_jobs(&LookOptions {
+        self.pool.submit(self.table.facts_jobs(&FactsOptions {
             now,
             focus: &self.focus,
             has_clocks: self.has_own_pids,
@@ -263,9 +279,22 @@ impl Scanner {
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
-            jobs.push(Job::List {
-                births: self.births,
-                known: self.table.len(),
+            let (births, known) = (self.births, self.table.len());
+            let list = job(
+                JobKey::List,
+                Priority::Urgent,
+                500,
+                move |context, reader| list(births, known, context, reader.buf),
+                |scanner, (list, signs)| {
+                    scanner.is_listing = false;
+                    scanner.has_list = true;
+                    scanner.set_listed(list, signs, scanner.now);
+                },
+            );
+            jobs.push(Job {
+                // Glances are submitted because of the list while files of the system are still being read.
+                is_announced: true,
+                ..list
             });
         }
         jobs.extend(self.system.jobs(now, !self.open_files.is_procfs()));
@@ -277,7 +306,7 @@ impl Scanner {
         loop {
             // In this order, an output that comes between the two calls makes the loop run once more.
             let is_settled = self.pool.is_settled(scope, limits.stall);
-            let has_more = self.take_in_outcomes();
+            let has_more = self.apply_updates();
             if is_enough(self) || (is_settled && !has_more) {
                 return;
             }
@@ -294,66 +323,43 @@ impl Scanner {
         }
     }
 
-    /// Handles the outputs that have come; returns true if they require more reads.
-    fn take_in_outcomes(&mut self) -> bool {
-        let now = clock::monotonic();
-        let mut outcomes = std::mem::take(&mut self.outcomes);
-        self.pool.drain(&mut outcomes);
-        let mut jobs = Vec::new();
-        for outcome in outcomes.drain(..) {
-            match outcome {
-                Outcome::List { list, signs } => {
-                    self.is_listing = false;
-                    self.has_list = true;
-                    self.set_listed(list, signs, now);
-                }
-                Outcome::System(file, update) => {
-                    self.system.take_in(file, update, !self.open_files.is_procfs());
-                }
-                Outcome::Scope(reading) => self.system.take_in_scope(reading),
-                Outcome::Accounting(file, update) => self.accounting.take_in(file, update),
-                Outcome::MemoryMounts(found) => self.accounting.take_in_mounts(found, &mut jobs),
-                Outcome::MemoryMount(device, held) => self.accounting.take_in_held(device, held),
-                Outcome::Kernel(table) => self.kernel.take_in(table),
-                Outcome::OomKills(found) => self.oom.take_in(found),
-                Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
-                Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
-                Outcome::CloseLook(id, result) => self.close_looks.take_in(id, result),
-                other => {
-                    if let Outcome::Walk {
-                        purpose,
-                        expected,
-                        result,
-                        ..
-                    } = &other
-                    {
-                        self.planner.charge(*purpose, *expected, result.cost + result.extra);
-                    }
-                    self.table.take_in(other, now, &mut jobs);
-                }
-            }
-        }
-        self.outcomes = outcomes;
+    /// Applies the updates that have come; returns true if they require more reads.
+    fn apply_updates(&mut self) -> bool {
+        self.now = clock::monotonic();
+        let mut updates = std::mem::take(&mut self.updates);
+        self.pool.drain(&mut updates);
+        updates.drain(..).for_each(|update| update(self));
+        self.updates = updates;
+        let jobs = std::mem::take(&mut self.jobs);
         let has_more = !jobs.is_empty();
         self.pool.submit(jobs);
         has_more
     }
 
+    fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
+        let cost = result.cost + result.extra;
+        self.planner.charge(request.purpose, request.expected, cost);
+        self.table.walked(request, result);
+    }
+
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
         let now = clock::monotonic();
-        let running = RunningReads::new(&self.pool, now);
-        let is_late = |key| running.is_late(key, self.deadline);
+        let running = RunningReads {
+            since: self.pool.running(),
+            now,
+            deadline: self.deadline,
+        };
         let doubtful = self.table.judge_twins();
         self.table.divide_held();
-        let (rows, changes) = self.table.rows(&running, self.deadline);
+        let (rows, changes) = self.table.rows(&running);
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
-            Some(Missing::Pending) if is_late(JobKey::List) => (Err(Missing::TimedOut), None),
+            Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
         let (walks, walked) = self.table.count_walks();
-        let system = self.system.sample(is_late);
+        let system = self.system.sample(&running);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
             _ => Arc::default(),
@@ -370,7 +376,7 @@ impl Scanner {
                 walked,
                 budget: self.planner.policy().budget,
                 waiting: self.planner.waiting(),
-                stuck: running.count_late(self.deadline),
+                stuck: running.count_late(),
                 doubtful,
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),
@@ -378,14 +384,14 @@ impl Scanner {
             own: clock::self_cost(),
             accounting: match self.system.scope.as_ref().filter(|_| system.scope.is_some()) {
                 Some(scope) => Arc::new(scope.accounting()),
-                None => self.accounting.publish(is_late),
+                None => self.accounting.publish(&running),
             },
             system,
-            kernel: self.kernel.publish(is_late),
+            kernel: self.kernel.publish(&running),
             oom_kills: Arc::clone(&self.oom.kills),
             processes,
             changes,
-            cgroups: self.cgroups.publish(&running, self.deadline),
+            cgroups: self.cgroups.publish(&running),
             jvms: Arc::clone(&self.close_looks.heaps),
             address_limits: Arc::clone(&self.close_looks.limits),
             repeats,
@@ -399,6 +405,24 @@ impl Scanner {
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot
     }
+}
+
+/// Lists the processes, as far as they are to be read; `None` if no process was born.
+fn list(births: Births, known: usize, context: &Context, buf: &mut [u8]) -> (Option<Reading<PidList>>, Option<Signs>) {
+    // Read the signs first, so that a process born in between is seen the next time.
+    let signs = signs(context, buf);
+    if let Some(place) = &context.cgroup {
+        // A process that was born long ago may be moved there at any time.
+        let list = place.processes(&context.roots, context.has_own_pids, buf);
+        return (Some(list), signs);
+    }
+    let proc = context.roots.proc.as_os_str().as_encoded_bytes();
+    let list = match births.listing(clock::monotonic(), known, signs) {
+        Listing::Nothing => None,
+        Listing::Born(range, base) => Some(pids::within(proc, range, base)),
+        Listing::All => Some(pids::all(proc)),
+    };
+    (list, signs)
 }
 
 /// Maximum number of ancestors that are checked. Rows of a forged tree may be each other's parents.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
+use zmtop::sampler::policy::plan::{Candidate, Planner, Policy, Purpose};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -16,9 +16,12 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use super::{Process, Table, batches};
+use super::{Process, Table, batches, process_mut, process_of};
 use crate::model::Stat;
-use crate::sampler::job::{Job, MmCandidate, ProcessRef};
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::facts::{MmCandidate, verify_shared_mm};
+use crate::sampler::reading::pool::Priority::Background;
+use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Processes verified in one job, at some 2 µs each.
 const BATCH: usize = 32;
@@ -27,7 +30,7 @@ const NEAR: usize = 32;
 
 impl Table {
     /// Returns jobs to verify which processes share with the new ones. The tree must be procfs.
-    pub(in crate::sampler) fn shared_mm_jobs(&mut self) -> Vec<Job> {
+    pub(crate) fn shared_mm_jobs(&mut self) -> Vec<Job> {
         if !std::mem::take(&mut self.has_new_programs) {
             return Vec::new();
         }
@@ -38,7 +41,7 @@ impl Table {
         let mut candidates = Vec::new();
         for pid in new {
             let others = self.likely_peers(pid);
-            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+            let Some(process) = process_mut(&mut self.entries, pid) else {
                 continue;
             };
             if others.iter().all(Option::is_none) {
@@ -50,12 +53,12 @@ impl Table {
             let process = process.reference(process.exec);
             candidates.push(MmCandidate { process, others });
         }
-        batches(candidates.into_iter(), BATCH).map(Job::SharedMm).collect()
+        batches(candidates.into_iter(), BATCH).map(verify_job).collect()
     }
 
     /// Returns the processes that may share the address space of `pid`, the likeliest first.
     fn likely_peers(&self, pid: u32) -> [Option<ProcessRef>; 2] {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
+        let process = |pid: &u32| process_of(&self.entries, *pid);
         let Some(one) = process(&pid).filter(|p| may_share(&p.stat)) else {
             return [None, None];
         };
@@ -74,8 +77,8 @@ impl Table {
 
     /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
     /// number of doubtful cases.
-    pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
+    pub(crate) fn judge_twins(&mut self) -> usize {
+        let process = |pid: &u32| process_of(&self.entries, *pid);
         let buffers = &mut self.buffers;
         for pid in &buffers.touched {
             if process(pid).is_some_and(Process::is_space_hidden) {
@@ -100,9 +103,7 @@ impl Table {
         let pairs: Vec<_> = pairs.collect();
         let mut doubtful = 0;
         for (child, parent, stat, mm) in pairs {
-            let Some(known) = self.process(child.pid, child.serial) else {
-                continue;
-            };
+            let Some(known) = self.process(&child) else { continue };
             let is_shared = mm.is_some() && known.shared_mm == mm;
             match known.twin.look([&known.stat, &stat]) {
                 Twin::Apart => known.shared_mm = known.shared_mm.filter(|_| !is_shared),
@@ -115,10 +116,12 @@ impl Table {
     }
 
     /// Records that two processes share an address space, unless one of them has run exec since.
-    pub(super) fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
+    fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
         let current = |table: &mut Self, peer: &ProcessRef| {
-            let process = table.process(peer.pid, peer.serial);
-            process.filter(|p| p.exec == peer.version).map(|p| p.shared_mm)
+            table
+                .process(peer)
+                .filter(|p| p.exec == peer.version)
+                .map(|p| p.shared_mm)
         };
         let [Some(mine), Some(theirs)] = pair.map(|peer| current(self, peer)) else {
             return;
@@ -128,12 +131,26 @@ impl Table {
             self.serial
         });
         for peer in pair {
-            if let Some(process) = self.process(peer.pid, peer.serial) {
+            if let Some(process) = self.process(peer) {
                 process.shared_mm = Some(mm);
                 self.buffers.sharing.insert(peer.pid);
             }
         }
     }
+}
+
+fn verify_job(candidates: Vec<MmCandidate>) -> Job {
+    job(
+        JobKey::SharedMm(candidates[0].process.serial),
+        Background,
+        2 * candidates.len() as u64,
+        |context, reader| verify_shared_mm(candidates, &context.roots.proc, reader.buf),
+        |scanner, pairs| {
+            for (one, other) in &pairs {
+                scanner.table.set_shared_mm([one, other]);
+            }
+        },
+    )
 }
 
 /// Returns true if it has an address space whose addresses are not hidden.

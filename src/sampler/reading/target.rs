@@ -25,7 +25,7 @@ const PER_TARGET: usize = 2;
 const INITIAL_TABLE: u64 = 8192;
 
 /// See [`super::make_room`].
-pub(super) fn make_room() {
+pub(crate) fn make_room() {
     let last = raise_limit()
         .map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE))
         .saturating_sub(1);
@@ -40,7 +40,7 @@ pub(super) fn make_room() {
 static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
 /// See [`super::initial_open_files_limit`].
-pub(super) fn initial_limit() -> Option<Rlimit> {
+pub(crate) fn initial_limit() -> Option<Rlimit> {
     INITIAL_LIMIT.get().copied()
 }
 
@@ -68,7 +68,7 @@ const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 /// descriptors for good, a few rows an hour lack a figure for one tick.
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
-pub(super) struct OpenFiles {
+pub(crate) struct OpenFiles {
     is_procfs: bool,
     /// The limit without a shortage.
     full_limit: usize,
@@ -87,7 +87,7 @@ struct Shortage {
 impl OpenFiles {
     /// Creates a counter. Its limit is the process's limit, raised as far as allowed, minus `reserve` for other uses
     /// and minus the descriptors for acting on processes. It is 0 if the tree at `proc` is not procfs.
-    pub(super) fn new(proc: &Path, reserve: usize) -> Self {
+    pub(crate) fn new(proc: &Path, reserve: usize) -> Self {
         let limit = raise_limit();
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
         let limit = match limit {
@@ -107,21 +107,21 @@ impl OpenFiles {
     }
 
     /// Returns true if the tree is the kernel's procfs, not a copy made of plain files.
-    pub(super) const fn is_procfs(&self) -> bool {
+    pub(crate) const fn is_procfs(&self) -> bool {
         self.is_procfs
     }
 
-    pub(super) fn is_exceeded(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let needed = self.used.load(Ordering::Relaxed).saturating_add(PER_TARGET);
         needed <= self.limit.load(Ordering::Relaxed)
     }
 
     /// Limits the held files to half of their current number for some time, after a lack of descriptors.
-    pub(super) fn shrink(&self) {
+    pub(crate) fn shrink(&self) {
         let now = clock::monotonic();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         self.limit
@@ -140,7 +140,7 @@ impl OpenFiles {
     }
 
     /// Doubles the limit again if the last shortage and the last step are long enough ago.
-    pub(super) fn recover(&self, now: Duration) {
+    pub(crate) fn recover(&self, now: Duration) {
         let mut slot = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(shortage) = slot.as_mut().filter(|s| s.raise_at <= now) else {
             return;
@@ -181,7 +181,7 @@ impl Drop for HeldFile {
     }
 }
 
-pub(super) struct Target {
+pub(crate) struct Target {
     pid: u32,
     /// The thread whose files are read if the first one has ended while others run; 0 for the first.
     thread: AtomicU32,
@@ -190,7 +190,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) const fn bare(pid: u32) -> Self {
+    pub(crate) const fn bare(pid: u32) -> Self {
         Self {
             pid,
             thread: AtomicU32::new(0),
@@ -200,7 +200,7 @@ impl Target {
     }
 
     /// Opens the directory of process `pid`, and holds it if allowed.
-    pub(super) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
+    pub(crate) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
         let mut target = Self::bare(pid);
         if open_files.limit.load(Ordering::Relaxed) > 0 {
             target.dir = match path(proc, pid, b"", files::open_dir) {
@@ -214,7 +214,7 @@ impl Target {
 
     /// Opens the directory of process `pid` if it `holds` files, and reads its `stat` into `buf`. Also returns the
     /// length of that.
-    pub(super) fn new(
+    pub(crate) fn new(
         pid: u32,
         proc: &Path,
         open_files: &Arc<OpenFiles>,
@@ -235,35 +235,35 @@ impl Target {
     }
 
     /// Closes the directory, which is useless if only `stat` is read.
-    pub(super) fn without_dir(self) -> Self {
+    pub(crate) fn without_dir(self) -> Self {
         Self { dir: None, ..self }
     }
 
     /// Returns true if the directory is held. Only then does every file certainly belong to the process first opened.
-    pub(super) const fn is_bound(&self) -> bool {
+    pub(crate) const fn is_bound(&self) -> bool {
         self.dir.is_some()
     }
 
-    pub(super) const fn holds_any(&self) -> bool {
+    pub(crate) const fn holds_any(&self) -> bool {
         self.dir.is_some() || self.stat.is_some()
     }
 
     /// Returns the thread whose files are read, if it is not the first.
-    pub(super) fn thread(&self) -> Option<u32> {
+    pub(crate) fn thread(&self) -> Option<u32> {
         Some(self.thread.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
     }
 
     /// Returns the id for system calls: the thread's, or else the process's.
-    pub(super) fn task(&self) -> u32 {
+    pub(crate) fn task(&self) -> u32 {
         self.thread().unwrap_or(self.pid)
     }
 
-    pub(super) fn set_thread(&self, thread: Option<u32>) {
+    pub(crate) fn set_thread(&self, thread: Option<u32>) {
         self.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Reads the `stat` of the first thread into `buf`; returns its length.
-    pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
+    pub(crate) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
         match &self.stat {
             Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
             None => files::read_record(self.open_first(proc, b"stat")?, buf),
@@ -271,21 +271,21 @@ impl Target {
     }
 
     /// Returns true if the process exists and started at `starttime`.
-    pub(super) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
+    pub(crate) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
         self.stat(proc, buf)
             .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
     }
 
-    pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    pub(super) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }
 
     /// Calls `call` with the location of one of the process's files: a directory and the name below it.
-    pub(super) fn at<T>(
+    pub(crate) fn at<T>(
         &self,
         proc: &Path,
         name: &[u8],
@@ -302,7 +302,7 @@ impl Target {
     }
 
     /// Calls `call` with the location of one of the first thread's files.
-    pub(super) fn at_first<T>(
+    pub(crate) fn at_first<T>(
         &self,
         proc: &Path,
         name: &[u8],
@@ -336,7 +336,7 @@ fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Resul
 ///
 /// # Errors
 /// It is unknown whether any thread lives.
-pub(super) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
+pub(crate) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
     if stat.is_zombie() && stat.threads > 1 {
         return follow(stat, target, proc, page);
     }

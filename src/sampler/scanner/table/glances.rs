@@ -1,4 +1,5 @@
-//! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in [`activity`].
+//! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in
+//! [`activity`](crate::sampler::activity).
 
 use std::collections::{BTreeMap, HashSet, btree_map};
 use std::time::Duration;
@@ -8,21 +9,23 @@ use crate::model::Identity;
 use crate::proc::clock;
 use crate::proc::pids::PidList;
 use crate::proc::system::PageEvents;
-use crate::sampler::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
-use crate::sampler::job::Job;
-use crate::sampler::rotation::part;
+use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
+use crate::sampler::policy::rotation::part;
+use crate::sampler::reading::glance::{GlanceRequest, glance};
+use crate::sampler::reading::pool::Priority::Urgent;
+use crate::sampler::scanner::job::{Job, JobKey, job};
 
-pub(in crate::sampler) struct GlanceOptions<'a> {
-    pub(in crate::sampler) now: Duration,
-    pub(in crate::sampler) focus: &'a HashSet<Identity>,
-    pub(in crate::sampler) oom_score: bool,
+pub(crate) struct GlanceOptions<'a> {
+    pub(crate) now: Duration,
+    pub(crate) focus: &'a HashSet<Identity>,
+    pub(crate) oom_score: bool,
     /// Glances in one job. If one of them never returns, the rest of the job never runs.
-    pub(in crate::sampler) batch: usize,
+    pub(crate) batch: usize,
     /// The CPU time of processes can be read. Otherwise all are glanced at.
-    pub(in crate::sampler) has_clocks: bool,
-    pub(in crate::sampler) page_events: PageEvents,
-    pub(in crate::sampler) tasks: Option<u64>,
-    pub(in crate::sampler) pace: Pace,
+    pub(crate) has_clocks: bool,
+    pub(crate) page_events: PageEvents,
+    pub(crate) tasks: Option<u64>,
+    pub(crate) pace: Pace,
 }
 
 #[derive(Default)]
@@ -35,7 +38,7 @@ pub(super) struct Glances {
     threads: u64,
     gone: u64,
     /// The processes checked in every tick, and until when. Only their files are held open.
-    recent: BTreeMap<u32, Duration>,
+    pub(super) recent: BTreeMap<u32, Duration>,
     /// Processes to glance at in the next tick, whatever their clock says: new ones, and pids that may have been
     /// reused.
     pub(super) unseen: Vec<u32>,
@@ -65,19 +68,11 @@ impl Glances {
     pub(super) const fn set_threads(&mut self, before: u32, after: u32) {
         self.threads = self.threads.wrapping_sub(before as u64).wrapping_add(after as u64);
     }
-
-    pub(super) fn recent(&self) -> impl Iterator<Item = u32> {
-        self.recent.keys().copied()
-    }
 }
 
 impl Table {
-    pub(in crate::sampler) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Returns jobs to glance at the processes that may have changed. A glance that has not returned is not repeated.
-    pub(in crate::sampler) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
+    pub(crate) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
         let mut wanted = std::mem::take(&mut self.glances.unseen);
         self.glances.ran.clear();
         self.glances.links.clear();
@@ -112,10 +107,7 @@ impl Table {
                 holds,
             ))
         });
-        let jobs = batches(requests, options.batch).map(|of| Job::Glances {
-            of,
-            oom_score: options.oom_score,
-        });
+        let jobs = batches(requests, options.batch).map(|of| glance_job(of, options.oom_score));
         jobs.collect()
     }
 
@@ -164,7 +156,7 @@ impl Table {
         self.glances.gone = 0;
         for id in options.focus {
             let entry = self.entries.get(&id.pid);
-            let Some(entry) = entry.filter(|e| e.process.as_deref().is_some_and(|p| p.id == *id)) else {
+            let Some(entry) = entry.filter(|e| e.process.as_ref().is_some_and(|p| p.id == *id)) else {
                 continue;
             };
             let until = recent.entry(id.pid).or_insert(now);
@@ -222,7 +214,7 @@ impl Table {
 impl Table {
     /// Applies a list of processes. Removes those that are missing from the range that it covers. `reused` returns
     /// true for pids that may have been reused since the list before.
-    pub(in crate::sampler) fn set_list(&mut self, list: &PidList, reused: impl Fn(u32) -> bool) {
+    pub(crate) fn set_list(&mut self, list: &PidList, reused: impl Fn(u32) -> bool) {
         self.list += 1;
         for pid in &list.pids {
             match self.entries.entry(*pid) {
@@ -263,6 +255,24 @@ impl Table {
     pub(super) fn pids(&self) -> Vec<u32> {
         self.entries.keys().copied().collect()
     }
+}
+
+/// Returns the job to glance at some processes, and to read `oom_score` too if wanted.
+fn glance_job(of: Vec<GlanceRequest>, oom_score: bool) -> Job {
+    job(
+        JobKey::Glances(of[0].serial),
+        Urgent,
+        4 * of.len() as u64,
+        move |context, reader| {
+            let glances = of.iter().map(|one| glance(one, oom_score, context, reader.buf));
+            glances.collect::<Vec<_>>()
+        },
+        |scanner, glances| {
+            for glance in glances {
+                scanner.table.glanced(glance, scanner.now);
+            }
+        },
+    )
 }
 
 impl Entry {

@@ -1,13 +1,14 @@
 //! Reads the memory that a process holds through its descriptors.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
+use super::pool::Reader;
 use super::{ProcessRef, facts as process_files};
 use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
@@ -27,7 +28,7 @@ const IN_MEMORY: [rustix::fs::FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f
 
 /// The identity of an object, the same for all its holders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::sampler) enum ObjectKey {
+pub(crate) enum ObjectKey {
     /// Device and number of a DRM client.
     Drm(Box<[u8]>, u64),
     BpfMap(u64),
@@ -41,49 +42,56 @@ pub(in crate::sampler) enum ObjectKey {
 
 /// An object as one process shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::sampler) struct OwnObject {
-    pub(in crate::sampler) key: ObjectKey,
+pub(crate) struct OwnObject {
+    pub(crate) key: ObjectKey,
     /// The object in full, before it is divided among its holders.
-    pub(in crate::sampler) object: HeldObject,
+    pub(crate) object: HeldObject,
     /// Upper bound on the bytes that the process maps of it, which are already in its PSS.
-    pub(in crate::sampler) mapped: u64,
+    pub(crate) mapped: u64,
 }
 
-pub(in crate::sampler) struct HeldResult {
-    pub(in crate::sampler) objects: Reading<Vec<OwnObject>>,
+pub(crate) struct HeldResult {
+    pub(crate) objects: Reading<Vec<OwnObject>>,
     /// The number of descriptors.
-    pub(in crate::sampler) descriptors: u64,
+    pub(crate) descriptors: u64,
     /// CPU time.
-    pub(in crate::sampler) cost: Duration,
+    pub(crate) cost: Duration,
 }
 
-/// Reads the objects that a process holds. Calls `progress` between reads that may block.
-pub(super) fn read(process: &ProcessRef, proc: &Path, buf: &mut [u8], progress: impl Fn()) -> HeldResult {
+/// Reads the objects that a process holds.
+pub(crate) fn read(process: &ProcessRef, proc: &Path, reader: &mut Reader<'_>) -> HeldResult {
     let began = clock::thread_time();
-    let mut reader = Reader {
+    let mut found = Found {
         process,
         proc,
         objects: Vec::new(),
         places: HashMap::new(),
         rings: Vec::new(),
     };
-    let read = reader.read(buf, progress);
+    let read = found.read(reader.buf, reader.progress);
     let objects = read.and_then(|_| process_files::check_same(process, proc));
     HeldResult {
-        objects: objects.map(|()| reader.objects),
+        objects: objects.map(|()| found.objects),
         descriptors: read.unwrap_or(0),
         cost: clock::thread_time().saturating_sub(began),
     }
 }
 
-/// Returns the number of a process's descriptors (Linux 6.2); `None` if the kernel does not report it.
-pub(super) fn count(process: &ProcessRef, proc: &Path) -> Option<u64> {
-    let stat = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
-    let stat = process.target.at(proc, b"fd", stat).ok()?;
-    u64::try_from(stat.st_size).ok().filter(|count| *count > 0)
+/// Returns the processes whose number of descriptors (Linux 6.2) differs from the one given. Omits those for which the
+/// kernel does not report it.
+pub(crate) fn changed_counts(of: Vec<(ProcessRef, u64)>, proc: &Path) -> Vec<ProcessRef> {
+    let count = |process: &ProcessRef| {
+        let stat = |dir: BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
+        let stat = process.target.at(proc, b"fd", stat).ok()?;
+        u64::try_from(stat.st_size).ok().filter(|count| *count > 0)
+    };
+    let is_other = |process: &_, before| count(process).is_some_and(|now| now != before);
+    of.into_iter()
+        .filter_map(|(process, before)| is_other(&process, before).then_some(process))
+        .collect()
 }
 
-struct Reader<'a> {
+struct Found<'a> {
     process: &'a ProcessRef,
     proc: &'a Path,
     objects: Vec<OwnObject>,
@@ -92,9 +100,9 @@ struct Reader<'a> {
     rings: Vec<(usize, Vec<(u64, u64)>)>,
 }
 
-impl Reader<'_> {
-    /// Reads all descriptors; returns their number.
-    fn read(&mut self, buf: &mut [u8], progress: impl Fn()) -> Reading<u64> {
+impl Found<'_> {
+    /// Reads all descriptors; returns their number. Calls `progress` between reads that may block.
+    fn read(&mut self, buf: &mut [u8], progress: &dyn Fn()) -> Reading<u64> {
         let target = &self.process.target;
         let absent = |e| process_files::absent(e, target, self.proc);
         let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));

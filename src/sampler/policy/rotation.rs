@@ -11,7 +11,7 @@
 //! | new, or after an exec | also after 1 s and 3 s | |
 //!
 //! If the interval is longer than these times, everything is read in every tick. The reads take a tick at most;
-//! [`super::Options::deadline`] covers one that returns later.
+//! [`Options::deadline`](crate::sampler::Options::deadline) covers one that returns later.
 //!
 //! # Cost
 //! Measured on a machine with ten cgroup hierarchies, in µs of CPU time: `status` 15, `cgroup` 9, `cmdline` 8, a

@@ -7,9 +7,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::{Process, Table};
+use super::{Process, Table, process_of};
 use crate::model::{Identity, Memory, Walk};
-use crate::sampler::plan::{self, Candidate, Policy, Purpose};
+use crate::sampler::policy::plan::{self, Candidate, Policy, Purpose};
 
 /// Elapsed time above which a walk is slow: its memory lock is contended, or the process is huge.
 const SLOW: Duration = Duration::from_millis(100);
@@ -71,7 +71,7 @@ impl Turns {
 impl Table {
     /// Returns the pids of the processes whose turn may have come, in ascending order, each with its candidate for
     /// the policy.
-    pub(in crate::sampler) fn candidates(
+    pub(crate) fn candidates(
         &mut self,
         now: Duration,
         focus: &HashSet<Identity>,
@@ -151,10 +151,8 @@ impl Table {
     fn forget_ended(&self, turns: &mut Turns) {
         let count: usize = turns.later.iter().map(BTreeSet::len).sum();
         if count > 2 * self.entries.len() + MIN_SWEEP {
-            let is_there = |(_, pid, serial): &Key| {
-                let process = self.entries.get(pid).and_then(|e| e.process.as_deref());
-                process.is_some_and(|p| p.serial == *serial)
-            };
+            let is_there =
+                |(_, pid, serial): &Key| process_of(&self.entries, *pid).is_some_and(|p| p.serial == *serial);
             turns.later.iter_mut().for_each(|later| later.retain(is_there));
         }
     }
@@ -162,7 +160,7 @@ impl Table {
 
 impl Process {
     /// Returns the state for the policy. `is_glanced` is false if the last glance failed.
-    pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
+    fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
         let in_focus = focus.contains(&self.id);

@@ -340,10 +340,10 @@ const DUE: usize = 1;
 
 impl Purpose {
     /// The number of kinds of idle processes, each with a share of its own.
-    pub(super) const IDLE_KINDS: usize = IDLE_SHARES.len();
+    pub(crate) const IDLE_KINDS: usize = IDLE_SHARES.len();
 
     /// Returns the kind of an idle process, by the cost of a walk.
-    pub(super) fn idle_kind(self, cost: Duration) -> Option<usize> {
+    pub(crate) fn idle_kind(self, cost: Duration) -> Option<usize> {
         (self == Self::Idle).then(|| idle_kind(cost))
     }
 }

@@ -5,11 +5,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Process, Table, batches};
+use super::{Process, Table, batches, process_mut};
 use crate::model::{Facts, Identity, Missing, Reading, Stat};
 use crate::proc::cgroup::{Mounts, Version};
-use crate::sampler::job::{CgroupList, CgroupMembership, ExeFile, FactsRequest, Job};
-use crate::sampler::rotation::{FOCUS_PERIOD, PERIOD, list_period};
+use crate::proc::pid;
+use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::facts::{self, CgroupMembership, ExeFile, FactsRequest, FactsResult};
+use crate::sampler::reading::pool::Priority::Background;
+use crate::sampler::scanner::job::{Job, JobKey, job};
+use crate::sampler::users;
 
 /// Time for which an old fact is still shown while it is being reread. It equals the time within which a change must
 /// be seen. So a row does not flicker if a reader waits for a moment.
@@ -29,14 +34,14 @@ pub(super) struct FactsCache {
     is_dirty: bool,
     /// Since when they are being read.
     pending: Option<Duration>,
-    pub(super) line: LineState,
-    pub(super) exe: ExeWatch,
+    line: LineState,
+    exe: ExeWatch,
 }
 
 /// The state of the command line. It is read separately, and only after the CPU time: otherwise, a title written
 /// between the two reads would never be seen.
 #[derive(Clone, Copy, Default)]
-pub(super) struct LineState {
+struct LineState {
     /// It may have changed and must be read.
     is_dirty: bool,
     /// Since when it is being read.
@@ -47,11 +52,11 @@ pub(super) struct LineState {
 
 /// The state of the link to the executable.
 #[derive(Clone, Copy, Default)]
-pub(super) struct ExeWatch {
+struct ExeWatch {
     /// The digest of its text.
-    pub(super) digest: u64,
+    digest: u64,
     /// Its text was marked as deleted.
-    pub(super) is_marked: bool,
+    is_marked: bool,
     /// It was read at least once.
     is_read: bool,
     /// The file is being looked up.
@@ -98,11 +103,7 @@ impl FactsCache {
         self.pending.is_some() || self.line.pending.is_some()
     }
 
-    pub(super) const fn answered(&mut self) {
-        self.pending = None;
-    }
-
-    pub(super) fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
+    fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
         self.is_dirty |= uid.is_err_and(is_passing);
         // It is about to leave the list. Its former user is still valid.
         let is_gone = uid == Err(Missing::Gone) && self.facts.uid.is_ok();
@@ -112,7 +113,7 @@ impl FactsCache {
         }
     }
 
-    pub(super) fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
+    fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
         self.is_dirty |= cgroup.as_ref().is_err_and(|why| is_passing(*why));
         if matches!(cgroup, Err(Missing::Gone)) && self.facts.cgroup.is_ok() {
             return;
@@ -128,20 +129,7 @@ impl FactsCache {
         }
     }
 
-    /// Returns true if the command line must be read now, and marks it as being read in that case.
-    pub(super) fn start_line(&mut self, now: Duration) -> bool {
-        let starts = self.line.is_dirty && self.line.pending.is_none();
-        if starts {
-            (self.line.is_dirty, self.line.pending) = (false, Some(now));
-        }
-        starts
-    }
-
-    pub(super) const fn set_line_dirty(&mut self) {
-        self.line.is_dirty = true;
-    }
-
-    pub(super) fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
+    fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
         self.line.pending = None;
         if version != self.version {
             return;
@@ -160,7 +148,7 @@ impl FactsCache {
     }
 
     /// Stores the name of a user, if this process has that user; returns true if the name has changed.
-    pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
+    fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
         let is_news = self.facts.uid == Ok(uid) && self.facts.user != *name;
         if is_news {
             Arc::make_mut(&mut self.facts).user.clone_from(name);
@@ -168,7 +156,7 @@ impl FactsCache {
         is_news
     }
 
-    pub(super) fn set_exe(&mut self, exe: Reading<(ExeFile, Arc<[u8]>)>, stat: &Stat) {
+    fn set_exe(&mut self, exe: Reading<(ExeFile, Arc<[u8]>)>, stat: &Stat) {
         let (exe, path) = match exe {
             Ok(found) => found,
             // An exiting process has no executable any more. The former one is still valid.
@@ -227,21 +215,6 @@ impl FactsCache {
     }
 }
 
-impl ExeWatch {
-    /// Returns true if the file may be looked up now, and marks it as being looked up.
-    pub(super) fn start_look_up(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_pending, true)
-    }
-
-    pub(super) const fn looked_up(&mut self) {
-        self.is_pending = false;
-    }
-
-    pub(super) const fn can_be_checked(&self) -> bool {
-        self.is_read && !self.is_pending
-    }
-}
-
 /// Returns true if another attempt may succeed.
 const fn is_passing(why: Missing) -> bool {
     matches!(why, Missing::Gone | Missing::Errno(_))
@@ -254,17 +227,17 @@ const BATCH: usize = 16;
 /// Number of lines of a cgroup's list that cost as much as one read of a process's cgroup.
 const LINES_PER_READ: u64 = 15;
 
-pub(in crate::sampler) struct LookOptions<'a> {
-    pub(in crate::sampler) now: Duration,
-    pub(in crate::sampler) focus: &'a HashSet<Identity>,
+pub(crate) struct FactsOptions<'a> {
+    pub(crate) now: Duration,
+    pub(crate) focus: &'a HashSet<Identity>,
     /// The clocks of processes were read, so it is known which ones ran.
-    pub(in crate::sampler) has_clocks: bool,
+    pub(crate) has_clocks: bool,
     /// Time between two checks of a link to an executable, used if no clock determines the turns.
-    pub(in crate::sampler) exe_check_interval: Duration,
+    pub(crate) exe_check_interval: Duration,
     /// Only the command line can block a reader.
-    pub(in crate::sampler) is_procfs: bool,
+    pub(crate) is_procfs: bool,
     /// The cgroup mounts, if the lists there contain the pids of this tree.
-    pub(in crate::sampler) mounts: Option<Arc<Mounts>>,
+    pub(crate) mounts: Option<Arc<Mounts>>,
 }
 
 struct Turns {
@@ -294,7 +267,7 @@ struct Members {
 
 impl Table {
     /// Returns the cgroups of all processes, as far as they are known. Consecutive duplicates are omitted.
-    pub(in crate::sampler) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+    pub(crate) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         let mut last = None;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
@@ -302,7 +275,7 @@ impl Table {
     }
 
     /// Returns jobs for the facts that are due, and for user names.
-    pub(in crate::sampler) fn facts_jobs(&mut self, options: &LookOptions<'_>) -> Vec<Job> {
+    pub(crate) fn facts_jobs(&mut self, options: &FactsOptions<'_>) -> Vec<Job> {
         let now = options.now;
         let turns = self.turns(options);
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
@@ -312,7 +285,7 @@ impl Table {
         for pid in &turns.pids {
             let checks_link = checks_links && self.is_link_turn(*pid, options);
             let wants = self.wants(*pid, &turns, options);
-            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+            let Some(process) = process_mut(&mut self.entries, *pid) else {
                 continue;
             };
             let before = jobs.len() + single.len();
@@ -327,10 +300,13 @@ impl Table {
                 }
                 _ => single.extend(process.facts_request(now, wants)),
             }
-            match checks_link.then(|| process.exe_check()).flatten() {
-                Some(Ok(link)) => links.push(link),
-                Some(Err(job)) => jobs.push(job),
-                None => {}
+            let exe = process.facts.exe;
+            if checks_link && !process.stat.is_zombie() && exe.is_read && !exe.is_pending {
+                if exe.is_marked {
+                    jobs.extend(process.exe_job());
+                } else {
+                    links.push((process.reference(process.facts.version), exe.digest));
+                }
             }
             if jobs.len() + single.len() > before {
                 self.touch(*pid);
@@ -346,31 +322,25 @@ impl Table {
             let threads = self.threads.get(&path).copied();
             match &options.mounts {
                 Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, members.pids.len())) => {
-                    jobs.push(Job::Members {
-                        pids: members.pids,
-                        list: CgroupList {
-                            mounts: Arc::clone(mounts),
-                            path,
-                        },
-                    });
+                    jobs.push(strays_job(members.pids, Arc::clone(mounts), path));
                 }
                 _ => single.extend(members.pids.iter().filter_map(|pid| self.place_request(*pid, now))),
             }
         }
         let batch = if options.is_procfs { BATCH } else { 1 };
-        jobs.extend(batches(single.into_iter(), batch).map(Job::Facts));
+        jobs.extend(batches(single.into_iter(), batch).map(facts_job));
         let before = jobs.len();
-        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
+        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(links_job));
         self.link_jobs += jobs.len() - before;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
-        jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));
+        jobs.extend(self.users.renew(now, in_use).into_iter().map(user_job));
         jobs
     }
 
     /// Returns the turns that have come. If the clocks are known, only processes that changed, are new, ran or are in
     /// focus are checked. All are checked when the lists are read.
-    fn turns(&mut self, options: &LookOptions<'_>) -> Turns {
+    fn turns(&mut self, options: &FactsOptions<'_>) -> Turns {
         self.rotation.advance(options.now);
         let lists = self.rotation.is_due(0, list_period(self.entries.len()));
         let focus = options.now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
@@ -384,7 +354,7 @@ impl Table {
             // Events after the last requests may require a read: a walk that shows an exec, or a failed read to
             // repeat.
             pids.extend_from_slice(&self.buffers.touched_before);
-            pids.extend(self.glances.recent());
+            pids.extend(self.glances.recent.keys());
             pids.extend_from_slice(&self.glances.ran);
             pids.extend_from_slice(&self.glances.links);
             pids.extend(options.focus.iter().map(|id| id.pid));
@@ -397,7 +367,7 @@ impl Table {
         Turns { lists, focus, pids }
     }
 
-    fn is_link_turn(&self, pid: u32, options: &LookOptions<'_>) -> bool {
+    fn is_link_turn(&self, pid: u32, options: &FactsOptions<'_>) -> bool {
         if options.has_clocks {
             self.glances.links.binary_search(&pid).is_ok()
         } else {
@@ -405,7 +375,7 @@ impl Table {
         }
     }
 
-    fn wants(&self, pid: u32, turns: &Turns, options: &LookOptions<'_>) -> Wants {
+    fn wants(&self, pid: u32, turns: &Turns, options: &FactsOptions<'_>) -> Wants {
         let Some(entry) = self.entries.get(&pid) else {
             return Wants::default();
         };
@@ -437,18 +407,133 @@ impl Table {
     }
 
     pub(super) fn place_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
-        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
-        let request = process.facts_request(
-            now,
-            Wants {
-                place: true,
-                ..Wants::default()
-            },
-        );
-        if request.is_some() {
-            self.touch(pid);
+        let wants = Wants {
+            place: true,
+            ..Wants::default()
+        };
+        let request = process_mut(&mut self.entries, pid)?.facts_request(now, wants)?;
+        self.touch(pid);
+        Some(request)
+    }
+}
+
+fn facts_job(of: Vec<FactsRequest>) -> Job {
+    let full = of.iter().filter(|r| r.is_full).count();
+    job(
+        JobKey::Facts(of[0].process.serial),
+        Background,
+        (15 * full + of.len()) as u64,
+        |context, reader| {
+            let read = |request| facts::read_facts(request, context, reader.buf);
+            of.into_iter().map(read).collect::<Vec<_>>()
+        },
+        |scanner, results| {
+            for result in results {
+                scanner.table.set_facts(result, scanner.now, &mut scanner.jobs);
+            }
+        },
+    )
+}
+
+/// Returns the job to read the cgroups of those processes that are missing from the list of their former cgroup.
+fn strays_job(pids: Vec<u32>, mounts: Arc<Mounts>, path: Arc<[u8]>) -> Job {
+    job(
+        JobKey::Members(pids[0]),
+        Background,
+        pids.len() as u64,
+        move |_, reader| facts::strays(&pids, &mounts, &path, reader.buf),
+        |scanner, strays| {
+            for pid in strays {
+                let request = scanner.table.place_request(pid, scanner.now);
+                scanner.jobs.extend(request.map(|request| facts_job(vec![request])));
+            }
+        },
+    )
+}
+
+/// Returns the job to check whether these links have changed.
+fn links_job(links: Vec<(ProcessRef, u64)>) -> Job {
+    job(
+        JobKey::ExeLinks(links[0].0.serial),
+        Background,
+        2 * links.len() as u64,
+        |context, reader| facts::changed_links(links, &context.roots.proc, reader.buf),
+        |scanner, changed| {
+            let table = &mut scanner.table;
+            table.link_jobs = table.link_jobs.saturating_sub(1);
+            for process in changed {
+                scanner.jobs.extend(table.process(&process).and_then(Process::exe_job));
+            }
+        },
+    )
+}
+
+fn user_job(uid: u32) -> Job {
+    job(
+        JobKey::User(uid),
+        Background,
+        50,
+        move |context, _| Ok(users::name(uid, &context.roots)),
+        move |scanner, name| {
+            if scanner.table.users.set_name(uid, name.clone(), scanner.now) {
+                scanner.table.set_user(uid, &name);
+            }
+        },
+    )
+}
+
+impl Table {
+    fn set_facts(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
+        let process = result.process;
+        let owner = result.uid.map(|uid| {
+            let name = uid.and_then(|uid| {
+                let (name, is_new) = self.users.name(uid);
+                jobs.extend(is_new.then(|| user_job(uid)));
+                name
+            });
+            (uid, name)
+        });
+        let cgroup = result.cgroup.map(|found| self.paths.keep(found));
+        let exe = result.exe.map(|exe| self.keep_path(exe));
+        let Some(known) = self.process(&process) else { return };
+        known.facts.pending = None;
+        if known.facts.version != process.version {
+            return;
         }
-        request
+        known.facts.ran = result.ran;
+        if let Some((uid, user)) = owner {
+            known.facts.set_user(uid, user);
+            known.facts.line.is_dirty = true;
+            jobs.extend(known.line_job(now));
+        }
+        if let Some(cgroup) = cgroup {
+            known.facts.set_cgroup(cgroup);
+        }
+        if let Some(exe) = exe {
+            known.facts.set_exe(exe, &known.stat);
+            if known.facts.exe.is_marked {
+                jobs.extend(known.exe_job());
+            }
+        }
+        self.share_facts(process.pid);
+    }
+
+    /// Returns an executable with its path as an `Arc`, which consecutive results with the same path share.
+    fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
+        let exe = exe?;
+        if *self.last_exe != *exe.path {
+            self.last_exe = (&*exe.path).into();
+        }
+        Ok((exe, Arc::clone(&self.last_exe)))
+    }
+
+    pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+        for (pid, entry) in &mut self.entries {
+            let process = entry.process.as_deref_mut();
+            if process.is_some_and(|p| p.facts.set_name(uid, name)) {
+                entry.touch(*pid, &mut self.buffers.touched);
+            }
+        }
     }
 }
 
@@ -484,11 +569,60 @@ impl Process {
         })
     }
 
-    /// Returns the job to read its command line, if that may have changed and is not being read.
-    pub(super) fn line_job(&mut self, now: Duration) -> Option<Job> {
+    /// Returns the job to read its command line, if that may have changed and is not being read. The command line lies
+    /// in the process's memory, so that reading it may block.
+    fn line_job(&mut self, now: Duration) -> Option<Job> {
+        let line = &mut self.facts.line;
         // A zombie has no command line any more.
         let is_over = self.stat.is_zombie() && self.facts.facts.cmdline.is_ok();
-        (!is_over && self.facts.start_line(now)).then(|| Job::Cmdline(self.reference(self.facts.version)))
+        if is_over || !line.is_dirty || line.pending.is_some() {
+            return None;
+        }
+        (line.is_dirty, line.pending) = (false, Some(now));
+        let process = self.reference(self.facts.version);
+        Some(job(
+            JobKey::Cmdline(self.serial),
+            Background,
+            8,
+            |context, reader| {
+                let line = facts::read(&process, &context.roots.proc, b"cmdline", reader.buf);
+                let line = line.map(pid::cmdline);
+                (process, line)
+            },
+            |scanner, (process, line)| {
+                if let Some(known) = scanner.table.process(&process) {
+                    known.facts.set_cmdline(process.version, line);
+                }
+                scanner.table.share_facts(process.pid);
+            },
+        ))
+    }
+
+    /// Returns the job to look up its executable, which may block; `None` if another one is outstanding.
+    fn exe_job(&mut self) -> Option<Job> {
+        if std::mem::replace(&mut self.facts.exe.is_pending, true) {
+            return None;
+        }
+        let process = self.reference(self.facts.version);
+        Some(job(
+            JobKey::Exe(self.serial),
+            Background,
+            50,
+            |context, reader| {
+                let exe = facts::look_up_exe(&process, context, reader.buf);
+                (process, exe)
+            },
+            |scanner, (process, exe)| {
+                let exe = scanner.table.keep_path(exe);
+                if let Some(known) = scanner.table.process(&process) {
+                    known.facts.exe.is_pending = false;
+                    if known.facts.version == process.version {
+                        known.facts.set_exe(exe, &known.stat);
+                    }
+                }
+                scanner.table.share_facts(process.pid);
+            },
+        ))
     }
 }
 
@@ -523,8 +657,7 @@ impl SharedFacts {
 impl Table {
     /// Shares the facts of a process, which may have changed, with processes that have equal ones.
     pub(super) fn share_facts(&mut self, pid: u32) {
-        let process = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut());
-        if let Some(process) = process {
+        if let Some(process) = process_mut(&mut self.entries, pid) {
             self.shared_facts.share(&mut process.facts.facts);
         }
     }

@@ -5,57 +5,52 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::ReaderContext;
+use super::Context;
+use super::counters::KnownCounters;
 use super::facts::absent;
+use super::target::{self, OpenFiles, Target};
 use crate::model::{Missing, Reading, Stat};
 use crate::proc::{files, pid};
-use crate::sampler::births::Signs;
-use crate::sampler::counters::KnownCounters;
 use crate::sampler::estimate::Counters;
-use crate::sampler::target::{self, OpenFiles, Target};
+use crate::sampler::policy::births::Signs;
 
-pub(in crate::sampler) struct GlanceRequest {
-    pub(in crate::sampler) pid: u32,
-    pub(in crate::sampler) serial: u64,
+pub(crate) struct GlanceRequest {
+    pub(crate) pid: u32,
+    pub(crate) serial: u64,
     /// The files held open; `None` for a new pid.
-    pub(in crate::sampler) target: Option<Arc<Target>>,
+    pub(crate) target: Option<Arc<Target>>,
     /// The digest of the known comm.
-    pub(in crate::sampler) comm: u64,
+    pub(crate) comm: u64,
     /// The known counters, if more than `stat` is needed.
-    pub(in crate::sampler) known: Option<KnownCounters>,
+    pub(crate) known: Option<KnownCounters>,
     /// Hold its files open.
-    pub(in crate::sampler) holds: bool,
+    pub(crate) holds: bool,
 }
 
-pub(in crate::sampler) struct GlanceResult {
-    pub(in crate::sampler) pid: u32,
-    pub(in crate::sampler) serial: u64,
+pub(crate) struct GlanceResult {
+    pub(crate) pid: u32,
+    pub(crate) serial: u64,
     /// The files, if they are new.
-    pub(in crate::sampler) target: Option<Arc<Target>>,
-    pub(in crate::sampler) glance: Reading<Glance>,
+    pub(crate) target: Option<Arc<Target>>,
+    pub(crate) glance: Reading<Glance>,
 }
 
 /// The content of a glance.
-pub(in crate::sampler) struct Glance {
-    pub(in crate::sampler) starttime: u64,
-    pub(in crate::sampler) stat: Stat,
+pub(crate) struct Glance {
+    pub(crate) starttime: u64,
+    pub(crate) stat: Stat,
     /// Its faults, including the children it has waited for.
-    pub(in crate::sampler) faults: u64,
+    pub(crate) faults: u64,
     /// The digest of the comm.
-    pub(in crate::sampler) digest: u64,
+    pub(crate) digest: u64,
     /// The comm, if it has changed.
-    pub(in crate::sampler) comm: Option<Box<[u8]>>,
-    pub(in crate::sampler) oom_score: Reading<u32>,
-    pub(in crate::sampler) counters: Counters,
+    pub(crate) comm: Option<Box<[u8]>>,
+    pub(crate) oom_score: Reading<u32>,
+    pub(crate) counters: Counters,
 }
 
 /// Reads `stat` through the files held open, if they still belong to the process. Otherwise opens it anew.
-pub(super) fn glance(
-    request: &GlanceRequest,
-    oom_score: bool,
-    context: &ReaderContext,
-    buf: &mut [u8],
-) -> GlanceResult {
+pub(crate) fn glance(request: &GlanceRequest, oom_score: bool, context: &Context, buf: &mut [u8]) -> GlanceResult {
     let proc = context.roots.proc.as_path();
     // If descriptors were scarce before, open the files now that there is room.
     let is_kept = |target: &&Target| target.holds_any() || !request.holds || !context.open_files.has_room();
@@ -81,7 +76,7 @@ pub(super) fn glance(
 fn glance_anew(
     request: &GlanceRequest,
     oom_score: bool,
-    context: &ReaderContext,
+    context: &Context,
     buf: &mut [u8],
 ) -> (Option<Target>, Reading<Glance>) {
     let proc = context.roots.proc.as_path();
@@ -103,7 +98,7 @@ fn glance_anew(
 }
 
 /// Reads the signs of births and ends; `None` in a tree with other pids, where they are meaningless.
-pub(super) fn signs(context: &ReaderContext, buf: &mut [u8]) -> Option<Signs> {
+pub(crate) fn signs(context: &Context, buf: &mut [u8]) -> Option<Signs> {
     if !context.has_own_pids {
         return None;
     }
@@ -124,7 +119,7 @@ fn fault(errno: Errno, open_files: &OpenFiles) -> Missing {
     files::reason(errno)
 }
 
-fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext) -> Reading<Glance> {
+fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &Context) -> Reading<Glance> {
     let mut parsed = pid::stat(bytes, context.page)?;
     target::complete_stat(&mut parsed.stat, target, &context.roots.proc, context.page)?;
     let digest = pid::name_digest(parsed.comm);
@@ -140,13 +135,7 @@ fn parse(bytes: &[u8], known_comm: u64, target: &Target, context: &ReaderContext
 }
 
 /// Adds the counters that are needed.
-fn complete(
-    glance: &mut Reading<Glance>,
-    request: &GlanceRequest,
-    target: &Target,
-    context: &ReaderContext,
-    buf: &mut [u8],
-) {
+fn complete(glance: &mut Reading<Glance>, request: &GlanceRequest, target: &Target, context: &Context, buf: &mut [u8]) {
     if let (Ok(glance), Some(known)) = (glance, &request.known) {
         let proc = context.roots.proc.as_path();
         context

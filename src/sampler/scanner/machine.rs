@@ -1,19 +1,43 @@
-//! Schedules the reads of the machine's own files, of the inputs of its account, and of the log of OOM kills. Files that
-//! change slowly are read seldom.
+//! Schedules the reads of the machine's own files, of the inputs of its account, of the kernel's tables of its own
+//! memory, and of the log of OOM kills. Files that change slowly are read seldom.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::counters::SwapUse;
-use super::job::{Job, JobKey};
+use super::job::{Job, JobKey, RunningReads, job};
+use crate::model::kernel::KernelTables;
 use crate::model::snapshot::{OomKill, OomVictim};
 use crate::model::system::{AccountingInputs, MemoryMount};
 use crate::model::{Missing, Reading, SystemSample};
-use crate::proc::accounting::{AccountingFile, Held, InputUpdate, MemoryFs};
+use crate::proc::accounting::{self, AccountingFile, MemoryFs};
 use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
+use crate::proc::kernel::kills;
 use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
+use crate::sampler::Needs;
+use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
+use crate::sampler::reading::counters::SwapUse;
+use crate::sampler::reading::pool::Priority::{Background, Urgent};
+
+/// When a read was last requested.
+#[derive(Default)]
+struct Turns {
+    asked_at: Option<Duration>,
+    is_reading: bool,
+}
+
+impl Turns {
+    /// Returns true if a read is due, because the last one is older than `holds`, and records that it starts.
+    fn starts(&mut self, now: Duration, holds: Duration) -> bool {
+        let is_due = self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds);
+        let starts = is_due && !self.is_reading;
+        if starts {
+            (self.asked_at, self.is_reading) = (Some(now), true);
+        }
+        starts
+    }
+}
 
 /// Time between two reads of values that hardly ever change or only serve a warning: the host name, zmtop's own
 /// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache.
@@ -24,19 +48,16 @@ const UPTIME_HOLDS: Duration = Duration::from_secs(60);
 /// A little less, because ticks vary slightly.
 const PRESSURE_HOLDS: Duration = Duration::from_millis(1900);
 
-/// The machine, and when its files were read.
 #[derive(Default)]
 pub(super) struct SystemFiles {
     pub(super) machine: Machine,
-    reading: Vec<SystemFile>,
-    asked_at: HashMap<SystemFile, Duration>,
+    files: HashMap<SystemFile, Turns>,
     /// The uptime as read, and the clock then; `None` in a captured tree, whose time may stand still.
     uptime: Option<(f64, Duration)>,
-    /// The cgroup that stands for the machine, once it is known; what was read of it; when that was last requested.
+    /// The cgroup that stands for the machine, once it is known, and its memory.
     place: Option<Place>,
     pub(super) scope: Option<ScopeReading>,
-    is_reading_scope: bool,
-    scope_asked_at: Option<Duration>,
+    scope_turns: Turns,
 }
 
 impl SystemFiles {
@@ -50,18 +71,23 @@ impl SystemFiles {
 
     /// Returns the jobs that are due. If the tree `is_made` of plain files, most files are read every time, since
     /// they may change at any time.
-    pub(super) fn jobs(&mut self, now: Duration, is_made: bool) -> impl Iterator<Item = Job> {
+    pub(super) fn jobs(&mut self, now: Duration, is_made: bool) -> Vec<Job> {
+        let mut jobs = Vec::new();
         let holds = if self.place.is_some() { Duration::ZERO } else { SELDOM };
-        let is_due = self.scope_asked_at.is_none_or(|at| now.saturating_sub(at) >= holds);
-        let scope = (is_due && !self.is_reading_scope).then(|| {
-            (self.is_reading_scope, self.scope_asked_at) = (true, Some(now));
-            Job::Scope(self.place.clone())
-        });
-        scope.into_iter().chain(self.files(now, is_made))
-    }
-
-    fn files(&mut self, now: Duration, is_made: bool) -> impl Iterator<Item = Job> {
-        SystemFile::ALL.into_iter().filter_map(move |file| {
+        if self.scope_turns.starts(now, holds) {
+            let place = self.place.clone();
+            jobs.push(job(
+                JobKey::Scope,
+                Urgent,
+                if place.is_some() { 100 } else { 30 },
+                |context, _| {
+                    let place = place.or_else(|| Place::of_container(&context.roots));
+                    place.map(|place| place.read())
+                },
+                |scanner, reading| scanner.system.set_scope(reading),
+            ));
+        }
+        for file in SystemFile::ALL {
             let holds = match file {
                 SystemFile::BootId if self.machine.boot_id.is_ok() => Duration::MAX,
                 SystemFile::Limit => SELDOM,
@@ -74,21 +100,21 @@ impl SystemFiles {
                 SystemFile::Pressure => PRESSURE_HOLDS,
                 _ => Duration::ZERO,
             };
-            let is_due = self
-                .asked_at
-                .get(&file)
-                .is_none_or(|at| now.saturating_sub(*at) >= holds);
-            if !is_due || self.reading.contains(&file) {
-                return None;
+            if self.files.entry(file).or_default().starts(now, holds) {
+                jobs.push(job(
+                    JobKey::System(file),
+                    Urgent,
+                    30,
+                    move |context, reader| file.read(&context.roots, reader.buf),
+                    move |scanner, update| scanner.system.update(file, update, is_made),
+                ));
             }
-            self.asked_at.insert(file, now);
-            self.reading.push(file);
-            Some(Job::System(file))
-        })
+        }
+        jobs
     }
 
-    pub(super) fn take_in(&mut self, file: SystemFile, update: MachineUpdate, is_made: bool) {
-        self.reading.retain(|other| *other != file);
+    fn update(&mut self, file: SystemFile, update: MachineUpdate, is_made: bool) {
+        self.files.entry(file).or_default().is_reading = false;
         update(&mut self.machine);
         if file == SystemFile::Uptime && !is_made {
             let uptime = self.machine.sample.uptime.ok();
@@ -96,9 +122,8 @@ impl SystemFiles {
         }
     }
 
-    /// Stores the memory of the cgroup that stands for the machine, if there is one.
-    pub(super) fn take_in_scope(&mut self, reading: Option<ScopeReading>) {
-        self.is_reading_scope = false;
+    fn set_scope(&mut self, reading: Option<ScopeReading>) {
+        self.scope_turns.is_reading = false;
         if let Some(reading) = &reading {
             self.place = Some(reading.place.clone());
         }
@@ -115,19 +140,21 @@ impl SystemFiles {
         }
     }
 
-    /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read `is_late`
-    /// are reported as timed out.
-    pub(super) fn sample(&mut self, is_late: impl Fn(JobKey) -> bool) -> SystemSample {
+    /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read is late are
+    /// reported as timed out.
+    pub(super) fn sample(&mut self, running: &RunningReads) -> SystemSample {
         if let Some((uptime, then)) = self.uptime {
             let since = clock::since_boot().saturating_sub(then);
             self.machine.sample.uptime = Ok(uptime + since.as_secs_f64());
         }
-        for file in self.reading.iter().filter(|file| is_late(JobKey::System(**file))) {
-            file.parse(Err(Missing::TimedOut))(&mut self.machine);
+        for (file, turns) in &self.files {
+            if turns.is_reading && running.is_late(JobKey::System(*file)) {
+                file.parse(Err(Missing::TimedOut))(&mut self.machine);
+            }
         }
         system::mark_swap(&mut self.machine.sample);
         let host = &self.machine.sample;
-        if self.is_reading_scope && is_late(JobKey::Scope) {
+        if self.scope_turns.is_reading && running.is_late(JobKey::Scope) {
             self.scope = self.scope.as_ref().map(ScopeReading::late);
         }
         let narrow = self.scope.as_ref().and_then(|scope| scope.narrow(host));
@@ -145,7 +172,7 @@ pub(super) struct Accounting {
     inputs: Arc<AccountingInputs>,
     is_wanted: bool,
     asked_at: Option<Duration>,
-    reading: Vec<AccountingFile>,
+    reading: HashSet<AccountingFile>,
     is_listing: bool,
     /// The devices of the in-memory file systems that are being read.
     asking: HashSet<u64>,
@@ -157,7 +184,7 @@ impl Default for Accounting {
             inputs: Arc::new(AccountingInputs::missing(Missing::Pending)),
             is_wanted: false,
             asked_at: None,
-            reading: Vec::new(),
+            reading: HashSet::new(),
             is_listing: false,
             asking: HashSet::new(),
         }
@@ -182,24 +209,36 @@ impl Accounting {
             return Vec::new();
         }
         self.asked_at = Some(now);
-        let due = AccountingFile::ALL.iter().filter(|file| !self.reading.contains(file));
-        let due: Vec<_> = due.copied().collect();
-        self.reading.extend(&due);
-        let mut jobs: Vec<_> = due.into_iter().map(Job::Accounting).collect();
+        let mut jobs = Vec::new();
+        for file in AccountingFile::ALL {
+            if self.reading.insert(*file) {
+                jobs.push(job(
+                    JobKey::Accounting(*file),
+                    Background,
+                    60,
+                    move |context, _| file.read(&context.roots),
+                    move |scanner, update| {
+                        scanner.accounting.reading.remove(file);
+                        update(Arc::make_mut(&mut scanner.accounting.inputs));
+                    },
+                ));
+            }
+        }
         if !std::mem::replace(&mut self.is_listing, true) {
-            jobs.push(Job::MemoryMounts);
+            jobs.push(job(
+                JobKey::MemoryMounts,
+                Background,
+                50,
+                |context, _| accounting::list(&context.roots),
+                |scanner, found| scanner.accounting.set_mounts(found, &mut scanner.jobs),
+            ));
         }
         jobs
     }
 
-    pub(super) fn take_in(&mut self, file: AccountingFile, update: InputUpdate) {
-        self.reading.retain(|other| *other != file);
-        update(Arc::make_mut(&mut self.inputs));
-    }
-
-    /// Stores the list of in-memory file systems, and adds one job per file system, because a read of any of them may
-    /// block.
-    pub(super) fn take_in_mounts(&mut self, found: Reading<Vec<MemoryFs>>, jobs: &mut Vec<Job>) {
+    /// Stores the list of in-memory file systems, and adds one job per file system, because its mount point may be
+    /// below one that never answers.
+    fn set_mounts(&mut self, found: Reading<Vec<MemoryFs>>, jobs: &mut Vec<Job>) {
         self.is_listing = false;
         let inputs = Arc::make_mut(&mut self.inputs);
         let found = match found {
@@ -222,47 +261,128 @@ impl Accounting {
         };
         inputs.mounts = Ok(found.iter().map(mount).collect());
         for fs in found {
-            if self.asking.insert(fs.device) {
-                jobs.push(Job::MemoryMount(fs));
+            let device = fs.device;
+            if self.asking.insert(device) {
+                jobs.push(job(
+                    JobKey::MemoryMount(device),
+                    Background,
+                    5,
+                    move |context, _| accounting::held(&fs, &context.roots),
+                    move |scanner, held| {
+                        scanner.accounting.asking.remove(&device);
+                        if let Some(mount) = mount_of(&mut scanner.accounting.inputs, device) {
+                            (mount.path, mount.used, mount.size) = (held.path, held.used, held.size);
+                        }
+                    },
+                ));
             }
         }
     }
 
-    /// Stores how many bytes a file system holds.
-    pub(super) fn take_in_held(&mut self, device: u64, held: Held) {
-        self.asking.remove(&device);
-        let inputs = Arc::make_mut(&mut self.inputs);
-        let mounts = inputs.mounts.iter_mut().flatten();
-        if let Some(mount) = mounts.into_iter().find(|mount| mount.device == device) {
-            (mount.path, mount.used, mount.size) = (held.path, held.used, held.size);
+    /// Returns the current inputs. An input whose read is late is reported as timed out.
+    pub(super) fn publish(&mut self, running: &RunningReads) -> Arc<AccountingInputs> {
+        for file in &self.reading {
+            if running.is_late(JobKey::Accounting(*file)) {
+                file.missing(Missing::TimedOut)(Arc::make_mut(&mut self.inputs));
+            }
         }
-    }
-
-    /// Returns the current inputs. An input whose read `is_late` is reported as timed out.
-    pub(super) fn publish(&mut self, is_late: impl Fn(JobKey) -> bool) -> Arc<AccountingInputs> {
-        let late: Vec<_> = self
-            .reading
-            .iter()
-            .filter(|file| is_late(JobKey::Accounting(**file)))
-            .collect();
-        for file in late {
-            file.missing(Missing::TimedOut)(Arc::make_mut(&mut self.inputs));
-        }
-        if self.is_listing && is_late(JobKey::MemoryMounts) {
+        if self.is_listing && running.is_late(JobKey::MemoryMounts) {
             Arc::make_mut(&mut self.inputs).mounts = Err(Missing::TimedOut);
         }
-        for device in self
-            .asking
-            .iter()
-            .filter(|device| is_late(JobKey::MemoryMount(**device)))
-        {
-            let inputs = Arc::make_mut(&mut self.inputs);
-            let mut mounts = inputs.mounts.iter_mut().flatten();
-            if let Some(mount) = mounts.find(|mount| mount.device == *device) {
+        for device in &self.asking {
+            if running.is_late(JobKey::MemoryMount(*device))
+                && let Some(mount) = mount_of(&mut self.inputs, *device)
+            {
                 (mount.used, mount.size) = (Err(Missing::TimedOut), Err(Missing::TimedOut));
             }
         }
         Arc::clone(&self.inputs)
+    }
+}
+
+fn mount_of(inputs: &mut Arc<AccountingInputs>, device: u64) -> Option<&mut MemoryMount> {
+    let mounts = Arc::make_mut(inputs).mounts.as_mut().ok()?;
+    mounts.iter_mut().find(|mount| mount.device == device)
+}
+
+/// Time between two reads of the slab caches while they are not shown, for their history. A read takes the kernel some
+/// milliseconds, because it counts the objects of each cache.
+const SLAB_SELDOM: Duration = Duration::from_secs(60);
+/// Time between two reads of a table of the kernel's memory while it is shown.
+const TABLE_OFTEN: Duration = Duration::from_secs(2);
+/// Expected time of a read of such a table, in µs.
+const TABLE_MICROS: u64 = 5000;
+
+/// The kernel's tables of its own memory.
+#[derive(Default)]
+pub(super) struct KernelReader {
+    tables: KernelTables,
+    kinds: SlabKinds,
+    slab: Turns,
+    sites: Turns,
+    shows_slab: bool,
+    shows_sites: bool,
+}
+
+impl KernelReader {
+    /// Sets which tables are shown. One that just became visible is read in the next tick.
+    pub(super) fn set(&mut self, needs: Needs) {
+        for (is_wanted, shows, turns) in [
+            (needs.contains(Needs::SLAB), &mut self.shows_slab, &mut self.slab),
+            (needs.contains(Needs::SITES), &mut self.shows_sites, &mut self.sites),
+        ] {
+            if is_wanted && !*shows {
+                turns.asked_at = None;
+            }
+            *shows = is_wanted;
+        }
+    }
+
+    /// Returns the jobs that are due. The `first` tick may serve a single table, so it reads only what is
+    /// wanted.
+    pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
+        // If the file is missing or not readable now, that will not change.
+        let may_read = matches!(self.tables.slab, Ok(_) | Err(Missing::Pending | Missing::TimedOut));
+        let mut jobs = Vec::new();
+        let holds = if self.shows_slab { TABLE_OFTEN } else { SLAB_SELDOM };
+        if (self.shows_slab || (may_read && !is_first)) && self.slab.starts(now, holds) {
+            let mut kinds = std::mem::take(&mut self.kinds);
+            jobs.push(job(
+                JobKey::Slab,
+                Background,
+                TABLE_MICROS,
+                move |context, _| (read_slabinfo(&context.roots, &mut kinds), kinds),
+                |scanner, (found, kinds)| {
+                    let kernel = &mut scanner.kernel;
+                    (kernel.slab.is_reading, kernel.kinds) = (false, kinds);
+                    kernel.tables.slab = found.map(Arc::new);
+                },
+            ));
+        }
+        if self.shows_sites && self.sites.starts(now, TABLE_OFTEN) {
+            jobs.push(job(
+                JobKey::AllocSites,
+                Background,
+                TABLE_MICROS,
+                |context, _| read_allocinfo(&context.roots),
+                |scanner, found| {
+                    scanner.kernel.sites.is_reading = false;
+                    scanner.kernel.tables.sites = found.map(Arc::new);
+                },
+            ));
+        }
+        jobs
+    }
+
+    /// Returns the current tables. A table whose read is late is reported as timed out.
+    pub(super) fn publish(&mut self, running: &RunningReads) -> KernelTables {
+        if self.slab.is_reading && running.is_late(JobKey::Slab) {
+            self.tables.slab = Err(Missing::TimedOut);
+        }
+        if self.sites.is_reading && running.is_late(JobKey::AllocSites) {
+            self.tables.sites = Err(Missing::TimedOut);
+        }
+        self.tables.clone()
     }
 }
 
@@ -271,6 +391,7 @@ const KEPT: usize = 32;
 /// Reads of the log after which a kill counts as not logged. The kernel counts a kill a moment before it logs it.
 const TRIES: u32 = 3;
 
+#[derive(Default)]
 pub(super) struct OomWatch {
     /// The kernel's counter when it was last read.
     counted: Option<u64>,
@@ -284,19 +405,6 @@ pub(super) struct OomWatch {
     pub(super) kills: Arc<[OomKill]>,
 }
 
-impl Default for OomWatch {
-    fn default() -> Self {
-        Self {
-            counted: None,
-            pending: 0,
-            tries: 0,
-            last: None,
-            is_reading: false,
-            kills: Arc::from([]),
-        }
-    }
-}
-
 impl OomWatch {
     /// Records the kernel's counter. If it rose, returns the job to read the log.
     pub(super) fn follow(&mut self, counter: Reading<u64>) -> Option<Job> {
@@ -306,11 +414,17 @@ impl OomWatch {
         if self.pending == 0 || std::mem::replace(&mut self.is_reading, true) {
             return None;
         }
-        Some(Job::OomKills)
+        Some(job(
+            JobKey::OomKills,
+            Background,
+            2000,
+            |context, reader| kills(&context.roots, reader.buf),
+            |scanner, found| scanner.oom.add(found),
+        ))
     }
 
     /// Stores the kills found in the log, with their record numbers.
-    pub(super) fn take_in(&mut self, found: Reading<Vec<(u64, OomVictim)>>) {
+    fn add(&mut self, found: Reading<Vec<(u64, OomVictim)>>) {
         self.is_reading = false;
         let pending = usize::try_from(self.pending).unwrap_or(usize::MAX);
         let (new, why) = match found {

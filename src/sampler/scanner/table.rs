@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use facts::LookOptions;
+pub(super) use facts::FactsOptions;
 use facts::{FactsCache, SharedFacts, SharedPaths};
 pub(super) use glances::GlanceOptions;
 use glances::Glances;
@@ -20,22 +20,26 @@ use rows::RowBuffers;
 use shared_mm::TwinWatch;
 use turns::Turns;
 
-use super::activity::is_news;
-use super::counters::{KnownCounters, SwapUse};
-use super::estimate::{Counters, Others, Tracker, shift};
-use super::job::{ExeFile, FactsResult, Glance, GlanceRequest, GlanceResult, Job, Outcome, ProcessRef, WalkResult};
-use super::plan::Purpose;
-use super::rotation::Rotation;
-use super::sharing::{ExternalBound, Sharer, Sharing, Walked};
-use super::target::Target;
-use super::users::Users;
+use super::job::{Job, JobKey, Read};
 use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
+use crate::sampler::estimate::{Counters, Others, Tracker, shift};
+use crate::sampler::policy::activity::is_news;
+use crate::sampler::policy::plan::Purpose;
+use crate::sampler::policy::rotation::Rotation;
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::counters::{KnownCounters, SwapUse};
+use crate::sampler::reading::glance::{Glance, GlanceRequest, GlanceResult};
+use crate::sampler::reading::pool::Priority;
+use crate::sampler::reading::target::Target;
+use crate::sampler::reading::walk::{WalkRequest, WalkResult};
+use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
+use crate::sampler::users::Users;
 
 #[derive(Default)]
 pub(super) struct Table {
     /// In ascending order of pid. Rows have this order too, and processes created one after another are near each
     /// other in the kernel's memory, so that walking them in this order is cheaper.
-    entries: BTreeMap<u32, Entry>,
+    entries: Entries,
     users: Users,
     glances: Glances,
     rotation: Rotation,
@@ -69,6 +73,8 @@ pub(super) struct Table {
     pub(super) swap_use: SwapUse,
 }
 
+type Entries = BTreeMap<u32, Entry>;
+
 /// A listed pid.
 struct Entry {
     serial: u64,
@@ -92,165 +98,73 @@ struct Entry {
     ppid: u32,
 }
 
+fn process_of(entries: &Entries, pid: u32) -> Option<&Process> {
+    entries.get(&pid)?.process.as_deref()
+}
+
+fn process_mut(entries: &mut Entries, pid: u32) -> Option<&mut Process> {
+    entries.get_mut(&pid)?.process.as_deref_mut()
+}
+
 impl Table {
-    fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        self.entries.values_mut().filter_map(|e| e.process.as_deref_mut())
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
-    /// Returns a process for modification. Touches it, because its row may change.
-    fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
-        let entry = self.entries.get_mut(&pid)?;
-        entry.touch(pid, &mut self.buffers.touched);
-        entry.process.as_deref_mut().filter(|p| p.serial == serial)
+    /// Returns a process for modification, unless another one has its pid now. Touches it, because its row may change.
+    fn process(&mut self, asked: &ProcessRef) -> Option<&mut Process> {
+        self.touch(asked.pid);
+        process_mut(&mut self.entries, asked.pid).filter(|p| p.serial == asked.serial)
     }
 
     /// Closes files held for processes while there `are_too_many`.
     pub(super) fn close_files(&mut self, are_too_many: impl Fn() -> bool) {
-        for process in self.processes().take_while(|_| are_too_many()) {
-            process.close_files();
-        }
+        let processes = self.entries.values_mut().filter_map(|e| e.process.as_deref_mut());
+        processes.take_while(|_| are_too_many()).for_each(Process::close_files);
     }
 
-    /// Returns the job for a walk that the policy chose.
+    /// Returns the job for a walk that the policy chose; `None` if another walk is outstanding.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
         self.touch(pid);
-        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
-        process.walk_job(purpose, &self.sharing)
-    }
-
-    /// Stores the result of a read, and adds to `jobs` the reads that it requires.
-    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
-        match outcome {
-            Outcome::List { .. }
-            | Outcome::System(..)
-            | Outcome::Scope(_)
-            | Outcome::Accounting(..)
-            | Outcome::MemoryMounts(_)
-            | Outcome::MemoryMount(..)
-            | Outcome::Kernel(_)
-            | Outcome::OomKills(_)
-            | Outcome::Mounts(_)
-            | Outcome::Cgroups(..)
-            | Outcome::CloseLook(..) => {}
-            Outcome::Held(process, result) => {
-                self.set_held_by(process.pid, process.serial, process.version, result);
-            }
-            Outcome::DescriptorCounts(changed) => self.descriptors_changed(&changed, now, jobs),
-            Outcome::Glances(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
-            Outcome::Walk {
-                process,
-                purpose,
-                result,
-                ..
-            } => {
-                self.walk_time += result.cost;
-                self.touch(process.pid);
-                let known = self
-                    .entries
-                    .get_mut(&process.pid)
-                    .and_then(|e| e.process.as_deref_mut());
-                if let Some(known) = known.filter(|p| p.serial == process.serial) {
-                    let exec = known.exec;
-                    let is_current = known.walked(process.version, &result, purpose, &mut self.sharing);
-                    self.has_new_programs |= known.exec != exec;
-                    self.walks += usize::from(is_current);
-                }
-            }
-            Outcome::Strays(pids) => {
-                let requests = pids.into_iter().filter_map(|pid| self.place_request(pid, now));
-                jobs.extend(requests.map(|request| Job::Facts(vec![request])));
-            }
-            Outcome::Facts(results) => results.into_iter().for_each(|result| self.looked(result, now, jobs)),
-            Outcome::Exe { process, exe } => {
-                let exe = self.keep_path(exe);
-                if let Some(known) = self.process(process.pid, process.serial) {
-                    known.facts.exe.looked_up();
-                    if known.facts.version == process.version {
-                        known.facts.set_exe(exe, &known.stat);
-                    }
-                }
-                self.share_facts(process.pid);
-            }
-            Outcome::ExeLinks(changed) => {
-                self.link_jobs = self.link_jobs.saturating_sub(1);
-                for (pid, serial) in changed {
-                    jobs.extend(self.process(pid, serial).and_then(Process::exe_job));
-                }
-            }
-            Outcome::SharedMm(pairs) => pairs.iter().for_each(|(one, other)| self.set_shared_mm([one, other])),
-            Outcome::Cmdline { process, cmdline } => {
-                if let Some(known) = self.process(process.pid, process.serial) {
-                    known.facts.set_cmdline(process.version, cmdline);
-                }
-                self.share_facts(process.pid);
-            }
-            Outcome::User(uid, name) => {
-                if self.users.set_name(uid, Ok(Arc::clone(&name)), now) {
-                    self.set_user(uid, &Ok(name));
-                }
-            }
+        let process = process_mut(&mut self.entries, pid)?;
+        if std::mem::replace(&mut process.is_walking, true) {
+            return None;
         }
-    }
-
-    fn looked(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
-        let process = result.process;
-        let owner = result.uid.map(|uid| {
-            let name = uid.and_then(|uid| {
-                let (name, is_new) = self.users.name(uid);
-                jobs.extend(is_new.then_some(Job::User(uid)));
-                name
-            });
-            (uid, name)
-        });
-        let cgroup = result.cgroup.map(|found| self.paths.keep(found));
-        let exe = result.exe.map(|exe| self.keep_path(exe));
-        let Some(known) = self.process(process.pid, process.serial) else {
-            return;
+        process.sharing.asked(&self.sharing);
+        let expected = process.expected_cost();
+        let priority = if process.has_answered {
+            Priority::Known
+        } else {
+            Priority::New
         };
-        known.facts.answered();
-        if known.facts.version != process.version {
-            return;
-        }
-        known.facts.ran = result.ran;
-        if let Some((uid, user)) = owner {
-            known.facts.set_user(uid, user);
-            known.facts.set_line_dirty();
-            jobs.extend(known.line_job(now));
-        }
-        if let Some(cgroup) = cgroup {
-            known.facts.set_cgroup(cgroup);
-        }
-        if let Some(exe) = exe {
-            known.facts.set_exe(exe, &known.stat);
-            if known.facts.exe.is_marked {
-                jobs.extend(known.exe_job());
-            }
-        }
-        self.share_facts(process.pid);
+        let read = Read::Walk(WalkRequest {
+            process: process.reference(process.exec),
+            purpose,
+            expected,
+            last_maps: process.sharing.last_maps(),
+        });
+        Some(Job::new(
+            JobKey::Walk(process.serial),
+            priority,
+            expected.max(MIN_WALK),
+            read,
+        ))
     }
 
-    /// Returns an executable with its path as an `Arc`, which consecutive results with the same path share.
-    fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
-        let exe = exe?;
-        if *self.last_exe != *exe.path {
-            self.last_exe = (&*exe.path).into();
-        }
-        Ok((exe, Arc::clone(&self.last_exe)))
-    }
-
-    fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        for (pid, entry) in &mut self.entries {
-            if entry
-                .process
-                .as_deref_mut()
-                .is_some_and(|p| p.facts.set_name(uid, name))
-            {
-                entry.touch(*pid, &mut self.buffers.touched);
-            }
+    pub(super) fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
+        let asked = &request.process;
+        self.walk_time += result.cost;
+        self.touch(asked.pid);
+        let process = process_mut(&mut self.entries, asked.pid);
+        if let Some(process) = process.filter(|p| p.serial == asked.serial) {
+            let exec = process.exec;
+            let is_current = process.walked(asked.version, result, request.purpose, &mut self.sharing);
+            self.has_new_programs |= process.exec != exec;
+            self.walks += usize::from(is_current);
         }
     }
 
-    fn glanced(&mut self, result: GlanceResult, now: Duration) {
+    pub(super) fn glanced(&mut self, result: GlanceResult, now: Duration) {
         let pid = result.pid;
         let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == result.serial) else {
             return;
@@ -345,6 +259,9 @@ fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<
         Some(batch)
     })
 }
+
+/// Minimum expected time of a walk.
+const MIN_WALK: Duration = Duration::from_micros(50);
 
 /// Ticks in which a process is compared with others to find one with the same address space. Sizes may have changed
 /// from one glance to the next.
@@ -623,21 +540,6 @@ impl Process {
         }
     }
 
-    /// Returns the job to walk it; `None` if another walk is outstanding.
-    fn walk_job(&mut self, purpose: Purpose, sharing: &Sharing) -> Option<Job> {
-        if std::mem::replace(&mut self.is_walking, true) {
-            return None;
-        }
-        self.sharing.asked(sharing);
-        Some(Job::Walk {
-            process: self.reference(self.exec),
-            purpose,
-            expected: self.expected_cost(),
-            is_known: self.has_answered,
-            last_maps: self.sharing.last_maps(),
-        })
-    }
-
     /// Records a walk; returns true if it was a successful walk of the current program.
     fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
         self.is_walking = false;
@@ -675,28 +577,6 @@ impl Process {
         }
         true
     }
-
-    /// Returns the job to look up its executable; `None` if another one is outstanding.
-    fn exe_job(&mut self) -> Option<Job> {
-        let starts = self.facts.exe.start_look_up();
-        starts.then(|| Job::Exe(self.reference(self.facts.version)))
-    }
-
-    /// Returns the link to its executable for a check, or a job of its own if the link is marked as deleted.
-    fn exe_check(&mut self) -> Option<Result<(ProcessRef, u64), Job>> {
-        if self.stat.is_zombie() || !self.facts.exe.can_be_checked() {
-            return None;
-        }
-        if self.facts.exe.is_marked {
-            return self.exe_job().map(Err);
-        }
-        Some(Ok((self.reference(self.facts.version), self.facts.exe.digest)))
-    }
-
-    /// Returns true if a read of it is outstanding, so that its row may change by time alone.
-    fn waits(&self) -> bool {
-        self.is_walking || self.facts.waits() || self.held.as_ref().is_some_and(|held| held.is_reading)
-    }
 }
 
 /// Minimum size of the file pages that a forked child lacks, compared to its parent, when it is first seen.
@@ -706,7 +586,7 @@ impl Table {
     /// Adds a new process to its family. If it looks as if it shared its parent's address space, it waits for the
     /// next tick: by then, that is known, or it has run exec.
     fn adopt(&mut self, pid: u32, is_new: bool, is_initial: bool) {
-        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_deref());
+        let process = |pid| process_of(&self.entries, pid);
         let Some(child) = process(pid).filter(|p| p.is_unadopted) else {
             return;
         };
@@ -719,7 +599,7 @@ impl Table {
         let has_parent = parent.is_some();
         // A walk of the child covers the same areas as one of the parent.
         let cost = parent.and_then(|p| p.cost);
-        let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+        let Some(child) = process_mut(&mut self.entries, pid) else {
             return;
         };
         child.is_unadopted = false;
@@ -731,14 +611,14 @@ impl Table {
         sharer.join(stat.image, &mut self.sharing);
         if !is_initial && sharer.has_relatives(&self.sharing) {
             self.touch(stat.ppid);
-            let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_deref_mut());
+            let parent = process_mut(&mut self.entries, stat.ppid);
             let parent = parent.filter(|_| has_parent).map(|parent| {
                 parent.forked();
                 &mut parent.sharing
             });
             sharer.forked(parent, stat.rss, &mut self.sharing);
         }
-        if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) {
+        if let Some(child) = process_mut(&mut self.entries, pid) {
             child.sharing = sharer;
         }
     }
