@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use policy::plan::Policy;
-use reading::target;
+pub use reading::target::{initial_open_files_limit, make_room};
 pub use scanner::Scanner;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -75,7 +75,6 @@ pub struct Options {
     pub threads: usize,
     /// Maximum number of extra threads, started to replace those stuck in a read.
     pub max_stuck: usize,
-    /// The policy that chooses the processes to walk.
     pub policy: Policy,
     /// Time between two checks whether the executable file of a process was replaced.
     pub exe_check_interval: Duration,
@@ -181,20 +180,6 @@ impl Handle {
             is_new
         });
     }
-}
-
-/// Makes the kernel allocate room for all descriptors that will be held open. Call it while the program has one
-/// thread: the kernel copies a descriptor table shared by threads at each doubling, and every thread that opens a
-/// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
-/// depends on it.
-pub fn make_room() {
-    target::make_room();
-}
-
-/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
-/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
-pub fn initial_open_files_limit() -> Option<rustix::process::Rlimit> {
-    target::initial_limit()
 }
 
 /// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once. Ticks

@@ -106,7 +106,6 @@ impl Shared {
 pub struct Mappings {
     /// Each mapping, in no particular order.
     pub shared: Vec<Shared>,
-    /// The number of processes that were read.
     pub read: usize,
     /// Indices of processes that have memory but could not be read, and why. The sums lack them.
     pub missing: Vec<(usize, Missing)>,

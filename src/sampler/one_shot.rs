@@ -30,7 +30,6 @@ use crate::proc::files::{self, Roots};
 use crate::proc::pids;
 use crate::proc::{clock, pid};
 
-/// The data that a one-shot scan can read if needed.
 pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
 
 /// Bytes of the process list read at once. Readers start after the first piece.
@@ -53,7 +52,6 @@ struct Trouble;
 struct Context {
     roots: Roots,
     open_files: Arc<OpenFiles>,
-    /// The page size in bytes.
     page: u64,
     needs: Needs,
     /// The facts of a process if none are needed.

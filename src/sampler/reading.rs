@@ -34,7 +34,6 @@ pub(super) struct Context {
     pub(super) open_files: Arc<OpenFiles>,
     /// The tree has the same pids as this program's system calls.
     pub(super) has_own_pids: bool,
-    /// The page size in bytes.
     pub(super) page: u64,
     pub(super) counters: CounterReader,
 }

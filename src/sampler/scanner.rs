@@ -58,10 +58,8 @@ pub struct Scanner {
     is_listing: bool,
     /// The lists that were not processed yet, each with the last allocated pid before it and at its time.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
-    /// The reason why no list could be read.
     list_fault: Option<Missing>,
     births: Births,
-    /// A list has come in this tick.
     has_list: bool,
     oom_score: bool,
     focus: HashSet<Identity>,
@@ -103,7 +101,7 @@ impl Scanner {
             roots: options.roots(),
             cgroup: options.cgroup.clone(),
             open_files: Arc::clone(&open_files),
-            has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
+            has_own_pids: open_files.is_procfs && files::has_own_pids(&options.proc_root),
             page,
             counters: CounterReader::new(&options.roots(), page),
         };
@@ -194,7 +192,7 @@ impl Scanner {
             focus: &self.focus,
             oom_score: self.oom_score,
             // Only a forged tree can block a glance.
-            batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
+            batch: if self.open_files.is_procfs { GLANCES_BATCH } else { 1 },
             has_clocks: self.has_own_pids,
             page_events: self.system.machine.page_events,
             tasks: self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks),
@@ -225,16 +223,16 @@ impl Scanner {
             focus: &self.focus,
             has_clocks: self.has_own_pids,
             exe_check_interval: self.exe_check_interval,
-            is_procfs: self.open_files.is_procfs(),
+            is_procfs: self.open_files.is_procfs,
             mounts: self.cgroups.mounts().filter(|_| self.has_own_pids),
         }));
-        if self.open_files.is_procfs() {
+        if self.open_files.is_procfs {
             self.pool.submit(self.table.shared_mm_jobs());
         }
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));
         let budget = self.planner.policy().budget.filter(|_| limits.until.is_some());
-        let held = self.table.held_jobs(now, budget, self.open_files.is_procfs());
+        let held = self.table.held_jobs(now, budget, self.open_files.is_procfs);
         self.pool.submit(held);
         // A single table needs no lists of cgroups.
         let needs_lists = self.has_own_pids && self.tick > 0;
@@ -297,7 +295,7 @@ impl Scanner {
                 ..list
             });
         }
-        jobs.extend(self.system.jobs(now, !self.open_files.is_procfs()));
+        jobs.extend(self.system.jobs(now, !self.open_files.is_procfs));
         jobs
     }
 

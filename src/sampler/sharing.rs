@@ -67,7 +67,6 @@ const MAX_OBJECTS: usize = 16;
 #[derive(Debug, Default)]
 pub struct Sharing {
     groups: Vec<Group>,
-    /// Unused indices in `groups`.
     free: Vec<u32>,
     by_key: HashMap<u64, u32>,
     /// The level of all files and shmem together.
@@ -75,13 +74,11 @@ pub struct Sharing {
     /// Number of processes with files that came, and that went.
     came: u32,
     gone: u32,
-    /// Swap in use on the machine, in bytes.
     swap_used: u64,
     /// A counter of events. While it does not change, no bound changes.
-    events: u64,
+    pub events: u64,
 }
 
-/// Processes that may share the same pages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     key: u64,
@@ -99,11 +96,6 @@ struct Group {
 }
 
 impl Sharing {
-    /// Returns the number of events. While it does not change, no bound changes.
-    pub const fn events(&self) -> u64 {
-        self.events
-    }
-
     pub fn set_swap_used(&mut self, used: u64) {
         if self.swap_used != used {
             self.swap_used = used;
@@ -183,7 +175,6 @@ fn object_key(object: &Object) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one((object.device, object.inode))
 }
 
-/// Converts bytes to the change of a level.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -196,9 +187,7 @@ pub struct Walked<'a> {
     pub anonymous: Option<u64>,
     /// `VmSwap`, if it is known.
     pub swap: Option<u64>,
-    /// The size of the address space, in bytes.
     pub vsize: u64,
-    /// The mapped objects, if they were read.
     pub objects: Option<&'a Objects>,
     /// Upper bound on the bytes that the process has changed since its previous walk.
     pub own_change: u64,
@@ -259,14 +248,9 @@ impl Sharer {
         *self = Self::default();
     }
 
-    /// Leaves its family, because it shares an address space with another member.
-    pub fn leave_family(&mut self, sharing: &mut Sharing) {
-        self.kin.leave(sharing);
-    }
-
     /// Returns true if its family has other members.
     pub fn has_relatives(&self, sharing: &Sharing) -> bool {
-        self.kin.has_relatives(sharing)
+        self.kin.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
     /// Records the change of its swap between two glances. What it swapped in, it leaves to its family.
@@ -290,7 +274,10 @@ impl Sharer {
 
     /// Returns the state at the last read of its `maps`, by which a walk decides whether to read it again.
     pub fn last_maps(&self) -> LastMaps {
-        self.mapped.last_maps()
+        LastMaps(match &self.mapped.told {
+            Told::Unread | Told::Small => None,
+            Told::Objects(then) => Some((then.vsize, then.files)),
+        })
     }
 
     pub fn walked(&mut self, walked: &Walked<'_>, sharing: &mut Sharing) {
@@ -362,7 +349,6 @@ impl Sharer {
 /// The bytes that a member holds in a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// The bytes held now.
     bytes: u64,
     /// Its part of the group's level.
     posted: i64,
@@ -421,7 +407,6 @@ struct Kin {
     asked: Moment,
 }
 
-/// The changes in a family.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     heap: i64,
@@ -465,10 +450,6 @@ impl Kin {
         sharing.post(family, self.heap.left(), self.swap.left());
         sharing.leave(family);
         *self = Self::default();
-    }
-
-    fn has_relatives(&self, sharing: &Sharing) -> bool {
-        self.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
     /// Records that `less` bytes are no longer swapped out.
@@ -557,12 +538,9 @@ struct Mapped {
 /// The objects that a process maps, as far as they are known.
 #[derive(Clone, Debug, Default)]
 enum Told {
-    /// `maps` was not read.
     #[default]
     Unread,
-    /// Its files and shmem are too small.
     Small,
-    /// `maps` was read.
     Objects(Box<Mappings>),
 }
 
@@ -608,10 +586,8 @@ impl LastMaps {
     }
 }
 
-/// The figures of a walk.
 #[derive(Clone, Copy, Debug)]
 struct Found<'a> {
-    /// The size of files and shmem together.
     files: u64,
     /// The PSS of files and of shmem.
     pss: [u64; 2],
@@ -619,7 +595,6 @@ struct Found<'a> {
     objects: Option<&'a Objects>,
     /// The bound on the bytes that the process itself has changed since the previous walk, by its faults.
     own_change: u64,
-    /// It is the first walk of this process.
     is_first: bool,
     /// The process existed at the first scan, so that nothing of it is an event.
     is_initial: bool,
@@ -666,14 +641,6 @@ impl Mapped {
                 object.asked = object.others(sharing);
             }
         }
-    }
-
-    /// See [`super::Sharer::last_maps`].
-    fn last_maps(&self) -> LastMaps {
-        LastMaps(match &self.told {
-            Told::Unread | Told::Small => None,
-            Told::Objects(then) => Some((then.vsize, then.files)),
-        })
     }
 
     /// Records by how much its files and shmem have changed between two glances, and informs the others.
@@ -909,7 +876,6 @@ fn kinds(files: u64, sizes: [u64; 2], pss: [u64; 2]) -> [Kind; 2] {
 /// Maximum number of bytes touched between two glances that count as drift.
 const MAX_DRIFT: i64 = 4 << 20;
 
-/// An object that a process maps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mapping {
     group: u32,
@@ -931,7 +897,6 @@ struct Mapping {
 /// The changes by others in a group, as running sums in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Doings {
-    /// Sudden changes.
     level: i64,
     /// Bytes touched little by little.
     drift: i64,
@@ -944,7 +909,6 @@ struct Doings {
 struct Effect {
     /// The bound on sudden changes and on replaced pages.
     bound: u64,
-    /// The bound on drift.
     drift: u64,
     /// An estimate of the drift.
     shift: i64,

@@ -102,7 +102,6 @@ pub struct Candidate {
     pub place: u64,
 }
 
-/// The next walk of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub purpose: Purpose,
@@ -110,7 +109,6 @@ pub struct Turn {
     pub from: Duration,
 }
 
-/// A walk to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub index: usize,
@@ -310,12 +308,10 @@ fn score(c: &Candidate, turn: Turn) -> f64 {
     weight * urgency / c.cost.as_secs_f64().max(MIN_COST)
 }
 
-/// The reason for a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The first scan of the machine, or a scan without a budget. Charged to no bucket.
     Initial,
-    /// The process was never walked.
     New,
     /// The figures may be wrong by more than the tolerance.
     Due,

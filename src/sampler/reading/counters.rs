@@ -16,12 +16,9 @@ const UNKNOWN_CPUS: u64 = 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SwapUse {
-    /// The machine has no swap.
     #[default]
     Absent,
-    /// The machine has swap, which is empty.
     Empty,
-    /// Something is swapped out.
     Used,
 }
 
@@ -144,7 +141,6 @@ impl CounterReader {
         })
     }
 
-    /// Returns true if KSM runs.
     fn merges(&self) -> bool {
         let Some(file) = &self.ksm else { return false };
         let now = clock::monotonic();

@@ -52,12 +52,10 @@ pub(crate) struct CgroupMembership {
 
 pub(crate) struct FactsRequest {
     pub(crate) process: ProcessRef,
-    /// Read everything.
     pub(crate) is_full: bool,
     /// Read what the process can change itself, unless its CPU time still equals `ran`.
     pub(crate) reads_own: bool,
     pub(crate) ran: Option<Duration>,
-    /// Read the cgroup.
     pub(crate) reads_cgroup: bool,
 }
 
@@ -108,7 +106,7 @@ pub(crate) fn read_facts(request: FactsRequest, context: &Context, buf: &mut [u8
 /// costs a tenth of a read of `status`.
 fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> {
     let (proc, target) = (context.roots.proc.as_path(), &*process.target);
-    if !context.open_files.is_procfs() {
+    if !context.open_files.is_procfs {
         return read(process, proc, b"status", buf).and_then(pid::uid);
     }
     let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
@@ -130,7 +128,6 @@ fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
     })
 }
 
-/// The executable of a process, as far as it is known.
 pub(crate) struct ExeFile {
     /// The digest of the link's text, to detect changes.
     pub(crate) digest: u64,
@@ -144,7 +141,7 @@ pub(crate) struct ExeFile {
 fn exe_from_link(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<ExeFile> {
     let (digest, link) = link(process, &context.roots.proc, buf)?;
     // A tree that is not procfs may come from another machine, so its files cannot be looked up.
-    let is_final = !context.open_files.is_procfs();
+    let is_final = !context.open_files.is_procfs;
     Ok(ExeFile {
         digest,
         path: link.path.into(),

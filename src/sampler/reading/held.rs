@@ -8,8 +8,9 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
+use super::ProcessRef;
+use super::facts::{absent, check_same};
 use super::pool::Reader;
-use super::{ProcessRef, facts as process_files};
 use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
 use crate::proc::maps::{FileId, Mapped};
@@ -17,7 +18,6 @@ use crate::proc::{clock, files};
 
 /// Bytes of a descriptor directory read at once: some 100 entries.
 const LIST_PIECE: usize = 4 << 10;
-/// Maximum length of a link's target.
 const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
@@ -52,13 +52,10 @@ pub(crate) struct OwnObject {
 
 pub(crate) struct HeldResult {
     pub(crate) objects: Reading<Vec<OwnObject>>,
-    /// The number of descriptors.
     pub(crate) descriptors: u64,
-    /// CPU time.
     pub(crate) cost: Duration,
 }
 
-/// Reads the objects that a process holds.
 pub(crate) fn read(process: &ProcessRef, proc: &Path, reader: &mut Reader<'_>) -> HeldResult {
     let began = clock::thread_time();
     let mut found = Found {
@@ -66,12 +63,11 @@ pub(crate) fn read(process: &ProcessRef, proc: &Path, reader: &mut Reader<'_>) -
         proc,
         objects: Vec::new(),
         places: HashMap::new(),
-        rings: Vec::new(),
     };
     let read = found.read(reader.buf, reader.progress);
-    let objects = read.and_then(|_| process_files::check_same(process, proc));
+    let objects = read.and_then(|_| check_same(process, proc));
     HeldResult {
-        objects: objects.map(|()| found.objects),
+        objects: objects.map(|()| found.objects.into_iter().map(|(own, _)| own).collect()),
         descriptors: read.unwrap_or(0),
         cost: clock::thread_time().saturating_sub(began),
     }
@@ -94,17 +90,16 @@ pub(crate) fn changed_counts(of: Vec<(ProcessRef, u64)>, proc: &Path) -> Vec<Pro
 struct Found<'a> {
     process: &'a ProcessRef,
     proc: &'a Path,
-    objects: Vec<OwnObject>,
+    /// The objects; an `io_uring` ring comes with the addresses of its buffers.
+    objects: Vec<(OwnObject, Vec<(u64, u64)>)>,
     places: HashMap<ObjectKey, usize>,
-    /// The indices of `io_uring` rings in `objects`, each with the addresses of its buffers.
-    rings: Vec<(usize, Vec<(u64, u64)>)>,
 }
 
 impl Found<'_> {
     /// Reads all descriptors; returns their number. Calls `progress` between reads that may block.
     fn read(&mut self, buf: &mut [u8], progress: &dyn Fn()) -> Reading<u64> {
         let target = &self.process.target;
-        let absent = |e| process_files::absent(e, target, self.proc);
+        let absent = |e| absent(e, target, self.proc);
         let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));
         let dir = dir.map_err(absent)?;
         let mut fds = Vec::new();
@@ -138,26 +133,22 @@ impl Found<'_> {
         Ok(fds.len() as u64)
     }
 
-    fn add(&mut self, key: ObjectKey, kind: HeldKind, name: &[u8], bytes: Reading<u64>, vram: u64) -> Option<usize> {
+    fn add(&mut self, key: ObjectKey, kind: HeldKind, name: &[u8], bytes: Reading<u64>, vram: u64) {
         if let Some(at) = self.places.get(&key) {
-            self.objects[*at].object.fds += 1;
-            return None;
+            self.objects[*at].0.object.fds += 1;
+            return;
         }
-        let at = self.objects.len();
-        self.places.insert(key.clone(), at);
-        self.objects.push(OwnObject {
-            key,
-            object: HeldObject {
-                kind,
-                name: name.into(),
-                bytes,
-                vram,
-                holders: 1,
-                fds: 1,
-            },
-            mapped: 0,
-        });
-        Some(at)
+        self.places.insert(key.clone(), self.objects.len());
+        let object = HeldObject {
+            kind,
+            name: name.into(),
+            bytes,
+            vram,
+            holders: 1,
+            fds: 1,
+        };
+        let own = OwnObject { key, object, mapped: 0 };
+        self.objects.push((own, Vec::new()));
     }
 
     /// Adds an unlinked file if it is kept in memory.
@@ -202,9 +193,8 @@ impl Found<'_> {
                 let id = client.client;
                 let key = id.map_or(own, |id| ObjectKey::Drm(device.clone(), id));
                 let mut name = client.driver.to_vec();
-                for part in client.device.iter().map(|device| &**device) {
-                    name.push(b' ');
-                    name.extend_from_slice(part);
+                if let Some(part) = &client.device {
+                    name.extend_from_slice(&[b" ", &**part].concat());
                 }
                 if let Some(id) = id {
                     name.extend_from_slice(format!(" client {id}").as_bytes());
@@ -219,8 +209,7 @@ impl Found<'_> {
                 });
                 let mut name = found.exporter.to_vec();
                 if !found.name.is_empty() {
-                    name.push(b' ');
-                    name.extend_from_slice(&found.name);
+                    name.extend_from_slice(&[b" ", &*found.name].concat());
                 }
                 let key = inode.map_or(own, ObjectKey::DmaBuf);
                 self.add(key, HeldKind::DmaBuf, &name, told(found.bytes), 0);
@@ -236,13 +225,14 @@ impl Found<'_> {
             }
             Link::Uring => {
                 let (buffers, is_short) = fdinfo::registered_buffers(text);
-                let bytes = buffers
-                    .iter()
-                    .fold(0_u64, |sum, (start, end)| sum.saturating_add(end - start));
+                let sizes = buffers.iter().map(|(start, end)| end - start);
+                let bytes = sizes.fold(0, u64::saturating_add);
                 let bytes = if is_short { Err(Missing::Malformed) } else { Ok(bytes) };
                 let key = fdinfo::inode(text).map_or(own, ObjectKey::Uring);
-                if let Some(at) = self.add(key, HeldKind::Uring, b"registered buffers", told(bytes), 0) {
-                    self.rings.push((at, buffers));
+                let is_new = !self.places.contains_key(&key);
+                self.add(key, HeldKind::Uring, b"registered buffers", told(bytes), 0);
+                if let Some((_, last)) = self.objects.last_mut().filter(|_| is_new) {
+                    *last = buffers;
                 }
             }
             Link::Unlinked => {}
@@ -251,28 +241,21 @@ impl Found<'_> {
 
     /// Removes the dma-bufs of drivers of which the process is a client, because the client's figures include them.
     fn leave_out_drm_buffers(&mut self) {
-        let drivers: Vec<Box<[u8]>> = self
-            .objects
-            .iter()
-            .filter(|own| own.object.kind == HeldKind::Gpu)
-            .filter_map(|own| own.object.name.split(|b| *b == b' ').next().map(Box::from))
-            .collect();
-        if drivers.is_empty() {
-            return;
-        }
-        self.objects.retain(|own| {
-            let exporter = own.object.name.split(|b| *b == b' ').next().unwrap_or_default();
+        let driver = |own: &OwnObject| Box::from(own.object.name.split(|b| *b == b' ').next().unwrap_or_default());
+        let clients = self.objects.iter().filter(|(own, _)| own.object.kind == HeldKind::Gpu);
+        let drivers: Vec<Box<[u8]>> = clients.map(|(own, _)| driver(own)).collect();
+        self.objects.retain(|(own, _)| {
+            let exporter = driver(own);
             // `drm` is the name of the kernel's common code.
-            let is_driver = exporter == b"drm" || drivers.iter().any(|driver| **driver == *exporter);
-            own.object.kind != HeldKind::DmaBuf || !is_driver
+            let is_driver = *exporter == *b"drm" || drivers.contains(&exporter);
+            own.object.kind != HeldKind::DmaBuf || drivers.is_empty() || !is_driver
         });
     }
 
     /// Determines how much the process maps of files and of registered buffers.
     fn subtract_mapped(&mut self, buf: &mut [u8]) {
-        let has_files = self.objects.iter().any(|own| own.object.kind == HeldKind::Memfd);
-        let has_buffers = self.rings.iter().any(|(_, buffers)| !buffers.is_empty());
-        if !has_files && !has_buffers {
+        let may_map = |(own, buffers): &(OwnObject, Vec<_>)| own.object.kind == HeldKind::Memfd || !buffers.is_empty();
+        if !self.objects.iter().any(may_map) {
             return;
         }
         let target = &self.process.target;
@@ -287,24 +270,15 @@ impl Found<'_> {
             }
         };
         let mapped = read().map_err(files::reason);
-        for own in &mut self.objects {
-            let ObjectKey::File(file) = own.key else { continue };
-            match &mapped {
-                Ok(mapped) => own.mapped = mapped.of_file(file),
-                Err(why) => own.object.bytes = Err(*why),
-            }
-        }
-        let rings: HashMap<usize, _> = std::mem::take(&mut self.rings).into_iter().collect();
-        for (at, own) in self.objects.iter_mut().enumerate() {
-            let Some(buffers) = rings.get(&at).filter(|_| own.object.kind == HeldKind::Uring) else {
-                continue;
-            };
-            match &mapped {
-                Ok(mapped) => {
+        for (own, buffers) in &mut self.objects {
+            match (&mapped, own.object.kind, &own.key) {
+                (Ok(mapped), HeldKind::Memfd, ObjectKey::File(file)) => own.mapped = mapped.of_file(*file),
+                (Ok(mapped), HeldKind::Uring, _) => {
                     let inside = buffers.iter().map(|range| mapped.within(*range));
                     own.mapped = inside.fold(0, u64::saturating_add);
                 }
-                Err(why) => own.object.bytes = Err(*why),
+                (Err(why), HeldKind::Memfd | HeldKind::Uring, _) => own.object.bytes = Err(*why),
+                _ => {}
             }
         }
     }

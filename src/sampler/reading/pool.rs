@@ -39,7 +39,6 @@ const DEADLINES_WHILE_RUNNING: u32 = 60;
 /// Capacity that an empty queue keeps, in jobs. The first tick queues several per process.
 const IDLE_CAPACITY: usize = 1024;
 
-/// A read, as the pool sees it.
 pub(crate) struct Job<K, W> {
     /// Identifies what is read. The caller never submits two reads with the same key at the same time.
     pub(crate) key: K,
@@ -82,7 +81,6 @@ impl Priority {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Only [`Priority::Urgent`].
     Urgent,
     All,
 }
@@ -102,7 +100,6 @@ struct Shared<K, W, O> {
     threads: usize,
     nice: u8,
     state: Mutex<State<K, W, O>>,
-    /// Signals work to idle threads.
     work: Condvar,
     /// Signal that all awaited reads are done: to async callers, and to blocking ones.
     arrival: Notify,
@@ -207,7 +204,6 @@ impl<K: Copy + Eq + Hash + Send + 'static, W: Send + 'static, O: Send + 'static>
         self.0.lock().alive
     }
 
-    /// Starts threads to replace blocked ones, if there is work for them.
     pub(crate) fn supervise(&self) {
         let now = clock::monotonic();
         let suspects: Vec<Running<K>> = {
@@ -404,7 +400,6 @@ struct State<K, W, O> {
     idle: usize,
     alive: usize,
     started: usize,
-    /// Maximum number of live threads.
     cap: usize,
     /// Maximum number of reads in progress that may never return.
     max_untried: usize,

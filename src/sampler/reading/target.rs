@@ -24,23 +24,22 @@ const PER_TARGET: usize = 2;
 /// Descriptors for which the kernel allocates room at the start: 2 each for some thousand processes.
 const INITIAL_TABLE: u64 = 8192;
 
-/// See [`super::make_room`].
-pub(crate) fn make_room() {
-    let last = raise_limit()
-        .map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE))
-        .saturating_sub(1);
+/// Makes the kernel allocate room for all descriptors that will be held open. Call it while the program has one
+/// thread: the kernel copies a descriptor table shared by threads at each doubling, and every thread that opens a
+/// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
+/// depends on it.
+pub fn make_room() {
+    let count = raise_limit().map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE));
+    let last = i32::try_from(count.saturating_sub(1)).unwrap_or(0);
     // If this fails, the table grows as needed.
-    drop(rustix::io::fcntl_dupfd_cloexec(
-        std::io::stdin(),
-        i32::try_from(last).unwrap_or(0),
-    ));
+    drop(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), last));
 }
 
-/// The limit on open files before it was raised.
 static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
-/// See [`super::initial_open_files_limit`].
-pub(crate) fn initial_limit() -> Option<Rlimit> {
+/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
+/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
+pub fn initial_open_files_limit() -> Option<Rlimit> {
     INITIAL_LIMIT.get().copied()
 }
 
@@ -69,7 +68,8 @@ const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
 pub(crate) struct OpenFiles {
-    is_procfs: bool,
+    /// The tree is the kernel's procfs, not a copy made of plain files.
+    pub(crate) is_procfs: bool,
     /// The limit without a shortage.
     full_limit: usize,
     limit: AtomicUsize,
@@ -88,13 +88,11 @@ impl OpenFiles {
     /// Creates a counter. Its limit is the process's limit, raised as far as allowed, minus `reserve` for other uses
     /// and minus the descriptors for acting on processes. It is 0 if the tree at `proc` is not procfs.
     pub(crate) fn new(proc: &Path, reserve: usize) -> Self {
-        let limit = raise_limit();
+        let limit = raise_limit().and_then(|limit| usize::try_from(limit).ok());
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
         let limit = match limit {
             _ if !is_procfs => 0,
-            Some(n) => usize::try_from(n)
-                .unwrap_or(usize::MAX)
-                .saturating_sub(reserve + files::for_acting()),
+            Some(limit) => limit.saturating_sub(reserve + files::for_acting()),
             None => usize::MAX,
         };
         Self {
@@ -104,11 +102,6 @@ impl OpenFiles {
             used: AtomicUsize::new(0),
             shortage: Mutex::default(),
         }
-    }
-
-    /// Returns true if the tree is the kernel's procfs, not a copy made of plain files.
-    pub(crate) const fn is_procfs(&self) -> bool {
-        self.is_procfs
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
@@ -155,14 +148,14 @@ impl OpenFiles {
         shortage.raise_at = now + shortage.wait;
     }
 
-    /// Counts a descriptor as held, or returns it as an error if there are too many.
-    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<HeldFile, OwnedFd> {
+    /// Counts a descriptor as held, or closes it if there are too many.
+    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Option<HeldFile> {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used.fetch_add(1, Ordering::Relaxed) >= limit {
             self.used.fetch_sub(1, Ordering::Relaxed);
-            return Err(fd);
+            return None;
         }
-        Ok(HeldFile {
+        Some(HeldFile {
             fd,
             open_files: Arc::clone(self),
         })
@@ -204,7 +197,7 @@ impl Target {
         let mut target = Self::bare(pid);
         if open_files.limit.load(Ordering::Relaxed) > 0 {
             target.dir = match path(proc, pid, b"", files::open_dir) {
-                Ok(dir) => open_files.hold(dir).ok(),
+                Ok(dir) => open_files.hold(dir),
                 Err(Errno::MFILE | Errno::NFILE) => None,
                 Err(e) => return Err(e),
             };
@@ -229,12 +222,11 @@ impl Target {
         let stat = target.open(proc, b"stat")?;
         let len = files::read_record(&stat, buf)?;
         if target.is_bound() {
-            target.stat = open_files.hold(stat).ok();
+            target.stat = open_files.hold(stat);
         }
         Ok((target, len))
     }
 
-    /// Closes the directory, which is useless if only `stat` is read.
     pub(crate) fn without_dir(self) -> Self {
         Self { dir: None, ..self }
     }
@@ -280,7 +272,7 @@ impl Target {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    pub(crate) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }
 
@@ -293,16 +285,14 @@ impl Target {
     ) -> Result<T, Errno> {
         match self.thread() {
             None => self.at_first(proc, name, call),
-            Some(thread) => self.at_first(
-                proc,
-                &[b"task/", thread.to_string().as_bytes(), b"/", name].concat(),
-                call,
-            ),
+            Some(thread) => {
+                let name = [b"task/", thread.to_string().as_bytes(), b"/", name].concat();
+                self.at_first(proc, &name, call)
+            }
         }
     }
 
-    /// Calls `call` with the location of one of the first thread's files.
-    pub(crate) fn at_first<T>(
+    fn at_first<T>(
         &self,
         proc: &Path,
         name: &[u8],
@@ -318,13 +308,7 @@ impl Target {
 /// Calls `call` with the path of `name` below process `pid`.
 fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
     let proc = proc.as_os_str().as_bytes();
-    let mut path = Vec::with_capacity(proc.len() + name.len() + 12);
-    path.extend_from_slice(proc);
-    path.push(b'/');
-    path.extend_from_slice(pid.to_string().as_bytes());
-    path.push(b'/');
-    path.extend_from_slice(name);
-    call(&path)
+    call(&[proc, b"/", pid.to_string().as_bytes(), b"/", name].concat())
 }
 
 /// Completes `stat`, which was just read of `target`'s first thread, if that thread has ended while others run.
@@ -349,24 +333,17 @@ pub(crate) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page:
 
 #[cold]
 fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
-    let known = target
-        .thread()
-        .and_then(|tid| Some((tid, living(tid, target, proc, page)?)));
-    let found = match known {
-        None => {
-            let mut threads = Vec::new();
-            match target.at_first(proc, b"task", |dir, name| {
-                files::numbers(dir, name, 4 << 10, |tid| threads.push(tid))
-            }) {
-                Ok(()) => {}
-                Err(e) if files::reason(e) == Missing::Gone => {}
-                Err(e) => return Err(files::reason(e)),
-            }
-            let mut threads = threads.into_iter();
-            threads.find_map(|tid| Some((tid, living(tid, target, proc, page)?)))
+    let living = |tid| Some((tid, living(tid, target, proc, page)?));
+    let mut found = target.thread().and_then(living);
+    if found.is_none() {
+        let mut threads = Vec::new();
+        let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| threads.push(tid));
+        match target.at_first(proc, b"task", list).map_err(files::reason) {
+            Ok(()) | Err(Missing::Gone) => {}
+            Err(why) => return Err(why),
         }
-        known => known,
-    };
+        found = threads.into_iter().find_map(living);
+    }
     target.set_thread(found.map(|(tid, _)| tid));
     if let Some((_, thread)) = found {
         // The other fields cover the whole process: times and faults count all threads.

@@ -34,7 +34,6 @@ pub(crate) struct WalkResult {
     pub(crate) walked: Reading<Walked>,
     /// The walk with the counters around it; `None` if the process has ended.
     pub(crate) anchor: Option<Anchor>,
-    /// When it began.
     pub(crate) at: Duration,
     /// CPU time.
     pub(crate) cost: Duration,

@@ -21,7 +21,6 @@ pub(super) enum JobKey {
     Scope,
     Accounting(AccountingFile),
     MemoryMounts,
-    /// The device.
     MemoryMount(u64),
     Slab,
     AllocSites,
@@ -29,7 +28,6 @@ pub(super) enum JobKey {
     Glances(u64),
     Walk(u64),
     Facts(u64),
-    /// The first pid.
     Members(u32),
     Cmdline(u64),
     Exe(u64),
@@ -37,9 +35,7 @@ pub(super) enum JobKey {
     SharedMm(u64),
     User(u32),
     Mounts,
-    /// The number of the job.
     Cgroups(u64),
-    /// The pid.
     CloseLook(u32),
     Held(u64),
     DescriptorCounts(u64),
@@ -48,7 +44,6 @@ pub(super) enum JobKey {
 pub(super) type Job = pool::Job<JobKey, Read>;
 pub(super) type Pool = pool::Pool<JobKey, Read, Update>;
 
-/// Applies the result of a read.
 pub(super) type Update = Box<dyn FnOnce(&mut Scanner) + Send>;
 
 pub(super) enum Read {

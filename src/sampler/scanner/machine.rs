@@ -165,7 +165,6 @@ impl SystemFiles {
 /// Time between two reads while the account is not shown. It changes slowly, and a read takes 1 to 2 ms, which would
 /// otherwise delay the reads of processes.
 const ACCOUNT_SELDOM: Duration = Duration::from_secs(10);
-/// Time between two reads while the account is shown.
 const ACCOUNT_OFTEN: Duration = Duration::from_secs(2);
 
 pub(super) struct Accounting {
@@ -313,7 +312,6 @@ const TABLE_OFTEN: Duration = Duration::from_secs(2);
 /// Expected time of a read of such a table, in µs.
 const TABLE_MICROS: u64 = 5000;
 
-/// The kernel's tables of its own memory.
 #[derive(Default)]
 pub(super) struct KernelReader {
     tables: KernelTables,
@@ -386,7 +384,6 @@ impl KernelReader {
     }
 }
 
-/// Maximum number of kills stored.
 const KEPT: usize = 32;
 /// Reads of the log after which a kill counts as not logged. The kernel counts a kill a moment before it logs it.
 const TRIES: u32 = 3;

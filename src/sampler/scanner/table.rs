@@ -43,23 +43,19 @@ pub(super) struct Table {
     users: Users,
     glances: Glances,
     rotation: Rotation,
-    /// When the facts of the rows in focus were last read.
     focus_looked_at: Duration,
     /// The threads in each cgroup when the lists were last read.
     threads: HashMap<Arc<[u8]>, u64>,
     paths: SharedPaths,
-    /// The last serial number assigned.
     serial: u64,
     /// The number of lists processed.
     list: u64,
-    /// A process is new or has run exec.
     has_new_programs: bool,
     /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
     /// The path of the last executable read. Processes started together mostly run the same one.
     last_exe: Arc<[u8]>,
     shared_facts: SharedFacts,
-    /// The groups of processes that may share memory.
     sharing: Sharing,
     /// New processes that have not joined their family yet: from this tick, and from the one before.
     unadopted: [Vec<u32>; 2],
@@ -69,7 +65,6 @@ pub(super) struct Table {
     buffers: RowBuffers,
     turns: Turns,
     held: HeldReads,
-    /// Whether the machine has swap, and uses it.
     pub(super) swap_use: SwapUse,
 }
 
@@ -78,7 +73,6 @@ type Entries = BTreeMap<u32, Entry>;
 /// A listed pid.
 struct Entry {
     serial: u64,
-    /// A glance was requested and has not returned.
     is_glancing: bool,
     /// The last snapshot reported that the glance is late.
     is_late: bool,
@@ -90,7 +84,6 @@ struct Entry {
     is_touched: bool,
     /// Its CPU time before the last glance, if it was read.
     clock: Option<Duration>,
-    /// When it was last glanced at.
     glanced_at: Duration,
     /// As of the last glance: its faults, including the children it waited for; its threads; and its parent.
     faults: u64,
@@ -287,7 +280,6 @@ struct Process {
     own_error: Reading<u64>,
     /// The figures, if they differ from the anchor's. For most processes they do not.
     figures: Option<Box<Memory>>,
-    /// A walk was requested and has not returned.
     is_walking: bool,
     /// A walk of it has returned before.
     has_answered: bool,
@@ -305,7 +297,6 @@ struct Process {
     sharing: Sharer,
     /// The bound on changes by others since the last walk.
     external: ExternalBound,
-    /// It has not joined its family yet.
     is_unadopted: bool,
     facts: FactsCache,
     /// Ticks in which another process with the same address space is still searched for.
@@ -473,13 +464,11 @@ impl Process {
         }
     }
 
-    /// Records that it forked a child.
     fn forked(&mut self) {
         self.estimates.forked();
         self.set_estimate();
     }
 
-    /// Estimates its figures from its counters.
     fn set_estimate(&mut self) {
         let mapped = self.newly_mapped();
         if let (Ok(error), Some(estimate)) = (&mut self.own_error, self.estimates.estimate()) {
@@ -529,7 +518,6 @@ impl Process {
         self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
-    /// Returns the reference for a read.
     fn reference(&self, version: u32) -> ProcessRef {
         ProcessRef {
             pid: self.id.pid,
@@ -650,7 +638,6 @@ impl Process {
         })
     }
 
-    /// Returns the bounds on changes by others since the last walk.
     fn others(&self) -> Others {
         let external = &self.external;
         Others {
@@ -660,7 +647,6 @@ impl Process {
         }
     }
 
-    /// Returns its figures as they are shown.
     fn shown(&self) -> Reading<Walk> {
         let mut walk = self.walk()?;
         shift(&mut walk.memory, self.external.shifts);

@@ -50,16 +50,13 @@ struct LineState {
     was_empty: bool,
 }
 
-/// The state of the link to the executable.
 #[derive(Clone, Copy, Default)]
 struct ExeWatch {
     /// The digest of its text.
     digest: u64,
     /// Its text was marked as deleted.
     is_marked: bool,
-    /// It was read at least once.
     is_read: bool,
-    /// The file is being looked up.
     is_pending: bool,
 }
 

@@ -54,7 +54,6 @@ pub(super) struct Glances {
 }
 
 impl Glances {
-    /// Records that a process has changed and will probably change again.
     pub(super) fn set_recent(&mut self, pid: u32, now: Duration) {
         self.recent.insert(pid, now + RECENT);
     }
@@ -184,7 +183,6 @@ impl Table {
         self.glances.recent = recent;
     }
 
-    /// Checks the processes whose turn has come.
     fn ask_round(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
         let (events, shown, mut pace) = (options.page_events, glances.shown, options.pace);
@@ -251,7 +249,6 @@ impl Table {
         }
     }
 
-    /// Returns the known pids, in ascending order.
     pub(super) fn pids(&self) -> Vec<u32> {
         self.entries.keys().copied().collect()
     }

@@ -30,7 +30,6 @@ use crate::sampler::reading::held::{HeldResult, ObjectKey, OwnObject, changed_co
 use crate::sampler::reading::pool::Priority::Background;
 use crate::sampler::scanner::job::{Job, JobKey, RunningReads, job};
 
-/// Processes in one job that counts descriptors.
 const COUNTS_BATCH: usize = 64;
 /// Additional shares of the walk budget: for new or changed processes, and for those that may have changed.
 const SHARES: [f64; 2] = [0.2, 0.04];
@@ -42,7 +41,6 @@ pub(super) struct HeldReads {
     is_on: bool,
     /// Everything must be read at any cost, because the data was just requested.
     is_initial: bool,
-    /// Processes that may need a read.
     pending: BTreeSet<u32>,
     /// The processes that hold something, by pid, with their serial numbers.
     holders: BTreeMap<u32, u64>,

@@ -21,9 +21,7 @@ pub(super) struct RowBuffers {
     /// The last snapshot, and the one before, whose rows are reused once it has no other owner.
     last: Option<Arc<Snapshot>>,
     before: Option<Arc<Snapshot>>,
-    /// The processes that share an address space.
     pub(super) sharing: BTreeSet<u32>,
-    /// The processes whose address space the kernel hides.
     pub(super) hidden: BTreeSet<u32>,
 }
 

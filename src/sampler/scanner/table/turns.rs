@@ -33,7 +33,6 @@ const DUE: usize = KINDS - 1;
 #[derive(Default)]
 pub(super) struct Turns {
     near: BTreeSet<u32>,
-    /// The future turns of each kind.
     later: [BTreeSet<Key>; KINDS],
     /// The event count when the last check of all processes started, the next pid to check, and true until the check
     /// ends.
@@ -127,8 +126,8 @@ impl Table {
 
     /// Updates the bounds on changes by others for a part of the processes. Those whose bound changed become near.
     fn sweep(&mut self, turns: &mut Turns) {
-        if !turns.is_sweeping && turns.events != self.sharing.events() {
-            turns.events = self.sharing.events();
+        if !turns.is_sweeping && turns.events != self.sharing.events {
+            turns.events = self.sharing.events;
             turns.next = 0;
             turns.is_sweeping = true;
         }
