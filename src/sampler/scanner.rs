@@ -6,7 +6,6 @@ mod job;
 mod machine;
 mod table;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,9 +13,8 @@ use cgroups::Cgroups;
 use close_looks::CloseLooks;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
 use machine::{Accounting, KernelReader, OomWatch, SystemFiles};
-use table::{FactsOptions, GlanceOptions, Table};
+use table::Table;
 
-use super::policy::activity::Pace;
 use super::policy::births::{Births, Listing, Signs, may_be_reused};
 use super::policy::plan::Planner;
 use super::reading::Context;
@@ -36,8 +34,6 @@ const POLL: Duration = Duration::from_millis(10);
 const STALL: Duration = Duration::from_millis(100);
 /// Maximum time that a tick waits for walks, whatever the interval, so that figures are shown by then.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// Glances in one job, at some 4 µs each, if none of them can block.
-const GLANCES_BATCH: usize = 16;
 /// Descriptors kept for other uses, in addition to those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -45,7 +41,6 @@ const RESERVE: usize = 64;
 pub struct Scanner {
     interval: Duration,
     deadline: Duration,
-    exe_check_interval: Duration,
     open_files: Arc<OpenFiles>,
     /// The pids of the tree are zmtop's own, so the lists of cgroups apply to it.
     has_own_pids: bool,
@@ -61,8 +56,6 @@ pub struct Scanner {
     list_fault: Option<Missing>,
     births: Births,
     has_list: bool,
-    oom_score: bool,
-    focus: HashSet<Identity>,
     cgroups: Cgroups,
     close_looks: CloseLooks,
     planner: Planner,
@@ -71,14 +64,6 @@ pub struct Scanner {
     /// The time of the updates that are being applied, and the jobs that they require.
     now: Duration,
     jobs: Vec<Job>,
-}
-
-impl std::fmt::Debug for Scanner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scanner")
-            .field("tick", &self.tick)
-            .finish_non_exhaustive()
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -105,17 +90,16 @@ impl Scanner {
             page,
             counters: CounterReader::new(&options.roots(), page),
         };
-        let has_own_pids = context.has_own_pids;
+        let (has_own_pids, is_procfs) = (context.has_own_pids, open_files.is_procfs);
         Self {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
-            exe_check_interval: options.exe_check_interval,
             open_files,
             has_own_pids,
             pool: Pool::new(options, threads, move |read: job::Read, reader| {
                 read.run(&context, reader)
             }),
-            table: Table::default(),
+            table: Table::new(has_own_pids, is_procfs, options.exe_check_interval),
             system: SystemFiles::of(options.cgroup.clone()),
             accounting: Accounting::default(),
             kernel: KernelReader::default(),
@@ -125,8 +109,6 @@ impl Scanner {
             list_fault: Some(Missing::Pending),
             births: Births::default(),
             has_list: false,
-            oom_score: false,
-            focus: HashSet::new(),
             cgroups: Cgroups::default(),
             close_looks: CloseLooks::default(),
             planner: Planner::new(options.policy),
@@ -148,15 +130,16 @@ impl Scanner {
 
     /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
-        self.oom_score = needs.contains(Needs::OOM_SCORE);
+        self.table.oom_score = needs.contains(Needs::OOM_SCORE);
         self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
-        self.accounting.set(needs.contains(Needs::ACCOUNT));
-        self.kernel.set(needs);
+        self.accounting.turns.show(needs.contains(Needs::ACCOUNT));
+        self.kernel.slab.show(needs.contains(Needs::SLAB));
+        self.kernel.sites.show(needs.contains(Needs::SITES));
         self.table.set_held(needs.contains(Needs::HELD));
     }
 
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
-        self.focus = ids.into_iter().collect();
+        self.table.focus = ids.into_iter().collect();
     }
 
     /// Takes a snapshot. Waits as long as more results keep coming, but at most 1 s, or the interval if that is less.
@@ -187,23 +170,11 @@ impl Scanner {
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
         self.take_in_list();
         self.table.swap_use = self.system.swap_use();
-        let glances = self.table.glance_jobs(&GlanceOptions {
-            now: began,
-            focus: &self.focus,
-            oom_score: self.oom_score,
-            // Only a forged tree can block a glance.
-            batch: if self.open_files.is_procfs { GLANCES_BATCH } else { 1 },
-            has_clocks: self.has_own_pids,
-            page_events: self.system.machine.page_events,
-            tasks: self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks),
-            pace: Pace {
-                // A single table and a scanner without a budget read every process.
-                all: limits.until.is_none() || self.planner.policy().budget.is_none(),
-                link_interval: self.exe_check_interval,
-                ..Pace::default()
-            },
-        });
-        self.pool.submit(glances);
+        let events = self.system.machine.page_events;
+        let tasks = self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks);
+        // A single table and a scanner without a budget read every process.
+        let all = limits.until.is_none() || self.planner.policy.budget.is_none();
+        self.pool.submit(self.table.glance_jobs(began, events, tasks, all));
         self.wait(Scope::Urgent, limits, |_| false).await;
         self.open_files.recover(began);
         if self.open_files.is_exceeded() {
@@ -212,28 +183,19 @@ impl Scanner {
 
         let now = clock::monotonic();
         self.table.relate(self.system.machine.sample.swap_used().ok());
-        let (pids, candidates) = self.table.candidates(now, &self.focus, &self.planner.policy());
+        let (pids, candidates) = self.table.candidates(now, &self.planner.policy);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
             .into_iter()
             .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts_jobs(&FactsOptions {
-            now,
-            focus: &self.focus,
-            has_clocks: self.has_own_pids,
-            exe_check_interval: self.exe_check_interval,
-            is_procfs: self.open_files.is_procfs,
-            mounts: self.cgroups.mounts().filter(|_| self.has_own_pids),
-        }));
-        if self.open_files.is_procfs {
-            self.pool.submit(self.table.shared_mm_jobs());
-        }
+        let mounts = self.cgroups.mounts().filter(|_| self.has_own_pids);
+        self.pool.submit(self.table.facts_jobs(now, mounts));
+        self.pool.submit(self.table.shared_mm_jobs());
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));
-        let budget = self.planner.policy().budget.filter(|_| limits.until.is_some());
-        let held = self.table.held_jobs(now, budget, self.open_files.is_procfs);
-        self.pool.submit(held);
+        let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
+        self.pool.submit(self.table.held_jobs(now, budget));
         // A single table needs no lists of cgroups.
         let needs_lists = self.has_own_pids && self.tick > 0;
         self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
@@ -248,7 +210,8 @@ impl Scanner {
         self.publish(began)
     }
 
-    fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>, now: Duration) {
+    fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>) {
+        (self.is_listing, self.has_list) = (false, true);
         if let Some(Err(why)) = list {
             // The next tick tries again.
             self.list_fault = Some(why);
@@ -257,7 +220,7 @@ impl Scanner {
         }
         let list = list.and_then(Result::ok);
         let whole = list.as_ref().filter(|list| list.is_whole()).map(|list| list.base);
-        let passed = self.births.listed(now, signs, whole);
+        let passed = self.births.listed(self.now, signs, whole);
         if let Some(list) = list {
             self.list_fault = None;
             self.lists.push((list, passed));
@@ -283,11 +246,7 @@ impl Scanner {
                 Priority::Urgent,
                 500,
                 move |context, reader| list(births, known, context, reader.buf),
-                |scanner, (list, signs)| {
-                    scanner.is_listing = false;
-                    scanner.has_list = true;
-                    scanner.set_listed(list, signs, scanner.now);
-                },
+                |scanner, (list, signs)| scanner.set_listed(list, signs),
             );
             jobs.push(Job {
                 // Glances are submitted because of the list while files of the system are still being read.
@@ -356,7 +315,6 @@ impl Scanner {
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
-        let (walks, walked) = self.table.count_walks();
         let system = self.system.sample(&running);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
@@ -370,10 +328,10 @@ impl Scanner {
             boot_id: self.system.machine.boot_id.clone(),
             interval: self.interval,
             sampling: Sampling {
-                walks,
-                walked,
-                budget: self.planner.policy().budget,
-                waiting: self.planner.waiting(),
+                walks: std::mem::take(&mut self.table.walks),
+                walked: std::mem::take(&mut self.table.walk_time),
+                budget: self.planner.policy.budget,
+                waiting: self.planner.waiting,
                 stuck: running.count_late(),
                 doubtful,
                 threads: self.pool.threads(),

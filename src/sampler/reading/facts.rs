@@ -131,7 +131,7 @@ fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
 pub(crate) struct ExeFile {
     /// The digest of the link's text, to detect changes.
     pub(crate) digest: u64,
-    pub(crate) path: Box<[u8]>,
+    pub(crate) path: Arc<[u8]>,
     pub(crate) replaced: Option<Replaced>,
     /// The kernel marks the file's name as deleted, so the file must be looked up.
     pub(crate) is_marked: bool,

@@ -15,23 +15,34 @@ use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
 use crate::proc::kernel::kills;
 use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
-use crate::sampler::Needs;
 use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
 use crate::sampler::reading::counters::SwapUse;
 use crate::sampler::reading::pool::Priority::{Background, Urgent};
 
-/// When a read was last requested.
+/// When figures were last requested, and whether they are shown.
 #[derive(Default)]
-struct Turns {
+pub(super) struct Turns {
+    is_shown: bool,
     asked_at: Option<Duration>,
     is_reading: bool,
 }
 
 impl Turns {
+    /// Sets whether the figures are shown. If they just became visible, the next tick reads them.
+    pub(super) const fn show(&mut self, is_shown: bool) {
+        if is_shown && !self.is_shown {
+            self.asked_at = None;
+        }
+        self.is_shown = is_shown;
+    }
+
+    fn is_due(&self, now: Duration, holds: Duration) -> bool {
+        self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds)
+    }
+
     /// Returns true if a read is due, because the last one is older than `holds`, and records that it starts.
     fn starts(&mut self, now: Duration, holds: Duration) -> bool {
-        let is_due = self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds);
-        let starts = is_due && !self.is_reading;
+        let starts = self.is_due(now, holds) && !self.is_reading;
         if starts {
             (self.asked_at, self.is_reading) = (Some(now), true);
         }
@@ -40,8 +51,11 @@ impl Turns {
 }
 
 /// Time between two reads of values that hardly ever change or only serve a warning: the host name, zmtop's own
-/// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache.
+/// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache. Also of the account while it is not
+/// shown: a read takes 1 to 2 ms, which would otherwise delay the reads of processes.
 const SELDOM: Duration = Duration::from_secs(10);
+/// Time between two reads of the account and of the kernel's tables while they are shown.
+const OFTEN: Duration = Duration::from_secs(2);
 /// Time between two reads of the uptime. The clock advances it in between.
 const UPTIME_HOLDS: Duration = Duration::from_secs(60);
 /// Time for which pressure is valid. The kernel updates its averages every 2 s (`PSI_FREQ` of `kernel/sched/psi.c`).
@@ -162,15 +176,9 @@ impl SystemFiles {
     }
 }
 
-/// Time between two reads while the account is not shown. It changes slowly, and a read takes 1 to 2 ms, which would
-/// otherwise delay the reads of processes.
-const ACCOUNT_SELDOM: Duration = Duration::from_secs(10);
-const ACCOUNT_OFTEN: Duration = Duration::from_secs(2);
-
 pub(super) struct Accounting {
+    pub(super) turns: Turns,
     inputs: Arc<AccountingInputs>,
-    is_wanted: bool,
-    asked_at: Option<Duration>,
     reading: HashSet<AccountingFile>,
     is_listing: bool,
     /// The devices of the in-memory file systems that are being read.
@@ -180,9 +188,8 @@ pub(super) struct Accounting {
 impl Default for Accounting {
     fn default() -> Self {
         Self {
+            turns: Turns::default(),
             inputs: Arc::new(AccountingInputs::missing(Missing::Pending)),
-            is_wanted: false,
-            asked_at: None,
             reading: HashSet::new(),
             is_listing: false,
             asking: HashSet::new(),
@@ -191,23 +198,14 @@ impl Default for Accounting {
 }
 
 impl Accounting {
-    /// Sets whether the account is shown. If it just became visible, the next tick reads it.
-    pub(super) fn set(&mut self, is_wanted: bool) {
-        if is_wanted && !self.is_wanted {
-            self.asked_at = None;
-        }
-        self.is_wanted = is_wanted;
-    }
-
-    /// Returns the jobs to read the account if that is due. The `first` tick may serve a single table, so it
-    /// reads the account only if it is wanted.
+    /// Returns the jobs to read the account if that is due. The first tick may serve a single table, so it reads the
+    /// account only if it is shown.
     pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
-        let holds = if self.is_wanted { ACCOUNT_OFTEN } else { ACCOUNT_SELDOM };
-        let is_due = self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds);
-        if !is_due || (is_first && !self.is_wanted) {
+        let holds = if self.turns.is_shown { OFTEN } else { SELDOM };
+        if !self.turns.is_due(now, holds) || (is_first && !self.turns.is_shown) {
             return Vec::new();
         }
-        self.asked_at = Some(now);
+        self.turns.asked_at = Some(now);
         let mut jobs = Vec::new();
         for file in AccountingFile::ALL {
             if self.reading.insert(*file) {
@@ -307,8 +305,6 @@ fn mount_of(inputs: &mut Arc<AccountingInputs>, device: u64) -> Option<&mut Memo
 /// Time between two reads of the slab caches while they are not shown, for their history. A read takes the kernel some
 /// milliseconds, because it counts the objects of each cache.
 const SLAB_SELDOM: Duration = Duration::from_secs(60);
-/// Time between two reads of a table of the kernel's memory while it is shown.
-const TABLE_OFTEN: Duration = Duration::from_secs(2);
 /// Expected time of a read of such a table, in µs.
 const TABLE_MICROS: u64 = 5000;
 
@@ -316,34 +312,18 @@ const TABLE_MICROS: u64 = 5000;
 pub(super) struct KernelReader {
     tables: KernelTables,
     kinds: SlabKinds,
-    slab: Turns,
-    sites: Turns,
-    shows_slab: bool,
-    shows_sites: bool,
+    pub(super) slab: Turns,
+    pub(super) sites: Turns,
 }
 
 impl KernelReader {
-    /// Sets which tables are shown. One that just became visible is read in the next tick.
-    pub(super) fn set(&mut self, needs: Needs) {
-        for (is_wanted, shows, turns) in [
-            (needs.contains(Needs::SLAB), &mut self.shows_slab, &mut self.slab),
-            (needs.contains(Needs::SITES), &mut self.shows_sites, &mut self.sites),
-        ] {
-            if is_wanted && !*shows {
-                turns.asked_at = None;
-            }
-            *shows = is_wanted;
-        }
-    }
-
-    /// Returns the jobs that are due. The `first` tick may serve a single table, so it reads only what is
-    /// wanted.
+    /// Returns the jobs that are due. The first tick may serve a single table, so it reads only what is shown.
     pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
         // If the file is missing or not readable now, that will not change.
         let may_read = matches!(self.tables.slab, Ok(_) | Err(Missing::Pending | Missing::TimedOut));
         let mut jobs = Vec::new();
-        let holds = if self.shows_slab { TABLE_OFTEN } else { SLAB_SELDOM };
-        if (self.shows_slab || (may_read && !is_first)) && self.slab.starts(now, holds) {
+        let holds = if self.slab.is_shown { OFTEN } else { SLAB_SELDOM };
+        if (self.slab.is_shown || (may_read && !is_first)) && self.slab.starts(now, holds) {
             let mut kinds = std::mem::take(&mut self.kinds);
             jobs.push(job(
                 JobKey::Slab,
@@ -357,7 +337,7 @@ impl KernelReader {
                 },
             ));
         }
-        if self.shows_sites && self.sites.starts(now, TABLE_OFTEN) {
+        if self.sites.is_shown && self.sites.starts(now, OFTEN) {
             jobs.push(job(
                 JobKey::AllocSites,
                 Background,

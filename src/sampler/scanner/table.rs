@@ -7,13 +7,11 @@ mod rows;
 mod shared_mm;
 mod turns;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use facts::FactsOptions;
 use facts::{FactsCache, SharedFacts, SharedPaths};
-pub(super) use glances::GlanceOptions;
 use glances::Glances;
 use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;
@@ -27,8 +25,8 @@ use crate::sampler::policy::activity::is_news;
 use crate::sampler::policy::plan::Purpose;
 use crate::sampler::policy::rotation::Rotation;
 use crate::sampler::reading::ProcessRef;
-use crate::sampler::reading::counters::{KnownCounters, SwapUse};
-use crate::sampler::reading::glance::{Glance, GlanceRequest, GlanceResult};
+use crate::sampler::reading::counters::SwapUse;
+use crate::sampler::reading::glance::{Glance, GlanceResult};
 use crate::sampler::reading::pool::Priority;
 use crate::sampler::reading::target::Target;
 use crate::sampler::reading::walk::{WalkRequest, WalkResult};
@@ -53,19 +51,26 @@ pub(super) struct Table {
     has_new_programs: bool,
     /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
-    /// The path of the last executable read. Processes started together mostly run the same one.
-    last_exe: Arc<[u8]>,
     shared_facts: SharedFacts,
     sharing: Sharing,
     /// New processes that have not joined their family yet: from this tick, and from the one before.
     unadopted: [Vec<u32>; 2],
-    /// The number of walks since the last count, and their CPU time.
-    walks: usize,
-    walk_time: Duration,
+    /// The number of walks since the last snapshot, and their CPU time.
+    pub(super) walks: usize,
+    pub(super) walk_time: Duration,
     buffers: RowBuffers,
     turns: Turns,
     held: HeldReads,
     pub(super) swap_use: SwapUse,
+    pub(super) focus: HashSet<Identity>,
+    /// Read `oom_score` with each glance.
+    pub(super) oom_score: bool,
+    /// The CPU time of processes can be read, so it is known which ones ran. Otherwise all are glanced at.
+    has_clocks: bool,
+    /// The tree is procfs, where only the command line can block a reader.
+    is_procfs: bool,
+    /// Time between two checks of a link to an executable.
+    exe_check_interval: Duration,
 }
 
 type Entries = BTreeMap<u32, Entry>;
@@ -100,6 +105,15 @@ fn process_mut(entries: &mut Entries, pid: u32) -> Option<&mut Process> {
 }
 
 impl Table {
+    pub(super) fn new(has_clocks: bool, is_procfs: bool, exe_check_interval: Duration) -> Self {
+        Self {
+            has_clocks,
+            is_procfs,
+            exe_check_interval,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -125,23 +139,16 @@ impl Table {
         }
         process.sharing.asked(&self.sharing);
         let expected = process.expected_cost();
-        let priority = if process.has_answered {
-            Priority::Known
-        } else {
-            Priority::New
-        };
+        let (known, new) = (Priority::Known, Priority::New);
+        let priority = if process.has_answered { known } else { new };
         let read = Read::Walk(WalkRequest {
             process: process.reference(process.exec),
             purpose,
             expected,
             last_maps: process.sharing.last_maps(),
         });
-        Some(Job::new(
-            JobKey::Walk(process.serial),
-            priority,
-            expected.max(MIN_WALK),
-            read,
-        ))
+        let expected = expected.max(Duration::from_micros(50));
+        Some(Job::new(JobKey::Walk(process.serial), priority, expected, read))
     }
 
     pub(super) fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
@@ -207,29 +214,14 @@ impl Table {
                     self.glances.ended.push(pid);
                 }
                 self.serial += 1;
-                let new = Process::new(
-                    self.serial,
-                    pid,
-                    result.target,
-                    &glance,
-                    old.as_deref(),
-                    now,
-                    is_initial,
-                );
+                let old = old.as_deref();
+                let new = Process::new(self.serial, pid, result.target, &glance, old, now, is_initial);
                 *slot = Some(Box::new(new));
                 entry.touch(pid, &mut self.buffers.touched);
                 self.share_facts(pid);
                 self.adopt(pid, true, is_initial);
             }
         }
-    }
-
-    /// Returns the number of walks since the last call, and their CPU time.
-    pub(super) const fn count_walks(&mut self) -> (usize, Duration) {
-        (
-            std::mem::replace(&mut self.walks, 0),
-            std::mem::replace(&mut self.walk_time, Duration::ZERO),
-        )
     }
 }
 
@@ -252,9 +244,6 @@ fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<
         Some(batch)
     })
 }
-
-/// Minimum expected time of a walk.
-const MIN_WALK: Duration = Duration::from_micros(50);
 
 /// Ticks in which a process is compared with others to find one with the same address space. Sizes may have changed
 /// from one glance to the next.
@@ -354,23 +343,6 @@ impl Process {
             shared_mm: None,
             twin: TwinWatch::default(),
             held: None,
-        }
-    }
-
-    /// Returns a request to glance at `pid`, with what is known from `known`. It `holds` files open if allowed.
-    fn glance_request(pid: u32, serial: u64, known: Option<&Self>, swap_use: SwapUse, holds: bool) -> GlanceRequest {
-        let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
-        GlanceRequest {
-            pid,
-            serial,
-            target: known.map(|p| Arc::clone(&p.target)),
-            comm: known.map_or(0, |p| p.comm),
-            known: walked.map(|p| KnownCounters {
-                counters: *p.estimates.counters(),
-                swap_use,
-                is_denied: p.is_denied(),
-            }),
-            holds,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
-use crate::model::{Facts, Identity, Missing, Reading, Stat};
+use crate::model::{Facts, Missing, Reading, Stat};
 use crate::proc::cgroup::{Mounts, Version};
 use crate::proc::pid;
 use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
@@ -153,8 +153,8 @@ impl FactsCache {
         is_news
     }
 
-    fn set_exe(&mut self, exe: Reading<(ExeFile, Arc<[u8]>)>, stat: &Stat) {
-        let (exe, path) = match exe {
+    fn set_exe(&mut self, exe: Reading<ExeFile>, stat: &Stat) {
+        let exe = match exe {
             Ok(found) => found,
             // An exiting process has no executable any more. The former one is still valid.
             Err(_) if self.facts.exe.is_ok() => return,
@@ -163,13 +163,10 @@ impl FactsCache {
                 return;
             }
         };
-        self.exe.digest = exe.digest;
-        self.exe.is_marked = exe.is_marked;
-        self.exe.is_read = true;
-        if self.facts.exe.as_ref() != Ok(&path) || self.facts.replaced != exe.replaced {
+        (self.exe.digest, self.exe.is_marked, self.exe.is_read) = (exe.digest, exe.is_marked, true);
+        if self.facts.exe.as_ref() != Ok(&exe.path) || self.facts.replaced != exe.replaced {
             let facts = Arc::make_mut(&mut self.facts);
-            facts.exe = Ok(path);
-            facts.replaced = exe.replaced;
+            (facts.exe, facts.replaced) = (Ok(exe.path), exe.replaced);
         }
     }
 
@@ -224,20 +221,9 @@ const BATCH: usize = 16;
 /// Number of lines of a cgroup's list that cost as much as one read of a process's cgroup.
 const LINES_PER_READ: u64 = 15;
 
-pub(crate) struct FactsOptions<'a> {
-    pub(crate) now: Duration,
-    pub(crate) focus: &'a HashSet<Identity>,
-    /// The clocks of processes were read, so it is known which ones ran.
-    pub(crate) has_clocks: bool,
-    /// Time between two checks of a link to an executable, used if no clock determines the turns.
-    pub(crate) exe_check_interval: Duration,
-    /// Only the command line can block a reader.
-    pub(crate) is_procfs: bool,
-    /// The cgroup mounts, if the lists there contain the pids of this tree.
-    pub(crate) mounts: Option<Arc<Mounts>>,
-}
-
 struct Turns {
+    /// The lists of cgroups can be read.
+    can_list: bool,
     /// The turn of the lists of all cgroups.
     lists: bool,
     /// The turn of all rows in focus.
@@ -271,17 +257,17 @@ impl Table {
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
-    /// Returns jobs for the facts that are due, and for user names.
-    pub(crate) fn facts_jobs(&mut self, options: &FactsOptions<'_>) -> Vec<Job> {
-        let now = options.now;
-        let turns = self.turns(options);
+    /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
+    /// contain the pids of this tree.
+    pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<Arc<Mounts>>) -> Vec<Job> {
+        let turns = self.turns(now, mounts.is_some());
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
         let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
         // If readers are stuck, at most two checks of all processes are queued.
         let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
         for pid in &turns.pids {
-            let checks_link = checks_links && self.is_link_turn(*pid, options);
-            let wants = self.wants(*pid, &turns, options);
+            let checks_link = checks_links && self.is_link_turn(*pid);
+            let wants = self.wants(*pid, &turns);
             let Some(process) = process_mut(&mut self.entries, *pid) else {
                 continue;
             };
@@ -317,14 +303,14 @@ impl Table {
         }
         for (path, members) in cgroups {
             let threads = self.threads.get(&path).copied();
-            match &options.mounts {
+            match &mounts {
                 Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, members.pids.len())) => {
                     jobs.push(strays_job(members.pids, Arc::clone(mounts), path));
                 }
                 _ => single.extend(members.pids.iter().filter_map(|pid| self.place_request(*pid, now))),
             }
         }
-        let batch = if options.is_procfs { BATCH } else { 1 };
+        let batch = if self.is_procfs { BATCH } else { 1 };
         jobs.extend(batches(single.into_iter(), batch).map(facts_job));
         let before = jobs.len();
         jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(links_job));
@@ -337,14 +323,14 @@ impl Table {
 
     /// Returns the turns that have come. If the clocks are known, only processes that changed, are new, ran or are in
     /// focus are checked. All are checked when the lists are read.
-    fn turns(&mut self, options: &FactsOptions<'_>) -> Turns {
-        self.rotation.advance(options.now);
+    fn turns(&mut self, now: Duration, can_list: bool) -> Turns {
+        self.rotation.advance(now);
         let lists = self.rotation.is_due(0, list_period(self.entries.len()));
-        let focus = options.now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
+        let focus = now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
         if focus {
-            self.focus_looked_at = options.now;
+            self.focus_looked_at = now;
         }
-        let pids = if lists || !options.has_clocks || options.mounts.is_none() {
+        let pids = if lists || !self.has_clocks || !can_list {
             self.pids()
         } else {
             let mut pids = self.buffers.touched.clone();
@@ -354,25 +340,30 @@ impl Table {
             pids.extend(self.glances.recent.keys());
             pids.extend_from_slice(&self.glances.ran);
             pids.extend_from_slice(&self.glances.links);
-            pids.extend(options.focus.iter().map(|id| id.pid));
+            pids.extend(self.focus.iter().map(|id| id.pid));
             pids.sort_unstable();
             pids.dedup();
             pids
         };
         self.glances.ran.sort_unstable();
         self.glances.links.sort_unstable();
-        Turns { lists, focus, pids }
-    }
-
-    fn is_link_turn(&self, pid: u32, options: &FactsOptions<'_>) -> bool {
-        if options.has_clocks {
-            self.glances.links.binary_search(&pid).is_ok()
-        } else {
-            self.rotation.is_due(pid.into(), options.exe_check_interval)
+        Turns {
+            can_list,
+            lists,
+            focus,
+            pids,
         }
     }
 
-    fn wants(&self, pid: u32, turns: &Turns, options: &FactsOptions<'_>) -> Wants {
+    fn is_link_turn(&self, pid: u32) -> bool {
+        if self.has_clocks {
+            self.glances.links.binary_search(&pid).is_ok()
+        } else {
+            self.rotation.is_due(pid.into(), self.exe_check_interval)
+        }
+    }
+
+    fn wants(&self, pid: u32, turns: &Turns) -> Wants {
         let Some(entry) = self.entries.get(&pid) else {
             return Wants::default();
         };
@@ -381,21 +372,17 @@ impl Table {
             return Wants::default();
         };
         let is_near = process.facts.is_near || process.facts.born.is_some_and(|born| self.rotation.is_young(born));
-        let can_list = options.mounts.is_some();
+        let can_list = turns.can_list;
         let turn = self.rotation.is_due(pid.into(), PERIOD);
-        let own = if options.has_clocks {
+        let own = if self.has_clocks {
             self.glances.ran.binary_search(&pid).is_ok()
         } else {
             turn
         };
-        let place = if options.has_clocks && can_list {
-            turns.lists
-        } else {
-            turn
-        };
-        let in_focus = turns.focus && options.focus.contains(&process.id);
+        let place = if self.has_clocks && can_list { turns.lists } else { turn };
+        let in_focus = turns.focus && self.focus.contains(&process.id);
         // Its clock was read in this tick.
-        let has_run = !options.has_clocks || process.facts.ran != entry.clock;
+        let has_run = !self.has_clocks || process.facts.ran != entry.clock;
         Wants {
             own: (is_near || own || (in_focus && has_run)) && !process.stat.is_kernel_thread(),
             place: is_near || place || in_focus,
@@ -490,8 +477,13 @@ impl Table {
             });
             (uid, name)
         });
-        let cgroup = result.cgroup.map(|found| self.paths.keep(found));
-        let exe = result.exe.map(|exe| self.keep_path(exe));
+        let (mut cgroup, mut exe) = (result.cgroup, result.exe);
+        if let Some(Ok(found)) = &mut cgroup {
+            self.paths.keep(&mut found.path);
+        }
+        if let Some(Ok(found)) = &mut exe {
+            self.paths.keep(&mut found.path);
+        }
         let Some(known) = self.process(&process) else { return };
         known.facts.pending = None;
         if known.facts.version != process.version {
@@ -513,15 +505,6 @@ impl Table {
             }
         }
         self.share_facts(process.pid);
-    }
-
-    /// Returns an executable with its path as an `Arc`, which consecutive results with the same path share.
-    fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
-        let exe = exe?;
-        if *self.last_exe != *exe.path {
-            self.last_exe = (&*exe.path).into();
-        }
-        Ok((exe, Arc::clone(&self.last_exe)))
     }
 
     pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
@@ -609,8 +592,10 @@ impl Process {
                 let exe = facts::look_up_exe(&process, context, reader.buf);
                 (process, exe)
             },
-            |scanner, (process, exe)| {
-                let exe = scanner.table.keep_path(exe);
+            |scanner, (process, mut exe)| {
+                if let Ok(found) = &mut exe {
+                    scanner.table.paths.keep(&mut found.path);
+                }
                 if let Some(known) = scanner.table.process(&process) {
                     known.facts.exe.is_pending = false;
                     if known.facts.version == process.version {
@@ -672,17 +657,16 @@ impl SharedPaths {
     /// Minimum number of paths at which unused ones are searched for.
     const LEAST: usize = 64;
 
-    pub(super) fn keep(&mut self, found: Reading<CgroupMembership>) -> Reading<CgroupMembership> {
-        let mut found = found?;
-        if let Some(known) = self.all.get(&found.path) {
-            found.path = Arc::clone(known);
-            return Ok(found);
+    /// Replaces `path` with an equal one that is in use, if there is any.
+    fn keep(&mut self, path: &mut Arc<[u8]>) {
+        if let Some(known) = self.all.get(path) {
+            *path = Arc::clone(known);
+            return;
         }
         if self.all.len() >= self.limit {
             self.all.retain(|path| Arc::strong_count(path) > 1);
             self.limit = self.all.len() * 2 + Self::LEAST;
         }
-        self.all.insert(Arc::clone(&found.path));
-        Ok(found)
+        self.all.insert(Arc::clone(path));
     }
 }

@@ -1,32 +1,24 @@
 //! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in
 //! [`activity`](crate::sampler::activity).
 
-use std::collections::{BTreeMap, HashSet, btree_map};
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Entry, Process, Table, batches};
-use crate::model::Identity;
 use crate::proc::clock;
 use crate::proc::pids::PidList;
 use crate::proc::system::PageEvents;
 use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
 use crate::sampler::policy::rotation::part;
+use crate::sampler::reading::counters::KnownCounters;
 use crate::sampler::reading::glance::{GlanceRequest, glance};
 use crate::sampler::reading::pool::Priority::Urgent;
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
-pub(crate) struct GlanceOptions<'a> {
-    pub(crate) now: Duration,
-    pub(crate) focus: &'a HashSet<Identity>,
-    pub(crate) oom_score: bool,
-    /// Glances in one job. If one of them never returns, the rest of the job never runs.
-    pub(crate) batch: usize,
-    /// The CPU time of processes can be read. Otherwise all are glanced at.
-    pub(crate) has_clocks: bool,
-    pub(crate) page_events: PageEvents,
-    pub(crate) tasks: Option<u64>,
-    pub(crate) pace: Pace,
-}
+/// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
+/// runs.
+const BATCH: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Glances {
@@ -71,24 +63,25 @@ impl Glances {
 
 impl Table {
     /// Returns jobs to glance at the processes that may have changed. A glance that has not returned is not repeated.
-    pub(crate) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
+    /// `events` and `tasks` are the machine's counts. If `all` is true, returns a job for each process.
+    pub(crate) fn glance_jobs(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool) -> Vec<Job> {
         let mut wanted = std::mem::take(&mut self.glances.unseen);
         self.glances.ran.clear();
         self.glances.links.clear();
-        if options.has_clocks {
-            self.start_turns(&wanted, options.now);
+        if self.has_clocks {
+            self.start_turns(&wanted, now);
             self.add_orphans(&mut wanted);
-            self.ask_recent(options, &mut wanted);
-            self.ask_round(options, &mut wanted);
+            self.ask_recent(now, &mut wanted);
+            self.ask_round(now, events, tasks, all, &mut wanted);
         } else {
             self.glances = Glances::default();
         }
-        if options.pace.all || !options.has_clocks {
+        if all || !self.has_clocks {
             wanted = self.pids();
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let (entries, swap_use) = (&mut self.entries, self.swap_use);
+        let entries = &mut self.entries;
         let Glances { recent, asked, .. } = &mut self.glances;
         let requests = wanted.iter().filter_map(|pid| {
             let entry = entries.get_mut(pid)?;
@@ -96,18 +89,28 @@ impl Table {
                 return None;
             }
             asked.push(*pid);
-            entry.glanced_at = options.now;
-            let holds = !options.has_clocks || recent.contains_key(pid);
-            Some(Process::glance_request(
-                *pid,
-                entry.serial,
-                entry.process.as_deref(),
-                swap_use,
+            entry.glanced_at = now;
+            let holds = !self.has_clocks || recent.contains_key(pid);
+            let known = entry.process.as_deref();
+            let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
+            Some(GlanceRequest {
+                pid: *pid,
+                serial: entry.serial,
+                target: known.map(|p| Arc::clone(&p.target)),
+                comm: known.map_or(0, |p| p.comm),
+                known: walked.map(|p| KnownCounters {
+                    counters: *p.estimates.counters(),
+                    swap_use: self.swap_use,
+                    is_denied: p.is_denied(),
+                }),
                 holds,
-            ))
+            })
         });
-        let jobs = batches(requests, options.batch).map(|of| glance_job(of, options.oom_score));
-        jobs.collect()
+        // Only a forged tree can block a glance.
+        let batch = if self.is_procfs { BATCH } else { 1 };
+        batches(requests, batch)
+            .map(|of| glance_job(of, self.oom_score))
+            .collect()
     }
 
     /// Reads the clocks of new processes for the first time.
@@ -149,11 +152,10 @@ impl Table {
 
     /// Checks the processes in focus and those that changed recently. Closes the files of those that no longer
     /// change.
-    fn ask_recent(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
-        let now = options.now;
+    fn ask_recent(&mut self, now: Duration, wanted: &mut Vec<u32>) {
         let mut recent = std::mem::take(&mut self.glances.recent);
         self.glances.gone = 0;
-        for id in options.focus {
+        for id in &self.focus {
             let entry = self.entries.get(&id.pid);
             let Some(entry) = entry.filter(|e| e.process.as_ref().is_some_and(|p| p.id == *id)) else {
                 continue;
@@ -183,21 +185,21 @@ impl Table {
         self.glances.recent = recent;
     }
 
-    fn ask_round(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
+    fn ask_round(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
-        let (events, shown, mut pace) = (options.page_events, glances.shown, options.pace);
+        let (unexplained, shown) = (&mut glances.unexplained, glances.shown);
+        let threads = glances.threads.wrapping_sub(glances.gone);
         let seeks = events
             .faults
-            .is_some_and(|counted| glances.unexplained.seeks(options.now, counted, shown));
-        let seeks_ended = options.tasks.is_some_and(|tasks| {
-            let threads = glances.threads.wrapping_sub(glances.gone);
-            glances.unexplained.seeks_ended(options.now, threads, tasks)
-        });
-        pace.all |= seeks || seeks_ended;
-        pace.has_taken = events.faults.is_some() && glances.unexplained.has_taken(events.taken);
+            .is_some_and(|counted| unexplained.seeks(now, counted, shown));
+        let seeks_ended = tasks.is_some_and(|tasks| unexplained.seeks_ended(now, threads, tasks));
+        let pace = Pace {
+            all: all || seeks || seeks_ended,
+            has_taken: events.faults.is_some() && unexplained.has_taken(events.taken),
+            link_interval: self.exe_check_interval,
+        };
         let (ran, links) = (&mut glances.ran, &mut glances.links);
-        let round = &mut glances.round;
-        round.advance(options.now, &pace, clock::process_time, |due| {
+        glances.round.advance(now, &pace, clock::process_time, |due| {
             if entries.get(&due.pid).is_none_or(|e| e.serial != due.serial) {
                 return false;
             }

@@ -100,7 +100,7 @@ impl Table {
 
     /// Returns the jobs to read what processes hold, and to count the descriptors of those that ran, which works only
     /// in procfs. Without the `budget` of walks, everything that may have changed is read.
-    pub(crate) fn held_jobs(&mut self, now: Duration, budget: Option<f64>, is_procfs: bool) -> Vec<Job> {
+    pub(crate) fn held_jobs(&mut self, now: Duration, budget: Option<f64>) -> Vec<Job> {
         if !self.held.is_on {
             return Vec::new();
         }
@@ -119,7 +119,7 @@ impl Table {
             watch.has_run = true;
             self.held.pending.insert(*pid);
             let is_known = !watch.is_reading && watch.due(now, process.exec).is_none();
-            if is_procfs && is_known && watch.objects.is_empty() {
+            if self.is_procfs && is_known && watch.objects.is_empty() {
                 let descriptors = watch.descriptors;
                 counts.push((process.reference(process.exec), descriptors));
             }

@@ -29,9 +29,9 @@ const BATCH: usize = 32;
 const NEAR: usize = 32;
 
 impl Table {
-    /// Returns jobs to verify which processes share with the new ones. The tree must be procfs.
+    /// Returns jobs to verify which processes share with the new ones, in procfs.
     pub(crate) fn shared_mm_jobs(&mut self) -> Vec<Job> {
-        if !std::mem::take(&mut self.has_new_programs) {
+        if !self.is_procfs || !std::mem::take(&mut self.has_new_programs) {
             return Vec::new();
         }
         let is_new = |p: &Process| p.mm_attempts > 0;

@@ -4,11 +4,11 @@
 //! others wait in order of the time of their next turn. Changes by other processes also change a bound. After any
 //! such event, all processes are checked: a part in each tick, and those in focus in every tick.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Process, Table, process_of};
-use crate::model::{Identity, Memory, Walk};
+use crate::model::{Memory, Walk};
 use crate::sampler::policy::plan::{self, Candidate, Policy, Purpose};
 
 /// Elapsed time above which a walk is slow: its memory lock is contended, or the process is huge.
@@ -70,12 +70,7 @@ impl Turns {
 impl Table {
     /// Returns the pids of the processes whose turn may have come, in ascending order, each with its candidate for
     /// the policy.
-    pub(crate) fn candidates(
-        &mut self,
-        now: Duration,
-        focus: &HashSet<Identity>,
-        policy: &Policy,
-    ) -> (Vec<u32>, Vec<Candidate>) {
+    pub(crate) fn candidates(&mut self, now: Duration, policy: &Policy) -> (Vec<u32>, Vec<Candidate>) {
         let mut turns = std::mem::take(&mut self.turns);
         if policy.budget.is_none() {
             turns.near.extend(self.entries.keys());
@@ -84,7 +79,7 @@ impl Table {
         // last choice and before the last snapshot.
         turns.near.extend(&self.buffers.touched);
         turns.near.extend(&self.buffers.touched_before);
-        turns.near.extend(focus.iter().map(|id| id.pid));
+        turns.near.extend(self.focus.iter().map(|id| id.pid));
         self.sweep(&mut turns);
         self.forget_ended(&mut turns);
         turns.ripen(now);
@@ -99,7 +94,8 @@ impl Table {
                 return false;
             };
             let has_news = process.look_at_sharers(&self.sharing);
-            let c = process.candidate(entry.fault.is_none(), now, focus);
+            let in_focus = self.focus.contains(&process.id);
+            let c = process.candidate(entry.fault.is_none(), now, in_focus);
             let turn = policy.turn(&c);
             let age = c.age.unwrap_or_default();
             let is_able = c.walkable && !c.outstanding;
@@ -159,10 +155,9 @@ impl Table {
 
 impl Process {
     /// Returns the state for the policy. `is_glanced` is false if the last glance failed.
-    fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
+    fn candidate(&self, is_glanced: bool, now: Duration, in_focus: bool) -> Candidate {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
-        let in_focus = focus.contains(&self.id);
         let estimate = in_focus.then(|| self.estimates.estimate()).flatten();
         let walked_at = walk.map(|w| w.at);
         Candidate {
