@@ -110,7 +110,7 @@ impl Faults {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS + `SwapPss`, in bytes.
@@ -190,12 +190,7 @@ impl Anchor {
         Estimate {
             memory: self.memory,
             bound: self.blur,
-            faulted: 0,
-            unproven: 0,
-            mutable: 0,
-            ratios: Unexplained::default(),
-            faults: Unexplained::default(),
-            ticks: Unexplained::default(),
+            ..Estimate::default()
         }
     }
 
@@ -357,8 +352,8 @@ pub struct Others {
 /// The last walk of a process, its last counters, and its margin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracker {
-    counters: Counters,
-    anchor: Option<Anchor>,
+    pub counters: Counters,
+    pub anchor: Option<Anchor>,
     margin: Margin,
 }
 
@@ -368,14 +363,6 @@ impl Tracker {
             counters,
             ..Self::default()
         }
-    }
-
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    pub const fn anchor(&self) -> Option<&Anchor> {
-        self.anchor.as_ref()
     }
 
     /// Stores the counters of a glance; returns true if they changed.

@@ -20,7 +20,7 @@ use super::policy::plan::Planner;
 use super::reading::Context;
 use super::reading::counters::CounterReader;
 use super::reading::glance::signs;
-use super::reading::pool::{Priority, Scope};
+use super::reading::pool::Scope;
 use super::reading::target::OpenFiles;
 use super::reading::walk::{WalkRequest, WalkResult};
 use super::{Needs, Options};
@@ -243,7 +243,6 @@ impl Scanner {
             let (births, known) = (self.births, self.table.len());
             let list = job(
                 JobKey::List,
-                Priority::Urgent,
                 500,
                 move |context, reader| list(births, known, context, reader.buf),
                 |scanner, (list, signs)| scanner.set_listed(list, signs),
@@ -251,7 +250,7 @@ impl Scanner {
             jobs.push(Job {
                 // Glances are submitted because of the list while files of the system are still being read.
                 is_announced: true,
-                ..list
+                ..list.urgent()
             });
         }
         jobs.extend(self.system.jobs(now, !self.open_files.is_procfs));

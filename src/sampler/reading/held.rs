@@ -259,17 +259,9 @@ impl Found<'_> {
             return;
         }
         let target = &self.process.target;
-        let mut read = || {
-            let fd = target.open(self.proc, b"maps")?;
-            let mut mapped = Mapped::default();
-            loop {
-                match files::read_once(&fd, buf)? {
-                    0 => return Ok::<_, Errno>(mapped),
-                    n => mapped.feed(&buf[..n]),
-                }
-            }
-        };
-        let mapped = read().map_err(files::reason);
+        let mut mapped = Mapped::default();
+        let read = target.pieces(self.proc, b"maps", buf, |piece| mapped.feed(piece));
+        let mapped = read.map(|_| mapped).map_err(files::reason);
         for (own, buffers) in &mut self.objects {
             match (&mapped, own.object.kind, &own.key) {
                 (Ok(mapped), HeldKind::Memfd, ObjectKey::File(file)) => own.mapped = mapped.of_file(*file),

@@ -60,6 +60,11 @@ impl<K, W> Job<K, W> {
             work,
         }
     }
+
+    pub(crate) fn urgent(mut self) -> Self {
+        self.priority = Priority::Urgent;
+        self
+    }
 }
 
 /// The queue of a job, by how its read may affect others. The first queue comes first.

@@ -272,6 +272,25 @@ impl Target {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
+    /// Passes one of the process's files to `each` in pieces; returns false if it is empty.
+    pub(crate) fn pieces(
+        &self,
+        proc: &Path,
+        name: &[u8],
+        buf: &mut [u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<bool, Errno> {
+        let fd = self.open(proc, name)?;
+        let mut any = false;
+        loop {
+            match files::read_once(&fd, buf)? {
+                0 => return Ok(any),
+                n => each(&buf[..n]),
+            }
+            any = true;
+        }
+    }
+
     fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }

@@ -138,36 +138,20 @@ pub(crate) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Opt
 
 /// Sums `smaps`; `None` if it is empty.
 fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
-    let fd = target.open(proc, b"smaps")?;
     let mut sums = smaps::SmapsSum::default();
-    let mut any = false;
-    loop {
-        match files::read_once(&fd, buf)? {
-            0 => {
-                return Ok(any.then(|| {
-                    sums.finish().map(|memory| Walked {
-                        memory,
-                        end: None,
-                        anonymous: None,
-                    })
-                }));
-            }
-            n => sums.feed(&buf[..n]),
-        }
-        any = true;
-    }
+    let any = target.pieces(proc, b"smaps", buf, |piece| sums.feed(piece))?;
+    let walked = |memory| Walked {
+        memory,
+        end: None,
+        anonymous: None,
+    };
+    Ok(any.then(|| sums.finish().map(walked)))
 }
 
 /// Reads what a process maps, from `maps`; `None` if that fails.
 fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
-    let fd = target.open(proc, b"maps").ok()?;
     let mut objects = Objects::default();
-    loop {
-        match files::read_once(&fd, buf).ok()? {
-            0 => break,
-            n => objects.feed(&buf[..n]),
-        }
-    }
+    target.pieces(proc, b"maps", buf, |piece| objects.feed(piece)).ok()?;
     objects.finish();
     Some(objects)
 }
@@ -256,18 +240,13 @@ fn read_areas<T: Default + Extend<Area>>(
     buf: &mut [u8],
     progress: &impl Fn(),
 ) -> Result<Option<Reading<T>>, Errno> {
-    let fd = target.open(proc, b"smaps")?;
     let mut found = T::default();
     let mut areas = Areas::new(|area| found.extend([area]));
-    let mut any = false;
-    loop {
+    progress();
+    let any = target.pieces(proc, b"smaps", buf, |piece| {
+        areas.feed(piece);
         progress();
-        match files::read_once(&fd, buf)? {
-            0 => break,
-            n => areas.feed(&buf[..n]),
-        }
-        any = true;
-    }
+    })?;
     let whole = areas.finish();
     Ok(any.then(|| whole.map(|_| found)))
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::cgroup::{Mounts, above, figures};
-use crate::sampler::reading::pool::Priority::Background;
 
 /// Cgroups read in one job, at some 15 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
@@ -64,7 +63,6 @@ impl Cgroups {
         }
         Some(job(
             JobKey::Mounts,
-            Background,
             50,
             |context, _| figures::mounts(&context.roots).map(Arc::new),
             |scanner, mounts| {
@@ -98,7 +96,6 @@ impl Cgroups {
             let paths: Vec<_> = batch.iter().map(|(path, _)| Arc::clone(path)).collect();
             jobs.push(job(
                 JobKey::Cgroups(number),
-                Background,
                 15 * paths.len() as u64,
                 move |_, _| {
                     let read = |path: Arc<[u8]>| (figures::read(&mounts, &path), path);

@@ -13,7 +13,6 @@ use crate::model::snapshot::JvmHeap;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::{files, hsperfdata, pid};
 use crate::sampler::reading::Context;
-use crate::sampler::reading::pool::Priority::Background;
 
 /// Time between two reads of a virtual machine that ran in between, at some 60 µs each. Collections that matter are
 /// further apart.
@@ -123,7 +122,6 @@ impl CloseLooks {
         let (id, known) = (row.id, jvm.mapping.clone());
         Some(job(
             JobKey::CloseLook(id.pid),
-            Background,
             READ_MICROS,
             move |context, reader| read_jvm(id, known, context, reader.buf),
             move |scanner, (mapping, heap)| scanner.close_looks.set_heap(id, mapping, heap),
@@ -153,7 +151,6 @@ impl CloseLooks {
         let id = row.id;
         Some(job(
             JobKey::CloseLook(id.pid),
-            Background,
             READ_MICROS,
             move |context, reader| read_limit(id, context, reader.buf),
             move |scanner, limit| scanner.close_looks.set_limit(id, limit),

@@ -64,10 +64,10 @@ impl Read {
     }
 }
 
-/// Creates a job that applies what `read` returns with `apply`. The expected time in µs was measured on a laptop.
+/// Creates a job in the background that applies what `read` returns with `apply`. The expected time in µs was measured
+/// on a laptop.
 pub(super) fn job<T: Send + 'static>(
     key: JobKey,
-    priority: Priority,
     micros: u64,
     read: impl FnOnce(&Context, &mut Reader<'_>) -> T + Send + 'static,
     apply: impl FnOnce(&mut Scanner, T) + Send + 'static,
@@ -76,7 +76,7 @@ pub(super) fn job<T: Send + 'static>(
         let found = read(context, reader);
         Box::new(move |scanner| apply(scanner, found))
     }));
-    Job::new(key, priority, Duration::from_micros(micros), read)
+    Job::new(key, Priority::Background, Duration::from_micros(micros), read)
 }
 
 /// The reads in progress at one moment.

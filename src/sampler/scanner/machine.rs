@@ -17,7 +17,6 @@ use crate::proc::kernel::kills;
 use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
 use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
 use crate::sampler::reading::counters::SwapUse;
-use crate::sampler::reading::pool::Priority::{Background, Urgent};
 
 /// When figures were last requested, and whether they are shown.
 #[derive(Default)]
@@ -90,16 +89,16 @@ impl SystemFiles {
         let holds = if self.place.is_some() { Duration::ZERO } else { SELDOM };
         if self.scope_turns.starts(now, holds) {
             let place = self.place.clone();
-            jobs.push(job(
+            let scope = job(
                 JobKey::Scope,
-                Urgent,
                 if place.is_some() { 100 } else { 30 },
                 |context, _| {
                     let place = place.or_else(|| Place::of_container(&context.roots));
                     place.map(|place| place.read())
                 },
                 |scanner, reading| scanner.system.set_scope(reading),
-            ));
+            );
+            jobs.push(scope.urgent());
         }
         for file in SystemFile::ALL {
             let holds = match file {
@@ -115,13 +114,13 @@ impl SystemFiles {
                 _ => Duration::ZERO,
             };
             if self.files.entry(file).or_default().starts(now, holds) {
-                jobs.push(job(
+                let read = job(
                     JobKey::System(file),
-                    Urgent,
                     30,
                     move |context, reader| file.read(&context.roots, reader.buf),
                     move |scanner, update| scanner.system.update(file, update, is_made),
-                ));
+                );
+                jobs.push(read.urgent());
             }
         }
         jobs
@@ -211,7 +210,6 @@ impl Accounting {
             if self.reading.insert(*file) {
                 jobs.push(job(
                     JobKey::Accounting(*file),
-                    Background,
                     60,
                     move |context, _| file.read(&context.roots),
                     move |scanner, update| {
@@ -224,7 +222,6 @@ impl Accounting {
         if !std::mem::replace(&mut self.is_listing, true) {
             jobs.push(job(
                 JobKey::MemoryMounts,
-                Background,
                 50,
                 |context, _| accounting::list(&context.roots),
                 |scanner, found| scanner.accounting.set_mounts(found, &mut scanner.jobs),
@@ -262,7 +259,6 @@ impl Accounting {
             if self.asking.insert(device) {
                 jobs.push(job(
                     JobKey::MemoryMount(device),
-                    Background,
                     5,
                     move |context, _| accounting::held(&fs, &context.roots),
                     move |scanner, held| {
@@ -327,7 +323,6 @@ impl KernelReader {
             let mut kinds = std::mem::take(&mut self.kinds);
             jobs.push(job(
                 JobKey::Slab,
-                Background,
                 TABLE_MICROS,
                 move |context, _| (read_slabinfo(&context.roots, &mut kinds), kinds),
                 |scanner, (found, kinds)| {
@@ -340,7 +335,6 @@ impl KernelReader {
         if self.sites.is_shown && self.sites.starts(now, OFTEN) {
             jobs.push(job(
                 JobKey::AllocSites,
-                Background,
                 TABLE_MICROS,
                 |context, _| read_allocinfo(&context.roots),
                 |scanner, found| {
@@ -393,7 +387,6 @@ impl OomWatch {
         }
         Some(job(
             JobKey::OomKills,
-            Background,
             2000,
             |context, reader| kills(&context.roots, reader.buf),
             |scanner, found| scanner.oom.add(found),

@@ -76,6 +76,7 @@ pub(super) struct Table {
 type Entries = BTreeMap<u32, Entry>;
 
 /// A listed pid.
+#[derive(Default)]
 struct Entry {
     serial: u64,
     is_glancing: bool,
@@ -356,7 +357,7 @@ impl Process {
         if !self.is_denied() {
             return Counted::default();
         }
-        let counters = self.estimates.counters();
+        let counters = &self.estimates.counters;
         Counted::new(counters.resident.map(|resident| resident.anon), counters.swap)
     }
 
@@ -379,7 +380,7 @@ impl Process {
         if glance.stat.is_zombie() && !self.stat.is_zombie() {
             self.sharing.leave(sharing);
         }
-        if let (Some(before), Some(after)) = (self.estimates.counters().swap, glance.counters.swap) {
+        if let (Some(before), Some(after)) = (self.estimates.counters.swap, glance.counters.swap) {
             self.sharing.swapped(before, after, sharing);
         }
         if !is_hidden {
@@ -388,7 +389,7 @@ impl Process {
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
         // A process whose memory figures are not readable is no known sharer.
-        let before = self.estimates.counters().resident.filter(|_| !self.is_denied());
+        let before = self.estimates.counters.resident.filter(|_| !self.is_denied());
         if let (Some(before), Some(after)) = (before, glance.counters.resident) {
             let change = after.shared.cast_signed() - before.shared.cast_signed();
             self.sharing.resized(change, sharing);
@@ -455,7 +456,11 @@ impl Process {
     }
 
     fn set_figures(&mut self, memory: Memory) {
-        let is_anchored = self.estimates.anchor().is_some_and(|anchor| anchor.memory == memory);
+        let is_anchored = self
+            .estimates
+            .anchor
+            .as_ref()
+            .is_some_and(|anchor| anchor.memory == memory);
         self.figures = (!is_anchored).then(|| Box::new(memory));
     }
 
@@ -463,7 +468,7 @@ impl Process {
     /// changes.
     fn walk(&self) -> Reading<Walk> {
         let error = self.own_error?;
-        let anchored = self.estimates.anchor().map(|anchor| &anchor.memory);
+        let anchored = self.estimates.anchor.as_ref().map(|anchor| &anchor.memory);
         let memory = self.figures.as_deref().or(anchored).ok_or(Missing::Pending)?;
         Ok(Walk {
             memory: *memory,
@@ -476,8 +481,12 @@ impl Process {
     /// Returns the change of its files and shmem since the walk, if so much of its address space has changed too that
     /// it has probably mapped other objects. Their sharers are unknown, so nothing learnt is valid.
     fn newly_mapped(&self) -> u64 {
-        let then = self.estimates.anchor().and_then(|anchor| anchor.counters.resident);
-        let Some((then, now)) = then.zip(self.estimates.counters().resident) else {
+        let then = self
+            .estimates
+            .anchor
+            .as_ref()
+            .and_then(|anchor| anchor.counters.resident);
+        let Some((then, now)) = then.zip(self.estimates.counters.resident) else {
             return 0;
         };
         let asks = self.sharing.last_maps().asks(Some(self.stat.vsize), now.shared);
@@ -486,8 +495,8 @@ impl Process {
 
     /// Returns true if it may run another program, and only a walk can tell.
     fn is_program_doubtful(&self) -> bool {
-        let anchor = self.estimates.anchor();
-        self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
+        let anchor = &self.estimates.anchor;
+        self.is_space_hidden() && anchor.as_ref().is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
     fn reference(&self, version: u32) -> ProcessRef {
@@ -524,8 +533,8 @@ impl Process {
         let seen = Walked {
             memory: &walked.memory,
             anonymous: walked.anonymous,
-            swap: self.estimates.counters().swap,
-            vsize: self.estimates.counters().vsize,
+            swap: self.estimates.counters.swap,
+            vsize: self.estimates.counters.vsize,
             objects: result.objects.as_ref(),
             own_change,
             is_initial: purpose == Purpose::Initial,

@@ -12,7 +12,6 @@ use crate::proc::pid;
 use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::facts::{self, CgroupMembership, ExeFile, FactsRequest, FactsResult};
-use crate::sampler::reading::pool::Priority::Background;
 use crate::sampler::scanner::job::{Job, JobKey, job};
 use crate::sampler::users;
 
@@ -405,7 +404,6 @@ fn facts_job(of: Vec<FactsRequest>) -> Job {
     let full = of.iter().filter(|r| r.is_full).count();
     job(
         JobKey::Facts(of[0].process.serial),
-        Background,
         (15 * full + of.len()) as u64,
         |context, reader| {
             let read = |request| facts::read_facts(request, context, reader.buf);
@@ -423,7 +421,6 @@ fn facts_job(of: Vec<FactsRequest>) -> Job {
 fn strays_job(pids: Vec<u32>, mounts: Arc<Mounts>, path: Arc<[u8]>) -> Job {
     job(
         JobKey::Members(pids[0]),
-        Background,
         pids.len() as u64,
         move |_, reader| facts::strays(&pids, &mounts, &path, reader.buf),
         |scanner, strays| {
@@ -439,7 +436,6 @@ fn strays_job(pids: Vec<u32>, mounts: Arc<Mounts>, path: Arc<[u8]>) -> Job {
 fn links_job(links: Vec<(ProcessRef, u64)>) -> Job {
     job(
         JobKey::ExeLinks(links[0].0.serial),
-        Background,
         2 * links.len() as u64,
         |context, reader| facts::changed_links(links, &context.roots.proc, reader.buf),
         |scanner, changed| {
@@ -455,7 +451,6 @@ fn links_job(links: Vec<(ProcessRef, u64)>) -> Job {
 fn user_job(uid: u32) -> Job {
     job(
         JobKey::User(uid),
-        Background,
         50,
         move |context, _| Ok(users::name(uid, &context.roots)),
         move |scanner, name| {
@@ -562,7 +557,6 @@ impl Process {
         let process = self.reference(self.facts.version);
         Some(job(
             JobKey::Cmdline(self.serial),
-            Background,
             8,
             |context, reader| {
                 let line = facts::read(&process, &context.roots.proc, b"cmdline", reader.buf);
@@ -586,7 +580,6 @@ impl Process {
         let process = self.reference(self.facts.version);
         Some(job(
             JobKey::Exe(self.serial),
-            Background,
             50,
             |context, reader| {
                 let exe = facts::look_up_exe(&process, context, reader.buf);

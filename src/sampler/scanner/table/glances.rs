@@ -13,7 +13,6 @@ use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexpl
 use crate::sampler::policy::rotation::part;
 use crate::sampler::reading::counters::KnownCounters;
 use crate::sampler::reading::glance::{GlanceRequest, glance};
-use crate::sampler::reading::pool::Priority::Urgent;
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
@@ -92,14 +91,14 @@ impl Table {
             entry.glanced_at = now;
             let holds = !self.has_clocks || recent.contains_key(pid);
             let known = entry.process.as_deref();
-            let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
+            let walked = known.filter(|p| p.estimates.anchor.is_some() || p.is_denied());
             Some(GlanceRequest {
                 pid: *pid,
                 serial: entry.serial,
                 target: known.map(|p| Arc::clone(&p.target)),
                 comm: known.map_or(0, |p| p.comm),
                 known: walked.map(|p| KnownCounters {
-                    counters: *p.estimates.counters(),
+                    counters: p.estimates.counters,
                     swap_use: self.swap_use,
                     is_denied: p.is_denied(),
                 }),
@@ -122,12 +121,8 @@ impl Table {
             let Some(entry) = self.entries.get_mut(pid) else {
                 continue;
             };
-            let until = if is_initial {
-                RECENT.mul_f64(part(u64::from(*pid)))
-            } else {
-                RECENT
-            };
-            self.glances.recent.insert(*pid, now + until);
+            let share = if is_initial { part(u64::from(*pid)) } else { 1.0 };
+            self.glances.recent.insert(*pid, now + RECENT.mul_f64(share));
             // A pid that may have been reused is in the round already.
             if entry.clock.is_none() {
                 entry.clock = clock::process_time(*pid);
@@ -224,7 +219,13 @@ impl Table {
                     self.serial += 1;
                     self.buffers.touched.push(*pid);
                     self.glances.set_threads(0, 1);
-                    slot.insert(Entry::new(self.serial));
+                    slot.insert(Entry {
+                        serial: self.serial,
+                        is_touched: true,
+                        // It has at least one thread.
+                        threads: 1,
+                        ..Entry::default()
+                    });
                 }
             }
             self.glances.unseen.push(*pid);
@@ -260,7 +261,6 @@ impl Table {
 fn glance_job(of: Vec<GlanceRequest>, oom_score: bool) -> Job {
     job(
         JobKey::Glances(of[0].serial),
-        Urgent,
         4 * of.len() as u64,
         move |context, reader| {
             let glances = of.iter().map(|one| glance(one, oom_score, context, reader.buf));
@@ -272,23 +272,5 @@ fn glance_job(of: Vec<GlanceRequest>, oom_score: bool) -> Job {
             }
         },
     )
-}
-
-impl Entry {
-    /// Creates the entry of a newly listed pid, which must be glanced at. It has at least one thread.
-    const fn new(serial: u64) -> Self {
-        Self {
-            serial,
-            is_glancing: false,
-            is_late: false,
-            fault: None,
-            process: None,
-            is_touched: true,
-            clock: None,
-            glanced_at: Duration::ZERO,
-            faults: 0,
-            threads: 1,
-            ppid: 0,
-        }
-    }
+    .urgent()
 }

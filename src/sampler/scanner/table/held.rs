@@ -27,7 +27,6 @@ use crate::model::held::{self, Held};
 use crate::model::{HeldObject, Missing, Reading};
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::held::{HeldResult, ObjectKey, OwnObject, changed_counts, read};
-use crate::sampler::reading::pool::Priority::Background;
 use crate::sampler::scanner::job::{Job, JobKey, RunningReads, job};
 
 const COUNTS_BATCH: usize = 64;
@@ -262,7 +261,6 @@ impl Process {
         let process = self.reference(exec);
         Some(job(
             JobKey::Held(self.serial),
-            Background,
             expected,
             |context, reader| {
                 let result = read(&process, &context.roots.proc, reader);
@@ -277,7 +275,6 @@ impl Process {
 fn counts_job(of: Vec<(ProcessRef, u64)>) -> Job {
     job(
         JobKey::DescriptorCounts(of[0].0.serial),
-        Background,
         2 * of.len() as u64,
         |context, _| changed_counts(of, &context.roots.proc),
         |scanner, changed| {

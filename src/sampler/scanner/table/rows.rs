@@ -193,25 +193,17 @@ impl Edit {
         self.gone.sort_unstable();
         if let Some(first) = self.gone.first() {
             let from = rows.partition_point(|row| row.id.pid < *first);
-            let mut to = from;
-            for at in from..rows.len() {
-                if self.gone.binary_search(&rows[at].id.pid).is_err() {
-                    rows.swap(to, at);
-                    to += 1;
-                }
-            }
-            rows.truncate(to);
+            let is_gone = |row: &mut ProcessSample| self.gone.binary_search(&row.id.pid).is_ok();
+            rows.extract_if(from.., is_gone).for_each(drop);
             if rows.capacity() > 4 * rows.len() + 1024 {
                 rows.shrink_to_fit();
             }
         }
         self.new.sort_unstable_by_key(|row| row.id.pid);
         let mut from = rows.len();
-        rows.reserve_exact(if rows.capacity() - from < self.new.len() {
-            self.new.len() + from / SPARE
-        } else {
-            0
-        });
+        if rows.capacity() - from < self.new.len() {
+            rows.reserve_exact(self.new.len() + from / SPARE);
+        }
         rows.extend_from_slice(&self.new);
         let mut to = rows.len();
         for row in self.new.into_iter().rev() {
@@ -251,7 +243,7 @@ impl Process {
 
     /// Returns the size of its private writable address space, touched or not, if that was read.
     fn data(&self) -> Option<NonZero<u64>> {
-        self.estimates.counters().resident.and_then(|kinds| kinds.data)
+        self.estimates.counters.resident.and_then(|kinds| kinds.data)
     }
 
     /// Returns its row. The figures of a late read are reported as timed out. A walk may take twice as long as the

@@ -20,7 +20,6 @@ use super::{Process, Table, batches, process_mut, process_of};
 use crate::model::Stat;
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::facts::{MmCandidate, verify_shared_mm};
-use crate::sampler::reading::pool::Priority::Background;
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Processes verified in one job, at some 2 µs each.
@@ -142,7 +141,6 @@ impl Table {
 fn verify_job(candidates: Vec<MmCandidate>) -> Job {
     job(
         JobKey::SharedMm(candidates[0].process.serial),
-        Background,
         2 * candidates.len() as u64,
         |context, reader| verify_shared_mm(candidates, &context.roots.proc, reader.buf),
         |scanner, pairs| {

@@ -182,10 +182,9 @@ impl Process {
             faulted: estimate.is_some_and(|e| e.faulted > tolerance),
             proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
-            externally_mutable: match (&walk, self.estimates.anchor()) {
-                (Some(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),
-                _ => u64::MAX,
-            },
+            externally_mutable: walk
+                .filter(|_| !self.estimates.anchor.as_ref().is_some_and(|a| a.may_merge))
+                .map_or(u64::MAX, |walk| externally_mutable(&walk.memory)),
             focus: in_focus,
             was_idle: self.was_idle,
             place: self.serial,
