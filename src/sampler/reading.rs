@@ -45,7 +45,7 @@ pub(super) struct ProcessRef {
     /// Its serial number in the table, so that a result is never assigned to another process.
     pub(super) serial: u64,
     pub(super) starttime: u64,
-    /// The state of the process that is read. The result is dropped if the version has changed since.
-    pub(super) version: u32,
+    /// The number of its execs. The result is dropped if it has changed since.
+    pub(super) exec: u32,
     pub(super) target: Arc<Target>,
 }

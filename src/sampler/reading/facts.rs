@@ -229,13 +229,8 @@ const fn file_id(stat: &Stat) -> FileId {
     (stat.st_dev, stat.st_ino)
 }
 
-/// A process, and others whose address space may be the same. Their version counts their execs: after an exec a
-/// process has memory of its own.
-pub(crate) struct MmCandidate {
-    pub(crate) process: ProcessRef,
-    /// The likeliest first.
-    pub(crate) others: [Option<ProcessRef>; 2],
-}
+/// A process, and others whose address space may be the same, the likeliest first.
+pub(crate) type MmCandidate = (ProcessRef, [Option<ProcessRef>; 2]);
 
 /// Returns the candidates that share an address space, each with the other process. Returns nothing if the pids in
 /// the tree at `proc` differ from the pids of this program's system calls.
@@ -251,7 +246,7 @@ pub(crate) fn verify_shared_mm(
     }
     candidates
         .into_iter()
-        .filter_map(|MmCandidate { process, others }| {
+        .filter_map(|(process, others)| {
             let shares = |other: &ProcessRef| pid::same_memory(process.target.task(), other.target.task()) == Ok(true);
             let other = others.into_iter().flatten().find(shares)?;
             let mut is_same = |peer: &ProcessRef| peer.target.is_same(peer.starttime, proc, buf);

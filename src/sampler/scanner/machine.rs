@@ -50,8 +50,8 @@ impl Turns {
 }
 
 /// Time between two reads of values that hardly ever change or only serve a warning: the host name, zmtop's own
-/// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache. Also of the account while it is not
-/// shown: a read takes 1 to 2 ms, which would otherwise delay the reads of processes.
+/// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache. Also between two reads of the account
+/// while it is not shown: a read takes 1 to 2 ms, which would delay the reads of processes.
 const SELDOM: Duration = Duration::from_secs(10);
 /// Time between two reads of the account and of the kernel's tables while they are shown.
 const OFTEN: Duration = Duration::from_secs(2);

@@ -143,7 +143,7 @@ impl Table {
         let (known, new) = (Priority::Known, Priority::New);
         let priority = if process.has_answered { known } else { new };
         let read = Read::Walk(WalkRequest {
-            process: process.reference(process.exec),
+            process: process.reference(),
             purpose,
             expected,
             last_maps: process.sharing.last_maps(),
@@ -159,7 +159,7 @@ impl Table {
         let process = process_mut(&mut self.entries, asked.pid);
         if let Some(process) = process.filter(|p| p.serial == asked.serial) {
             let exec = process.exec;
-            let is_current = process.walked(asked.version, result, request.purpose, &mut self.sharing);
+            let is_current = process.walked(asked.exec, result, request.purpose, &mut self.sharing);
             self.has_new_programs |= process.exec != exec;
             self.walks += usize::from(is_current);
         }
@@ -499,21 +499,21 @@ impl Process {
         self.is_space_hidden() && anchor.as_ref().is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
-    fn reference(&self, version: u32) -> ProcessRef {
+    fn reference(&self) -> ProcessRef {
         ProcessRef {
             pid: self.id.pid,
             serial: self.serial,
             starttime: self.id.starttime,
-            version,
+            exec: self.exec,
             target: Arc::clone(&self.target),
         }
     }
 
     /// Records a walk; returns true if it was a successful walk of the current program.
-    fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
+    fn walked(&mut self, exec: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
         self.is_walking = false;
         self.has_answered |= result.walked.is_ok();
-        if version != self.exec {
+        if exec != self.exec {
             return false;
         }
         let own_change = self.estimates.walked(result.anchor, &self.others());

@@ -21,8 +21,6 @@ const HOLDS: Duration = Duration::from_secs(10);
 
 pub(super) struct FactsCache {
     pub(super) facts: Arc<Facts>,
-    /// The number of its execs.
-    pub(super) version: u32,
     /// When it was first seen or ran exec; `None` if it existed at the first scan.
     pub(super) born: Option<Duration>,
     /// Its CPU time when the facts that it can change itself were read.
@@ -64,7 +62,6 @@ impl FactsCache {
     pub(super) fn new(comm: &[u8], born: Option<Duration>) -> Self {
         Self {
             facts: Arc::new(Facts::pending(comm)),
-            version: 0,
             born,
             ran: None,
             is_near: false,
@@ -78,7 +75,6 @@ impl FactsCache {
     /// Resets everything except the comm after an exec.
     pub(super) fn reset(&mut self, now: Duration) {
         self.facts = Arc::new(Facts::pending(&self.facts.comm));
-        self.version = self.version.wrapping_add(1);
         self.born = Some(now);
         self.is_dirty = true;
     }
@@ -125,11 +121,7 @@ impl FactsCache {
         }
     }
 
-    fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
-        self.line.pending = None;
-        if version != self.version {
-            return;
-        }
+    fn set_cmdline(&mut self, cmdline: Reading<Box<[u8]>>) {
         self.line.is_dirty |= cmdline.as_ref().is_err_and(|why| is_passing(*why));
         let is_known = self.facts.cmdline.as_ref().is_ok_and(|line| !line.is_empty());
         let is_empty = cmdline.as_ref().is_ok_and(|line| line.is_empty());
@@ -240,13 +232,6 @@ struct Wants {
     by_list: bool,
 }
 
-/// The processes of one cgroup to compare with its list.
-#[derive(Default)]
-struct Members {
-    threads: u64,
-    pids: Vec<u32>,
-}
-
 impl Table {
     /// Returns the cgroups of all processes, as far as they are known. Consecutive duplicates are omitted.
     pub(crate) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
@@ -261,7 +246,8 @@ impl Table {
     pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<Arc<Mounts>>) -> Vec<Job> {
         let turns = self.turns(now, mounts.is_some());
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
+        // The processes of each cgroup to compare with its list, and the number of their threads.
+        let mut cgroups: HashMap<Arc<[u8]>, (u64, Vec<u32>)> = HashMap::new();
         // If readers are stuck, at most two checks of all processes are queued.
         let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
         for pid in &turns.pids {
@@ -274,9 +260,9 @@ impl Table {
             jobs.extend(process.line_job(now));
             match process.facts.facts.cgroup.as_ref() {
                 Ok(path) if wants.by_list && !process.facts.is_dirty => {
-                    let members = cgroups.entry(Arc::clone(path)).or_default();
-                    members.threads += process.stat.threads;
-                    members.pids.push(*pid);
+                    let (threads, members) = cgroups.entry(Arc::clone(path)).or_default();
+                    *threads += process.stat.threads;
+                    members.push(*pid);
                     let own = Wants { place: false, ..wants };
                     single.extend(process.facts_request(now, own));
                 }
@@ -287,7 +273,7 @@ impl Table {
                 if exe.is_marked {
                     jobs.extend(process.exe_job());
                 } else {
-                    links.push((process.reference(process.facts.version), exe.digest));
+                    links.push((process.reference(), exe.digest));
                 }
             }
             if jobs.len() + single.len() > before {
@@ -297,16 +283,16 @@ impl Table {
         if turns.lists {
             self.threads = cgroups
                 .iter()
-                .map(|(path, members)| (Arc::clone(path), members.threads))
+                .map(|(path, (threads, _))| (Arc::clone(path), *threads))
                 .collect();
         }
-        for (path, members) in cgroups {
+        for (path, (_, pids)) in cgroups {
             let threads = self.threads.get(&path).copied();
             match &mounts {
-                Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, members.pids.len())) => {
-                    jobs.push(strays_job(members.pids, Arc::clone(mounts), path));
+                Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, pids.len())) => {
+                    jobs.push(strays_job(pids, Arc::clone(mounts), path));
                 }
-                _ => single.extend(members.pids.iter().filter_map(|pid| self.place_request(*pid, now))),
+                _ => single.extend(pids.iter().filter_map(|pid| self.place_request(*pid, now))),
             }
         }
         let batch = if self.is_procfs { BATCH } else { 1 };
@@ -481,7 +467,7 @@ impl Table {
         }
         let Some(known) = self.process(&process) else { return };
         known.facts.pending = None;
-        if known.facts.version != process.version {
+        if known.exec != process.exec {
             return;
         }
         known.facts.ran = result.ran;
@@ -540,7 +526,7 @@ impl Process {
             reads_own: wants.own,
             ran: self.facts.ran,
             reads_cgroup: wants.place,
-            process: self.reference(self.facts.version),
+            process: self.reference(),
         })
     }
 
@@ -554,7 +540,7 @@ impl Process {
             return None;
         }
         (line.is_dirty, line.pending) = (false, Some(now));
-        let process = self.reference(self.facts.version);
+        let process = self.reference();
         Some(job(
             JobKey::Cmdline(self.serial),
             8,
@@ -565,7 +551,10 @@ impl Process {
             },
             |scanner, (process, line)| {
                 if let Some(known) = scanner.table.process(&process) {
-                    known.facts.set_cmdline(process.version, line);
+                    known.facts.line.pending = None;
+                    if known.exec == process.exec {
+                        known.facts.set_cmdline(line);
+                    }
                 }
                 scanner.table.share_facts(process.pid);
             },
@@ -577,7 +566,7 @@ impl Process {
         if std::mem::replace(&mut self.facts.exe.is_pending, true) {
             return None;
         }
-        let process = self.reference(self.facts.version);
+        let process = self.reference();
         Some(job(
             JobKey::Exe(self.serial),
             50,
@@ -591,7 +580,7 @@ impl Process {
                 }
                 if let Some(known) = scanner.table.process(&process) {
                     known.facts.exe.is_pending = false;
-                    if known.facts.version == process.version {
+                    if known.exec == process.exec {
                         known.facts.set_exe(exe, &known.stat);
                     }
                 }

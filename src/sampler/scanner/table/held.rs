@@ -105,12 +105,11 @@ impl Table {
         }
         let is_free = std::mem::take(&mut self.held.is_initial) || budget.is_none();
         self.held.buckets.fill(now, budget.unwrap_or(0.0));
-        let asked = std::mem::take(&mut self.glances.asked);
         if is_free {
             self.held.pending.extend(self.entries.keys());
         }
         let mut counts = Vec::new();
-        for pid in &asked {
+        for pid in &self.glances.asked {
             let Some(process) = process_mut(&mut self.entries, *pid) else {
                 continue;
             };
@@ -120,10 +119,9 @@ impl Table {
             let is_known = !watch.is_reading && watch.due(now, process.exec).is_none();
             if self.is_procfs && is_known && watch.objects.is_empty() {
                 let descriptors = watch.descriptors;
-                counts.push((process.reference(process.exec), descriptors));
+                counts.push((process.reference(), descriptors));
             }
         }
-        self.glances.asked = asked;
         let mut jobs: Vec<Job> = batches(counts.into_iter(), COUNTS_BATCH).map(counts_job).collect();
         jobs.extend(self.due_reads(now, is_free));
         jobs
@@ -178,7 +176,7 @@ impl Table {
 
     fn set_held_by(&mut self, asked: &ProcessRef, result: HeldResult) {
         let Some(process) = self.process(asked) else { return };
-        let is_current = process.exec == asked.version;
+        let is_current = process.exec == asked.exec;
         let Some(watch) = process.held.as_deref_mut() else {
             return;
         };
@@ -258,7 +256,7 @@ impl Process {
         (watch.is_reading, watch.has_run, watch.is_changed) = (true, false, false);
         (watch.read_at, watch.exec) = (Some(now), exec);
         let expected = watch.cost.as_micros() as u64;
-        let process = self.reference(exec);
+        let process = self.reference();
         Some(job(
             JobKey::Held(self.serial),
             expected,

@@ -49,8 +49,8 @@ impl Table {
                 continue;
             }
             process.mm_attempts = 0;
-            let process = process.reference(process.exec);
-            candidates.push(MmCandidate { process, others });
+            let process = process.reference();
+            candidates.push((process, others));
         }
         batches(candidates.into_iter(), BATCH).map(verify_job).collect()
     }
@@ -64,14 +64,14 @@ impl Table {
         let parent = process(&one.stat.ppid).filter(|p| is_same_program(&p.stat, &one.stat));
         if let Some(parent) = parent {
             let is_same_size = parent.stat.vsize == one.stat.vsize;
-            return [is_same_size.then(|| parent.reference(parent.exec)), None];
+            return [is_same_size.then(|| parent.reference()), None];
         }
         let near = self.entries.range(..pid).rev().take(NEAR);
         let mut alike = near.filter_map(|(_, e)| e.process.as_deref()).filter(|p| {
             let (a, b) = (&p.stat, &one.stat);
             is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
         });
-        std::array::from_fn(|_| alike.next().map(|p| p.reference(p.exec)))
+        std::array::from_fn(|_| alike.next().map(|p| p.reference()))
     }
 
     /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
@@ -90,14 +90,7 @@ impl Table {
             let child = process(pid)?;
             let parent = process(&child.stat.ppid).filter(|p| p.is_space_hidden())?;
             let is_like = child.space_end.is_some() && child.space_end == parent.space_end;
-            is_like.then(|| {
-                (
-                    child.reference(child.exec),
-                    parent.reference(parent.exec),
-                    parent.stat,
-                    parent.shared_mm,
-                )
-            })
+            is_like.then(|| (child.reference(), parent.reference(), parent.stat, parent.shared_mm))
         });
         let pairs: Vec<_> = pairs.collect();
         let mut doubtful = 0;
@@ -117,10 +110,7 @@ impl Table {
     /// Records that two processes share an address space, unless one of them has run exec since.
     fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
         let current = |table: &mut Self, peer: &ProcessRef| {
-            table
-                .process(peer)
-                .filter(|p| p.exec == peer.version)
-                .map(|p| p.shared_mm)
+            table.process(peer).filter(|p| p.exec == peer.exec).map(|p| p.shared_mm)
         };
         let [Some(mine), Some(theirs)] = pair.map(|peer| current(self, peer)) else {
             return;
@@ -140,7 +130,7 @@ impl Table {
 
 fn verify_job(candidates: Vec<MmCandidate>) -> Job {
     job(
-        JobKey::SharedMm(candidates[0].process.serial),
+        JobKey::SharedMm(candidates[0].0.serial),
         2 * candidates.len() as u64,
         |context, reader| verify_shared_mm(candidates, &context.roots.proc, reader.buf),
         |scanner, pairs| {
