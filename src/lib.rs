@@ -159,8 +159,8 @@
 //!
 //! *Of a cgroup*: the list in `src/model/cgroup.rs`, and for cgroup v1 `read_v1` in `src/proc/cgroup/figures.rs`.
 //!
-//! *From another file of a process*: a parser in [`proc`]; a line in `look` of `src/sampler/job/facts.rs` if it is read
-//! once per program, else a kind of job of its own there (the compiler asks for its arms); its field in [`model`].
+//! *From another file of a process*: a parser in [`proc`]; a line in `read_facts` of `src/sampler/reading/facts.rs` if it
+//! is read once per program, else a `job` of its own, as in `src/sampler/scanner/table/facts.rs`; its field in [`model`].
 //!
 //! ## A setting
 //!

@@ -44,32 +44,34 @@ pub struct Found<T> {
 /// Reads the areas of these processes separately. The results are in the order of `pids`, each with the reason if it
 /// could not be read.
 pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> {
-    read_all(options, pids)
+    read_all(options, pids, |areas: Vec<Area>| areas)
 }
 
 /// Reads the mappings of these processes, each a sum of areas with the same name. The results are in the order of
 /// `pids`, each with the reason if it could not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
-    let found = read_all::<MappingMerge>(options, pids).into_iter();
-    let finish = |f: Found<MappingMerge>| Found {
-        pid: f.pid,
-        starttime: f.starttime,
-        comm: f.comm,
-        what: f.what.finish(),
-    };
-    found.map(|found| found.map(finish)).collect()
+    read_all(options, pids, MappingMerge::finish)
 }
 
-trait Areas: Default + Extend<Area> + Send + 'static {}
-
-impl<T: Default + Extend<Area> + Send + 'static> Areas for T {}
-
-fn read_all<T: Areas>(options: &Options, pids: &[u32]) -> Vec<Reading<Found<T>>> {
-    let mut all: Vec<Reading<Found<T>>> = pids.iter().map(|_| Err(Missing::Pending)).collect();
-    read_each(options, pids.iter().map(|pid| (*pid, None)), |at, found| {
-        all[at] = found;
-        ControlFlow::Continue(())
-    });
+fn read_all<T: Default + Extend<Area> + Send + 'static, U>(
+    options: &Options,
+    pids: &[u32],
+    finish: impl Fn(T) -> U,
+) -> Vec<Reading<Found<U>>> {
+    let mut all: Vec<_> = pids.iter().map(|_| Err(Missing::Pending)).collect();
+    read_each(
+        options,
+        pids.iter().map(|pid| (*pid, None)),
+        |at, found: Reading<Found<T>>| {
+            all[at] = found.map(|found| Found {
+                pid: found.pid,
+                starttime: found.starttime,
+                comm: found.comm,
+                what: finish(found.what),
+            });
+            ControlFlow::Continue(())
+        },
+    );
     all
 }
 
@@ -163,7 +165,7 @@ pub fn scan(
 /// Reads the given pids, optionally with the start times that they must have, and passes each result to `each` with
 /// its index, in order of completion. Each index is passed once, unless `each` breaks: then the rest is not waited
 /// for.
-fn read_each<T: Areas>(
+fn read_each<T: Default + Extend<Area> + Send + 'static>(
     options: &Options,
     asked: impl ExactSizeIterator<Item = (u32, Option<u64>)>,
     mut each: impl FnMut(usize, Reading<Found<T>>) -> ControlFlow<()>,
@@ -222,7 +224,7 @@ struct Request {
     _token: Arc<()>,
 }
 
-fn read<T: Areas>(
+fn read<T: Default + Extend<Area>>(
     request: &Request,
     proc: &Path,
     open_files: &Arc<OpenFiles>,

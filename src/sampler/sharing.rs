@@ -274,9 +274,9 @@ impl Sharer {
 
     /// Returns the state at the last read of its `maps`, by which a walk decides whether to read it again.
     pub fn last_maps(&self) -> LastMaps {
-        LastMaps(match &self.mapped.told {
-            Told::Unread | Told::Small => None,
-            Told::Objects(then) => Some((then.vsize, then.files)),
+        LastMaps(match &self.mapped.maps {
+            KnownMaps::Unread | KnownMaps::Small => None,
+            KnownMaps::Objects(then) => Some((then.vsize, then.files)),
         })
     }
 
@@ -379,8 +379,8 @@ struct Kind {
 impl Kind {
     /// Returns the average number of sharers, at most `members`.
     fn sharers(self, members: u32) -> f64 {
-        let told = self.whole as f64 / self.pss.max(1) as f64;
-        told.clamp(1.0, f64::from(members.max(1)))
+        let average = self.whole as f64 / self.pss.max(1) as f64;
+        average.clamp(1.0, f64::from(members.max(1)))
     }
 
     /// Returns by how much the PSS would be higher without sharers, in bytes.
@@ -514,18 +514,18 @@ impl Kin {
 const REMAPPED: u64 = 1 << 20;
 const REMAPPED_SHIFT: u32 = 4;
 /// Newly mapped bytes from which on others are informed. Fewer make no noticeable difference.
-const TOLD: u64 = 64 << 10;
+const MIN_POSTED: u64 = 64 << 10;
 /// Maximum number of file pages that the kernel maps with one fault: a folio since Linux 6.18.
 const PAGES_PER_FAULT: u64 = 512;
 
 #[derive(Clone, Debug, Default)]
 struct Mapped {
-    told: Told,
+    maps: KnownMaps,
     /// Their total size and PSS.
     whole: u64,
     pss: u64,
     /// Bytes that came or went since the last walk and that are not in a level yet.
-    untold: i64,
+    unposted: i64,
     /// The files too small to be tracked, and the processes that had come and gone by the last walk.
     small: Kind,
     others: Option<(u32, u32)>,
@@ -537,7 +537,7 @@ struct Mapped {
 
 /// The objects that a process maps, as far as they are known.
 #[derive(Clone, Debug, Default)]
-enum Told {
+enum KnownMaps {
     #[default]
     Unread,
     Small,
@@ -603,11 +603,11 @@ struct Found<'a> {
 impl Mapped {
     /// Copies the parent's mappings, if they are known and no walk has found its own yet.
     fn inherit(&mut self, parent: &Self, sharing: &mut Sharing) {
-        if !matches!(self.told, Told::Objects(_))
-            && let Told::Objects(mappings) = &parent.told
+        if !matches!(self.maps, KnownMaps::Objects(_))
+            && let KnownMaps::Objects(mappings) = &parent.maps
         {
             let join = |object: &Mapping| object.join(sharing.join(sharing.group(object.group).key));
-            self.told = Told::Objects(Box::new(Mappings {
+            self.maps = KnownMaps::Objects(Box::new(Mappings {
                 objects: mappings.objects.iter().map(join).collect(),
                 // A child has touched nothing yet. Only a much larger address space shows that it maps something
                 // else.
@@ -619,7 +619,7 @@ impl Mapped {
 
     fn leave(&mut self, sharing: &mut Sharing) {
         let gone = std::mem::take(self);
-        if let Told::Objects(mappings) = gone.told {
+        if let KnownMaps::Objects(mappings) = gone.maps {
             for object in mappings.objects {
                 object.leave(sharing);
                 sharing.leave(object.group);
@@ -636,7 +636,7 @@ impl Mapped {
 
     fn asked(&mut self, sharing: &Sharing) {
         self.asked = sharing.files - self.posted;
-        if let Told::Objects(mappings) = &mut self.told {
+        if let KnownMaps::Objects(mappings) = &mut self.maps {
             for object in &mut mappings.objects {
                 object.asked = object.others(sharing);
             }
@@ -645,14 +645,14 @@ impl Mapped {
 
     /// Records by how much its files and shmem have changed between two glances, and informs the others.
     fn resized(&mut self, change: i64, sharing: &mut Sharing) {
-        self.untold += change;
-        let Told::Objects(mappings) = &mut self.told else {
+        self.unposted += change;
+        let KnownMaps::Objects(mappings) = &mut self.maps else {
             return;
         };
-        if self.untold.unsigned_abs() < TOLD {
+        if self.unposted.unsigned_abs() < MIN_POSTED {
             return;
         }
-        let change = std::mem::take(&mut self.untold);
+        let change = std::mem::take(&mut self.unposted);
         // What comes counts towards the object with the most room, and what goes comes off the one with the most
         // bytes. The next walk corrects it.
         let room = |o: &Mapping| o.size.saturating_sub(o.held.bytes);
@@ -687,7 +687,7 @@ impl Mapped {
         } else {
             replaced
         };
-        self.untold = 0;
+        self.unposted = 0;
         self.seen = self.asked;
         let is_news = !(found.is_first && found.is_initial);
         if is_news && files.max(before) >= MIN_OBJECT {
@@ -700,17 +700,17 @@ impl Mapped {
             sharing.events += 1;
         }
         self.others = Some((sharing.came, sharing.gone));
-        match &self.told {
-            _ if found.objects.is_some() => self.tell(found, sharing),
-            Told::Unread if files < MIN_OBJECT => self.told = Told::Small,
-            Told::Small if files >= MIN_OBJECT => self.told = Told::Unread,
+        match &self.maps {
+            _ if found.objects.is_some() => self.set_objects(found, sharing),
+            KnownMaps::Unread if files < MIN_OBJECT => self.maps = KnownMaps::Small,
+            KnownMaps::Small if files >= MIN_OBJECT => self.maps = KnownMaps::Unread,
             _ => {}
         }
-        self.small = match &self.told {
-            Told::Small => Kind { whole: files, pss },
-            Told::Unread | Told::Objects(_) => Kind::default(),
+        self.small = match &self.maps {
+            KnownMaps::Small => Kind { whole: files, pss },
+            KnownMaps::Unread | KnownMaps::Objects(_) => Kind::default(),
         };
-        let Told::Objects(mappings) = &mut self.told else {
+        let KnownMaps::Objects(mappings) = &mut self.maps else {
             return;
         };
         self.small = Kind {
@@ -754,11 +754,11 @@ impl Mapped {
     }
 
     /// Joins the groups of the large objects found. Known objects keep their state.
-    fn tell(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
+    fn set_objects(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
         let Some(objects) = found.objects else { return };
-        let known = match std::mem::take(&mut self.told) {
-            Told::Objects(mappings) => mappings.objects,
-            Told::Unread | Told::Small => Vec::new(),
+        let known = match std::mem::take(&mut self.maps) {
+            KnownMaps::Objects(mappings) => mappings.objects,
+            KnownMaps::Unread | KnownMaps::Small => Vec::new(),
         };
         let large = objects.large(MIN_OBJECT, MAX_OBJECTS);
         let mapped: Vec<Mapping> = large
@@ -780,7 +780,7 @@ impl Mapped {
             }
             sharing.leave(old.group);
         }
-        self.told = Told::Objects(Box::new(Mappings {
+        self.maps = KnownMaps::Objects(Box::new(Mappings {
             vsize: found.vsize,
             files: found.files,
             sizes: objects.sizes(),
@@ -795,14 +795,14 @@ impl Mapped {
             small: self.small_bound(sharing),
             ..Outside::default()
         };
-        match &mut self.told {
-            Told::Small => {}
-            Told::Unread => {
+        match &mut self.maps {
+            KnownMaps::Small => {}
+            KnownMaps::Unread => {
                 let change = sharing.files - self.posted - self.seen;
                 let mutable = self.whole.saturating_sub(self.pss).max(self.pss / 2);
                 outside.bound = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
             }
-            Told::Objects(mappings) => {
+            KnownMaps::Objects(mappings) => {
                 for object in &mut mappings.objects {
                     let effect = object.effect(sharing);
                     outside.bound += effect.bound;
@@ -890,13 +890,13 @@ struct Mapping {
     /// Its part of the group's drift.
     drifted: i64,
     /// The changes by others up to its last walk, and up to when the next was requested.
-    seen: Doings,
-    asked: Doings,
+    seen: Changes,
+    asked: Changes,
 }
 
 /// The changes by others in a group, as running sums in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Doings {
+struct Changes {
     level: i64,
     /// Bytes touched little by little.
     drift: i64,
@@ -934,9 +934,9 @@ impl Mapping {
     }
 
     /// Returns the changes by others so far.
-    fn others(&self, sharing: &Sharing) -> Doings {
+    fn others(&self, sharing: &Sharing) -> Changes {
         let group = sharing.group(self.group);
-        Doings {
+        Changes {
             level: group.level - self.held.posted,
             drift: group.drift - self.drifted,
             replaced: group.replaced,

@@ -158,16 +158,16 @@ impl Found<'_> {
             let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
             // Without this flag, a file on an unreachable server would block the reader.
             let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-            let told = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
+            let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
             // A file on a block device has a major number, so it is not in memory.
-            let is_candidate = told.stx_nlink == 0 && told.stx_dev_major == 0;
+            let is_candidate = stat.stx_nlink == 0 && stat.stx_dev_major == 0;
             let in_memory = is_candidate && IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type);
-            Ok::<_, Errno>(in_memory.then_some(told))
+            Ok::<_, Errno>(in_memory.then_some(stat))
         };
-        if let Ok(Some(told)) = find() {
-            let key = ObjectKey::File(((told.stx_dev_major, told.stx_dev_minor), told.stx_ino));
+        if let Ok(Some(stat)) = find() {
+            let key = ObjectKey::File(((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino));
             // `st_blocks` counts in units of 512 bytes on every file system.
-            let bytes = told.stx_blocks.saturating_mul(512);
+            let bytes = stat.stx_blocks.saturating_mul(512);
             self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), Ok(bytes), 0);
         }
     }
@@ -183,7 +183,7 @@ impl Found<'_> {
             return;
         }
         let unread = read.err();
-        let told = |bytes: Reading<u64>| unread.map_or(bytes, Err);
+        let or_unread = |bytes: Reading<u64>| unread.map_or(bytes, Err);
         let text = &buf[..read.unwrap_or(0)];
         let own = ObjectKey::Descriptor(self.process.pid, fd);
         match kind {
@@ -199,7 +199,7 @@ impl Found<'_> {
                 if let Some(id) = id {
                     name.extend_from_slice(format!(" client {id}").as_bytes());
                 }
-                self.add(key, HeldKind::Gpu, &name, told(client.ram), client.vram);
+                self.add(key, HeldKind::Gpu, &name, or_unread(client.ram), client.vram);
             }
             Link::DmaBuf => {
                 let found = fdinfo::dma_buf(text);
@@ -212,7 +212,7 @@ impl Found<'_> {
                     name.extend_from_slice(&[b" ", &*found.name].concat());
                 }
                 let key = inode.map_or(own, ObjectKey::DmaBuf);
-                self.add(key, HeldKind::DmaBuf, &name, told(found.bytes), 0);
+                self.add(key, HeldKind::DmaBuf, &name, or_unread(found.bytes), 0);
             }
             Link::BpfMap | Link::BpfProgram => {
                 let (found, key): (_, fn(u64) -> ObjectKey) = if kind == Link::BpfMap {
@@ -221,7 +221,7 @@ impl Found<'_> {
                     (fdinfo::bpf_program(text), ObjectKey::BpfProgram)
                 };
                 let key = found.id.map_or(own, key);
-                self.add(key, HeldKind::Bpf, found.name.as_bytes(), told(found.bytes), 0);
+                self.add(key, HeldKind::Bpf, found.name.as_bytes(), or_unread(found.bytes), 0);
             }
             Link::Uring => {
                 let (buffers, is_short) = fdinfo::registered_buffers(text);
@@ -230,7 +230,7 @@ impl Found<'_> {
                 let bytes = if is_short { Err(Missing::Malformed) } else { Ok(bytes) };
                 let key = fdinfo::inode(text).map_or(own, ObjectKey::Uring);
                 let is_new = !self.places.contains_key(&key);
-                self.add(key, HeldKind::Uring, b"registered buffers", told(bytes), 0);
+                self.add(key, HeldKind::Uring, b"registered buffers", or_unread(bytes), 0);
                 if let Some((_, last)) = self.objects.last_mut().filter(|_| is_new) {
                     *last = buffers;
                 }

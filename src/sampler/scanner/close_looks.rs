@@ -46,6 +46,7 @@ pub(super) struct CloseLooks {
 }
 
 /// A process that may be a Java virtual machine.
+#[derive(Default)]
 struct Jvm {
     exec: u32,
     /// The name under which it maps its counters.
@@ -97,18 +98,10 @@ impl CloseLooks {
     }
 
     fn jvm_job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
-        let new = Jvm {
-            exec: row.exec,
-            mapping: None,
-            tries: 0,
-            read_at: None,
-            cpu: 0,
-            is_reading: false,
-        };
         let is_stuck =
             |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
         let may_read = self.jvms.values().filter(is_stuck).count() < MAX_STUCK;
-        let jvm = self.jvms.entry(row.id).or_insert(new);
+        let jvm = self.jvms.entry(row.id).or_default();
         if jvm.exec != row.exec {
             (jvm.exec, jvm.mapping, jvm.tries) = (row.exec, None, 0);
         }

@@ -606,7 +606,7 @@ impl Table {
 
 impl Process {
     /// Updates the bound on changes by others; returns true if it has changed.
-    fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
+    fn update_external(&mut self, sharing: &Sharing) -> bool {
         let external = self.sharing.external(sharing);
         std::mem::replace(&mut self.external, external) != external
     }

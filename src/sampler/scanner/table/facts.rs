@@ -227,7 +227,7 @@ struct Turns {
 struct Wants {
     /// All facts that it can change itself.
     own: bool,
-    place: bool,
+    cgroup: bool,
     /// Reading the list of its former cgroup suffices for that.
     by_list: bool,
 }
@@ -263,7 +263,7 @@ impl Table {
                     let (threads, members) = cgroups.entry(Arc::clone(path)).or_default();
                     *threads += process.stat.threads;
                     members.push(*pid);
-                    let own = Wants { place: false, ..wants };
+                    let own = Wants { cgroup: false, ..wants };
                     single.extend(process.facts_request(now, own));
                 }
                 _ => single.extend(process.facts_request(now, wants)),
@@ -292,7 +292,7 @@ impl Table {
                 Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, pids.len())) => {
                     jobs.push(strays_job(pids, Arc::clone(mounts), path));
                 }
-                _ => single.extend(pids.iter().filter_map(|pid| self.place_request(*pid, now))),
+                _ => single.extend(pids.iter().filter_map(|pid| self.cgroup_request(*pid, now))),
             }
         }
         let batch = if self.is_procfs { BATCH } else { 1 };
@@ -364,20 +364,20 @@ impl Table {
         } else {
             turn
         };
-        let place = if self.has_clocks && can_list { turns.lists } else { turn };
+        let cgroup = if self.has_clocks && can_list { turns.lists } else { turn };
         let in_focus = turns.focus && self.focus.contains(&process.id);
         // Its clock was read in this tick.
         let has_run = !self.has_clocks || process.facts.ran != entry.clock;
         Wants {
             own: (is_near || own || (in_focus && has_run)) && !process.stat.is_kernel_thread(),
-            place: is_near || place || in_focus,
-            by_list: can_list && !is_near && (place || in_focus),
+            cgroup: is_near || cgroup || in_focus,
+            by_list: can_list && !is_near && (cgroup || in_focus),
         }
     }
 
-    pub(super) fn place_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
+    pub(super) fn cgroup_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
         let wants = Wants {
-            place: true,
+            cgroup: true,
             ..Wants::default()
         };
         let request = process_mut(&mut self.entries, pid)?.facts_request(now, wants)?;
@@ -411,7 +411,7 @@ fn strays_job(pids: Vec<u32>, mounts: Arc<Mounts>, path: Arc<[u8]>) -> Job {
         move |_, reader| facts::strays(&pids, &mounts, &path, reader.buf),
         |scanner, strays| {
             for pid in strays {
-                let request = scanner.table.place_request(pid, scanner.now);
+                let request = scanner.table.cgroup_request(pid, scanner.now);
                 scanner.jobs.extend(request.map(|request| facts_job(vec![request])));
             }
         },
@@ -509,7 +509,7 @@ impl Process {
     /// Returns the request to read the wanted facts, or all facts if they may have changed. A pending request is not
     /// repeated.
     fn facts_request(&mut self, now: Duration, wants: Wants) -> Option<FactsRequest> {
-        let is_due = wants.own || wants.place;
+        let is_due = wants.own || wants.cgroup;
         if self.facts.pending.is_some() {
             // Its turn comes as soon as the pending read has returned.
             self.facts.is_near |= is_due;
@@ -525,7 +525,7 @@ impl Process {
             is_full,
             reads_own: wants.own,
             ran: self.facts.ran,
-            reads_cgroup: wants.place,
+            reads_cgroup: wants.cgroup,
             process: self.reference(),
         })
     }

@@ -1,5 +1,5 @@
 //! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in
-//! [`activity`](crate::sampler::activity).
+//! [`activity`](crate::sampler::policy::activity).
 
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
@@ -70,8 +70,8 @@ impl Table {
         if self.has_clocks {
             self.start_turns(&wanted, now);
             self.add_orphans(&mut wanted);
-            self.ask_recent(now, &mut wanted);
-            self.ask_round(now, events, tasks, all, &mut wanted);
+            self.check_recent(now, &mut wanted);
+            self.check_round(now, events, tasks, all, &mut wanted);
         } else {
             self.glances = Glances::default();
         }
@@ -147,7 +147,7 @@ impl Table {
 
     /// Checks the processes in focus and those that changed recently. Closes the files of those that no longer
     /// change.
-    fn ask_recent(&mut self, now: Duration, wanted: &mut Vec<u32>) {
+    fn check_recent(&mut self, now: Duration, wanted: &mut Vec<u32>) {
         let mut recent = std::mem::take(&mut self.glances.recent);
         self.glances.gone = 0;
         for id in &self.focus {
@@ -180,7 +180,7 @@ impl Table {
         self.glances.recent = recent;
     }
 
-    fn ask_round(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool, wanted: &mut Vec<u32>) {
+    fn check_round(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
         let (unexplained, shown) = (&mut glances.unexplained, glances.shown);
         let threads = glances.threads.wrapping_sub(glances.gone);

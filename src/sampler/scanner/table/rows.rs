@@ -221,10 +221,7 @@ impl Edit {
 fn unseen(pid: u32, why: Missing) -> ProcessSample {
     let id = Identity { pid, starttime: 0 };
     let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
-    row.stat = Stat {
-        state: Stat::UNKNOWN_STATE,
-        ..Stat::default()
-    };
+    row.stat.state = Stat::UNKNOWN_STATE;
     row
 }
 

@@ -97,7 +97,7 @@ impl Table {
         for (child, parent, stat, mm) in pairs {
             let Some(known) = self.process(&child) else { continue };
             let is_shared = mm.is_some() && known.shared_mm == mm;
-            match known.twin.look([&known.stat, &stat]) {
+            match known.twin.compare([&known.stat, &stat]) {
                 Twin::Apart => known.shared_mm = known.shared_mm.filter(|_| !is_shared),
                 Twin::Same if !is_shared => self.set_shared_mm([&child, &parent]),
                 Twin::Doubtful if !is_shared => doubtful += 1,
@@ -176,7 +176,7 @@ pub(super) enum Twin {
 }
 
 impl TwinWatch {
-    pub(super) fn look(&mut self, now: [&Stat; 2]) -> Twin {
+    pub(super) fn compare(&mut self, now: [&Stat; 2]) -> Twin {
         let [own, parent] = now;
         if own.vsize != parent.vsize || own.rss != parent.rss {
             self.base = None;

@@ -93,7 +93,7 @@ impl Table {
             let Some(process) = &mut entry.process else {
                 return false;
             };
-            let has_news = process.look_at_sharers(&self.sharing);
+            let has_news = process.update_external(&self.sharing);
             let in_focus = self.focus.contains(&process.id);
             let c = process.candidate(entry.fault.is_none(), now, in_focus);
             let turn = policy.turn(&c);
@@ -134,7 +134,7 @@ impl Table {
         turns.is_sweeping = self.entries.range(turns.next..).nth(count).is_some();
         for (pid, entry) in self.entries.range_mut(turns.next..).take(count) {
             let process = entry.process.as_deref_mut();
-            if process.is_some_and(|p| p.look_at_sharers(&self.sharing)) {
+            if process.is_some_and(|p| p.update_external(&self.sharing)) {
                 entry.touch(*pid, &mut self.buffers.touched);
                 turns.near.insert(*pid);
             }
