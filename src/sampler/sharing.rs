@@ -292,16 +292,8 @@ impl Sharer {
             (Ok(file), Ok(shmem)) => [file, shmem],
             _ => [share(files), 0],
         };
-        let found = Found {
-            files,
-            pss,
-            vsize: walked.vsize,
-            objects: walked.objects,
-            own_change: walked.own_change,
-            is_first: !self.is_walked,
-            is_initial: walked.is_initial,
-        };
-        self.mapped.walked(&found, sharing);
+        let is_first = !self.is_walked;
+        self.mapped.walked(walked, files, pss, is_first, sharing);
         // The private part of files is at most their PSS.
         let own = memory.uss().saturating_sub(pss[0].saturating_add(pss[1]));
         let shared = anonymous.saturating_sub(own).min(memory.shared());
@@ -337,11 +329,9 @@ impl Sharer {
         }
         let outside = self.mapped.outside(sharing);
         ExternalBound {
-            footprint: self.kin.bound(sharing) + outside.bound + outside.drift,
-            drift: outside.drift,
-            shifts: outside.shifts,
-            small: outside.small,
+            footprint: self.kin.bound(sharing) + outside.footprint,
             swap: sharing.swap_used.abs_diff(self.seen_swap).min(self.swapped_shmem),
+            ..outside
         }
     }
 }
@@ -556,18 +546,6 @@ struct Mappings {
     objects: Vec<Mapping>,
 }
 
-/// The changes by others, since its last walk, to the files and shmem of a process.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outside {
-    /// The bounds on sudden changes and on drift.
-    bound: u64,
-    drift: u64,
-    /// An estimate of the drift, of files and of shmem.
-    shifts: [i64; 2],
-    /// The bound on the change of files too small to be tracked.
-    small: u64,
-}
-
 /// The size of the address space, and of the files and shmem, when `maps` was last read, if it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastMaps(Option<(u64, u64)>);
@@ -584,20 +562,6 @@ impl LastMaps {
             }
         }
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Found<'a> {
-    files: u64,
-    /// The PSS of files and of shmem.
-    pss: [u64; 2],
-    vsize: u64,
-    objects: Option<&'a Objects>,
-    /// The bound on the bytes that the process itself has changed since the previous walk, by its faults.
-    own_change: u64,
-    is_first: bool,
-    /// The process existed at the first scan, so that nothing of it is an event.
-    is_initial: bool,
 }
 
 impl Mapped {
@@ -668,11 +632,10 @@ impl Mapped {
         object.resize(change, sharing);
     }
 
-    fn walked(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
-        let files = found.files;
-        let pss = found.pss[0].saturating_add(found.pss[1]);
-        let outside = self.outside(sharing);
-        let outside = outside.bound + outside.drift;
+    /// Records a walk that found `files` bytes of files and shmem; `parts` is the PSS of each.
+    fn walked(&mut self, found: &Walked<'_>, files: u64, parts: [u64; 2], is_first: bool, sharing: &mut Sharing) {
+        let pss = parts[0].saturating_add(parts[1]);
+        let outside = self.outside(sharing).footprint;
         let before = std::mem::replace(&mut self.whole, files);
         let explained = files.abs_diff(before).saturating_add(outside);
         let rest = std::mem::replace(&mut self.pss, pss)
@@ -682,14 +645,14 @@ impl Mapped {
         // unseen changes by others.
         let own = found.own_change.saturating_mul(PAGES_PER_FAULT);
         let replaced = rest.saturating_mul(2).min(files).min(own);
-        let replaced = if found.is_first || replaced < MIN_OBJECT / 2 {
+        let replaced = if is_first || replaced < MIN_OBJECT / 2 {
             0
         } else {
             replaced
         };
         self.unposted = 0;
         self.seen = self.asked;
-        let is_news = !(found.is_first && found.is_initial);
+        let is_news = !(is_first && found.is_initial);
         if is_news && files.max(before) >= MIN_OBJECT {
             let change = signed(files) - signed(before);
             self.posted += change;
@@ -701,7 +664,7 @@ impl Mapped {
         }
         self.others = Some((sharing.came, sharing.gone));
         match &self.maps {
-            _ if found.objects.is_some() => self.set_objects(found, sharing),
+            _ if found.objects.is_some() => self.set_objects(found, files, sharing),
             KnownMaps::Unread if files < MIN_OBJECT => self.maps = KnownMaps::Small,
             KnownMaps::Small if files >= MIN_OBJECT => self.maps = KnownMaps::Unread,
             _ => {}
@@ -715,9 +678,9 @@ impl Mapped {
         };
         self.small = Kind {
             whole: mappings.small.min(files),
-            pss: mappings.small.min(found.pss[0]),
+            pss: mappings.small.min(parts[0]),
         };
-        let kinds = kinds(files, mappings.sizes, found.pss);
+        let kinds = kinds(files, mappings.sizes, parts);
         let shared = mappings.shared(kinds, sharing);
         for object in &mut mappings.objects {
             let kind = usize::from(object.is_shmem);
@@ -733,11 +696,7 @@ impl Mapped {
             if object.members == 0 {
                 // The object is new to zmtop, but may have been mapped long ago.
                 object.asked = object.others(sharing);
-                let newly = if found.is_first {
-                    files
-                } else {
-                    files.saturating_sub(before)
-                };
+                let newly = if is_first { files } else { files.saturating_sub(before) };
                 change = change.min(signed(newly));
             }
             if !is_news {
@@ -754,7 +713,7 @@ impl Mapped {
     }
 
     /// Joins the groups of the large objects found. Known objects keep their state.
-    fn set_objects(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
+    fn set_objects(&mut self, found: &Walked<'_>, files: u64, sharing: &mut Sharing) {
         let Some(objects) = found.objects else { return };
         let known = match std::mem::take(&mut self.maps) {
             KnownMaps::Objects(mappings) => mappings.objects,
@@ -782,7 +741,7 @@ impl Mapped {
         }
         self.maps = KnownMaps::Objects(Box::new(Mappings {
             vsize: found.vsize,
-            files: found.files,
+            files,
             sizes: objects.sizes(),
             small: objects.small(MIN_OBJECT),
             objects: mapped,
@@ -790,24 +749,21 @@ impl Mapped {
     }
 
     /// Bounds what others have changed, and estimates the drift.
-    fn outside(&mut self, sharing: &Sharing) -> Outside {
-        let mut outside = Outside {
+    fn outside(&mut self, sharing: &Sharing) -> ExternalBound {
+        let mut outside = ExternalBound {
             small: self.small_bound(sharing),
-            ..Outside::default()
+            ..ExternalBound::default()
         };
         match &mut self.maps {
             KnownMaps::Small => {}
             KnownMaps::Unread => {
                 let change = sharing.files - self.posted - self.seen;
                 let mutable = self.whole.saturating_sub(self.pss).max(self.pss / 2);
-                outside.bound = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
+                outside.footprint = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
             }
             KnownMaps::Objects(mappings) => {
                 for object in &mut mappings.objects {
-                    let effect = object.effect(sharing);
-                    outside.bound += effect.bound;
-                    outside.drift += effect.drift;
-                    outside.shifts[usize::from(object.is_shmem)] += effect.shift;
+                    object.add_effect(sharing, &mut outside);
                 }
             }
         }
@@ -904,16 +860,6 @@ struct Changes {
     replaced: u64,
 }
 
-/// The effect of changes by others on a PSS.
-#[derive(Clone, Copy, Debug, Default)]
-struct Effect {
-    /// The bound on sudden changes and on replaced pages.
-    bound: u64,
-    drift: u64,
-    /// An estimate of the drift.
-    shift: i64,
-}
-
 impl Mapping {
     fn join(&self, group: u32) -> Self {
         Self {
@@ -968,8 +914,8 @@ impl Mapping {
         }
     }
 
-    /// Returns the effect on the PSS of the changes by others since the last walk.
-    fn effect(&mut self, sharing: &Sharing) -> Effect {
+    /// Adds the effect on the PSS of the changes by others since the last walk.
+    fn add_effect(&mut self, sharing: &Sharing, outside: &mut ExternalBound) {
         let group = sharing.group(self.group);
         let now = self.others(sharing);
         let (level, drift) = (now.level - self.seen.level, now.drift - self.seen.drift);
@@ -980,12 +926,13 @@ impl Mapping {
         let sharers = f64::from(self.sharers).min(f64::from(self.members)).max(least);
         let of = |change| effect(self.held.bytes, sharers, change);
         let replaced = signed(now.replaced.saturating_sub(self.seen.replaced));
-        Effect {
-            bound: of(level) + of(replaced).max(of(-replaced)),
-            drift: of(drift),
-            // Pages touched little by little may be anywhere in the object.
-            shift: shift(self.held.bytes, sharers, drift, self.size),
-        }
+        let bound = of(level) + of(replaced).max(of(-replaced));
+        // Pages touched little by little may be anywhere in the object.
+        let shift = shift(self.held.bytes, sharers, drift, self.size);
+        let drift = of(drift);
+        outside.footprint += bound + drift;
+        outside.drift += drift;
+        outside.shifts[usize::from(self.is_shmem)] += shift;
     }
 }
 

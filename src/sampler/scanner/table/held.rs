@@ -57,10 +57,7 @@ struct Buckets {
 
 impl Buckets {
     fn fill(&mut self, now: Duration, budget: f64) {
-        let since = self
-            .filled_at
-            .replace(now)
-            .map_or(Duration::ZERO, |at| now.saturating_sub(at));
+        let since = now.saturating_sub(self.filled_at.replace(now).unwrap_or(now));
         for (level, share) in self.levels.iter_mut().zip(SHARES) {
             let rate = share * budget;
             *level = rate.mul_add(since.as_secs_f64(), *level).min(rate * BURST);
