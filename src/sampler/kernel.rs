@@ -36,20 +36,17 @@ pub(super) fn read_slabinfo(roots: &Roots, kinds: &mut SlabKinds) -> Reading<Sla
     let bytes = files::slurp(path.as_os_str().as_encoded_bytes(), &mut buf).map_err(files::optional_reason)?;
     let mut found = proc_kernel::slabinfo(bytes, rustix::param::page_size() as u64)?;
     for cache in &mut found.caches {
-        let known = kinds.0.get(&cache.name).copied();
+        let known = kinds.get(&cache.name).copied();
         cache.reclaimable = known.unwrap_or_else(|| is_reclaimable(roots, &cache.name));
     }
-    kinds.0.clear();
+    kinds.clear();
     let caches = found.caches.iter();
-    kinds
-        .0
-        .extend(caches.map(|cache| (cache.name.clone(), cache.reclaimable)));
+    kinds.extend(caches.map(|cache| (cache.name.clone(), cache.reclaimable)));
     Ok(found)
 }
 
 /// The known slab caches, and whether each is reclaimable, which never changes.
-#[derive(Debug, Default)]
-pub(super) struct SlabKinds(HashMap<Box<[u8]>, Option<bool>>);
+pub(super) type SlabKinds = HashMap<Box<[u8]>, Option<bool>>;
 
 /// Returns true if the kernel can reclaim the objects of that cache, according to sysfs; `None` if unknown.
 fn is_reclaimable(roots: &Roots, name: &[u8]) -> Option<bool> {

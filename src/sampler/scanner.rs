@@ -190,7 +190,7 @@ impl Scanner {
             .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
         let mounts = self.cgroups.mounts().filter(|_| self.has_own_pids);
-        self.pool.submit(self.table.facts_jobs(now, mounts));
+        self.pool.submit(self.table.facts_jobs(now, mounts.as_ref()));
         self.pool.submit(self.table.shared_mm_jobs());
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));

@@ -39,6 +39,8 @@
 
 use std::time::Duration;
 
+use super::rotation::part;
+
 /// The CPU budget for walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -169,8 +171,7 @@ impl Policy {
         } else {
             tolerance.saturating_mul(UNSEEN_FACTOR)
         };
-        // Multiplied by 2⁶⁴ ÷ the golden ratio, consecutive numbers are far apart.
-        let spread = c.place.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
+        let spread = part(c.place);
         let due = if c.bound > limit {
             Duration::ZERO
         } else if c.ran {
@@ -374,19 +375,19 @@ impl Buckets {
         needed.for_each(|bucket| needs[bucket] = true);
         let amount = self.budget * step.as_secs_f64();
         // Half is for due ones, even if others need it.
-        let mut left = amount - self.divide(DUE, amount / 2.0, &needs);
+        let mut left = amount - self.divide(DUE, amount / 2.0, needs);
         for (kind, share) in IDLE_SHARES.into_iter().enumerate() {
             left -= self.add(IDLE + kind, amount * share);
         }
         let all = [true; BUCKETS];
-        for (side, needs) in [(NEW, &needs), (DUE, &needs), (NEW, &needs), (DUE, &all), (NEW, &all)] {
+        for (side, needs) in [(NEW, needs), (DUE, needs), (NEW, needs), (DUE, all), (NEW, all)] {
             left -= self.divide(side, left, needs);
         }
     }
 
     /// Divides an amount evenly between the cheap and the expensive bucket of a side, as far as they have `needs`;
     /// returns how much was added.
-    fn divide(&mut self, side: usize, amount: f64, needs: &[bool; BUCKETS]) -> f64 {
+    fn divide(&mut self, side: usize, amount: f64, needs: [bool; BUCKETS]) -> f64 {
         let needy = (side..side + 2).filter(|bucket| needs[*bucket]);
         let count = needy.clone().count();
         needy.map(|bucket| self.add(bucket, amount / count as f64)).sum()

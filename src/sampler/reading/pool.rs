@@ -100,8 +100,10 @@ pub(crate) struct Reader<'a> {
 /// A pool for jobs with keys `K` and work `W`, each of which yields an `O`.
 pub(crate) struct Pool<K, W, O>(Arc<Shared<K, W, O>>);
 
+type Run<W, O> = Box<dyn Fn(W, &mut Reader<'_>) -> O + Send + Sync>;
+
 struct Shared<K, W, O> {
-    run: Box<dyn Fn(W, &mut Reader<'_>) -> O + Send + Sync>,
+    run: Run<W, O>,
     threads: usize,
     nice: u8,
     state: Mutex<State<K, W, O>>,

@@ -49,8 +49,10 @@ pub(super) type Update = Box<dyn FnOnce(&mut Scanner) + Send>;
 pub(super) enum Read {
     /// A walk. It is not boxed, because there may be one for each process in each tick.
     Walk(WalkRequest),
-    Other(Box<dyn FnOnce(&Context, &mut Reader<'_>) -> Update + Send>),
+    Other(BoxedRead),
 }
+
+type BoxedRead = Box<dyn FnOnce(&Context, &mut Reader<'_>) -> Update + Send>;
 
 impl Read {
     pub(super) fn run(self, context: &Context, reader: &mut Reader<'_>) -> Update {

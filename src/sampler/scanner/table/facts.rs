@@ -243,7 +243,7 @@ impl Table {
 
     /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
     /// contain the pids of this tree.
-    pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<Arc<Mounts>>) -> Vec<Job> {
+    pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<&Arc<Mounts>>) -> Vec<Job> {
         let turns = self.turns(now, mounts.is_some());
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
         // The processes of each cgroup to compare with its list, and the number of their threads.
@@ -288,7 +288,7 @@ impl Table {
         }
         for (path, (_, pids)) in cgroups {
             let threads = self.threads.get(&path).copied();
-            match &mounts {
+            match mounts {
                 Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, pids.len())) => {
                     jobs.push(strays_job(pids, Arc::clone(mounts), path));
                 }

@@ -71,7 +71,7 @@ impl Table {
             let (a, b) = (&p.stat, &one.stat);
             is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
         });
-        std::array::from_fn(|_| alike.next().map(|p| p.reference()))
+        std::array::from_fn(|_| alike.next().map(Process::reference))
     }
 
     /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
