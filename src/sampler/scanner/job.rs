@@ -1,5 +1,5 @@
-//! The jobs of the scanner. Each is a key, a priority, and a closure that reads and returns an update, which the next
-//! drain applies to the [`Scanner`].
+//! The jobs of the scanner. Each is a key, a priority and a closure. The closure runs on a reader thread and returns an
+//! update, which the [`Scanner`] then applies to itself.
 //!
 //! To add a kind of read, make its [`job`] where its turn comes, with a new [`JobKey`].
 

@@ -415,14 +415,6 @@ impl Process {
         self.facts.reset(now);
     }
 
-    /// Records the end of the address space; returns true if that shows another program. Glances show it sooner if
-    /// the kernel does not hide the addresses in `stat` (`CAP_PERFMON` alone does not reveal them).
-    fn has_other_space(&mut self, end: Option<u64>) -> bool {
-        let before = self.space_end;
-        self.space_end = end.or(before);
-        self.image == 0 && before.zip(end).is_some_and(|(before, end)| before != end)
-    }
-
     /// Returns true if it was walked, although the kernel hides the addresses of its program.
     fn is_space_hidden(&self) -> bool {
         self.stat.image == 0 && self.own_error.is_ok() && self.stat.lacks_memory().is_none()
@@ -435,11 +427,6 @@ impl Process {
             bare.set_thread(self.target.thread());
             self.target = Arc::new(bare);
         }
-    }
-
-    fn forked(&mut self) {
-        self.estimates.forked();
-        self.set_estimate();
     }
 
     fn set_estimate(&mut self) {
@@ -456,11 +443,8 @@ impl Process {
     }
 
     fn set_figures(&mut self, memory: Memory) {
-        let is_anchored = self
-            .estimates
-            .anchor
-            .as_ref()
-            .is_some_and(|anchor| anchor.memory == memory);
+        let anchor = self.estimates.anchor.as_ref();
+        let is_anchored = anchor.is_some_and(|anchor| anchor.memory == memory);
         self.figures = (!is_anchored).then(|| Box::new(memory));
     }
 
@@ -481,11 +465,8 @@ impl Process {
     /// Returns the change of its files and shmem since the walk, if so much of its address space has changed too that
     /// it has probably mapped other objects. Their sharers are unknown, so nothing learnt is valid.
     fn newly_mapped(&self) -> u64 {
-        let then = self
-            .estimates
-            .anchor
-            .as_ref()
-            .and_then(|anchor| anchor.counters.resident);
+        let anchor = self.estimates.anchor.as_ref();
+        let then = anchor.and_then(|anchor| anchor.counters.resident);
         let Some((then, now)) = then.zip(self.estimates.counters.resident) else {
             return 0;
         };
@@ -495,8 +476,8 @@ impl Process {
 
     /// Returns true if it may run another program, and only a walk can tell.
     fn is_program_doubtful(&self) -> bool {
-        let anchor = &self.estimates.anchor;
-        self.is_space_hidden() && anchor.as_ref().is_some_and(|a| a.counters.vsize != self.stat.vsize)
+        let anchor = self.estimates.anchor.as_ref();
+        self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
     fn reference(&self) -> ProcessRef {
@@ -541,7 +522,11 @@ impl Process {
         };
         self.sharing.walked(&seen, sharing);
         self.external = self.sharing.external(sharing);
-        if self.has_other_space(walked.end) {
+        let before = self.space_end;
+        self.space_end = walked.end.or(before);
+        // Another end of the address space shows another program. Glances show it sooner if the kernel does not hide the
+        // addresses in `stat` (`CAP_PERFMON` alone does not reveal them).
+        if self.image == 0 && before.zip(walked.end).is_some_and(|(before, end)| before != end) {
             self.start_program(self.image, result.at, sharing);
         }
         true
@@ -582,7 +567,8 @@ impl Table {
             self.touch(stat.ppid);
             let parent = process_mut(&mut self.entries, stat.ppid);
             let parent = parent.filter(|_| has_parent).map(|parent| {
-                parent.forked();
+                parent.estimates.forked();
+                parent.set_estimate();
                 &mut parent.sharing
             });
             sharer.forked(parent, stat.rss, &mut self.sharing);
